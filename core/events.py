@@ -1,0 +1,24 @@
+"""What happens in a cluster, as the mirror is told it."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+Object: TypeAlias = Node | Pod | Namespace
+Action: TypeAlias = Literal["Add", "Update", "Delete"]
+
+
+class ClusterEvent(msgspec.Struct, frozen=True, gc=False):
+    """One change of one object: its new state, or for a Delete its last known one.
+
+    The mirror compares with the state that it holds itself, so an Add of what it knows is an update, an Update of what
+    it does not know is an addition, and a Delete of the unknown does nothing: a source that has missed an event, or
+    repeats one, does no harm.
+    """
+
+    action: Action
+    object: Object

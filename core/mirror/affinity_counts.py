@@ -1,0 +1,296 @@
+"""Term counters of inter-pod affinity, kept by every event, so that no request loops over pods.
+
+Two directions (terms are interned, equal ones of different pods share a counter):
+
+- an *owner counter* tells how many placed pods carry a term, per topology domain. It is found for an incoming pod
+  through an index, and lives while some pod of the mirror has the term.
+- a *match counter* tells how many placed pods a term of an incoming pod selects, per topology domain. It is made from
+  the pod columns when it is first asked for, kept from then on, and dropped when unused for longest. Terms that must be
+  met by one and the same pod (required affinity) are one counter of several matchers.
+
+At any time a counter equals what a recount over the pods gives (`audit`).
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+
+import msgspec
+
+from core.mirror.node_info import NodeTable
+from core.mirror.pod_columns import PodColumns, namespace_is_selected
+from core.mirror.term_index import TermIndex
+from core.mirror.topology import TopologyColumn, TopologyColumns, TopologyCounts
+from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher
+from core.objects.pod import Pod
+
+MAX_MATCH_COUNTERS = 8192
+"""Match counters kept. One costs about 5 KB where it counts 50 pods, and at most 20 KB over 5,000 domains."""
+
+
+class Role(IntEnum):
+    """What an existing pod's term does to an incoming pod that it selects."""
+
+    REQUIRED_ANTI_AFFINITY = 0
+    """Keeps it out of the domain."""
+    REQUIRED_AFFINITY = 1
+    """Draws it by hardPodAffinityWeight."""
+    PREFERRED = 2
+    """Draws it by the term's weight, or repels it where that is negative."""
+
+
+class OwnerTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """A term with its role; `weight` is negative for preferred anti-affinity and 0 for required terms."""
+
+    role: Role
+    term: AffinityTerm
+    weight: int = 0
+
+
+class DomainCounts:
+    """Numbers of pods per domain of one topology key."""
+
+    __slots__ = ("column", "counts")
+
+    def __init__(self, column: TopologyColumn, counts: TopologyCounts) -> None:
+        self.column = column
+        self.counts = counts
+
+    def add(self, slot: int, delta: int) -> None:
+        """Count a pod on the node of a slot; a node without the key is in no domain."""
+        value_id = int(self.column.of_slot[slot])
+        if value_id >= 0:
+            self.counts.add(value_id, delta)
+
+    def by_value(self) -> dict[str, int]:
+        """Return topology value -> number of pods, for domains that have any."""
+        return {self.column.values[value_id]: number for value_id, number in self.counts.items()}
+
+
+class OwnerCounter(DomainCounts):
+    """How many placed pods carry a term."""
+
+    __slots__ = ("owner_term", "term_sets")
+
+    def __init__(self, owner_term: OwnerTerm, column: TopologyColumn) -> None:
+        super().__init__(column, TopologyCounts())
+        self.owner_term = owner_term
+        self.term_sets = 0  # TermSets that hold this counter
+
+
+class TermSet:
+    """The counters of all terms of one PodAffinity, with repetitions, shared by the pods that have it."""
+
+    __slots__ = ("counters", "pods")
+
+    def __init__(self, counters: list[OwnerCounter]) -> None:
+        self.counters = counters
+        self.pods = 0
+
+
+class MatchCounter:
+    """How many placed pods all the matchers select, per topology key that was asked for."""
+
+    __slots__ = ("by_key", "matchers")
+
+    def __init__(self, matchers: tuple[PodMatcher, ...]) -> None:
+        self.matchers = matchers
+        self.by_key: dict[str, DomainCounts] = {}  # topology key -> counts
+
+
+class AffinityCounts:
+    """All term counters of a mirror, which tells it of every pod that gains or loses a node; plugins only ask."""
+
+    def __init__(self, nodes: NodeTable, pods: PodColumns, namespaces: Mapping[str, Mapping[str, str]]) -> None:
+        self.columns = TopologyColumns()
+        self._nodes = nodes
+        self._pods = pods
+        self._namespaces = namespaces  # name -> labels
+        self._term_sets: dict[PodAffinity, TermSet] = {}
+        self._owners: dict[OwnerTerm, OwnerCounter] = {}
+        self._owner_index: TermIndex[OwnerTerm] = TermIndex()
+        self._matches: OrderedDict[tuple[PodMatcher, ...], MatchCounter] = OrderedDict()
+        self._match_index: TermIndex[tuple[PodMatcher, ...]] = TermIndex()
+
+    # What plugins ask.
+
+    def owners(self, namespace: str, labels: Mapping[str, str]) -> list[OwnerCounter]:
+        """Return the counters of the existing pods' terms that select a pod; stale after the next event.
+
+        Here the namespaceSelector meets the labels of the pod's namespace, which are empty when there is no such
+        Namespace object (upstream GetNamespaceLabelsSnapshot).
+        """
+        namespace_labels = self._namespaces.get(namespace, {})
+        found = []
+        for owner_term in self._owner_index.candidates(namespace, labels):
+            matcher = owner_term.term.matcher
+            if (
+                namespace in matcher.namespaces or matcher.namespace_selector.matches(namespace_labels)
+            ) and matcher.selector.matches(labels):
+                found.append(self._owners[owner_term])
+        return found
+
+    def matched(self, matchers: tuple[PodMatcher, ...], topology_key: str) -> DomainCounts:
+        """Return how many placed pods all matchers of an incoming pod select; stale after the next event."""
+        counter = self._matches.get(matchers)
+        if counter is None:
+            counter = self._matches[matchers] = MatchCounter(matchers)
+            self._match_index.add(matchers, matchers[0])
+            if len(self._matches) > MAX_MATCH_COUNTERS:
+                self._evict_oldest()
+        else:
+            self._matches.move_to_end(matchers)
+        domains = counter.by_key.get(topology_key)
+        if domains is None:
+            column = self.columns.acquire(topology_key, self._nodes)
+            domains = counter.by_key[topology_key] = DomainCounts(column, self._recounted(matchers, column))
+        return domains
+
+    def selects_all(self, matchers: tuple[PodMatcher, ...], pod: Pod) -> bool:
+        """Tell whether every matcher of an incoming pod selects a pod (which may be the incoming one itself)."""
+        return all(
+            self._selects_namespace(matcher, pod.namespace) and matcher.selector.matches(pod.labels)
+            for matcher in matchers
+        )
+
+    # What the mirror tells.
+
+    def hold(self, pod: Pod) -> None:
+        """Make counters for the terms of a pod that enters the mirror, placed or not."""
+        if not _has_terms(pod.affinity):
+            return
+        term_set = self._term_sets.get(pod.affinity)
+        if term_set is None:
+            counters = [self._acquire_owner(owner_term) for owner_term in _owner_terms(pod.affinity)]
+            term_set = self._term_sets[pod.affinity] = TermSet(counters)
+        term_set.pods += 1
+
+    def drop(self, pod: Pod) -> None:
+        """Let go of the terms of a pod that leaves the mirror and is no longer placed."""
+        if not _has_terms(pod.affinity):
+            return
+        term_set = self._term_sets[pod.affinity]
+        term_set.pods -= 1
+        if not term_set.pods:
+            del self._term_sets[pod.affinity]
+            for counter in term_set.counters:
+                self._release_owner(counter)
+
+    def count(self, pod: Pod, slot: int, delta: int) -> None:
+        """Count a pod on the node of a slot (delta 1), or no longer (delta -1)."""
+        if _has_terms(pod.affinity):
+            for counter in self._term_sets[pod.affinity].counters:
+                counter.add(slot, delta)
+        for matchers in self._match_index.candidates(pod.namespace, pod.labels):
+            if self.selects_all(matchers, pod):
+                for domains in self._matches[matchers].by_key.values():
+                    domains.add(slot, delta)
+
+    def namespace_changed(self, name: str, before: Mapping[str, str] | None) -> None:
+        """Count again what reaches a namespace that it did not reach before, or the other way round.
+
+        `before` are its labels until now, None if there was no such Namespace; the present ones are already known.
+        Owner counters are not concerned: the labels of the incoming pod's namespace are read at the question.
+        """
+        after = self._namespaces.get(name)
+        for matchers, counter in self._matches.items():
+            if any(
+                namespace_is_selected(matcher, name, before) != namespace_is_selected(matcher, name, after)
+                for matcher in matchers
+            ):
+                for domains in counter.by_key.values():
+                    domains.counts = self._recounted(matchers, domains.column)
+
+    # What tests and operators check.
+
+    def owner_counts(self) -> dict[str, dict[str, int]]:
+        """Return each owner counter as topology value -> pods, under a name that is the same for the same term."""
+        return {_shown(term): counter.by_value() for term, counter in self._owners.items()}
+
+    def match_counts(self) -> dict[str, dict[str, int]]:
+        """Return each match counter as topology value -> pods, under a name that is the same for the same terms."""
+        return {
+            f"{key} of {_shown(matchers)}": domains.by_value()
+            for matchers, counter in self._matches.items()
+            for key, domains in counter.by_key.items()
+        }
+
+    def audit(self) -> list[str]:
+        """Recount everything by a plain loop over the pods; return the differences, none if all is well."""
+        owners: dict[str, dict[str, int]] = {name: {} for name in self.owner_counts()}
+        matches: dict[str, dict[str, int]] = {name: {} for name in self.match_counts()}
+        for pod, labels in self._placed_pods():
+            for owner_term in _owner_terms(pod.affinity):
+                _count_value(owners.setdefault(_shown(owner_term), {}), labels, owner_term.term.topology_key)
+            for matchers, counter in self._matches.items():
+                if self.selects_all(matchers, pod):
+                    for key in counter.by_key:
+                        _count_value(matches[f"{key} of {_shown(matchers)}"], labels, key)
+        return [
+            f"{name}: counted {kept.get(name)}, recounted {recounted}"
+            for kept, recounts in ((self.owner_counts(), owners), (self.match_counts(), matches))
+            for name, recounted in recounts.items()
+            if kept.get(name) != recounted
+        ]
+
+    def _placed_pods(self) -> Iterator[tuple[Pod, Mapping[str, str]]]:
+        for row in self._pods.rows.values():
+            pod = self._pods.pods[row]
+            info = self._nodes.infos[pod.node_name]
+            if info.node is not None:
+                yield pod, info.node.labels
+
+    def _selects_namespace(self, matcher: PodMatcher, name: str) -> bool:
+        return namespace_is_selected(matcher, name, self._namespaces.get(name))
+
+    def _recounted(self, matchers: tuple[PodMatcher, ...], column: TopologyColumn) -> TopologyCounts:
+        return TopologyCounts.of(column.of_slot[self._pods.slots_of(matchers, self._selects_namespace)])
+
+    def _acquire_owner(self, owner_term: OwnerTerm) -> OwnerCounter:
+        counter = self._owners.get(owner_term)
+        if counter is None:
+            column = self.columns.acquire(owner_term.term.topology_key, self._nodes)
+            counter = self._owners[owner_term] = OwnerCounter(owner_term, column)
+            self._owner_index.add(owner_term, owner_term.term.matcher)
+        counter.term_sets += 1
+        return counter
+
+    def _release_owner(self, counter: OwnerCounter) -> None:
+        counter.term_sets -= 1
+        if not counter.term_sets:
+            del self._owners[counter.owner_term]
+            self._owner_index.remove(counter.owner_term)
+            self.columns.release(counter.column)
+
+    def _evict_oldest(self) -> None:
+        matchers, counter = self._matches.popitem(last=False)
+        self._match_index.remove(matchers)
+        for domains in counter.by_key.values():
+            self.columns.release(domains.column)
+
+
+def _has_terms(affinity: PodAffinity) -> bool:
+    return bool(
+        affinity.required_anti_affinity
+        or affinity.required_affinity
+        or affinity.preferred_affinity
+        or affinity.preferred_anti_affinity
+    )
+
+
+def _owner_terms(affinity: PodAffinity) -> list[OwnerTerm]:
+    return [
+        *(OwnerTerm(Role.REQUIRED_ANTI_AFFINITY, term) for term in affinity.required_anti_affinity),
+        *(OwnerTerm(Role.REQUIRED_AFFINITY, term) for term in affinity.required_affinity),
+        *(OwnerTerm(Role.PREFERRED, each.term, each.weight) for each in affinity.preferred_affinity),
+        *(OwnerTerm(Role.PREFERRED, each.term, -each.weight) for each in affinity.preferred_anti_affinity),
+    ]
+
+
+def _count_value(into: dict[str, int], labels: Mapping[str, str], key: str) -> None:
+    if key in labels:
+        into[labels[key]] = into.get(labels[key], 0) + 1
+
+
+def _shown(value: object) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()

@@ -1,0 +1,205 @@
+"""Pods as rows of columns, so that counting is array arithmetic and never a loop over pods in a request."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from core.mirror.topology import BoolArray, Int32Array, grown
+from core.objects.affinity import PodMatcher
+from core.objects.labels import Operator, Requirement, Selector
+from core.objects.pod import Pod
+
+_NO_VALUE: Final = -1
+_FREE: Final = -1
+_SPARE_VALUES: Final = 1024
+_MAX_LABEL_COLUMNS: Final = 256
+
+SelectsNamespace = Callable[[PodMatcher, str], bool]
+
+
+class ValueColumn:
+    """The id of a string for every pod group: of the namespace, or of the value of one label key."""
+
+    __slots__ = ("ids", "of_group")
+
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {}
+        self.of_group: Int32Array = np.full(16, _NO_VALUE, np.int32)
+
+    def assign(self, group: int, value: str | None) -> None:
+        """Set the value of a group; None is a label key that it lacks."""
+        if group >= len(self.of_group):
+            self.of_group = grown(self.of_group, group + 1, _NO_VALUE)
+        self.of_group[group] = _NO_VALUE if value is None else self.ids.setdefault(value, len(self.ids))
+
+    def among(self, values: Iterable[str], groups: int) -> BoolArray:
+        """Tell for each of the first `groups` groups whether it has one of the values."""
+        ids = [self.ids[value] for value in values if value in self.ids]
+        of_group = self.of_group[:groups]
+        among: BoolArray = of_group == ids[0] if len(ids) == 1 else np.isin(of_group, ids)
+        return among
+
+
+class PodGroups:
+    """Distinct (namespace, labels) of pods. All that a PodMatcher asks of a pod it asks of its group.
+
+    Label columns are made for the keys that selectors have asked for. A group id is reused when its last pod is gone.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
+        self._pods: list[int] = []  # group -> number of pods
+        self._example: list[Pod] = []  # group -> a pod with its namespace and labels, stale where free
+        self._free: list[int] = []
+        self._namespace = ValueColumn()
+        self._labels: dict[str, ValueColumn] = {}
+
+    def acquire(self, pod: Pod) -> int:
+        """Return the group of a pod, for one more pod."""
+        identity = (pod.namespace, frozenset(pod.labels.items()))
+        group = self._ids.get(identity)
+        if group is None:
+            group = self._ids[identity] = self._new(pod)
+        self._pods[group] += 1
+        return group
+
+    def release(self, group: int) -> None:
+        """Drop one pod of a group."""
+        self._pods[group] -= 1
+        if not self._pods[group]:
+            pod = self._example[group]
+            del self._ids[pod.namespace, frozenset(pod.labels.items())]
+            self._free.append(group)
+
+    def selected(self, matchers: Iterable[PodMatcher], selects_namespace: SelectsNamespace) -> BoolArray:
+        """Tell for each group whether all the matchers select its pods; meaningless for free groups."""
+        selected = np.ones(len(self._pods), np.bool_)
+        for matcher in matchers:
+            selected &= self._in_namespaces(matcher, selects_namespace)
+            selected &= self._with_labels(matcher.selector)
+        return selected
+
+    def _new(self, pod: Pod) -> int:
+        if self._free:
+            group = self._free.pop()
+            self._example[group] = pod
+        else:
+            group = len(self._pods)
+            self._pods.append(0)
+            self._example.append(pod)
+        self._namespace.assign(group, pod.namespace)
+        for key, column in self._labels.items():
+            column.assign(group, pod.labels.get(key))
+        self._forget_stale_values()
+        return group
+
+    def _forget_stale_values(self) -> None:
+        # A label with a value per pod would let the ids of a column grow for ever.
+        limit = 2 * len(self._ids) + _SPARE_VALUES
+        if len(self._namespace.ids) > limit:
+            self._namespace = self._column(lambda pod: pod.namespace)
+        for key, column in self._labels.items():
+            if len(column.ids) > limit:
+                self._labels[key] = self._label_column(key)
+
+    def _in_namespaces(self, matcher: PodMatcher, selects_namespace: SelectsNamespace) -> BoolArray:
+        if matcher.namespace_selector.everything:
+            return np.ones(len(self._pods), np.bool_)
+        if matcher.namespace_selector.nothing:
+            return self._namespace.among(matcher.namespaces, len(self._pods))
+        names = [name for name in self._namespace.ids if selects_namespace(matcher, name)]
+        return self._namespace.among(names, len(self._pods))
+
+    def _with_labels(self, selector: Selector) -> BoolArray:
+        if selector.nothing:
+            return np.zeros(len(self._pods), np.bool_)
+        selected = np.ones(len(self._pods), np.bool_)
+        for requirement in selector.requirements:
+            selected &= self._meeting(requirement)
+        return selected
+
+    def _meeting(self, requirement: Requirement) -> BoolArray:
+        column = self._labels.get(requirement.key)
+        if column is None:
+            if len(self._labels) >= _MAX_LABEL_COLUMNS:
+                self._labels.clear()  # a bound, not a cache policy: they are made again in a millisecond each
+            column = self._labels[requirement.key] = self._label_column(requirement.key)
+        if requirement.operator is Operator.IN:
+            return column.among(requirement.values, len(self._pods))
+        if requirement.operator is Operator.NOT_IN:
+            return ~column.among(requirement.values, len(self._pods))
+        present: BoolArray = column.of_group[: len(self._pods)] != _NO_VALUE
+        return present if requirement.operator is Operator.EXISTS else ~present
+
+    def _label_column(self, key: str) -> ValueColumn:
+        return self._column(lambda pod: pod.labels.get(key))
+
+    def _column(self, value_of: Callable[[Pod], str | None]) -> ValueColumn:
+        column = ValueColumn()
+        column.of_group = np.full(max(16, len(self._pods)), _NO_VALUE, np.int32)
+        for group in self._ids.values():
+            column.assign(group, value_of(self._example[group]))
+        return column
+
+
+class PodColumns:
+    """The pods of the mirror: uid -> row, and by row the pod, the slot of its node and its group."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}  # pod uid -> row
+        self.pods: list[Pod] = []  # row -> pod, stale where the row is free
+        self.groups = PodGroups()
+        self.slot_of_row: Int32Array = np.full(16, _FREE, np.int32)  # -1: node unknown, or the row is free
+        self._group_of_row: Int32Array = np.full(16, _FREE, np.int32)
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def get(self, uid: str) -> Pod | None:
+        """Return the pod with the uid, if the mirror holds it."""
+        row = self.rows.get(uid)
+        return None if row is None else self.pods[row]
+
+    def insert(self, pod: Pod) -> int:
+        """Give a pod a row. Its slot is set by the caller, once it is counted."""
+        if self._free:
+            row = self._free.pop()
+            self.pods[row] = pod
+        else:
+            row = len(self.pods)
+            self.pods.append(pod)
+            if row >= len(self.slot_of_row):
+                self.slot_of_row = grown(self.slot_of_row, row + 1, _FREE)
+                self._group_of_row = grown(self._group_of_row, row + 1, _FREE)
+        self.rows[pod.uid] = row
+        self._group_of_row[row] = self.groups.acquire(pod)
+        return row
+
+    def remove(self, pod: Pod) -> None:
+        """Free the row of a pod, whose slot is -1 again by now."""
+        row = self.rows.pop(pod.uid)
+        self.groups.release(int(self._group_of_row[row]))
+        self._free.append(row)
+
+    def slots_of(self, matchers: Iterable[PodMatcher], selects_namespace: SelectsNamespace) -> Int32Array:
+        """Return the slot of each pod, on a known node, that all the matchers select."""
+        if not self.rows:
+            return np.empty(0, np.int32)
+        selected = self.groups.selected(matchers, selects_namespace)
+        slots = self.slot_of_row[: len(self.pods)]
+        # Free rows have whatever group they had last, but no slot.
+        chosen: Int32Array = slots[selected[self._group_of_row[: len(self.pods)]] & (slots >= 0)]
+        return chosen
+
+
+def namespace_is_selected(matcher: PodMatcher, name: str, labels: Mapping[str, str] | None) -> bool:
+    """Tell whether an *incoming* pod's term reaches the pods of a namespace; labels None: no such Namespace object.
+
+    A namespaceSelector is turned into the names of the Namespaces that exist, so it never reaches a namespace that is
+    not there, except `{}`, which upstream leaves alone (plugin.go, mergeAffinityTermNamespacesIfNotEmpty).
+    """
+    if name in matcher.namespaces or matcher.namespace_selector.everything:
+        return True
+    return labels is not None and matcher.namespace_selector.matches(labels)

@@ -1,0 +1,68 @@
+"""Finds, for a pod, the terms that may select it, without looking at the others."""
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from core.objects.affinity import PodMatcher
+from core.objects.labels import Operator
+
+Entry = TypeVar("Entry", bound=Hashable)
+
+_Bucket: TypeAlias = tuple[str, str, str]
+
+_ANY_NAMESPACE: Final = ""
+_NO_LABEL: Final = ("", "")  # no label key is empty
+
+
+class TermIndex(Generic[Entry]):
+    """(namespace or any, label key, label value) -> entries whose selector demands that pair.
+
+    An entry without a demanded pair (only negative or Exists requirements) stands under its namespace alone. A pod is
+    given every entry at most once: a label key has one value, and an entry stands either under names or under any.
+    """
+
+    def __init__(self) -> None:
+        self._buckets: dict[_Bucket, dict[Entry, None]] = {}
+        self._homes: dict[Entry, list[_Bucket]] = {}
+
+    def add(self, entry: Entry, matcher: PodMatcher) -> None:
+        """Enter a term under what its matcher demands."""
+        homes = self._homes[entry] = self._homes_of(matcher)
+        for bucket in homes:
+            self._buckets.setdefault(bucket, {})[entry] = None
+
+    def remove(self, entry: Entry) -> None:
+        """Take a term out."""
+        for bucket in self._homes.pop(entry):
+            entries = self._buckets[bucket]
+            del entries[entry]
+            if not entries:
+                del self._buckets[bucket]
+
+    def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[Entry]:
+        """Yield the entries that may select such a pod; the caller checks the whole matcher."""
+        buckets = self._buckets
+        for scope in (namespace, _ANY_NAMESPACE):
+            if (scope, *_NO_LABEL) in buckets:
+                yield from buckets[scope, *_NO_LABEL]
+            for key, value in labels.items():
+                if (scope, key, value) in buckets:
+                    yield from buckets[scope, key, value]
+
+    def _homes_of(self, matcher: PodMatcher) -> list[_Bucket]:
+        if matcher.selector.nothing:
+            return []
+        scopes = sorted(matcher.namespaces) if matcher.namespace_selector.nothing else [_ANY_NAMESPACE]
+        demanded = [
+            [(requirement.key, value) for value in requirement.values]
+            for requirement in matcher.selector.requirements
+            if requirement.operator is Operator.IN
+        ]
+        if not demanded:
+            return [(scope, *_NO_LABEL) for scope in scopes]
+        # Of several demands the least crowded tells most: `app=web` rather than `part-of=shop`.
+        pairs = min(demanded, key=lambda pairs: self._crowd(scopes, pairs))
+        return [(scope, *pair) for scope in scopes for pair in pairs]
+
+    def _crowd(self, scopes: list[str], pairs: list[tuple[str, str]]) -> int:
+        return sum(len(self._buckets.get((scope, *pair), ())) for scope in scopes for pair in pairs)

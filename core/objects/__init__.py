@@ -1,0 +1,1 @@
+"""Kubernetes objects as frozen values, reduced to the fields that scheduling reads."""

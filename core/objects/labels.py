@@ -1,0 +1,134 @@
+"""Label selectors: parsed once, canonical, hashable, matched against label mappings.
+
+Source: k8s.io/apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector) and pkg/labels/selector.go.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+
+from core.objects.label_validation import label_key_errors, label_value_errors
+
+
+class SelectorError(ValueError):
+    """A label selector that the API conventions do not allow.
+
+    `field` is the path inside the selector (`matchExpressions[0].operator`); the message is upstream's.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Operator(IntEnum):
+    """What a requirement asks of a label. `matchLabels` are `IN` with one value."""
+
+    IN = 0
+    NOT_IN = 1
+    EXISTS = 2
+    DOES_NOT_EXIST = 3
+
+
+_OPERATORS: Final = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+
+
+class Requirement(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=False):
+    """One condition on one label key. `values` is sorted, without duplicates, and empty for EXISTS and its opposite."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether the labels meet the condition; the negative operators are also met by an absent key."""
+        value = labels.get(self.key)
+        if self.operator is Operator.IN:
+            return value in self.values
+        if self.operator is Operator.NOT_IN:
+            return value not in self.values
+        return (value is not None) is (self.operator is Operator.EXISTS)
+
+
+class Selector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """A conjunction of requirements, sorted, so that equal selectors are equal values.
+
+    `nothing` marks the selector of an absent (null) LabelSelector, which matches no labels at all; a selector without
+    requirements (`{}`) matches everything.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    nothing: bool = False
+
+    @property
+    def everything(self) -> bool:
+        """Whether this is the empty selector, which also matches what has no labels (upstream `Empty()`)."""
+        return not self.requirements and not self.nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether the labels meet every requirement."""
+        if self.nothing:
+            return False
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+NOTHING: Final = Selector(nothing=True)
+EVERYTHING: Final = Selector()
+
+
+def parse_selector(
+    match_labels: Mapping[str, str],
+    match_expressions: Sequence[tuple[str, str, Sequence[str]]],
+) -> Selector:
+    """Make a selector from the two members of a v1 LabelSelector; expressions are (key, operator, values).
+
+    Raises SelectorError for the first broken requirement, labels before expressions, as upstream does.
+    """
+    requirements: set[Requirement] = set()
+    for key in sorted(match_labels):
+        field = f"matchLabels[{key}]"
+        requirements.add(_requirement(field, key, Operator.IN, [match_labels[key]]))
+    for index, (key, operator, values) in enumerate(match_expressions):
+        field = f"matchExpressions[{index}]"
+        if operator not in _OPERATORS:
+            message = f"{_quoted(operator)} is not a valid label selector operator"
+            raise SelectorError(f"{field}.operator", message)
+        requirements.add(_requirement(field, key, _OPERATORS[operator], values))
+    return Selector(tuple(sorted(requirements)))
+
+
+def _requirement(field: str, key: str, operator: Operator, values: Sequence[str]) -> Requirement:
+    """Check one requirement as upstream's labels.NewRequirement does, in its order and with its words."""
+    errors: list[str] = []
+    if key_errors := label_key_errors(key):
+        errors.append(f"key: Invalid value: {_quoted(key)}: {'; '.join(key_errors)}")
+    if operator in (Operator.IN, Operator.NOT_IN):
+        if not values:
+            errors.append("values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty")
+    elif values:
+        shown = msgspec.json.encode(list(values)).decode()
+        errors.append(f"values: Invalid value: {shown}: values set must be empty for exists and does not exist")
+    for index, value in enumerate(values):
+        if value_errors := label_value_errors(value):
+            errors.append(f"values[{index}][{key}]: Invalid value: {_quoted(value)}: {'; '.join(value_errors)}")
+    if errors:
+        raise SelectorError(field, errors_text(errors))
+    return Requirement(key, operator, tuple(sorted(set(values))))
+
+
+def errors_text(errors: Sequence[str]) -> str:
+    """Join messages as upstream's aggregate error prints them: bare when one, in brackets when several."""
+    distinct = list(dict.fromkeys(errors))
+    return distinct[0] if len(distinct) == 1 else "[" + ", ".join(distinct) + "]"
+
+
+def _quoted(text: str) -> str:
+    # Go's %q and JSON agree on everything that can stand in a label apart from control characters.
+    return msgspec.json.encode(text).decode()

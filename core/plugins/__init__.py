@@ -1,0 +1,1 @@
+"""The plugins, under upstream's names. They know the framework and the mirror, and nothing of each other."""

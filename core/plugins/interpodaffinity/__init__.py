@@ -1,0 +1,1 @@
+"""InterPodAffinity: pods that want to be near, or away from, other pods."""

@@ -1,0 +1,81 @@
+"""The filter side: hard rules of the incoming pod, and those of existing pods against it.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from core.framework.interface import Verdicts
+from core.framework.status import SUCCESS, Code, Status
+from core.mirror.affinity_counts import DomainCounts, Role
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import ABSENT, BoolArray
+from core.objects.pod import Pod
+from core.plugins.interpodaffinity.domains import DomainSums
+
+AFFINITY_RULES: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match pod affinity rules",))
+ANTI_AFFINITY_RULES: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't match pod anti-affinity rules",))
+EXISTING_ANTI_AFFINITY_RULES: Final = Status(
+    Code.UNSCHEDULABLE, ("node(s) didn't satisfy existing pods anti-affinity rules",)
+)
+# In the order in which they are judged: the first failure is a node's verdict.
+_STATUSES: Final = (SUCCESS, AFFINITY_RULES, ANTI_AFFINITY_RULES, EXISTING_ANTI_AFFINITY_RULES)
+
+
+class PreFilterState:
+    """What one incoming pod asks of the nodes, resolved to counters. Stale after the next event."""
+
+    __slots__ = ("affinity", "anti_affinity", "existing_anti_affinity", "first_of_its_kind")
+
+    def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
+        terms = pod.affinity.required_affinity
+        # One and the same pod has to meet all terms, so together they are one counter, per topology key.
+        matchers = tuple(term.matcher for term in terms)
+        counts = mirror.affinity
+        self.affinity: list[DomainCounts] = [
+            counts.matched(matchers, key) for key in dict.fromkeys(term.topology_key for term in terms)
+        ]
+        self.anti_affinity = DomainSums(
+            (counts.matched((term.matcher,), term.topology_key), 1) for term in pod.affinity.required_anti_affinity
+        )
+        self.existing_anti_affinity = DomainSums(
+            (owner, 1)
+            for owner in counts.owners(pod.namespace, pod.labels)
+            if owner.owner_term.role is Role.REQUIRED_ANTI_AFFINITY
+        )
+        # Or a series of pods that want each other would be pending for ever: the first may go anywhere (with the keys).
+        self.first_of_its_kind = not any(domains.counts.nonzero for domains in self.affinity) and counts.selects_all(
+            matchers, pod
+        )
+
+    @property
+    def nothing_to_judge(self) -> bool:
+        """Whether every node passes because neither the pod nor an existing one has a rule that applies."""
+        return not self.affinity and self.anti_affinity.empty and self.existing_anti_affinity.empty
+
+    def judge(self, batch: NodeBatch) -> Verdicts:
+        """Give each node its verdict."""
+        codes = np.zeros(len(batch), np.uint8)
+        if not self.existing_anti_affinity.empty:
+            codes[self.existing_anti_affinity.per_node(batch) > 0] = _STATUSES.index(EXISTING_ANTI_AFFINITY_RULES)
+        if not self.anti_affinity.empty:
+            codes[self.anti_affinity.per_node(batch) > 0] = _STATUSES.index(ANTI_AFFINITY_RULES)
+        if self.affinity:
+            codes[~self._attracted(batch)] = _STATUSES.index(AFFINITY_RULES)
+        return Verdicts(codes, _STATUSES)
+
+    def _attracted(self, batch: NodeBatch) -> BoolArray:
+        """Tell for each node whether it has all topology keys and pods that are sought in each of its domains."""
+        attracted = np.ones(len(batch), np.bool_)
+        for domains in self.affinity:
+            value_ids = batch.value_ids(domains.column)
+            if self.first_of_its_kind:
+                attracted &= value_ids != ABSENT
+            else:
+                sums = domains.column.sums()
+                domains.counts.add_into(sums)
+                attracted &= sums[value_ids] > 0  # ABSENT looks up 0
+        return attracted

@@ -1,0 +1,74 @@
+"""The plugin: its arguments and its extension points.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/plugin.go.
+"""
+
+from core.framework.interface import Verdicts
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.pod import Pod
+from core.plugins.interpodaffinity.domains import DomainSums
+from core.plugins.interpodaffinity.filtering import PreFilterState
+from core.plugins.interpodaffinity.scoring import normalized, preferences
+
+MAX_HARD_POD_AFFINITY_WEIGHT = 100
+
+
+class InterPodAffinity:
+    """Filter and score by inter-pod (anti-)affinity, with exactly the answers of the in-tree plugin.
+
+    `hard_pod_affinity_weight`, 0..100, is what a required affinity term of an existing pod adds to the score of a pod
+    that it selects. `ignore_preferred_terms_of_existing_pods` skips scoring for pods without preferences of their own.
+    Raises ValueError for a weight out of range, as upstream's ValidateInterPodAffinityArgs.
+    """
+
+    name = "InterPodAffinity"
+
+    def __init__(
+        self, *, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False
+    ) -> None:
+        if not 0 <= hard_pod_affinity_weight <= MAX_HARD_POD_AFFINITY_WEIGHT:
+            raise ValueError(
+                f"hardPodAffinityWeight: must be 0..{MAX_HARD_POD_AFFINITY_WEIGHT}, got {hard_pod_affinity_weight}"
+            )
+        self._hard_pod_affinity_weight = hard_pod_affinity_weight
+        self._ignore_preferred_terms_of_existing_pods = ignore_preferred_terms_of_existing_pods
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState | None]:
+        """Resolve the pod's hard rules to counters; fails for a pod whose terms could not be parsed."""
+        if pod.affinity.errors:
+            return _unparsable(pod), None
+        state = PreFilterState(mirror, pod)
+        if state.existing_anti_affinity.empty and not (
+            pod.affinity.required_affinity or pod.affinity.required_anti_affinity
+        ):
+            return SKIP, None
+        return SUCCESS, state
+
+    def filter(self, state: PreFilterState, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch."""
+        return state.judge(batch)
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, DomainSums | None]:
+        """Resolve the preferences to counters; SKIP when nothing at all was counted."""
+        if pod.affinity.errors:
+            return _unparsable(pod), None
+        has_preferences = pod.affinity.preferred_affinity or pod.affinity.preferred_anti_affinity
+        if self._ignore_preferred_terms_of_existing_pods and not has_preferences:
+            return SKIP, None
+        state = preferences(mirror, pod, self._hard_pod_affinity_weight)
+        return (SKIP, None) if state.empty else (SUCCESS, state)
+
+    def score(self, state: DomainSums, batch: NodeBatch) -> Int64Array:
+        """Return the raw score of every node: the sum over the topology keys of its domains' weighted counts."""
+        return state.per_node(batch)
+
+    def normalize(self, _state: DomainSums, raw: Int64Array) -> Int64Array:
+        """Spread the raw scores of the nodes asked over 0..100."""
+        return normalized(raw)
+
+
+def _unparsable(pod: Pod) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"parsing pod: {pod.affinity.parse_error}",))

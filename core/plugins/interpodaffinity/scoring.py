@@ -1,0 +1,47 @@
+"""The score side: preferences of the incoming pod, and those of existing pods that select it.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/scoring.go.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from core.framework.interface import MAX_NODE_SCORE
+from core.mirror.affinity_counts import DomainCounts, Role
+from core.mirror.cluster import ClusterMirror
+from core.mirror.topology import Int64Array
+from core.objects.pod import Pod
+from core.plugins.interpodaffinity.domains import DomainSums
+
+
+def preferences(mirror: ClusterMirror, pod: Pod, hard_pod_affinity_weight: int) -> DomainSums:
+    """Return the weighted counts of all that draws the pod to domains or repels it. Stale after the next event."""
+    return DomainSums((*_own(mirror, pod), *_of_existing_pods(mirror, pod, hard_pod_affinity_weight)))
+
+
+def normalized(raw: Int64Array) -> Int64Array:
+    """Spread raw scores over 0..100, truncated as Go's int64() does; all 0 where they are equal."""
+    if not len(raw):
+        return raw
+    lowest, highest = int(raw.min()), int(raw.max())
+    if lowest == highest:
+        return np.zeros_like(raw)
+    spread: Int64Array = (float(MAX_NODE_SCORE) * ((raw - lowest) / float(highest - lowest))).astype(np.int64)
+    return spread
+
+
+def _own(mirror: ClusterMirror, pod: Pod) -> Iterator[tuple[DomainCounts, int]]:
+    for sign, terms in ((1, pod.affinity.preferred_affinity), (-1, pod.affinity.preferred_anti_affinity)):
+        for each in terms:
+            yield mirror.affinity.matched((each.term.matcher,), each.term.topology_key), sign * each.weight
+
+
+def _of_existing_pods(
+    mirror: ClusterMirror, pod: Pod, hard_pod_affinity_weight: int
+) -> Iterator[tuple[DomainCounts, int]]:
+    for owner in mirror.affinity.owners(pod.namespace, pod.labels):
+        if owner.owner_term.role is Role.PREFERRED:
+            yield owner, owner.owner_term.weight
+        elif owner.owner_term.role is Role.REQUIRED_AFFINITY and hard_pod_affinity_weight > 0:
+            yield owner, hard_pod_affinity_weight
