@@ -1,0 +1,280 @@
+"""The wire of kube-scheduler's extender v1: ExtenderArgs in, ExtenderFilterResult and HostPriorityList out.
+
+Source: k8s.io/kube-scheduler extender/v1/types.go. The Go structs have no JSON tags, so Go writes `NodeNames` and reads
+keys in any case; we do the same. Requests and answers are handled as bytes: a model of every Node would cost 30 times
+the decision. Answers to bad requests are HTTP 200 with an `Error`, because kube-scheduler throws away the body of any
+other status.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from app.watch.decode import DecodeError, decode_node, decode_pod, decoding
+from core.framework.interface import MAX_NODE_SCORE, Verdicts
+from core.framework.status import Code
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import BoolArray, Int64Array
+from core.objects.pod import Pod
+from core.profile import Profile
+from core.scheduling_cycle import filter_nodes, score_nodes
+
+log = logging.getLogger(__name__)
+
+_NULL: Final = msgspec.Raw(b"null")
+_FIELDS: Final = {"pod": "Pod", "nodes": "Nodes", "nodenames": "NodeNames"}
+
+
+class _Args(msgspec.Struct, forbid_unknown_fields=True):
+    """ExtenderArgs in Go's spelling; the pod and each node stay raw until something of them is needed."""
+
+    pod: msgspec.Raw = msgspec.field(default=_NULL, name="Pod")
+    nodes: msgspec.Raw = msgspec.field(default=_NULL, name="Nodes")
+    node_names: list[str] | None = msgspec.field(default=None, name="NodeNames")
+
+
+class _NodeList(msgspec.Struct, rename="camel"):
+    kind: msgspec.Raw | None = None
+    api_version: msgspec.Raw | None = None
+    metadata: msgspec.Raw | None = None
+    items: list[msgspec.Raw] | None = None
+
+
+class _NameOnly(msgspec.Struct):
+    name: str | None = None
+
+
+class _NodeName(msgspec.Struct):
+    metadata: _NameOnly | None = None
+
+
+_args_decoder: Final = msgspec.json.Decoder(_Args)
+_raw_fields_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_names_decoder: Final = msgspec.json.Decoder(list[str] | None)
+_node_list_decoder: Final = msgspec.json.Decoder(_NodeList)
+_node_name_decoder: Final = msgspec.json.Decoder(_NodeName)
+
+
+class ExtenderArgs:
+    """The nodes of one request in its order; `items` are the Node objects byte for byte when it came with objects."""
+
+    __slots__ = ("items", "names", "node_list", "pod")
+
+    def __init__(self, pod: msgspec.Raw, names: list[str], node_list: _NodeList | None) -> None:
+        self.pod = pod
+        self.names = names
+        self.node_list = node_list
+        self.items: list[msgspec.Raw] = (node_list.items or []) if node_list is not None else []
+
+
+class Extender:
+    """The verbs, from request bytes to response bytes. They never raise for what a request holds."""
+
+    def __init__(self, profile: Profile, mirror: ClusterMirror, max_score: int = MAX_NODE_SCORE) -> None:
+        """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100."""
+        self._profile = profile
+        self._mirror = mirror
+        self._max_score = max_score
+        # What stands between one name and the next in a HostPriorityList, by score: `,"Score":7},{"Host":`.
+        self._between_hosts = np.array(
+            [b',"Score":%d},{"Host":' % (score * max_score // MAX_NODE_SCORE) for score in range(MAX_NODE_SCORE + 1)],
+            np.object_,
+        )
+
+    def filter(self, body: bytes) -> bytes:
+        """Answer ExtenderArgs with an ExtenderFilterResult; `Error` names the field of a bad request."""
+        try:
+            args = decode_args(body)
+            pod = decode_incoming_pod(args.pod)
+            batch = self._batch(args)
+        except DecodeError as error:
+            log.warning("filter: %s", error)
+            return filter_error(str(error))
+        return _filter_result(args, batch, filter_nodes(self._profile, self._mirror, pod, batch))
+
+    def prioritize(self, body: bytes) -> bytes:
+        """Answer ExtenderArgs with a HostPriorityList for exactly the nodes asked, in their order.
+
+        A bad request is answered with 0 for every node where its nodes can be read, else with {"Error": ...}, which the
+        scheduler logs and ignores.
+        """
+        try:
+            args = decode_args(body)
+            pod = decode_incoming_pod(args.pod)
+            batch = self._batch(args)
+        except DecodeError as error:
+            log.warning("prioritize: %s", error)
+            return _neutral_list(body) or prioritize_error(str(error))
+        return self._host_priority_list(batch, score_nodes(self._profile, self._mirror, pod, batch))
+
+    def _batch(self, args: ExtenderArgs) -> NodeBatch:
+        known = self._mirror.nodes.slots
+        objects = {}
+        for position, item in enumerate(args.items):
+            if args.names[position] not in known:
+                with _under(f"Nodes.items[{position}]"):
+                    objects[position] = decode_node(item)
+        batch = self._mirror.batch(args.names, objects)
+        repeated = batch.repeated()
+        if repeated >= 0:
+            name = args.names[repeated]
+            field = f"{_nodes_field(args)}[{repeated}]"
+            raise DecodeError(field, f"{name} stands at position {args.names.index(name)} already")
+        return batch
+
+    def _host_priority_list(self, batch: NodeBatch, scores: Int64Array) -> bytes:
+        pieces = np.empty(2 * len(batch), np.object_)
+        pieces[0::2] = batch.name_json()
+        pieces[1::2] = self._between_hosts[scores]
+        text = b"".join(pieces.tolist())
+        return b'[{"Host":' + text.removesuffix(b',{"Host":') + b"]"
+
+
+def decode_args(body: bytes) -> ExtenderArgs:
+    """Decode ExtenderArgs with keys in any case. Raises DecodeError, which names the field."""
+    args = _spelled_as_in_go(body)
+    if args.node_names is not None and args.nodes != _NULL:
+        raise DecodeError("Nodes, NodeNames", "both given; kube-scheduler sends one, by nodeCacheCapable")
+    if args.nodes != _NULL:
+        with _under("Nodes"):
+            node_list = decoding(_node_list_decoder.decode, args.nodes)
+            decoded = ExtenderArgs(args.pod, _node_names(node_list), node_list)
+    elif args.node_names is not None:
+        decoded = ExtenderArgs(args.pod, args.node_names, None)
+    else:
+        raise DecodeError("NodeNames", "required (or Nodes, where nodeCacheCapable is false)")
+    if not decoded.names:
+        raise DecodeError(_nodes_field(decoded), "is empty; there is no node to choose from")
+    return decoded
+
+
+def decode_incoming_pod(raw: msgspec.Raw) -> Pod:
+    """Decode the pod of a request, whose every affinity term must be valid. Raises DecodeError."""
+    if raw == _NULL:
+        raise DecodeError("Pod", "required")
+    with _under("Pod"):
+        pod = decode_pod(raw)
+    for error in pod.affinity.errors:
+        raise DecodeError(f"Pod.spec.affinity.{error.field}", error.message)
+    return pod
+
+
+def filter_error(message: str) -> bytes:
+    """Return an ExtenderFilterResult that fails the scheduling attempt with a message."""
+    return (
+        b'{"Nodes":null,"NodeNames":null,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":'
+        + msgspec.json.encode(message)
+        + b"}"
+    )
+
+
+def prioritize_error(message: str) -> bytes:
+    """Return what takes the place of a HostPriorityList when not even a neutral one can be made."""
+    return b'{"Error":' + msgspec.json.encode(message) + b"}"
+
+
+def _spelled_as_in_go(body: bytes) -> _Args:
+    try:
+        return _args_decoder.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        pass  # not what kube-scheduler writes: look again, field by field
+    with _under("body"):
+        fields = decoding(_raw_fields_decoder.decode, body)
+    args = _Args()
+    for key, value in fields.items():
+        match _FIELDS.get(key.lower()):
+            case "Pod":
+                args.pod = value
+            case "Nodes":
+                args.nodes = value
+            case "NodeNames":
+                with _under("NodeNames"):
+                    args.node_names = decoding(_names_decoder.decode, value)
+            case _:
+                raise DecodeError(key, f"unknown field; ExtenderArgs has {', '.join(_FIELDS.values())}")
+    return args
+
+
+def _node_names(node_list: _NodeList) -> list[str]:
+    """Return the names of whole Node objects. Raises DecodeError, with the path inside the list."""
+    if node_list.items is None:
+        raise DecodeError("items", "required")
+    names = []
+    for position, item in enumerate(node_list.items):
+        try:
+            node = decoding(_node_name_decoder.decode, item)
+        except DecodeError as error:
+            raise error.under(f"items[{position}]") from None
+        if node.metadata is None or not node.metadata.name:
+            raise DecodeError(f"items[{position}].metadata.name", "required")
+        names.append(node.metadata.name)
+    return names
+
+
+def _nodes_field(args: ExtenderArgs) -> str:
+    return "NodeNames" if args.node_list is None else "Nodes.items"
+
+
+@contextmanager
+def _under(field: str) -> Iterator[None]:
+    """Name the enclosing field in a DecodeError that is raised inside."""
+    try:
+        yield
+    except DecodeError as error:
+        raise error.under(field) from None
+
+
+def _filter_result(args: ExtenderArgs, batch: NodeBatch, verdicts: Verdicts) -> bytes:
+    fits: BoolArray = verdicts.codes == 0
+    names = batch.name_json()
+    if args.node_list is None:
+        nodes, node_names = b"null", b"[" + b",".join(names[fits].tolist()) + b"]"
+    else:
+        nodes, node_names = _node_list_of(args.node_list, args.items, fits), b"null"
+    failed: dict[bool, list[bytes]] = {True: [], False: []}  # unresolvable -> `"name":"message"`
+    for code in np.unique(verdicts.codes[~fits]).tolist():
+        status = verdicts.statuses[code]
+        message = b":" + msgspec.json.encode(status.message)
+        unresolvable = status.code is not Code.UNSCHEDULABLE
+        failed[unresolvable] += [name + message for name in names[verdicts.codes == code].tolist()]
+    return b"".join(
+        (
+            b'{"Nodes":',
+            nodes,
+            b',"NodeNames":',
+            node_names,
+            b',"FailedNodes":{',
+            b",".join(failed[False]),
+            b'},"FailedAndUnresolvableNodes":{',
+            b",".join(failed[True]),
+            b'},"Error":""}',
+        )
+    )
+
+
+def _node_list_of(node_list: _NodeList, items: list[msgspec.Raw], fits: BoolArray) -> bytes:
+    envelope: Mapping[bytes, msgspec.Raw | None] = {
+        b"kind": node_list.kind,
+        b"apiVersion": node_list.api_version,
+        b"metadata": node_list.metadata,
+    }
+    members = [b'"%s":%s' % (key, bytes(value)) for key, value in envelope.items() if value is not None]
+    kept = b",".join(items[position] for position in np.flatnonzero(fits).tolist())
+    return b"{" + b",".join((*members, b'"items":[' + kept + b"]")) + b"}"
+
+
+def _neutral_list(body: bytes) -> bytes:
+    """Return a HostPriorityList of zeros for the nodes of a bad request; empty when they cannot be read."""
+    try:
+        args = _spelled_as_in_go(body)
+        names = args.node_names
+        if names is None:
+            names = _node_names(decoding(_node_list_decoder.decode, args.nodes))
+    except DecodeError:
+        return b""
+    return msgspec.json.encode([{"Host": name, "Score": 0} for name in names])

@@ -1,0 +1,48 @@
+"""Settings: from the environment (KINDRED_*), overridden by flags, frozen, checked at start."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from core.framework.interface import MAX_NODE_SCORE
+from core.plugins.interpodaffinity.plugin import MAX_HARD_POD_AFFINITY_WEIGHT
+
+
+class SettingsError(ValueError):
+    """A setting with a value that is not allowed; the message names the variable, the value and the rule."""
+
+
+class Settings(BaseSettings):
+    """What can be set. Each field is the variable KINDRED_<FIELD>."""
+
+    model_config = SettingsConfigDict(env_prefix="KINDRED_", frozen=True, extra="forbid")
+
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8888
+    """Port to listen on; 0 takes a free one."""
+    max_score: Annotated[int, Field(ge=1, le=MAX_NODE_SCORE)] = MAX_NODE_SCORE
+    """Highest score that `prioritize` answers. kube-scheduler multiplies an extender's score by ten: 10 is its own
+    range for extenders, and 20 with weight 1 weighs as the in-tree InterPodAffinity does."""
+    max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
+    """Largest request body, in bytes. 5,000 whole Node objects are about 32 MB."""
+    hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=MAX_HARD_POD_AFFINITY_WEIGHT)] = 1
+    """Score of a required affinity term of an existing pod (InterPodAffinityArgs hardPodAffinityWeight)."""
+    ignore_preferred_terms_of_existing_pods: bool = False
+    """Score only pods that have preferences of their own (InterPodAffinityArgs, the same name)."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe message that is logged."""
+
+
+def load_settings(**flags: object) -> Settings:
+    """Read the settings; flags that are not None win over the environment. Raises SettingsError."""
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})  # type: ignore[arg-type]  # checked by pydantic
+    except ValidationError as error:
+        problems = [f"{_variable(problem['loc'])}={problem['input']!r}: {problem['msg']}" for problem in error.errors()]
+        raise SettingsError("; ".join(problems)) from None
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    return "KINDRED_" + "_".join(str(part) for part in location).upper()

@@ -1,0 +1,179 @@
+"""A cluster dump as source: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+import yaml
+
+from app.watch.decode import DecodeError, decode_namespace, decode_node, decode_pod, decoding
+from core.events import ClusterEvent, Object
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+
+_DECODERS: Final[dict[str, Callable[[bytes | msgspec.Raw], Object]]] = {
+    "Node": decode_node,
+    "Pod": decode_pod,
+    "Namespace": decode_namespace,
+}
+
+
+class SnapshotError(ValueError):
+    """A dump that cannot be read, or an object in it that is broken; the message says which, and which field."""
+
+
+class DumpItem(NamedTuple):
+    """One object of a dump: where it stands, its JSON, and its kind where the list around it tells."""
+
+    place: str
+    raw: bytes | msgspec.Raw
+    kind: str
+
+
+class _Item(msgspec.Struct):
+    kind: str | None = None
+
+
+class _Document(msgspec.Struct):
+    kind: str | None = None
+    items: list[msgspec.Raw] | None = None
+
+
+class _Metadata(msgspec.Struct):
+    name: str = "?"
+    namespace: str = ""
+
+
+class _Identity(msgspec.Struct):
+    kind: str = "?"
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class SnapshotSummary:
+    """What a load did: objects taken by kind, pods that occupy no node, objects of other kinds, and broken ones."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[str] = Counter()
+        self.unassigned_pods = 0
+        self.other_kinds: Counter[str] = Counter()
+        self.invalid: list[str] = []
+
+    def __str__(self) -> str:
+        """Give the summary as one line for people."""
+        text = f"{self.taken['Node']} nodes, {self.taken['Pod']} pods, {self.taken['Namespace']} namespaces"
+        if self.unassigned_pods:
+            text += f" ({self.unassigned_pods} of the pods pending or finished: not counted)"
+        if self.other_kinds:
+            text += f"; passed over: {', '.join(f'{n} {kind}' for kind, n in sorted(self.other_kinds.items()))}"
+        if self.invalid:
+            text += f"; invalid: {len(self.invalid)}"
+        return text
+
+
+class _TextLoader(yaml.CSafeLoader):
+    """YAML as Kubernetes reads it: a bare timestamp is text."""
+
+
+_TextLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def documents(text: bytes) -> list[bytes]:
+    """Return the JSON documents of a JSON or YAML text; YAML may hold several. Raises SnapshotError."""
+    if text.lstrip()[:1] in (b"{", b"["):
+        return [text]
+    try:
+        loaded = [document for document in yaml.load_all(text, _TextLoader) if document is not None]
+        return [msgspec.json.encode(document) for document in loaded]
+    except yaml.YAMLError as error:
+        raise SnapshotError(f"neither JSON nor YAML: {' '.join(str(error).split())}") from None
+    except (TypeError, RecursionError, UnicodeDecodeError) as error:
+        raise SnapshotError(f"YAML that has no JSON form: {error}") from None
+
+
+def read_items(text: bytes) -> list[DumpItem]:
+    """Return the objects of a dump: a List, lists of one kind (a PodList), or single objects. Raises SnapshotError."""
+    found: list[DumpItem] = []
+    texts = documents(text)
+    for number, raw in enumerate(texts):
+        place = f"document {number + 1} " if len(texts) > 1 else ""
+        try:
+            document = decoding(lambda raw: msgspec.json.decode(raw, type=_Document), raw)
+        except DecodeError as error:
+            raise SnapshotError(f"{place}{error}") from None
+        kind = document.kind or ""
+        if document.items is not None:
+            # The API server leaves out the kind of the items of a PodList.
+            item_kind = kind.removesuffix("List") if kind.removesuffix("List") in _DECODERS else ""
+            found += [DumpItem(f"{place}items[{index}]", item, item_kind) for index, item in enumerate(document.items)]
+        elif kind in _DECODERS:
+            found.append(DumpItem(place.strip() or "the object", raw, kind))
+        else:
+            raise SnapshotError(
+                f"{place}items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints"
+            )
+    return found
+
+
+def load_items(items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid: bool) -> SnapshotSummary:
+    """Feed the objects of a dump to a mirror.
+
+    A broken object raises SnapshotError, or with `skip_invalid` is counted and left out. A pod of which only affinity
+    terms are broken then stays, without the list of terms that has the fault, as kube-scheduler keeps it.
+    """
+    summary = SnapshotSummary()
+    seen: dict[tuple[str, str], str] = {}
+    for item in items:
+        try:
+            _load(item, mirror, seen, summary)
+        except DecodeError as error:
+            problem = f"{item.place} ({_identity(item)}): {error}"
+            if not skip_invalid:
+                raise SnapshotError(problem) from None
+            summary.invalid.append(problem)
+    return summary
+
+
+def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str], summary: SnapshotSummary) -> None:
+    kind = item.kind or decoding(lambda raw: msgspec.json.decode(raw, type=_Item), item.raw).kind
+    if kind is None:
+        raise DecodeError("kind", "required")
+    if kind not in _DECODERS:
+        summary.other_kinds[kind] += 1
+        return
+    decoded = _DECODERS[kind](item.raw)
+    _refuse_repetition(decoded, item.place, seen)
+    mirror.apply(ClusterEvent("Add", decoded))
+    _refuse_broken_terms(decoded)
+    summary.taken[kind] += 1
+    summary.unassigned_pods += isinstance(decoded, Pod) and not decoded.assigned
+
+
+def _refuse_repetition(decoded: Object, place: str, seen: dict[tuple[str, str], str]) -> None:
+    kind = type(decoded).__name__
+    name = decoded.full_name if isinstance(decoded, Pod) else decoded.name
+    identities = {(kind, name): "metadata.name"}
+    if isinstance(decoded, Pod):
+        identities["uid", decoded.uid] = "metadata.uid"
+    for identity, field in identities.items():
+        if identity in seen:
+            raise DecodeError(field, f"the same as that of the {kind} at {seen[identity]}")
+        seen[identity] = place
+
+
+def _refuse_broken_terms(decoded: Object) -> None:
+    if isinstance(decoded, Pod):
+        for error in decoded.affinity.errors:
+            raise DecodeError(f"spec.affinity.{error.field}", error.message)
+
+
+def _identity(item: DumpItem) -> str:
+    try:
+        identity = msgspec.json.decode(item.raw, type=_Identity)
+    except (msgspec.DecodeError, RecursionError):
+        return "unreadable"
+    metadata = identity.metadata
+    return f"{item.kind or identity.kind} {metadata.namespace + '/' if metadata.namespace else ''}{metadata.name}"
