@@ -1,0 +1,1 @@
+"""Tests, in the same tree as the code, beside those that hold the whole against golden data and a naive reference."""
