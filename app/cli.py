@@ -195,3 +195,7 @@ def _clear_errors() -> Iterator[None]:
     except (SettingsError, SnapshotError, DecodeError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
+
+
+if __name__ == "__main__":
+    main(prog_name="kindred")

@@ -1,0 +1,55 @@
+# Every target makes the virtual environment it needs; `make run` and `make test` work right after a clone.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/bench_checks_1000.jsonl.gz
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench conformance lock image clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+run: $(STAMP) ## Serve the bundled demo cluster on 127.0.0.1:8888, no Kubernetes needed
+	$(BIN)/kindred serve --demo
+
+test: $(STAMP) ## Run all tests, the golden cases of the real scheduler plugin among them
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(STAMP) ## Let ruff format and mend what it can
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summary per plugin
+	$(BIN)/python -m tests.conformance $(GOLDEN)
+
+bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, and times as ratios to the naive reference (minutes)
+	$(BIN)/python -m tests.bench
+
+lock: $(STAMP) ## Make the lock files again from pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-header --no-annotate pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock
+
+image: ## Build the container image (docker, or DOCKER=podman / buildah)
+	$(or $(DOCKER),docker) build -t kindred:dev .
+
+clean: ## Remove the virtual environment and what the tools leave behind
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Kindred needs Python 3.11 or newer, found " + sys.version.split()[0] + \
+		"; name another with: make PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
