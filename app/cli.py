@@ -1,6 +1,7 @@
 """The command line: `kindred serve | filter | prioritize`."""
 
 import gc
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,6 +68,9 @@ def serve(*, snapshot: BinaryIO | None, demo: bool, skip_invalid: bool, host: st
         server_header=False,
     )
     server = _AnnouncingServer(config, demo=demo)
+    # Uvicorn stops gracefully and then raises the signal again for whoever handled it before: that is a good end.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(0))
     server.run()
     if not server.started:
         sys.exit(1)

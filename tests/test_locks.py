@@ -1,0 +1,31 @@
+"""The lock files: every requirement pinned with hashes, and nothing about where it comes from."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+LOCKS = ["requirements.lock", "requirements-dev.lock"]
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_requirement_is_pinned_and_hashed(lock: str) -> None:
+    requirements = re.split(r"\n(?=\S)", Path(lock).read_text("utf-8").strip())
+    assert len(requirements) > 10
+    for requirement in requirements:
+        assert re.match(r"[\w.-]+==\S+", requirement)
+        assert "--hash=sha256:" in requirement
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_index_and_no_address(lock: str) -> None:
+    assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", Path(lock).read_text("utf-8"))
+
+
+def test_the_locks_hold_every_dependency_of_the_project() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    declared = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependencies"]}
+    for lock in LOCKS:
+        locked = set(re.findall(r"^([\w.-]+)==", Path(lock).read_text("utf-8"), re.MULTILINE))
+        assert declared <= locked

@@ -1,0 +1,50 @@
+"""The README's promises: its curl lines give its answers, its settings are the settings, its commands exist."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.settings import Settings
+from tests.demo_server import demo_server
+
+README = Path("README.md").read_text(encoding="utf-8")
+CURLS = re.findall(r"^\$ (curl [^\n]+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def ids(curls: list[tuple[str, str]]) -> list[str]:
+    return [re.sub(r".*/(\w+) -d @.*/([\w-]+)\.json.*", r"\1-\2", command) for command, _ in curls]
+
+
+@pytest.mark.parametrize(("command", "answer"), CURLS, ids=ids(CURLS))
+def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answer: str) -> None:
+    curl, _, formatter = command.partition(" | ")
+    arguments = shlex.split(curl)
+    body = Path(arguments[arguments.index("-d") + 1].removeprefix("@")).read_bytes()
+    path = next(argument for argument in arguments if argument.startswith("http")).split(":8888")[1]
+    with demo_server() as url:
+        text = httpx.post(url + path, content=body).text
+    if formatter == "python3 -m json.tool":
+        text = json.dumps(json.loads(text), indent=4)
+    assert answer.rstrip("\n") == text
+
+
+def test_the_readme_shows_both_verbs() -> None:
+    assert {"filter", "prioritize"} == {name.partition("-")[0] for name in ids(CURLS)}
+
+
+def test_the_table_of_settings_is_what_the_settings_are() -> None:
+    documented = dict(re.findall(r"^\| `(KINDRED_\w+)` \| `([^`]*)` \|", README, re.MULTILINE))
+    actual = {
+        f"KINDRED_{name.upper()}": str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
+        for name, field in Settings.model_fields.items()
+    }
+    assert actual == documented
+
+
+@pytest.mark.parametrize("target", re.findall(r"`?make ([a-z]+)", README + Path("CONTRIBUTING.md").read_text("utf-8")))
+def test_a_make_target_that_the_docs_name_exists(target: str) -> None:
+    assert re.search(rf"^{target}:.*## ", Path("Makefile").read_text("utf-8"), re.MULTILINE)
