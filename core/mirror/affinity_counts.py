@@ -88,14 +88,11 @@ class TermSet:
         self.pods = 0
 
 
-class MatchCounter:
-    """How many placed pods all the matchers select, per topology key that was asked for."""
+class MatchTerms(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """What a match counter counts: pods that *all* the matchers select, by the values of the topology key."""
 
-    __slots__ = ("by_key", "matchers")
-
-    def __init__(self, matchers: tuple[PodMatcher, ...]) -> None:
-        self.matchers = matchers
-        self.by_key: dict[str, DomainCounts] = {}  # topology key -> counts
+    matchers: tuple[PodMatcher, ...]
+    topology_key: str
 
 
 class AffinityCounts:
@@ -109,8 +106,8 @@ class AffinityCounts:
         self._term_sets: dict[PodAffinity, TermSet] = {}
         self._owners: dict[OwnerTerm, OwnerCounter] = {}
         self._owner_index: TermIndex[OwnerTerm] = TermIndex()
-        self._matches: OrderedDict[tuple[PodMatcher, ...], MatchCounter] = OrderedDict()
-        self._match_index: TermIndex[tuple[PodMatcher, ...]] = TermIndex()
+        self._matches: OrderedDict[MatchTerms, DomainCounts] = OrderedDict()  # least recently asked first
+        self._match_index: TermIndex[MatchTerms] = TermIndex()
 
     # What plugins ask.
 
@@ -132,19 +129,17 @@ class AffinityCounts:
 
     def matched(self, matchers: tuple[PodMatcher, ...], topology_key: str) -> DomainCounts:
         """Return how many placed pods all matchers of an incoming pod select; stale after the next event."""
-        counter = self._matches.get(matchers)
-        if counter is None:
-            counter = self._matches[matchers] = MatchCounter(matchers)
-            self._match_index.add(matchers, matchers[0])
-            if len(self._matches) > MAX_MATCH_COUNTERS:
-                self._evict_oldest()
-        else:
-            self._matches.move_to_end(matchers)
-        domains = counter.by_key.get(topology_key)
-        if domains is None:
-            column = self.columns.acquire(topology_key, self._nodes)
-            domains = counter.by_key[topology_key] = DomainCounts(column, self._recounted(matchers, column))
-        return domains
+        terms = MatchTerms(matchers, topology_key)
+        counter = self._matches.get(terms)
+        if counter is not None:
+            self._matches.move_to_end(terms)
+            return counter
+        column = self.columns.acquire(topology_key, self._nodes)
+        counter = self._matches[terms] = DomainCounts(column, self._recounted(matchers, column))
+        self._match_index.add(terms, matchers[0])
+        if len(self._matches) > MAX_MATCH_COUNTERS:
+            self._evict_oldest()
+        return counter
 
     def selects_all(self, matchers: tuple[PodMatcher, ...], pod: Pod) -> bool:
         """Tell whether every matcher of an incoming pod selects a pod (which may be the incoming one itself)."""
@@ -181,10 +176,9 @@ class AffinityCounts:
         if _has_terms(pod.affinity):
             for counter in self._term_sets[pod.affinity].counters:
                 counter.add(slot, delta)
-        for matchers in self._match_index.candidates(pod.namespace, pod.labels):
-            if self.selects_all(matchers, pod):
-                for domains in self._matches[matchers].by_key.values():
-                    domains.add(slot, delta)
+        for terms in self._match_index.candidates(pod.namespace, pod.labels):
+            if self.selects_all(terms.matchers, pod):
+                self._matches[terms].add(slot, delta)
 
     def namespace_changed(self, name: str, before: Mapping[str, str] | None) -> None:
         """Count again what reaches a namespace that it did not reach before, or the other way round.
@@ -193,13 +187,12 @@ class AffinityCounts:
         Owner counters are not concerned: the labels of the incoming pod's namespace are read at the question.
         """
         after = self._namespaces.get(name)
-        for matchers, counter in self._matches.items():
+        for terms, counter in self._matches.items():
             if any(
                 namespace_is_selected(matcher, name, before) != namespace_is_selected(matcher, name, after)
-                for matcher in matchers
+                for matcher in terms.matchers
             ):
-                for domains in counter.by_key.values():
-                    domains.counts = self._recounted(matchers, domains.column)
+                counter.counts = self._recounted(terms.matchers, counter.column)
 
     # What tests and operators check.
 
@@ -209,11 +202,7 @@ class AffinityCounts:
 
     def match_counts(self) -> dict[str, dict[str, int]]:
         """Return each match counter as topology value -> pods, under a name that is the same for the same terms."""
-        return {
-            f"{key} of {_shown(matchers)}": domains.by_value()
-            for matchers, counter in self._matches.items()
-            for key, domains in counter.by_key.items()
-        }
+        return {_shown(terms): counter.by_value() for terms, counter in self._matches.items()}
 
     def audit(self) -> list[str]:
         """Recount everything by a plain loop over the pods; return the differences, none if all is well."""
@@ -222,10 +211,9 @@ class AffinityCounts:
         for pod, labels in self._placed_pods():
             for owner_term in _owner_terms(pod.affinity):
                 _count_value(owners.setdefault(_shown(owner_term), {}), labels, owner_term.term.topology_key)
-            for matchers, counter in self._matches.items():
-                if self.selects_all(matchers, pod):
-                    for key in counter.by_key:
-                        _count_value(matches[f"{key} of {_shown(matchers)}"], labels, key)
+            for terms in self._matches:
+                if self.selects_all(terms.matchers, pod):
+                    _count_value(matches[_shown(terms)], labels, terms.topology_key)
         return [
             f"{name}: counted {kept.get(name)}, recounted {recounted}"
             for kept, recounts in ((self.owner_counts(), owners), (self.match_counts(), matches))
@@ -263,10 +251,9 @@ class AffinityCounts:
             self.columns.release(counter.column)
 
     def _evict_oldest(self) -> None:
-        matchers, counter = self._matches.popitem(last=False)
-        self._match_index.remove(matchers)
-        for domains in counter.by_key.values():
-            self.columns.release(domains.column)
+        terms, counter = self._matches.popitem(last=False)
+        self._match_index.remove(terms)
+        self.columns.release(counter.column)
 
 
 def _has_terms(affinity: PodAffinity) -> bool:

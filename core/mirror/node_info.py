@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from core.mirror.topology import ABSENT, BoolArray, IntpArray, TopologyColumn
+from core.mirror.topology import ABSENT, FEWEST_SLOTS, BoolArray, IntpArray, TopologyColumn
 from core.objects.node import Node
 
 NO_SLOT: Final = -1
@@ -31,7 +31,9 @@ class NodeTable:
     def __init__(self) -> None:
         self.infos: dict[str, NodeInfo] = {}  # node name -> NodeInfo, also of unknown nodes that pods name
         self.slots: dict[str, int] = {}  # name of a known node -> slot
-        self.name_json: NDArray[np.object_] = np.empty(0, np.object_)  # slot -> b'"name"', ready for an answer
+        self.name_json: NDArray[np.object_] = np.empty(
+            FEWEST_SLOTS, np.object_
+        )  # slot -> b'"name"', ready for an answer
         self._free: list[int] = []
         self._used = 0
 
@@ -61,7 +63,7 @@ class NodeTable:
         else:
             slot, self._used = self._used, self._used + 1
             if slot >= self.capacity:
-                bigger = np.empty(max(16, 2 * self.capacity), np.object_)
+                bigger = np.empty(2 * self.capacity, np.object_)
                 bigger[: self.capacity] = self.name_json
                 self.name_json = bigger
         info.node, info.slot = node, slot
@@ -110,14 +112,14 @@ class NodeBatch:
 
     def value_ids(self, column: TopologyColumn) -> IntpArray:
         """Return the value id of a topology key for each node; ABSENT for an unknown one."""
-        ids = column.of_slot[self.slots].astype(np.intp)
+        ids = column.of_slot[self.slots].astype(np.intp)  # NO_SLOT looks up the last slot, and is mended below
         for position, node in self._strangers.items():
             ids[position] = ABSENT if node is None else column.id_of(node.labels)
         return ids
 
     def name_json(self) -> NDArray[np.object_]:
         """Return each name as JSON bytes, from the slots where there is one."""
-        fragments = self._table.name_json[self.slots] if self._table.capacity else np.empty(len(self), np.object_)
+        fragments = self._table.name_json[self.slots]  # NO_SLOT looks up the last slot, and is mended below
         for position in self._strangers:
             fragments[position] = msgspec.json.encode(self.names[position])
         return fragments

@@ -61,6 +61,7 @@ class PodGroups:
         group = self._ids.get(identity)
         if group is None:
             group = self._ids[identity] = self._new(pod)
+            self._forget_stale_values()  # only now: what is made again is made from the groups that have an identity
         self._pods[group] += 1
         return group
 
@@ -91,7 +92,6 @@ class PodGroups:
         self._namespace.assign(group, pod.namespace)
         for key, column in self._labels.items():
             column.assign(group, pod.labels.get(key))
-        self._forget_stale_values()
         return group
 
     def _forget_stale_values(self) -> None:

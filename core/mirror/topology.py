@@ -22,6 +22,9 @@ UNSEEN: Final = -2
 """Value id of a label value that no node of the mirror has: a domain without pods."""
 _SENTINELS: Final = 2
 
+FEWEST_SLOTS: Final = 16
+"""Slots that every column has from the start, so that looking up a slot never meets an empty array."""
+
 _DENSE_FROM: Final = 256
 """Domains with pods from which an array beats a dict: below, a dict of 256 ints weighs more than 5,000 int32."""
 
@@ -154,7 +157,7 @@ class TopologyColumns:
 
     def __init__(self) -> None:
         self._columns: dict[str, TopologyColumn] = {}
-        self._capacity = 0
+        self._capacity = FEWEST_SLOTS
 
     def acquire(self, key: str, nodes: Iterable[tuple[int, Node]]) -> TopologyColumn:
         """Return the column of a key for one more user, filled from (slot, node) pairs when it is new."""
@@ -189,6 +192,6 @@ class TopologyColumns:
 
 def grown(array: Int32Array, needed: int, fill: int) -> Int32Array:
     """Return the array with room for `needed` elements, at least doubled, the new ones set to `fill`."""
-    bigger = np.full(max(needed, 2 * len(array), 16), fill, np.int32)
+    bigger = np.full(max(needed, 2 * len(array)), fill, np.int32)
     bigger[: len(array)] = array
     return bigger
