@@ -1,0 +1,65 @@
+"""The scheduler configurations: they name verbs that exist, and obey what the extender contract demands of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from starlette.routing import Route
+
+from app.main import create_app
+from app.settings import Settings
+from core.mirror.cluster import ClusterMirror
+
+CONFIGURATIONS = {path.stem: path for path in sorted(Path("manifests/scheduler").glob("*.yaml"))}
+each_configuration = pytest.mark.parametrize("name", CONFIGURATIONS)
+
+
+def configuration(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(CONFIGURATIONS[name].read_text("utf-8"))
+    return loaded
+
+
+def switched_off(config: dict[str, Any], point: str) -> set[str]:
+    (profile,) = config.get("profiles", [{}])
+    return {plugin["name"] for plugin in profile.get("plugins", {}).get(point, {}).get("disabled", [])}
+
+
+def test_there_is_one_for_each_way_of_registering() -> None:
+    assert {"beside", "score-offload", "full-offload"} == set(CONFIGURATIONS)
+
+
+@each_configuration
+def test_every_verb_is_served(name: str) -> None:
+    served = {
+        route.path.removeprefix("/")
+        for route in create_app(Settings(), ClusterMirror()).routes
+        if isinstance(route, Route) and "POST" in (route.methods or ())
+    }
+    (extender,) = configuration(name)["extenders"]
+    verbs = {value for key, value in extender.items() if key.endswith("Verb")}
+    assert verbs
+    assert verbs <= served
+
+
+@each_configuration
+def test_names_are_sent_rather_than_whole_nodes(name: str) -> None:
+    (extender,) = configuration(name)["extenders"]
+    assert extender["nodeCacheCapable"] is True
+
+
+@each_configuration
+def test_every_node_is_seen_where_the_extender_alone_decides_a_hard_rule(name: str) -> None:
+    config = configuration(name)
+    if "InterPodAffinity" in switched_off(config, "multiPoint") | switched_off(config, "filter"):
+        assert config["percentageOfNodesToScore"] == 100
+        (extender,) = config["extenders"]
+        assert not extender.get("ignorable", False)
+        assert "filterVerb" in extender
+
+
+def test_only_the_full_offload_takes_the_hard_rules_from_the_scheduler() -> None:
+    without_filter = {
+        name for name in CONFIGURATIONS if "InterPodAffinity" in switched_off(configuration(name), "multiPoint")
+    }
+    assert without_filter == {"full-offload"}
