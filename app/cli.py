@@ -117,7 +117,8 @@ class _AnnouncingServer(uvicorn.Server):
         await super().startup(sockets)  # type: ignore[arg-type]  # passed through
         if self.started:
             port = self.servers[0].sockets[0].getsockname()[1]
-            click.echo(_announcement(f"http://{self.config.host}:{port}", demo=self._demo))
+            host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+            click.echo(_announcement(f"http://{host}:{port}", demo=self._demo))
 
 
 def _announcement(url: str, *, demo: bool) -> str:
@@ -172,7 +173,10 @@ def _question(
     manifest = _pod_manifest(pod)
     mirror = _loaded_mirror(snapshot, demo=demo, skip_invalid=skip_invalid)
     names = [name for group in nodes for name in group.split(",") if name] or list(mirror.nodes.slots)
-    body = b'{"Pod":' + manifest + b',"NodeNames":' + msgspec.json.encode(names) + b"}"
+    try:
+        body = b'{"Pod":' + manifest + b',"NodeNames":' + msgspec.json.encode(names) + b"}"
+    except UnicodeEncodeError:
+        raise click.UsageError("--nodes: a name is not UTF-8.") from None
     return create_extender(settings, mirror), body
 
 

@@ -7,13 +7,14 @@ other status.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 import msgspec
 import numpy as np
 
+from app.logs import one_line
 from app.watch.decode import DecodeError, decode_node, decode_pod, decoding
 from core.framework.interface import MAX_NODE_SCORE, Verdicts
 from core.framework.status import Code
@@ -26,7 +27,16 @@ from core.scheduling_cycle import filter_nodes, score_nodes
 
 log = logging.getLogger(__name__)
 
+MAX_NODES: Final = 100_000
+"""Nodes in one request; 5,000 is the largest supported cluster."""
+_MAX_POD_BYTES: Final = 4 * 1024 * 1024  # etcd takes objects of up to 1.5 MiB
+_MAX_ELEMENTS: Final = 5_000_000
+"""JSON elements in one body. A decoded element takes up to 80 bytes, however short it was: `{},` 3 bytes, or 64 MiB of
+them 3 GB. 5,000 whole nodes have about 1.5 million elements."""
+_FEW_BYTES: Final = 1024 * 1024  # a body up to here is not worth counting
+
 _NULL: Final = msgspec.Raw(b"null")
+_ABSENT: Final = msgspec.Raw(b"")
 _FIELDS: Final = {"pod": "Pod", "nodes": "Nodes", "nodenames": "NodeNames"}
 
 
@@ -39,9 +49,9 @@ class _Args(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _NodeList(msgspec.Struct, rename="camel"):
-    kind: msgspec.Raw | None = None
-    api_version: msgspec.Raw | None = None
-    metadata: msgspec.Raw | None = None
+    kind: msgspec.Raw = _ABSENT
+    api_version: msgspec.Raw = _ABSENT
+    metadata: msgspec.Raw = _ABSENT
     items: list[msgspec.Raw] | None = None
 
 
@@ -93,7 +103,7 @@ class Extender:
             pod = decode_incoming_pod(args.pod)
             batch = self._batch(args)
         except DecodeError as error:
-            log.warning("filter: %s", error)
+            log.warning("filter: %s", one_line(str(error)))
             return filter_error(str(error))
         return _filter_result(args, batch, filter_nodes(self._profile, self._mirror, pod, batch))
 
@@ -108,7 +118,7 @@ class Extender:
             pod = decode_incoming_pod(args.pod)
             batch = self._batch(args)
         except DecodeError as error:
-            log.warning("prioritize: %s", error)
+            log.warning("prioritize: %s", one_line(str(error)))
             return _neutral_list(body) or prioritize_error(str(error))
         return self._host_priority_list(batch, score_nodes(self._profile, self._mirror, pod, batch))
 
@@ -150,6 +160,8 @@ def decode_args(body: bytes) -> ExtenderArgs:
         raise DecodeError("NodeNames", "required (or Nodes, where nodeCacheCapable is false)")
     if not decoded.names:
         raise DecodeError(_nodes_field(decoded), "is empty; there is no node to choose from")
+    if len(decoded.names) > MAX_NODES:
+        raise DecodeError(_nodes_field(decoded), f"more than {MAX_NODES} nodes")
     return decoded
 
 
@@ -157,6 +169,8 @@ def decode_incoming_pod(raw: msgspec.Raw) -> Pod:
     """Decode the pod of a request, whose every affinity term must be valid. Raises DecodeError."""
     if raw == _NULL:
         raise DecodeError("Pod", "required")
+    if len(bytes(raw)) > _MAX_POD_BYTES:
+        raise DecodeError("Pod", f"larger than {_MAX_POD_BYTES} bytes")
     with _under("Pod"):
         pod = decode_pod(raw)
     for error in pod.affinity.errors:
@@ -179,25 +193,41 @@ def prioritize_error(message: str) -> bytes:
 
 
 def _spelled_as_in_go(body: bytes) -> _Args:
+    _refuse_too_many_elements(body)
     try:
         return _args_decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         pass  # not what kube-scheduler writes: look again, field by field
+    fields, unknown = _fields(body)
+    for key in unknown:
+        raise DecodeError(key, f"unknown field; ExtenderArgs has {', '.join(_FIELDS.values())}")
+    return _Args(fields["Pod"], fields["Nodes"], _decoded_names(fields["NodeNames"]))
+
+
+def _refuse_too_many_elements(body: bytes) -> None:
+    if len(body) > _FEW_BYTES and body.count(b",") > _MAX_ELEMENTS:
+        raise DecodeError("body", f"more than {_MAX_ELEMENTS} elements")
+
+
+def _fields(body: bytes) -> tuple[dict[str, msgspec.Raw], list[str]]:
+    """Return the fields of ExtenderArgs in Go's spelling, null where absent, and the keys that are none of them."""
     with _under("body"):
-        fields = decoding(_raw_fields_decoder.decode, body)
-    args = _Args()
-    for key, value in fields.items():
-        match _FIELDS.get(key.lower()):
-            case "Pod":
-                args.pod = value
-            case "Nodes":
-                args.nodes = value
-            case "NodeNames":
-                with _under("NodeNames"):
-                    args.node_names = decoding(_names_decoder.decode, value)
-            case _:
-                raise DecodeError(key, f"unknown field; ExtenderArgs has {', '.join(_FIELDS.values())}")
-    return args
+        found = decoding(_raw_fields_decoder.decode, body)
+    fields = dict.fromkeys(_FIELDS.values(), _NULL)
+    unknown = []
+    for key, value in found.items():
+        name = _FIELDS.get(key.lower())
+        if name is None:
+            unknown.append(key)
+        else:
+            fields[name] = value
+    return fields, unknown
+
+
+def _decoded_names(raw: msgspec.Raw) -> list[str] | None:
+    with _under("NodeNames"):
+        names: list[str] | None = decoding(_names_decoder.decode, raw)
+    return names
 
 
 def _node_names(node_list: _NodeList) -> list[str]:
@@ -258,12 +288,12 @@ def _filter_result(args: ExtenderArgs, batch: NodeBatch, verdicts: Verdicts) -> 
 
 
 def _node_list_of(node_list: _NodeList, items: list[msgspec.Raw], fits: BoolArray) -> bytes:
-    envelope: Mapping[bytes, msgspec.Raw | None] = {
+    envelope = {
         b"kind": node_list.kind,
         b"apiVersion": node_list.api_version,
         b"metadata": node_list.metadata,
     }
-    members = [b'"%s":%s' % (key, bytes(value)) for key, value in envelope.items() if value is not None]
+    members = [b'"%s":%s' % (key, bytes(value)) for key, value in envelope.items() if value != _ABSENT]
     kept = b",".join(items[position] for position in np.flatnonzero(fits).tolist())
     return b"{" + b",".join((*members, b'"items":[' + kept + b"]")) + b"}"
 
@@ -271,10 +301,13 @@ def _node_list_of(node_list: _NodeList, items: list[msgspec.Raw], fits: BoolArra
 def _neutral_list(body: bytes) -> bytes:
     """Return a HostPriorityList of zeros for the nodes of a bad request; empty when they cannot be read."""
     try:
-        args = _spelled_as_in_go(body)
-        names = args.node_names
+        _refuse_too_many_elements(body)
+        fields, _ = _fields(body)
+        names = _decoded_names(fields["NodeNames"])
         if names is None:
-            names = _node_names(decoding(_node_list_decoder.decode, args.nodes))
+            names = _node_names(decoding(_node_list_decoder.decode, fields["Nodes"]))
     except DecodeError:
+        return b""
+    if len(names) > MAX_NODES:
         return b""
     return msgspec.json.encode([{"Host": name, "Score": 0} for name in names])

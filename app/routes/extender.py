@@ -40,7 +40,10 @@ class VerbEndpoint:
             body = await self._body(receive)
         except ClientGoneError:
             return
-        await _respond(send, self._too_large() if body is None else self._answer(body, scope["path"]))
+        if body is None:
+            await _respond(send, self._too_large(), last=True)
+        else:
+            await _respond(send, self._answer(body, scope["path"]))
 
     def _answer(self, body: bytes, path: str) -> bytes:
         try:
@@ -52,23 +55,24 @@ class VerbEndpoint:
 
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the body, or None if it is larger than allowed; then at most the allowed size was ever held."""
-        chunks: list[bytes] = []
+        body = b""
+        gathered = bytearray()  # not a list: a body in chunks of one byte would weigh 40 times its size
         size = 0
         while True:
             message: Message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientGoneError
-            chunk: bytes = message.get("body", b"")
-            size += len(chunk)
-            if size <= self._max_body_bytes:
-                chunks.append(chunk)
+            body = message.get("body", b"")
+            more = message.get("more_body", False)
+            size += len(body)
+            if size > self._max_body_bytes:
+                gathered.clear()
+                if not more or size > _DRAINED_BODIES * self._max_body_bytes:
+                    return None
+            elif not more:
+                return bytes(gathered + body) if gathered else body
             else:
-                chunks.clear()
-            if not message.get("more_body", False) or size > _DRAINED_BODIES * self._max_body_bytes:
-                break
-        if size > self._max_body_bytes:
-            return None
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+                gathered += body
 
     def _too_large(self) -> bytes:
         message = f"body: larger than {self._max_body_bytes} bytes (KINDRED_MAX_BODY_BYTES)"
@@ -84,7 +88,9 @@ def extender_routes(extender: Extender, max_body_bytes: int) -> list[Route]:
     ]
 
 
-async def _respond(send: Send, body: bytes) -> None:
+async def _respond(send: Send, body: bytes, *, last: bool = False) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    if last:
+        headers.append((b"connection", b"close"))  # or a client that writes on would be read on
     await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -72,11 +72,13 @@ class SnapshotSummary:
 
 
 class _TextLoader(yaml.CSafeLoader):
-    """YAML as Kubernetes reads it: a bare timestamp is text."""
+    """YAML as Kubernetes reads it: a bare timestamp or equals sign is text."""
 
 
+_READ_AS_TEXT: Final = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
+_DEEPEST_YAML: Final = 200
 _TextLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _READ_AS_TEXT]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
 
@@ -86,12 +88,24 @@ def documents(text: bytes) -> list[bytes]:
     if text.lstrip()[:1] in (b"{", b"["):
         return [text]
     try:
+        _refuse_deep_nesting(text)
         loaded = [document for document in yaml.load_all(text, _TextLoader) if document is not None]
         return [msgspec.json.encode(document) for document in loaded]
     except yaml.YAMLError as error:
         raise SnapshotError(f"neither JSON nor YAML: {' '.join(str(error).split())}") from None
-    except (TypeError, RecursionError, UnicodeDecodeError) as error:
-        raise SnapshotError(f"YAML that has no JSON form: {error}") from None
+    except SnapshotError:
+        raise
+    except (TypeError, ValueError, KeyError, RecursionError) as error:  # such as a tag that its value does not fit
+        raise SnapshotError(f"YAML that has no JSON form: {' '.join(str(error).split())}") from None
+
+
+def _refuse_deep_nesting(text: bytes) -> None:
+    """Look at the depth first, without recursion: libyaml's composer would overrun the stack and kill the process."""
+    depth = 0
+    for event in yaml.parse(text, _TextLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST_YAML:
+            raise SnapshotError(f"nested too deeply: more than {_DEEPEST_YAML} levels")
 
 
 def read_items(text: bytes) -> list[DumpItem]:
@@ -161,7 +175,7 @@ def _refuse_repetition(decoded: Object, place: str, seen: dict[tuple[str, str], 
     for identity, field in identities.items():
         if identity in seen:
             raise DecodeError(field, f"the same as that of the {kind} at {seen[identity]}")
-        seen[identity] = place
+    seen.update(dict.fromkeys(identities, place))
 
 
 def _refuse_broken_terms(decoded: Object) -> None:
@@ -173,7 +187,7 @@ def _refuse_broken_terms(decoded: Object) -> None:
 def _identity(item: DumpItem) -> str:
     try:
         identity = msgspec.json.decode(item.raw, type=_Identity)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "unreadable"
     metadata = identity.metadata
     return f"{item.kind or identity.kind} {metadata.namespace + '/' if metadata.namespace else ''}{metadata.name}"
