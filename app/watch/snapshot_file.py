@@ -93,8 +93,6 @@ def documents(text: bytes) -> list[bytes]:
         return [msgspec.json.encode(document) for document in loaded]
     except yaml.YAMLError as error:
         raise SnapshotError(f"neither JSON nor YAML: {' '.join(str(error).split())}") from None
-    except SnapshotError:
-        raise
     except (TypeError, ValueError, KeyError, RecursionError) as error:  # such as a tag that its value does not fit
         raise SnapshotError(f"YAML that has no JSON form: {' '.join(str(error).split())}") from None
 
@@ -105,7 +103,7 @@ def _refuse_deep_nesting(text: bytes) -> None:
     for event in yaml.parse(text, _TextLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST_YAML:
-            raise SnapshotError(f"nested too deeply: more than {_DEEPEST_YAML} levels")
+            raise ValueError(f"nested more than {_DEEPEST_YAML} levels deep")
 
 
 def read_items(text: bytes) -> list[DumpItem]:
