@@ -8,14 +8,16 @@ from core.objects.labels import Operator
 
 Entry = TypeVar("Entry", bound=Hashable)
 
-_Bucket: TypeAlias = tuple[str, str, str]
+_Pair: TypeAlias = tuple[str, str]
+_Bucket: TypeAlias = tuple[str | None, _Pair | None]
 
-_ANY_NAMESPACE: Final = ""
-_NO_LABEL: Final = ("", "")  # no label key is empty
+# Not "": a question may hold names that no API server admits, and an entry must not be found twice.
+_ANY_NAMESPACE: Final = None
+_NO_PAIR: Final = None
 
 
 class TermIndex(Generic[Entry]):
-    """(namespace or any, label key, label value) -> entries whose selector demands that pair.
+    """(namespace or any, (label key, label value)) -> entries whose selector demands that pair.
 
     An entry without a demanded pair (only negative or Exists requirements) stands under its namespace alone. A pod is
     given every entry at most once: a label key has one value, and an entry stands either under names or under any.
@@ -43,26 +45,28 @@ class TermIndex(Generic[Entry]):
         """Yield the entries that may select such a pod; the caller checks the whole matcher."""
         buckets = self._buckets
         for scope in (namespace, _ANY_NAMESPACE):
-            if (scope, *_NO_LABEL) in buckets:
-                yield from buckets[scope, *_NO_LABEL]
-            for key, value in labels.items():
-                if (scope, key, value) in buckets:
-                    yield from buckets[scope, key, value]
+            if (scope, _NO_PAIR) in buckets:
+                yield from buckets[scope, _NO_PAIR]
+            for pair in labels.items():
+                if (scope, pair) in buckets:
+                    yield from buckets[scope, pair]
 
     def _homes_of(self, matcher: PodMatcher) -> list[_Bucket]:
         if matcher.selector.nothing:
             return []
-        scopes = sorted(matcher.namespaces) if matcher.namespace_selector.nothing else [_ANY_NAMESPACE]
+        scopes: list[str | None] = [_ANY_NAMESPACE]
+        if matcher.namespace_selector.nothing:
+            scopes = [*matcher.namespaces]
         demanded = [
             [(requirement.key, value) for value in requirement.values]
             for requirement in matcher.selector.requirements
             if requirement.operator is Operator.IN
         ]
         if not demanded:
-            return [(scope, *_NO_LABEL) for scope in scopes]
+            return [(scope, _NO_PAIR) for scope in scopes]
         # Of several demands the least crowded tells most: `app=web` rather than `part-of=shop`.
         pairs = min(demanded, key=lambda pairs: self._crowd(scopes, pairs))
-        return [(scope, *pair) for scope in scopes for pair in pairs]
+        return [(scope, pair) for scope in scopes for pair in pairs]
 
-    def _crowd(self, scopes: list[str], pairs: list[tuple[str, str]]) -> int:
-        return sum(len(self._buckets.get((scope, *pair), ())) for scope in scopes for pair in pairs)
+    def _crowd(self, scopes: list[str | None], pairs: list[_Pair]) -> int:
+        return sum(len(self._buckets.get((scope, pair), ())) for scope in scopes for pair in pairs)

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from core.objects.go_format import json_list, quoted
 from core.objects.label_validation import label_key_errors, label_value_errors
 
 
@@ -98,7 +99,7 @@ def parse_selector(
     for index, (key, operator, values) in enumerate(match_expressions):
         field = f"matchExpressions[{index}]"
         if operator not in _OPERATORS:
-            message = f"{_quoted(operator)} is not a valid label selector operator"
+            message = f"{quoted(operator)} is not a valid label selector operator"
             raise SelectorError(f"{field}.operator", message)
         requirements.add(_requirement(field, key, _OPERATORS[operator], values))
     return Selector(tuple(sorted(requirements)))
@@ -108,16 +109,16 @@ def _requirement(field: str, key: str, operator: Operator, values: Sequence[str]
     """Check one requirement as upstream's labels.NewRequirement does, in its order and with its words."""
     errors: list[str] = []
     if key_errors := label_key_errors(key):
-        errors.append(f"key: Invalid value: {_quoted(key)}: {'; '.join(key_errors)}")
+        errors.append(f"key: Invalid value: {quoted(key)}: {'; '.join(key_errors)}")
     if operator in (Operator.IN, Operator.NOT_IN):
         if not values:
             errors.append("values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty")
     elif values:
-        shown = msgspec.json.encode(list(values)).decode()
+        shown = json_list(list(values))
         errors.append(f"values: Invalid value: {shown}: values set must be empty for exists and does not exist")
     for index, value in enumerate(values):
         if value_errors := label_value_errors(value):
-            errors.append(f"values[{index}][{key}]: Invalid value: {_quoted(value)}: {'; '.join(value_errors)}")
+            errors.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(value_errors)}")
     if errors:
         raise SelectorError(field, errors_text(errors))
     return Requirement(key, operator, tuple(sorted(set(values))))
@@ -127,8 +128,3 @@ def errors_text(errors: Sequence[str]) -> str:
     """Join messages as upstream's aggregate error prints them: bare when one, in brackets when several."""
     distinct = list(dict.fromkeys(errors))
     return distinct[0] if len(distinct) == 1 else "[" + ", ".join(distinct) + "]"
-
-
-def _quoted(text: str) -> str:
-    # Go's %q and JSON agree on everything that can stand in a label apart from control characters.
-    return msgspec.json.encode(text).decode()
