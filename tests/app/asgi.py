@@ -1,0 +1,43 @@
+"""Requests to an app in process, over HTTP or message by message."""
+
+import asyncio
+from collections.abc import AsyncIterable, Iterator, Mapping
+
+import httpx
+from starlette.types import ASGIApp, Message
+
+ASGI_REQUEST = {"type": "http", "http_version": "1.1", "method": "POST", "query_string": b"", "headers": []}
+
+
+def ask(
+    app: ASGIApp,
+    method: str,
+    path: str,
+    content: bytes | AsyncIterable[bytes] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> httpx.Response:
+    """Send one request and give the response; what the app raises is raised here."""
+
+    async def exchange() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
+            return await client.request(method, path, content=content, headers=headers)
+
+    return asyncio.run(exchange())
+
+
+def converse(app: ASGIApp, path: str, received: Iterator[Message]) -> list[Message]:
+    """Let an app receive these messages, and give those that it sends."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return next(received)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def serve() -> None:
+        await app({**ASGI_REQUEST, "path": path, "raw_path": path.encode()}, receive, send)
+
+    asyncio.run(serve())
+    return sent

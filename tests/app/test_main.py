@@ -1,0 +1,61 @@
+"""The wiring: every setting reaches what it is for, and nothing more is served than the verbs and the probes."""
+
+import pytest
+
+from app.main import create_app, create_extender
+from app.settings import Settings
+from tests.app.asgi import ask
+from tests.app.questions import NEAR_WEB, ZONE, by_name, mirror_of, scores, shop
+from tests.builders import labelled, make_node, make_pod, term
+
+LIKES_WEB = make_pod("p").preferred_affinity(10, NEAR_WEB)
+
+# An existing pod that must be near app=x, and one that would like to be: both draw x, the first by the hard weight.
+SUITORS = (
+    make_node("n1").label(ZONE, "a"),
+    make_node("n2").label(ZONE, "b"),
+    make_node("n3").label(ZONE, "c"),
+    make_pod("must").on("n1").required_affinity(term(ZONE, labelled(app="x"))),
+    make_pod("may").on("n2").preferred_affinity(50, term(ZONE, labelled(app="x"))),
+)
+X = by_name(make_pod("p").label("app", "x"), "n1", "n2", "n3")
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [
+        pytest.param(0, {"n1": 0, "n2": 100, "n3": 0}, id="none"),
+        pytest.param(1, {"n1": 2, "n2": 100, "n3": 0}, id="default"),
+        pytest.param(100, {"n1": 100, "n2": 50, "n3": 0}, id="most"),
+    ],
+)
+def test_hard_pod_affinity_weight_is_what_a_required_term_of_an_existing_pod_adds(
+    weight: int, expected: dict[str, int]
+) -> None:
+    extender = create_extender(Settings(hard_pod_affinity_weight=weight), mirror_of(*SUITORS))
+    assert expected == scores(extender.prioritize(X))
+
+
+def test_preferred_terms_of_existing_pods_can_be_ignored_for_pods_without_preferences() -> None:
+    extender = create_extender(Settings(ignore_preferred_terms_of_existing_pods=True), mirror_of(*SUITORS))
+    assert scores(extender.prioritize(X)) == {"n1": 0, "n2": 0, "n3": 0}
+
+
+def test_max_score_and_max_body_bytes_reach_the_service() -> None:
+    app = create_app(Settings(max_score=10, max_body_bytes=2048), shop())
+    question = by_name(LIKES_WEB, "a1", "b1", "c1")
+    assert scores(ask(app, "POST", "/prioritize", question).content) == {"a1": 10, "b1": 3, "c1": 0}
+    error = ask(app, "POST", "/filter", question.ljust(2049)).json()["Error"]
+    assert error == "body: larger than 2048 bytes (KINDRED_MAX_BODY_BYTES)"
+
+
+def test_two_apps_do_not_share_anything() -> None:
+    full, empty = create_app(Settings(), shop()), create_app(Settings(), mirror_of())
+    question = by_name(LIKES_WEB, "a1")
+    assert ask(full, "POST", "/filter", question).json()["NodeNames"] == ["a1"]
+    assert ask(empty, "POST", "/filter", question).json()["NodeNames"] == []
+
+
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/openapi.json", "/"])
+def test_no_page_for_browsers_is_served(path: str) -> None:
+    assert ask(create_app(Settings(), shop()), "GET", path).status_code == 404

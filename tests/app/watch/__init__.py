@@ -1,0 +1,1 @@
+"""Tests of what turns API objects into events."""

@@ -1,0 +1,232 @@
+"""A dump in every form that kubectl prints is the same mirror, and one summary line says what was in it."""
+
+import json
+
+import pytest
+import yaml
+
+from app.watch.snapshot_file import SnapshotError, documents, read_items
+from core.mirror.cluster import ClusterMirror
+from tests.app.questions import NEAR_WEB, ZONE, mirror_of, state
+from tests.app.watch.dumps import as_json, kinded, listed, load
+from tests.builders import Object, make_namespace, make_node, make_pod
+
+NODES = (make_node("n1").label(ZONE, "a"), make_node("n2").label(ZONE, "b"))
+PODS = (make_pod("web").label("app", "web").on("n1"), make_pod("api").on("n2").required_anti_affinity(NEAR_WEB))
+NAMESPACES = (make_namespace("default").label("team", "shop"),)
+ITEMS = kinded(*NODES, *PODS, *NAMESPACES)
+
+
+def without_kinds(objects: list[Object]) -> list[Object]:
+    return [{key: value for key, value in each.items() if key not in {"kind", "apiVersion"}} for each in objects]
+
+
+def separate_lists() -> list[Object]:
+    return [
+        listed(*without_kinds(kinded(*NODES)), kind="NodeList"),
+        listed(*without_kinds(kinded(*PODS)), kind="PodList"),
+        listed(*without_kinds(kinded(*NAMESPACES)), kind="NamespaceList"),
+    ]
+
+
+FORMS = {
+    "json-list": as_json(listed(*ITEMS)),
+    "json-in-one-line": json.dumps(listed(*ITEMS)).encode(),
+    "json-after-blank-lines": b"\n \t\n" + as_json(listed(*ITEMS)),
+    "json-with-byte-order-mark": b"\xef\xbb\xbf" + as_json(listed(*ITEMS)),
+    "json-in-utf-16": as_json(listed(*ITEMS)).decode().encode("utf-16"),
+    "yaml-list": yaml.safe_dump(listed(*ITEMS)).encode(),
+    "yaml-list-after-a-marker": b"---\n" + yaml.safe_dump(listed(*ITEMS)).encode(),
+    "yaml-documents": yaml.safe_dump_all(ITEMS).encode(),
+    "yaml-documents-with-empty-ones": b"---\n---\n# nothing\n---\n" + yaml.safe_dump_all(ITEMS).encode() + b"---\n",
+    "yaml-documents-of-lists": yaml.safe_dump_all([listed(*ITEMS[:2]), listed(*ITEMS[2:])]).encode(),
+    "yaml-lists-of-one-kind-without-item-kinds": yaml.safe_dump_all(separate_lists()).encode(),
+    "yaml-with-json-documents": b"".join(b"---\n" + as_json(item) for item in ITEMS),
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=form) for form, text in FORMS.items()])
+def test_every_form_of_a_dump_is_the_same_mirror(text: bytes) -> None:
+    mirror, summary = load(text)
+    assert state(mirror_of(*NODES, *PODS, *NAMESPACES)) == state(mirror)
+    assert str(summary) == "2 nodes, 2 pods, 1 namespaces"
+
+
+def test_a_single_object_is_a_dump() -> None:
+    mirror, summary = load(as_json(kinded(*NODES)[0]))
+    assert list(mirror.nodes.slots) == ["n1"]
+    assert str(summary) == "1 nodes, 0 pods, 0 namespaces"
+
+
+def test_a_pod_list_of_the_api_server_has_no_item_kinds() -> None:
+    mirror, summary = load(as_json(separate_lists()[1]))
+    assert len(mirror.pods) == 2
+    assert summary.taken == {"Pod": 2}
+
+
+def test_the_order_of_objects_does_not_matter() -> None:
+    assert state(load(as_json(listed(*ITEMS)))[0]) == state(load(as_json(listed(*reversed(ITEMS))))[0])
+
+
+def test_an_empty_list_is_an_empty_mirror() -> None:
+    mirror, summary = load(as_json(listed()))
+    assert state(ClusterMirror()) == state(mirror)
+    assert str(summary) == "0 nodes, 0 pods, 0 namespaces"
+
+
+def test_other_kinds_are_passed_over_and_named() -> None:
+    others = [{"kind": kind, "metadata": {"name": "x"}} for kind in ("Service", "ConfigMap", "Service", "NodeMetrics")]
+    mirror, summary = load(as_json(listed(*others, *ITEMS)))
+    assert summary.other_kinds == {"Service": 2, "ConfigMap": 1, "NodeMetrics": 1}
+    assert str(summary) == ("2 nodes, 2 pods, 1 namespaces; passed over: 1 ConfigMap, 1 NodeMetrics, 2 Service")
+    assert list(mirror.nodes.slots) == ["n1", "n2"]
+
+
+def test_an_object_of_another_kind_is_not_looked_into() -> None:
+    summary = load(as_json(listed({"kind": "Widget", "metadata": 7, "spec": {"affinity": "broken"}})))[1]
+    assert summary.other_kinds == {"Widget": 1}
+
+
+def test_pending_and_finished_pods_are_taken_and_do_not_count() -> None:
+    pods = (
+        make_pod("placed").on("n1"),
+        make_pod("terminating").on("n1").terminating(),
+        make_pod("pending"),
+        make_pod("succeeded").on("n1").phase("Succeeded"),
+        make_pod("failed").on("n1").phase("Failed"),
+    )
+    mirror, summary = load(as_json(listed(*kinded(make_node("n1"), *pods))))
+    assert sorted(mirror.pods.rows) == ["default/placed", "default/terminating"]
+    assert summary.unassigned_pods == 3
+    assert str(summary) == "1 nodes, 5 pods, 0 namespaces (3 of the pods pending or finished: not counted)"
+
+
+def test_a_pod_on_a_node_that_the_dump_lacks_is_held() -> None:
+    mirror, summary = load(as_json(listed(*kinded(make_pod("early").on("late")))))
+    assert list(mirror.pods.rows) == ["default/early"]
+    assert summary.unassigned_pods == 0
+
+
+def test_equal_names_of_different_kinds_and_namespaces_are_different_objects() -> None:
+    objects = kinded(
+        make_node("x"), make_namespace("x"), make_pod("x").on("x"), make_pod("x").in_namespace("x").on("x")
+    )
+    assert load(as_json(listed(*objects)))[1].taken == {"Node": 1, "Namespace": 1, "Pod": 2}
+
+
+# Text to documents.
+
+
+def test_json_is_passed_on_as_it_is() -> None:
+    text = b' {"a": 1.50,\n"b":"\\u0062"}\n'
+    assert [text] == documents(text)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"\n", b"# a comment\n", b"---\n---\n"], ids=["empty", "line", "comment", "marks"]
+)
+def test_text_that_says_nothing_has_no_documents(text: bytes) -> None:
+    assert documents(text) == []
+
+
+@pytest.mark.parametrize(
+    "stamp", ["2026-01-01T00:00:00Z", "2026-01-01", "2026-01-01 00:00:00.5 +1"], ids=["moment", "day", "zoned"]
+)
+def test_a_bare_timestamp_in_yaml_stays_text(stamp: str) -> None:
+    (document,) = documents(f"metadata: {{creationTimestamp: {stamp}}}".encode())
+    assert json.loads(document) == {"metadata": {"creationTimestamp": stamp}}
+
+
+def test_a_label_that_looks_like_a_day_stays_text() -> None:
+    text = b"kind: Node\nmetadata:\n  name: n1\n  labels:\n    release: 2026-01-01\n"
+    assert dict(load(text)[0].nodes)[0].labels == {"release": "2026-01-01"}
+
+
+def test_a_label_that_yaml_takes_for_a_number_is_refused_as_kubernetes_does() -> None:
+    with pytest.raises(
+        SnapshotError, match=r"^the object \(Node n1\): metadata\.labels\[\.\.\.\]: expected str, got int$"
+    ):
+        load(b"kind: Node\nmetadata: {name: n1, labels: {release: 7}}\n")
+
+
+def test_yaml_anchors_and_merges_are_followed() -> None:
+    text = b"- &a {x: 1}\n- <<: *a\n  y: 2\n"
+    assert [json.loads(document) for document in documents(text)] == [[{"x": 1}, {"x": 1, "y": 2}]]
+
+
+def test_an_equals_sign_in_yaml_is_text_as_kubectl_writes_it() -> None:
+    # go-yaml writes the argument of `test a = b` bare, as in `- =`.
+    (document,) = documents(b"command:\n- test\n- a\n- =\n- b\n")
+    assert json.loads(document) == {"command": ["test", "a", "=", "b"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"a: [", id="open-bracket"),
+        pytest.param(b"a: b: c", id="two-colons"),
+        pytest.param(b"\tkind: List", id="tab"),
+        pytest.param(b"a: \xff\xfe", id="not-utf-8"),
+        pytest.param(b"a: \x00", id="control-character"),
+        pytest.param(b"a: *nobody", id="unknown-anchor"),
+        pytest.param(b"a: !!python/object/apply:os.getcwd []", id="python-object"),
+        pytest.param(b"a: !Ref b", id="unknown-tag"),
+        pytest.param(b"? [a]\n: b", id="list-as-key"),
+        pytest.param(b"a: !!int x", id="tagged-number"),
+        pytest.param(b"a: !!bool x", id="tagged-boolean"),
+    ],
+)
+def test_what_is_neither_json_nor_yaml_is_refused_in_one_line(text: bytes) -> None:
+    with pytest.raises(SnapshotError, match=r"^(neither JSON nor YAML|YAML that has no JSON form): .") as caught:
+        documents(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"a: &a [*a]", id="contains-itself"),
+        pytest.param(b"a: " + b"[" * 2000 + b"]" * 2000, id="deep"),
+        pytest.param(b"? null\n: a", id="null-as-key"),
+    ],
+)
+def test_yaml_that_json_cannot_say_is_refused(text: bytes) -> None:
+    with pytest.raises(SnapshotError, match=r"^YAML that has no JSON form: "):
+        documents(text)
+
+
+def test_yaml_deeper_than_any_object_of_the_api_is_read() -> None:
+    (document,) = documents(b"a: " + b"[" * 100 + b"]" * 100)
+    assert document == b'{"a":' + b"[" * 100 + b"]" * 100 + b"}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(b'{"kind":"List","items":[', "malformed JSON: input data was truncated", id="truncated"),
+        pytest.param(b"[]", "expected object, got array", id="array"),
+        pytest.param(b"just text", "expected object, got str", id="text"),
+        pytest.param(b'{"kind":3}', "kind: expected str | null, got int", id="kind-number"),
+        pytest.param(b'{"kind":"List","items":{}}', "items: expected array | null, got object", id="items-object"),
+        pytest.param(b'{"items":' + b"[" * 100_000, "malformed JSON: nested too deeply", id="deep"),
+        pytest.param(
+            b"a: 1\n---\nkind: List\nitems: 3\n",
+            "document 1 items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints",
+            id="first-of-two-documents",
+        ),
+        pytest.param(
+            b"kind: List\nitems: []\n---\nkind: List\nitems: 3\n",
+            "document 2 items: expected array | null, got int",
+            id="second-document",
+        ),
+        pytest.param(
+            b'{"kind":"Deployment","metadata":{"name":"x"}}',
+            "items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints",
+            id="another-kind-alone",
+        ),
+    ],
+)
+def test_what_is_no_dump_is_refused_with_the_field(text: bytes, expected: str) -> None:
+    with pytest.raises(SnapshotError) as caught:
+        read_items(text)
+    assert expected == str(caught.value)
