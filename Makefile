@@ -32,6 +32,7 @@ conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summa
 	$(BIN)/python -m tests.conformance $(GOLDEN)
 
 bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, and times as ratios to the naive reference (minutes)
+	$(BIN)/python -m tests.conformance tests/conformance/data/bench_checks_5000.jsonl.gz
 	$(BIN)/python -m tests.bench
 
 lock: $(STAMP) ## Make the lock files again from pyproject.toml

@@ -1,0 +1,1 @@
+"""The bench cluster and what is timed on it."""
