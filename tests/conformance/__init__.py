@@ -1,0 +1,1 @@
+"""Golden data held against the engine: `python -m tests.conformance FILE...`."""

@@ -1,0 +1,99 @@
+"""The engine asked as a scheduler asks it: v1 objects as JSON in, an answer in the shape of the golden data out."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from app.watch.decode import decode_namespace, decode_node, decode_pod
+from core.events import ClusterEvent, Object
+from core.framework.status import Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from tests.reference.answer import NO_NODES, NOT_RUN, Answer, Scores, Verdict
+
+V1Object: TypeAlias = Mapping[str, Any]
+Asked: TypeAlias = dict[str, Node | None]  # node name -> the whole node, where the mirror does not know it
+Scored: TypeAlias = tuple[str, Scores, Scores]  # PreScore's code, raw scores, normalised scores
+
+_SUCCESS: Final[Verdict] = ("Success", ())
+
+
+def load(namespaces: Iterable[V1Object], nodes: Iterable[V1Object], pods: Iterable[V1Object]) -> ClusterMirror:
+    """Make a mirror of a cluster: one Add event for each object, decoded from JSON."""
+    mirror = ClusterMirror()
+    kinds: list[tuple[Callable[[bytes], Object], Iterable[V1Object]]] = [
+        (decode_namespace, namespaces),
+        (decode_node, nodes),
+        (decode_pod, pods),
+    ]
+    for decode, objects in kinds:
+        for v1_object in objects:
+            mirror.apply(ClusterEvent("Add", decode(json.dumps(v1_object).encode())))
+    return mirror
+
+
+def ask(
+    plugin: InterPodAffinity,
+    mirror: ClusterMirror,
+    pod: V1Object,
+    names: Iterable[str],
+    strangers: Iterable[V1Object] = (),
+) -> Answer:
+    """Run InterPodAffinity for a pod over the named nodes and over whole nodes that the mirror does not know."""
+    incoming = decode_pod(json.dumps(pod).encode())
+    asked: Asked = dict.fromkeys(names)
+    for node in strangers:
+        asked[node["metadata"]["name"]] = decode_node(json.dumps(node).encode())
+    status, verdicts = _filter(plugin, mirror, incoming, asked)
+    if status.code not in {Code.SUCCESS, Code.SKIP}:
+        return _answer(status, verdicts, (NOT_RUN, {}, {}), (NO_NODES, {}, {}))
+    feasible = {name: node for name, node in asked.items() if verdicts[name] == _SUCCESS}
+    scored = _score(plugin, mirror, incoming, feasible) if feasible else (NO_NODES, {}, {})
+    return _answer(status, verdicts, _score(plugin, mirror, incoming, asked), scored)
+
+
+def _filter(
+    plugin: InterPodAffinity, mirror: ClusterMirror, pod: Pod, asked: Asked
+) -> tuple[Status, Mapping[str, Verdict]]:
+    status, state = plugin.pre_filter(mirror, pod)
+    if state is None:
+        verdict = _SUCCESS if status.code is Code.SKIP else (status.code.label, status.reasons)
+        return status, dict.fromkeys(asked, verdict)
+    verdicts = plugin.filter(state, _batch(mirror, asked))
+    found = [verdicts.statuses[code] for code in verdicts.codes.tolist()]
+    return status, {name: (one.code.label, one.reasons) for name, one in zip(asked, found, strict=True)}
+
+
+def _score(plugin: InterPodAffinity, mirror: ClusterMirror, pod: Pod, asked: Asked) -> Scored:
+    status, state = plugin.pre_score(mirror, pod)
+    if state is None:
+        return status.code.label, {}, {}
+    raw = plugin.score(state, _batch(mirror, asked))
+    normalized = plugin.normalize(state, raw)
+    return (
+        status.code.label,
+        dict(zip(asked, raw.tolist(), strict=True)),
+        dict(zip(asked, normalized.tolist(), strict=True)),
+    )
+
+
+def _batch(mirror: ClusterMirror, asked: Asked) -> NodeBatch:
+    objects = {position: node for position, node in enumerate(asked.values()) if node is not None}
+    return mirror.batch(list(asked), objects)
+
+
+def _answer(prefilter: Status, verdicts: Mapping[str, Verdict], over_all: Scored, over_feasible: Scored) -> Answer:
+    return Answer(
+        prefilter=prefilter.code.label,
+        prefilter_reasons=prefilter.reasons,
+        filter=verdicts,
+        prescore_all=over_all[0],
+        raw_scores_all=over_all[1],
+        normalized_all=over_all[2],
+        prescore_feasible=over_feasible[0],
+        raw_scores_feasible=over_feasible[1],
+        normalized_feasible=over_feasible[2],
+    )

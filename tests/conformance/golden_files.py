@@ -1,0 +1,97 @@
+"""Files of golden data: their lines, and which kind of case a line is, told by its fields."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+Members: TypeAlias = Mapping[str, Any]
+
+
+class GoldenFileError(Exception):
+    """A file that cannot be read, or a line that is not a case of any known kind; the message says where and why."""
+
+
+class Kind(Enum):
+    """What a line asks of the engine; the value is how it is called in the output."""
+
+    PLUGIN = "plugin cases"
+    VOLUME = "volume cases"
+    PREEMPTION = "preemption cases"
+    BENCH = "bench checks"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a file."""
+
+    kind: Kind
+    content: Members
+    place: str  # FILE:NUMBER
+
+
+_INPUTS: Final[Mapping[str, type]] = {
+    "name": str,
+    "namespaces": list,
+    "nodes": list,
+    "pods": list,
+    "pod": dict,
+    "expected": dict,
+}
+_BENCH_FIELDS: Final[Mapping[str, type]] = {
+    "kind": str,
+    "iter": int,
+    "nodes": int,
+    "pods": int,
+    "feasible": int,
+    "score_sum": int,
+}
+_SCORES: Final = ("raw_scores_all", "normalized_all", "raw_scores_feasible", "normalized_feasible")
+_EXPECTED: Final[Mapping[Kind, Mapping[str, type]]] = {  # kind -> the members of `expected` that tell it
+    Kind.PLUGIN: {
+        "prefilter": str,
+        "filter": dict,
+        "prescore_all": str,
+        "prescore_feasible": str,
+        **dict.fromkeys(_SCORES, dict),
+    },
+    Kind.PREEMPTION: {"filter_failed": dict, "candidates": dict, "failed": dict},
+    Kind.VOLUME: {"plugins": dict, "feasible": list},
+}
+
+
+def read(path: Path) -> Iterator[Line]:
+    """Yield the lines of a .jsonl or .jsonl.gz file; blank ones are passed over. Raises GoldenFileError."""
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            for number, text in enumerate(file, start=1):
+                if text.strip():
+                    yield _line(text, f"{path}:{number}")
+    except (OSError, EOFError, zlib.error) as error:
+        raise GoldenFileError(f"{path}: {error}") from error
+
+
+def _line(text: bytes, place: str) -> Line:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise GoldenFileError(f"{place}: not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise GoldenFileError(f"{place}: not a JSON object")
+    if not _lacking(_BENCH_FIELDS, content):
+        return Line(Kind.BENCH, content, place)
+    if lacking := _lacking(_INPUTS, content):
+        raise GoldenFileError(f"{place}: no known kind of case: lacks {', '.join(lacking)}")
+    for kind, members in _EXPECTED.items():
+        if not _lacking(members, content["expected"]):
+            return Line(kind, content, place)
+    found = ", ".join(content["expected"]) or "nothing"
+    raise GoldenFileError(f"{place}: no known kind of case: expected holds {found}")
+
+
+def _lacking(fields: Mapping[str, type], members: Members) -> list[str]:
+    return [name for name, wanted in fields.items() if not isinstance(members.get(name), wanted)]

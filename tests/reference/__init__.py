@@ -1,0 +1,1 @@
+"""The naive reference that the engine is compared with and timed against."""
