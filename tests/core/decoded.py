@@ -1,0 +1,53 @@
+"""Built v1 objects as the core is given them: as values, as events, and as a whole mirror."""
+
+from typing import Any, TypeAlias
+
+from app.watch.decode import decode_namespace, decode_node, decode_pod
+from core.events import Action, ClusterEvent, Object
+from core.mirror.cluster import ClusterMirror
+from core.objects.affinity import PodMatcher
+from core.objects.node import Node
+from core.objects.pod import Pod
+from tests.builders import NamespaceBuilder, NodeBuilder, PodBuilder, make_pod
+
+Builder: TypeAlias = PodBuilder | NodeBuilder | NamespaceBuilder
+
+
+def pod_of(builder: PodBuilder) -> Pod:
+    """Give the core's value of a built pod."""
+    return decode_pod(builder.json())
+
+
+def node_of(builder: NodeBuilder) -> Node:
+    """Give the core's value of a built node."""
+    return decode_node(builder.json())
+
+
+def matcher_of(v1_term: dict[str, Any], namespace: str = "default") -> PodMatcher:
+    """Give the matcher of a term that a pod of the namespace carries."""
+    pod = pod_of(make_pod("carrier").in_namespace(namespace).required_affinity(v1_term))
+    assert not pod.affinity.errors
+    return pod.affinity.required_affinity[0].matcher
+
+
+def tell(mirror: ClusterMirror, action: Action, *builders: Builder) -> None:
+    """Apply one event for each of the built objects, in their order."""
+    for builder in builders:
+        mirror.apply(ClusterEvent(action, _value_of(builder)))
+
+
+def mirror_of(*builders: Builder) -> ClusterMirror:
+    """Give a mirror that was told of the built objects, in their order."""
+    mirror = ClusterMirror()
+    tell(mirror, "Add", *builders)
+    return mirror
+
+
+def _value_of(builder: Builder) -> Object:
+    match builder:
+        case PodBuilder():
+            return pod_of(builder)
+        case NodeBuilder():
+            return node_of(builder)
+        case NamespaceBuilder():
+            return decode_namespace(builder.json())

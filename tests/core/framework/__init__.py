@@ -1,0 +1,1 @@
+"""Tests of what plugins answer with."""

@@ -1,0 +1,1 @@
+"""Tests of the mirror and of what it keeps counted."""

@@ -1,0 +1,205 @@
+"""Slots of nodes, which are reused, and the nodes of a question."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.mirror.node_info import NO_SLOT, NodeBatch, NodeTable
+from core.mirror.topology import ABSENT, UNSEEN, TopologyColumn
+from core.objects.node import Node
+
+
+def table_of(*names: str) -> NodeTable:
+    table = NodeTable()
+    for name in names:
+        table.occupy(table.info(name), Node(name))
+    return table
+
+
+def numbered(count: int) -> list[str]:
+    return [f"n{number}" for number in range(count)]
+
+
+def batch_of(table: NodeTable, names: Sequence[str], objects: Mapping[int, Node] | None = None) -> NodeBatch:
+    return NodeBatch(table, names, objects or {})
+
+
+def shown_names(batch: NodeBatch) -> list[str]:
+    return [json.loads(fragment) for fragment in batch.name_json()]
+
+
+def zones_of(table: NodeTable, zones: Mapping[str, str]) -> TopologyColumn:
+    column = TopologyColumn("zone", table.capacity)
+    for name, zone in zones.items():
+        column.assign(table.slots[name], zone)
+    return column
+
+
+def test_every_known_node_has_a_slot_of_its_own() -> None:
+    table = table_of(*numbered(5))
+    assert len(set(table.slots.values())) == 5
+    assert sorted(table.slots.values()) == sorted(slot for slot, _ in table)
+    assert numbered(5) == [node.name for _, node in table]
+
+
+def test_a_name_has_one_info_that_is_made_when_it_is_first_asked_for() -> None:
+    table = NodeTable()
+    info = table.info("n")
+    assert info is table.info("n") is table.infos["n"]
+    assert (info.node, info.slot, info.rows) == (None, NO_SLOT, set())
+    assert list(table) == [], "a name alone is no node"
+
+
+def test_a_slot_is_reused_after_its_node_is_gone() -> None:
+    table = table_of("a", "b", "c")
+    freed = table.slots["b"]
+    table.vacate(table.infos["b"])
+    assert set(table.slots) == {"a", "c"}
+    table.occupy(table.info("d"), Node("d"))
+    assert freed == table.slots["d"]
+    assert shown_names(batch_of(table, ["d", "a", "c"])) == ["d", "a", "c"]
+
+
+def test_a_node_that_is_created_again_has_its_name_and_its_new_labels() -> None:
+    table = table_of("a", "b")
+    table.vacate(table.infos["a"])
+    table.vacate(table.infos["b"])
+    for name in ("a", "b"):
+        table.occupy(table.info(name), Node(name, {"again": name}))
+    assert sorted((node.name, node.labels) for _, node in table) == [("a", {"again": "a"}), ("b", {"again": "b"})]
+    assert shown_names(batch_of(table, ["b", "a"])) == ["b", "a"]
+
+
+def test_slots_of_nodes_that_come_and_go_do_not_grow_in_number() -> None:
+    table = table_of(*numbered(16))
+    capacity = table.capacity
+    for number in range(100):
+        table.vacate(table.infos[f"n{number}"])
+        table.occupy(table.info(f"n{number + 16}"), Node(f"n{number + 16}"))
+    assert capacity == table.capacity
+    assert set(range(16)) == set(table.slots.values())
+
+
+@pytest.mark.parametrize(
+    ("count", "capacity"),
+    [
+        pytest.param(15, 16, id="one-less-than-at-first"),
+        pytest.param(16, 16, id="as-many-as-at-first"),
+        pytest.param(17, 32, id="one-more-than-at-first"),
+        pytest.param(32, 32, id="twice-as-many"),
+        pytest.param(33, 64, id="one-more-than-twice-as-many"),
+    ],
+)
+def test_more_nodes_than_slots_make_room_for_twice_as_many(count: int, capacity: int) -> None:
+    table = table_of(*numbered(count))
+    assert capacity == table.capacity
+    assert set(range(count)) == set(table.slots.values())
+    assert numbered(count) == shown_names(batch_of(table, numbered(count)))
+
+
+def test_the_info_of_a_gone_node_stays_while_pods_name_it() -> None:
+    table = table_of("a")
+    info = table.infos["a"]
+    info.rows.add(7)
+    table.vacate(info)
+    assert info is table.infos["a"]
+    assert (info.node, info.slot, info.rows) == (None, NO_SLOT, {7})
+    info.rows.remove(7)
+    table.drop_if_empty(info)
+    assert table.infos == {}
+
+
+def test_the_info_of_a_gone_node_without_pods_is_forgotten() -> None:
+    table = table_of("a")
+    table.vacate(table.infos["a"])
+    assert table.infos == {}
+
+
+def test_the_info_of_a_known_node_stays_without_pods() -> None:
+    table = table_of("a")
+    table.drop_if_empty(table.infos["a"])
+    assert set(table.infos) == {"a"}
+
+
+def test_a_batch_keeps_the_order_of_its_question() -> None:
+    table = table_of("a", "b", "c")
+    batch = batch_of(table, ["c", "a", "b"])
+    assert [table.slots[name] for name in ("c", "a", "b")] == batch.slots.tolist()
+    assert (shown_names(batch), len(batch), batch.unknown) == (["c", "a", "b"], 3, [])
+
+
+def test_names_without_a_node_or_an_object_are_unknown() -> None:
+    batch = batch_of(table_of("b"), ["a", "b", "c", "d"], {2: Node("c")})
+    assert batch.unknown == [0, 3]
+    assert shown_names(batch) == ["a", "b", "c", "d"]
+
+
+def test_a_name_of_a_node_that_is_gone_is_unknown_even_if_pods_still_name_it() -> None:
+    table = table_of("a", "b")
+    table.infos["a"].rows.add(0)
+    table.vacate(table.infos["a"])
+    assert batch_of(table, ["b", "a"]).unknown == [1]
+
+
+def test_names_are_shown_as_json_from_the_slots_and_from_the_question() -> None:
+    table = table_of('quo"te', "é")
+    batch = batch_of(table, ['quo"te', "é", 'back\\slash"'])
+    assert [rb'"quo\"te"', '"é"'.encode(), rb'"back\\slash\""'] == list(batch.name_json())
+
+
+def test_the_fragments_of_a_batch_are_its_own() -> None:
+    table = table_of("a", "b")
+    batch_of(table, ["a", "b"]).name_json()[:] = b"spoilt"
+    assert shown_names(batch_of(table, ["a", "b"])) == ["a", "b"]
+
+
+@pytest.mark.parametrize("known", [0, 1, 16], ids=["no-node", "one-node", "no-free-slot"])
+def test_value_ids_are_those_of_the_node_the_object_or_absent(known: int) -> None:
+    table = table_of(*numbered(known))
+    column = zones_of(table, dict.fromkeys(numbered(known), "a"))
+    names = ["unknown", "without", "new", "like", *numbered(known)]
+    objects = {1: Node("without"), 2: Node("new", {"zone": "b"}), 3: Node("like", {"zone": "a"})}
+    like = column.ids["a"] if known else UNSEEN
+    expected = [ABSENT, ABSENT, UNSEEN, like, *[column.ids.get("a")] * known]
+    assert expected == batch_of(table, names, objects).value_ids(column).tolist()
+
+
+def test_the_object_of_a_known_node_is_not_read() -> None:
+    table = table_of("a", "b")
+    column = zones_of(table, {"a": "1", "b": "2"})
+    objects = {0: Node("b", {"zone": "2"}), 1: Node("a", {"zone": "1"})}
+    batch = batch_of(table, ["a", "b"], objects)
+    assert [column.ids["1"], column.ids["2"]] == batch.value_ids(column).tolist()
+    mixed = batch_of(table, ["a", "b", "c"], objects)
+    assert [column.ids["1"], column.ids["2"], ABSENT] == mixed.value_ids(column).tolist()
+
+
+@pytest.mark.parametrize("known", [0, 3], ids=["empty-mirror", "some-nodes"])
+def test_a_question_about_no_nodes_has_an_empty_answer(known: int) -> None:
+    table = table_of(*numbered(known))
+    batch = batch_of(table, [])
+    assert (len(batch), batch.unknown, shown_names(batch), batch.repeated()) == (0, [], [], -1)
+    assert batch.value_ids(zones_of(table, {})).tolist() == []
+
+
+def test_a_mirror_without_nodes_knows_none_of_the_names() -> None:
+    batch = batch_of(NodeTable(), ["a", "b", "a"])
+    assert (batch.unknown, shown_names(batch), batch.repeated()) == ([0, 1, 2], ["a", "b", "a"], 2)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(numbered(6)), max_size=10), st.sets(st.sampled_from(numbered(6))), st.booleans())
+def test_the_first_repeated_name_is_the_first_that_stands_earlier(
+    names: list[str],
+    unknown: set[str],
+    all_known: bool,  # noqa: FBT001 - drawn
+) -> None:
+    table = table_of(*reversed(numbered(6)))
+    if not all_known:
+        for name in unknown:
+            table.vacate(table.infos[name])
+    expected = next((position for position, name in enumerate(names) if name in names[:position]), -1)
+    assert expected == batch_of(table, names).repeated()

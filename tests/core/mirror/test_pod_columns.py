@@ -1,0 +1,333 @@
+"""Pods as rows of columns select what a plain loop over them selects, whatever rows and groups they have had."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.mirror.pod_columns import PodColumns, namespace_is_selected
+from core.objects.affinity import PodMatcher
+from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
+from core.objects.pod import Pod
+from tests.builders import Object, expressed, labelled, term
+from tests.core.decoded import matcher_of
+
+Labels: TypeAlias = Mapping[str, str]
+
+# "unlisted" is a namespace of which pods are known, but no object.
+NAMESPACE_LABELS: Final[Mapping[str, Labels]] = {"a": {"team": "red"}, "b": {"team": "blue"}, "c": {}}
+NAMESPACES: Final = (*NAMESPACE_LABELS, "unlisted")
+KEYS: Final = ("app", "tier")
+VALUES: Final = ("x", "y", "")
+
+labels = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
+expressions = st.tuples(
+    st.sampled_from([*KEYS, "key-of-none"]),
+    st.sampled_from(["In", "NotIn"]),
+    st.lists(st.sampled_from([*VALUES, "value-of-none"]), min_size=1, max_size=3),
+) | st.tuples(st.sampled_from([*KEYS, "key-of-none"]), st.sampled_from(["Exists", "DoesNotExist"]), st.just(()))
+selectors = st.builds(parse_selector, labels, st.lists(expressions, max_size=2)) | st.just(NOTHING)
+namespace_selectors = st.sampled_from(
+    [
+        NOTHING,
+        NOTHING,
+        EVERYTHING,
+        parse_selector({"team": "red"}, []),
+        parse_selector({}, [("team", "NotIn", ["red"])]),
+    ]
+)
+matchers = st.builds(
+    PodMatcher,
+    namespaces=st.frozensets(st.sampled_from([*NAMESPACES, "namespace-of-none"]), max_size=2),
+    namespace_selector=namespace_selectors,
+    selector=selectors,
+)
+pods = st.builds(
+    Pod, uid=st.sampled_from("123456"), namespace=st.sampled_from(NAMESPACES), name=st.just("p"), labels=labels
+)
+questions = st.lists(matchers, min_size=1, max_size=2)
+
+
+def selects_namespace(matcher: PodMatcher, name: str) -> bool:
+    return namespace_is_selected(matcher, name, NAMESPACE_LABELS.get(name))
+
+
+class Cluster:
+    """Pod columns beside the plain list of pods with their slots that they should equal."""
+
+    def __init__(self) -> None:
+        self.columns = PodColumns()
+        self.placed: dict[str, tuple[Pod, int]] = {}
+
+    def place(self, pod: Pod, slot: int) -> int:
+        """Put a pod on the node of a slot, from wherever it was, and return its row."""
+        self.displace(pod.uid)
+        row = self.columns.insert(pod)
+        self.columns.slot_of_row[row] = slot
+        self.placed[pod.uid] = pod, slot
+        return row
+
+    def displace(self, uid: str) -> None:
+        """Take a pod away, if it is there."""
+        if uid in self.placed:
+            pod, _ = self.placed.pop(uid)
+            self.columns.slot_of_row[self.columns.rows[uid]] = -1
+            self.columns.remove(pod)
+
+    def selected(self, *matchers: PodMatcher) -> list[int]:
+        """Ask the columns."""
+        return sorted(self.columns.slots_of(matchers, selects_namespace).tolist())
+
+    def looped(self, *matchers: PodMatcher) -> list[int]:
+        """Ask the list."""
+        return sorted(
+            slot
+            for pod, slot in self.placed.values()
+            if slot >= 0
+            and all(selects_namespace(each, pod.namespace) and each.selector.matches(pod.labels) for each in matchers)
+        )
+
+
+def pod(uid: str | int, namespace: str = "a", **labels: str) -> Pod:
+    return Pod(str(uid), namespace, f"p{uid}", labels)
+
+
+def everywhere(selector: Selector) -> PodMatcher:
+    return PodMatcher(frozenset(), EVERYTHING, selector)
+
+
+def labelled_with(**match_labels: str) -> PodMatcher:
+    return everywhere(parse_selector(match_labels, []))
+
+
+events = st.one_of(st.tuples(pods, st.integers(-1, 4)), st.sampled_from("123456"), questions)
+
+
+@settings(deadline=None)
+@given(st.lists(events, max_size=25), questions)
+def test_after_any_events_the_columns_select_what_a_loop_selects(
+    told: Sequence[tuple[Pod, int] | str | list[PodMatcher]], last: list[PodMatcher]
+) -> None:
+    cluster = Cluster()
+    for event in [*told, last]:
+        match event:
+            case (Pod() as placed, int(slot)):
+                cluster.place(placed, slot)
+            case str(uid):
+                cluster.displace(uid)
+            case _:
+                assert cluster.looped(*event) == cluster.selected(*event)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(NAMESPACES), labels), max_size=8), questions)
+def test_groups_are_selected_as_their_pods_are(
+    groups: list[tuple[str, dict[str, str]]], asked: list[PodMatcher]
+) -> None:
+    columns = PodColumns()
+    of_pod = [columns.groups.acquire(Pod(str(uid), namespace, "p", own)) for uid, (namespace, own) in enumerate(groups)]
+    selected = columns.groups.selected(asked, selects_namespace)
+    expected = [
+        all(selects_namespace(each, namespace) and each.selector.matches(own) for each in asked)
+        for namespace, own in groups
+    ]
+    assert expected == [bool(selected[group]) for group in of_pod]
+
+
+def test_pods_with_the_same_namespace_and_labels_are_one_group() -> None:
+    groups = PodColumns().groups
+    one = groups.acquire(Pod("1", "a", "p", {"app": "x", "tier": "y"}))
+    assert one == groups.acquire(Pod("2", "a", "q", {"tier": "y", "app": "x"}, node_name="n"))
+    others = [pod(3, "b", app="x", tier="y"), pod(4, "a", app="x"), pod(5, "a", app="y", tier="x"), pod(6)]
+    assert len({one, *(groups.acquire(other) for other in others)}) == 5
+
+
+def test_a_group_lives_until_its_last_pod_is_gone() -> None:
+    cluster = Cluster()
+    for uid in (1, 2):
+        cluster.place(pod(uid, app="x"), uid)
+    assert cluster.selected(labelled_with(app="x")) == [1, 2]
+    cluster.displace("1")
+    cluster.place(pod(3, app="y"), 3)
+    assert (cluster.selected(labelled_with(app="x")), cluster.selected(labelled_with(app="y"))) == ([2], [3])
+
+
+def test_a_reused_group_has_nothing_of_the_one_before() -> None:
+    cluster = Cluster()
+    cluster.place(pod(1, "a", app="x", tier="y"), 1)
+    questions = [
+        labelled_with(app="x"),
+        labelled_with(tier="y"),
+        everywhere(parse_selector({}, [("tier", "Exists", [])])),
+        PodMatcher(frozenset({"a"}), NOTHING, EVERYTHING),
+    ]
+    assert [cluster.selected(question) for question in questions] == [[1]] * 4
+    cluster.displace("1")
+    cluster.place(pod(2, "b", app="z"), 2)
+    assert [cluster.selected(question) for question in questions] == [[]] * 4
+    assert cluster.selected(labelled_with(app="z")) == [2]
+
+
+def test_groups_and_rows_of_pods_that_come_and_go_do_not_grow_in_number() -> None:
+    cluster = Cluster()
+    rows = set()
+    for uid in range(100):
+        rows.add(cluster.place(pod(uid, one=str(uid)), 1))
+        cluster.displace(str(uid))
+    assert (len(rows), len(cluster.columns.pods)) == (1, 1)
+    assert len(cluster.columns.groups.selected([], selects_namespace)) == 1
+
+
+def test_a_column_that_is_made_when_most_groups_are_free_covers_them_all() -> None:
+    cluster = Cluster()
+    for uid in range(40):
+        cluster.place(pod(uid, one=str(uid)), uid)
+    for uid in range(1, 40):
+        cluster.displace(str(uid))
+    assert cluster.selected(labelled_with(one="0")) == [0]
+    cluster.place(pod(40, one="new"), 40)
+    assert cluster.selected(labelled_with(one="new")) == [40]
+
+
+def test_a_row_is_reused_and_a_free_row_selects_nothing() -> None:
+    cluster = Cluster()
+    freed = cluster.place(pod(1, app="x"), 1)
+    cluster.place(pod(2, app="x"), 2)
+    cluster.displace("1")
+    assert cluster.selected(labelled_with(app="x")) == [2]
+    assert freed == cluster.place(pod(3, app="x"), 3)
+    assert cluster.selected(labelled_with(app="x")) == [2, 3]
+
+
+def test_a_pod_is_found_by_its_uid_while_it_is_held() -> None:
+    columns = PodColumns()
+    first, second = pod(1, app="x"), pod(2)
+    columns.insert(first)
+    columns.insert(second)
+    assert (first, second, None, 2) == (columns.get("1"), columns.get("2"), columns.get("3"), len(columns))
+    columns.remove(first)
+    assert (None, second, 1) == (columns.get("1"), columns.get("2"), len(columns))
+
+
+def test_a_pod_without_a_slot_is_not_selected_yet() -> None:
+    cluster = Cluster()
+    row = cluster.place(pod(1, app="x"), -1)
+    assert cluster.selected(labelled_with(app="x")) == []
+    cluster.columns.slot_of_row[row] = 5
+    assert cluster.selected(labelled_with(app="x")) == [5]
+
+
+@pytest.mark.parametrize("count", [0, 1, 16, 17, 33, 200])
+def test_any_number_of_pods_in_groups_of_their_own_has_room(count: int) -> None:
+    cluster = Cluster()
+    for uid in range(count):
+        cluster.place(pod(uid, one=str(uid)), uid)
+    assert list(range(count)) == cluster.selected(everywhere(EVERYTHING))
+    assert list(range(count)) == cluster.selected(everywhere(parse_selector({}, [("one", "Exists", [])])))
+    for uid in range(count, 2 * count):
+        cluster.place(pod(uid, one=str(uid)), uid)
+    assert list(range(2 * count)) == cluster.selected(everywhere(parse_selector({}, [("one", "Exists", [])])))
+
+
+def test_every_pod_of_many_with_a_value_of_its_own_is_found_when_stale_values_are_dropped() -> None:
+    cluster = Cluster()
+    cluster.place(pod("keeper", "keeper", one="keeper"), 1)
+    any_value = everywhere(parse_selector({}, [("one", "Exists", [])]))
+    assert cluster.selected(any_value) == [1]  # makes the column, with which the one-off values then come and go
+    for uid in range(2500):
+        own = pod(uid, f"namespace-{uid}", one=str(uid))
+        cluster.place(own, 2)
+        in_own_namespace = PodMatcher(frozenset({own.namespace}), NOTHING, EVERYTHING)
+        asked = (any_value, in_own_namespace, labelled_with(one=str(uid)), labelled_with(one="keeper"))
+        assert [cluster.selected(each) for each in asked] == [[1, 2], [2], [2], [1]]
+        cluster.displace(str(uid))
+
+
+def test_values_that_are_gone_are_not_kept_for_ever() -> None:
+    cluster = Cluster()
+    cluster.selected(labelled_with(one="0"))
+    cluster.place(pod("keeper", one="keeper"), 1)
+    assert cluster.selected(labelled_with(one="keeper")) == [1]
+    for uid in range(5000):
+        cluster.place(pod(uid, f"namespace-{uid}", one=str(uid)), 2)
+        cluster.displace(str(uid))
+    groups = cluster.columns.groups
+    columns = [groups._namespace, *groups._labels.values()]  # noqa: SLF001 - what it holds shows nowhere else
+    assert len(columns) == 2
+    assert max(len(column.ids) for column in columns) < 1500
+
+
+def test_more_label_keys_than_columns_are_kept_get_right_answers() -> None:
+    cluster = Cluster()
+    for number in range(300):
+        cluster.place(pod(number, **{f"key-{number}": "x"}), number)
+    for number in [*range(300), *range(300)]:
+        assert [number] == cluster.selected(labelled_with(**{f"key-{number}": "x"}))
+    assert len(cluster.columns.groups._labels) <= 256  # noqa: SLF001 - what it holds shows nowhere else
+
+
+def test_a_selector_that_drops_the_columns_it_uses_itself_gets_a_right_answer() -> None:
+    cluster = Cluster()
+    cluster.place(pod("all", **{f"key-{number}": "x" for number in range(300)}), 1)
+    cluster.place(pod("most", **{f"key-{number}": "x" for number in range(299)}), 2)
+    assert cluster.selected(labelled_with(**{f"key-{number}": "x" for number in range(300)})) == [1]
+
+
+@pytest.mark.parametrize(
+    ("v1_term", "namespace", "labels", "expected"),
+    [
+        pytest.param(term("zone", labelled()), "default", None, True, id="own-namespace-unlisted"),
+        pytest.param(term("zone", labelled()), "other", {}, False, id="other-namespace"),
+        pytest.param(term("zone", labelled(), namespaces=["a"]), "a", None, True, id="named-though-unlisted"),
+        pytest.param(
+            term("zone", labelled(), namespace_selector=labelled()), "any", None, True, id="everything-and-unlisted"
+        ),
+        pytest.param(
+            term("zone", labelled(), namespace_selector=labelled(team="red")),
+            "any",
+            {"team": "red"},
+            True,
+            id="selected",
+        ),
+        pytest.param(
+            term("zone", labelled(), namespace_selector=labelled(team="red")), "any", {}, False, id="not-selected"
+        ),
+        pytest.param(
+            term("zone", labelled(), namespace_selector=labelled(team="red")),
+            "default",
+            {},
+            False,
+            id="own-namespace-not-selected",
+        ),
+        pytest.param(
+            term("zone", labelled(), namespace_selector=expressed("team", "NotIn", "red")),
+            "any",
+            {},
+            True,
+            id="selected-by-absence",
+        ),
+        pytest.param(
+            term("zone", labelled(), namespace_selector=expressed("team", "NotIn", "red")),
+            "any",
+            None,
+            False,
+            id="unlisted-is-not-selected-by-absence",
+        ),
+        pytest.param(
+            term("zone", labelled(), namespaces=["a"], namespace_selector=labelled(team="red")),
+            "a",
+            {"team": "blue"},
+            True,
+            id="named-though-not-selected",
+        ),
+    ],
+)
+def test_an_incoming_term_reaches_named_and_selected_namespaces_that_exist(
+    v1_term: Object,
+    namespace: str,
+    labels: Labels | None,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert expected is namespace_is_selected(matcher_of(v1_term), namespace, labels)

@@ -1,0 +1,165 @@
+"""The term index never leaves out a term that selects a pod, gives none twice, and keeps nothing of removed terms."""
+
+from collections.abc import Mapping
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.mirror.term_index import TermIndex
+from core.objects.affinity import PodMatcher
+from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
+from tests.builders import Object, expressed, labelled, term
+from tests.core.decoded import matcher_of
+
+KEYS = ("app", "tier", "part-of")
+VALUES = ("x", "y", "")
+NAMESPACES = ("a", "b", "c")
+
+labels = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
+demands = st.tuples(
+    st.sampled_from(KEYS),
+    st.sampled_from(["In", "In", "NotIn"]),
+    st.lists(st.sampled_from(VALUES), min_size=1, max_size=3),
+)
+presences = st.tuples(st.sampled_from(KEYS), st.sampled_from(["Exists", "DoesNotExist"]), st.just(()))
+selectors = st.builds(parse_selector, labels, st.lists(demands | presences, max_size=2)) | st.just(NOTHING)
+TEAM_RED = parse_selector({"team": "red"}, [])
+matchers = st.builds(
+    PodMatcher,
+    namespaces=st.frozensets(st.sampled_from(NAMESPACES), max_size=2),
+    namespace_selector=st.sampled_from([NOTHING, NOTHING, EVERYTHING, TEAM_RED]),
+    selector=selectors,
+)
+
+
+def index_of(*matchers: PodMatcher) -> TermIndex[int]:
+    """Index matchers by their position."""
+    index: TermIndex[int] = TermIndex()
+    for entry, matcher in enumerate(matchers):
+        index.add(entry, matcher)
+    return index
+
+
+def candidates(index: TermIndex[int], namespace: str, labels: Mapping[str, str]) -> list[int]:
+    return sorted(index.candidates(namespace, labels))
+
+
+def may_select(matcher: PodMatcher, namespace: str, labels: Mapping[str, str]) -> bool:
+    # What labels the namespace has is not known here, so any selector but the null one may select it.
+    reached = namespace in matcher.namespaces or not matcher.namespace_selector.nothing
+    return reached and matcher.selector.matches(labels)
+
+
+@settings(deadline=None)
+@given(st.lists(matchers, max_size=12), st.sampled_from(NAMESPACES), labels)
+def test_every_term_that_may_select_a_pod_is_a_candidate_once(
+    entered: list[PodMatcher], namespace: str, labels: dict[str, str]
+) -> None:
+    found = candidates(index_of(*entered), namespace, labels)
+    expected = [entry for entry, matcher in enumerate(entered) if may_select(matcher, namespace, labels)]
+    assert set(expected) <= set(found)
+    assert len(found) == len(set(found))
+
+
+@settings(deadline=None)
+@given(st.lists(matchers, min_size=1, max_size=12), st.data(), st.sampled_from(NAMESPACES), labels)
+def test_a_removed_term_is_no_candidate_and_the_others_still_are(
+    entered: list[PodMatcher], data: st.DataObject, namespace: str, labels: dict[str, str]
+) -> None:
+    index = index_of(*entered)
+    before = candidates(index, namespace, labels)
+    removed = data.draw(st.sets(st.integers(0, len(entered) - 1)))
+    for entry in removed:
+        index.remove(entry)
+    assert [entry for entry in before if entry not in removed] == candidates(index, namespace, labels)
+
+
+@settings(deadline=None)
+@given(st.lists(matchers, max_size=12), st.randoms(use_true_random=False))
+def test_nothing_is_left_when_all_terms_are_removed(entered: list[PodMatcher], random: Random) -> None:
+    index = index_of(*entered)
+    order = list(range(len(entered)))
+    random.shuffle(order)
+    for entry in order:
+        index.remove(entry)
+    left = {name: value for name, value in vars(index).items() if value}
+    assert left == {}
+
+
+ROWS = [
+    pytest.param(term("zone", labelled(app="x")), "default", {"app": "x"}, True, id="own-namespace-and-label"),
+    pytest.param(term("zone", labelled(app="x")), "other", {"app": "x"}, False, id="other-namespace"),
+    pytest.param(term("zone", labelled(app="x")), "default", {"app": "y"}, False, id="other-value"),
+    pytest.param(term("zone", labelled(app="x")), "default", {"tier": "x"}, False, id="other-key"),
+    pytest.param(term("zone", labelled()), "default", {}, True, id="empty-selector-and-no-labels"),
+    pytest.param(term("zone"), "default", {}, False, id="null-selector"),
+    pytest.param(term("zone", expressed("app", "NotIn", "x")), "default", {}, True, id="negative-operator"),
+    pytest.param(term("zone", expressed("app", "Exists")), "default", {"app": "x"}, True, id="exists"),
+    pytest.param(term("zone", expressed("app", "In", "x", "y")), "default", {"app": "y"}, True, id="second-value"),
+    pytest.param(term("zone", labelled(), namespaces=["a", "b"]), "b", {}, True, id="second-namespace"),
+    pytest.param(term("zone", labelled(), namespaces=["a", "b"]), "default", {}, False, id="own-namespace-not-named"),
+    pytest.param(
+        term("zone", labelled(), namespace_selector=labelled(team="red")), "any", {}, True, id="namespace-selector"
+    ),
+    pytest.param(
+        term("zone", labelled(app="x"), namespaces=["a"], namespace_selector=labelled(team="red")),
+        "a",
+        {"app": "x"},
+        True,
+        id="namespaces-and-namespace-selector-in-a-named-one",
+    ),
+    pytest.param(
+        term("zone", labelled(app="x"), namespaces=["a"], namespace_selector=labelled(team="red")),
+        "b",
+        {"app": "x"},
+        True,
+        id="namespaces-and-namespace-selector-in-another",
+    ),
+    pytest.param(
+        term("zone", labelled(app="x"), namespaces=["a"], namespace_selector=labelled()),
+        "b",
+        {"app": "x"},
+        True,
+        id="namespaces-and-selector-of-everything",
+    ),
+]
+
+
+@pytest.mark.parametrize(("v1_term", "namespace", "labels", "expected"), ROWS)
+def test_a_term_is_a_candidate_for_pods_with_what_it_demands(
+    v1_term: Object,
+    namespace: str,
+    labels: Mapping[str, str],
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    found = candidates(index_of(matcher_of(v1_term)), namespace, labels)
+    assert ([0] if expected else []) == found
+
+
+def test_a_term_without_namespaces_and_with_a_null_selector_of_them_selects_no_pod() -> None:
+    nowhere = PodMatcher(frozenset(), NOTHING, EVERYTHING)
+    assert candidates(index_of(nowhere), "default", {}) == []
+
+
+def test_a_rare_label_keeps_terms_away_from_pods_that_share_only_a_common_one() -> None:
+    def demanding(number: int) -> Selector:
+        return parse_selector({"part-of": "shop", "app": f"app-{number}"}, [])
+
+    index = index_of(*(PodMatcher(frozenset({"a"}), NOTHING, demanding(number)) for number in range(50)))
+    assert len(candidates(index, "a", {"part-of": "shop", "app": "none"})) <= 1
+    assert 7 in candidates(index, "a", {"part-of": "shop", "app": "app-7"})
+
+
+@pytest.mark.parametrize(
+    ("v1_term", "namespace", "labels"),
+    [
+        pytest.param(term("zone", labelled()), "default", {"": ""}, id="label-with-an-empty-key-and-value"),
+        pytest.param(term("zone", labelled(), namespaces=["", "a"]), "a", {}, id="term-with-an-empty-namespace"),
+    ],
+)
+def test_names_that_no_api_server_admits_give_no_candidate_twice(
+    v1_term: Object, namespace: str, labels: Mapping[str, str]
+) -> None:
+    assert candidates(index_of(matcher_of(v1_term)), namespace, labels) == [0]

@@ -1,0 +1,311 @@
+"""Topology columns and counts: ids of label values over slots, and numbers over ids, sparse and dense."""
+
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.mirror.topology import ABSENT, UNSEEN, TopologyColumn, TopologyColumns, TopologyCounts, grown
+from core.objects.node import Node
+
+DENSE_FROM = 256
+"""The number of domains up to which counts are sparse."""
+
+
+def column_of(*values: str | None) -> TopologyColumn:
+    column = TopologyColumn("zone", len(values))
+    for slot, value in enumerate(values):
+        column.assign(slot, value)
+    return column
+
+
+def values_of(column: TopologyColumn) -> list[str | None]:
+    return [None if value_id == ABSENT else column.values[value_id] for value_id in column.of_slot.tolist()]
+
+
+def counts_of(value_ids: Iterable[int]) -> TopologyCounts:
+    return TopologyCounts.of(np.array(list(value_ids), np.int32))
+
+
+def numbered_column(values: int) -> TopologyColumn:
+    return column_of(*(str(number) for number in range(values)))
+
+
+def test_slots_with_the_same_value_share_an_id() -> None:
+    ids = column_of("a", "b", "a").of_slot.tolist()
+    assert ids[0] == ids[2]
+    assert ids[0] != ids[1]
+
+
+def test_an_empty_value_is_a_value_and_not_absence() -> None:
+    column = column_of("", None)
+    assert values_of(column) == ["", None]
+    assert column.of_slot[0] >= 0
+
+
+def test_an_id_is_not_reused_while_any_node_has_its_value() -> None:
+    column = column_of("a", "a")
+    kept = column.ids["a"]
+    column.assign(0, "b")
+    assert values_of(column) == ["b", "a"]
+    assert kept == column.ids["a"] != column.ids["b"]
+
+
+def test_an_id_is_reused_once_the_last_node_with_its_value_is_gone() -> None:
+    column = column_of("a", "a")
+    column.assign(0, None)
+    column.assign(1, None)
+    assert column.ids == {}
+    column.assign(0, "b")
+    assert (column.values, column.ids, values_of(column)) == (["b"], {"b": 0}, ["b", None])
+
+
+def test_a_value_that_comes_back_after_its_id_was_reused_gets_another() -> None:
+    column = column_of("a", None)
+    column.assign(0, "b")
+    column.assign(1, "a")
+    assert values_of(column) == ["b", "a"]
+
+
+def test_assigning_the_value_that_a_slot_has_changes_nothing() -> None:
+    column = column_of("a", "b")
+    column.assign(0, "a")
+    column.assign(1, "c")
+    assert values_of(column) == ["a", "c"]
+
+
+def test_labels_are_told_by_id_or_as_unseen_or_absent() -> None:
+    column = column_of("a", "b")
+    column.assign(1, None)
+    assert column.of_slot[0] == column.id_of({"zone": "a", "host": "b"})
+    assert column.id_of({"zone": "b"}) == UNSEEN
+    assert column.id_of({"host": "a"}) == ABSENT
+
+
+def test_growth_keeps_values_and_fills_with_absence() -> None:
+    column = column_of("a", "b")
+    column.grow(40)
+    assert len(column.of_slot) >= 40
+    assert values_of(column) == ["a", "b", *[None] * (len(column.of_slot) - 2)]
+
+
+def test_growth_never_shrinks() -> None:
+    column = column_of("a", "b")
+    column.grow(1)
+    assert values_of(column) == ["a", "b"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([None, "", "a", "b", "c", "d"])), max_size=40))
+def test_after_any_assignments_every_slot_has_its_last_value(told: list[tuple[int, str | None]]) -> None:
+    column = column_of(*[None] * 6)
+    expected: list[str | None] = [None] * 6
+    for slot, value in told:
+        column.assign(slot, value)
+        expected[slot] = value
+        assert expected == values_of(column)
+    assert {value for value in expected if value is not None} == set(column.ids)
+    assert len(column.values) <= 6, "ids of values that are gone are reused"
+
+
+@pytest.mark.parametrize("domains", [0, 1, DENSE_FROM - 1, DENSE_FROM, DENSE_FROM + 1, 600])
+def test_counting_one_by_one_or_at_once_is_the_same(domains: int) -> None:
+    one_by_one = TopologyCounts()
+    for value_id in range(domains):
+        one_by_one.add(value_id, 1 + value_id % 3)
+    at_once = counts_of(value_id for value_id in range(domains) for _ in range(1 + value_id % 3))
+    expected = {value_id: 1 + value_id % 3 for value_id in range(domains)}
+    assert expected == dict(one_by_one.items()) == dict(at_once.items())
+    assert (domains, domains) == (one_by_one.nonzero, at_once.nonzero)
+
+
+def test_pods_in_no_domain_are_passed_over() -> None:
+    counts = counts_of([ABSENT, 3, ABSENT, 3])
+    assert (dict(counts.items()), counts.nonzero) == ({3: 2}, 1)
+
+
+@pytest.mark.parametrize("domains", [2, DENSE_FROM, DENSE_FROM + 1])
+def test_a_domain_without_pods_left_is_no_longer_counted(domains: int) -> None:
+    counts = counts_of([*range(domains), 1])
+    counts.add(0, -1)
+    counts.add(1, -1)
+    assert domains - 1 == counts.nonzero
+    assert 0 not in dict(counts.items())
+    assert dict(counts.items())[1] == 1
+
+
+def test_shrinking_back_from_dense_to_nothing_leaves_nothing() -> None:
+    counts = counts_of(range(DENSE_FROM + 50))
+    for value_id in range(DENSE_FROM + 50):
+        counts.add(value_id, -1)
+    sums = numbered_column(DENSE_FROM + 50).sums()
+    counts.add_into(sums, 7)
+    assert (counts.nonzero, dict(counts.items()), int(sums.sum())) == (0, {}, 0)
+    counts.add(3, 2)
+    assert (counts.nonzero, list(counts.items())) == (1, [(3, 2)])
+
+
+def test_shrinking_and_growing_over_the_bound_again_keeps_the_numbers() -> None:
+    counts = counts_of(range(DENSE_FROM))
+    for _ in range(3):
+        counts.add(DENSE_FROM, 1)
+        assert counts.nonzero == DENSE_FROM + 1
+        counts.add(DENSE_FROM, -1)
+    assert dict.fromkeys(range(DENSE_FROM), 1) == dict(counts.items())
+
+
+@pytest.mark.parametrize("how", ["one-by-one", "at-once"])
+def test_counts_of_many_domains_take_a_small_part_of_what_a_dict_takes(how: str) -> None:
+    value_ids = np.arange(5000, dtype=np.int32)
+    tracemalloc.start()
+    try:
+        counts = TopologyCounts.of(value_ids) if how == "at-once" else TopologyCounts()
+        for value_id in value_ids.tolist() if how == "one-by-one" else ():
+            counts.add(value_id, 1)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert counts.nonzero == 5000
+    assert held < 50_000
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from([0, DENSE_FROM - 2, DENSE_FROM - 1, DENSE_FROM, DENSE_FROM + 1]),
+    st.lists(st.tuples(st.integers(0, 700), st.booleans()), max_size=30),
+    st.integers(-100, 100),
+)
+def test_counts_equal_a_plain_counter(domains: int, told: list[tuple[int, bool]], weight: int) -> None:
+    counts, expected = counts_of(range(domains)), Counter(range(domains))
+    for value_id, arrives in told:
+        delta = 1 if arrives else -1
+        if expected[value_id] + delta >= 0:
+            counts.add(value_id, delta)
+            expected[value_id] += delta
+    expected = +expected
+    sums = numbered_column(701).sums()
+    counts.add_into(sums, weight)
+    assert (expected, len(expected)) == (Counter(dict(counts.items())), counts.nonzero)
+    assert [weight * expected[value_id] for value_id in range(701)] == sums[:701].tolist()
+
+
+@pytest.mark.parametrize("domains", [3, DENSE_FROM + 1])
+def test_unseen_and_absent_look_up_zero(domains: int) -> None:
+    sums = numbered_column(domains).sums()
+    counts = counts_of(range(domains))
+    counts.add_into(sums)
+    assert (sums[UNSEEN], sums[ABSENT]) == (0, 0)
+    assert [1] * domains == sums[:domains].tolist()
+
+
+def test_counts_of_several_terms_add_up_with_their_weights() -> None:
+    sums = numbered_column(DENSE_FROM + 2).sums()
+    counts_of([0, 0, 1]).add_into(sums, 10)
+    counts_of([1, 2]).add_into(sums, -3)
+    counts_of(range(1, DENSE_FROM + 2)).add_into(sums, -100)
+    assert sums[:4].tolist() == [20, -93, -103, -100]
+    assert (sums[UNSEEN], sums[ABSENT]) == (0, 0)
+
+
+def test_a_column_that_grew_after_the_counts_became_dense_has_no_pods_in_its_new_domains() -> None:
+    counts = counts_of(range(DENSE_FROM + 1))
+    sums = numbered_column(DENSE_FROM + 100).sums()
+    counts.add_into(sums, 2)
+    assert sums[:-2].tolist() == [2] * (DENSE_FROM + 1) + [0] * 99
+
+
+def test_dense_counts_with_spare_room_stay_clear_of_unseen_and_absent() -> None:
+    counts = counts_of(range(DENSE_FROM + 1))
+    counts.add(DENSE_FROM + 1, 5)  # makes room for twice as many domains as there are
+    sums = numbered_column(DENSE_FROM + 2).sums()
+    counts.add_into(sums)
+    assert (sums[DENSE_FROM + 1], sums[UNSEEN], sums[ABSENT]) == (5, 0, 0)
+
+
+@pytest.mark.parametrize("domains", [1, DENSE_FROM + 1])
+def test_weighted_sums_do_not_overflow_32_bits(domains: int) -> None:
+    counts = counts_of(range(domains))
+    counts.add(0, 30_000_000)
+    sums = numbered_column(domains).sums()
+    counts.add_into(sums, 100)
+    assert sums[0] == 3_000_000_100
+
+
+NODES = ((0, Node("n0", {"zone": "a", "host": "n0"})), (2, Node("n2", {"zone": "b"})))
+
+
+def columns_in_use() -> TopologyColumns:
+    columns = TopologyColumns()
+    columns.grow(4)
+    return columns
+
+
+def test_a_column_made_late_is_filled_from_the_nodes() -> None:
+    column = columns_in_use().acquire("zone", NODES)
+    assert (column.key, values_of(column)) == ("zone", ["a", None, "b", None])
+
+
+def test_users_of_a_key_share_its_column() -> None:
+    columns = columns_in_use()
+    zone, host = columns.acquire("zone", NODES), columns.acquire("host", NODES)
+    assert zone is columns.acquire("zone", ())
+    assert zone is not host
+
+
+def test_a_column_goes_with_its_last_user_and_is_made_again_from_the_nodes_of_then() -> None:
+    columns = columns_in_use()
+    column = columns.acquire("zone", NODES)
+    columns.acquire("zone", NODES)
+    columns.release(column)
+    assert column is columns.acquire("zone", ())
+    columns.release(column)
+    columns.release(column)
+    again = columns.acquire("zone", [(1, Node("n1", {"zone": "c"}))])
+    assert values_of(again) == [None, "c", None, None]
+
+
+def test_growth_reaches_present_and_future_columns() -> None:
+    columns = columns_in_use()
+    zone = columns.acquire("zone", NODES)
+    columns.grow(100)
+    zone.assign(99, "c")
+    host = columns.acquire("host", [(99, Node("n99", {"host": "n99"}))])
+    assert (values_of(zone)[99], values_of(host)[99]) == ("c", "n99")
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        pytest.param({"zone": "a", "host": "n0"}, [], id="nothing-changed"),
+        pytest.param({"zone": "a", "host": "n0", "disk": "ssd"}, [], id="a-key-without-a-column"),
+        pytest.param({"zone": "b", "host": "n0"}, ["zone"], id="value-of-another-node"),
+        pytest.param({"zone": "c", "host": "n0"}, ["zone"], id="value-never-seen"),
+        pytest.param({"zone": "", "host": "n0"}, ["zone"], id="value-became-empty"),
+        pytest.param({"zone": "a"}, ["host"], id="key-lost"),
+        pytest.param({}, ["zone", "host"], id="all-keys-lost"),
+    ],
+)
+def test_the_columns_changed_by_labels_are_those_with_another_value(
+    labels: dict[str, str], expected: list[str]
+) -> None:
+    columns = columns_in_use()
+    for key in ("zone", "host", "rack"):
+        columns.acquire(key, NODES)
+    assert expected == [column.key for column in columns.changed_by(0, labels)]
+
+
+@pytest.mark.parametrize(
+    ("length", "needed", "expected"),
+    [
+        pytest.param(10, 11, 20, id="one-more"),
+        pytest.param(10, 20, 20, id="twice-as-many"),
+        pytest.param(10, 25, 25, id="more-than-twice-as-many"),
+    ],
+)
+def test_a_grown_array_at_least_doubles(length: int, needed: int, expected: int) -> None:
+    array = np.arange(length, dtype=np.int32)
+    assert [*range(length), *[-7] * (expected - length)] == grown(array, needed, -7).tolist()

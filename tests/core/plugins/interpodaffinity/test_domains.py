@@ -1,0 +1,66 @@
+"""Sums of weighted counts over domains, looked up for the nodes of a question."""
+
+from typing import Final
+
+import pytest
+
+from core.mirror.affinity_counts import DomainCounts
+from core.mirror.cluster import ClusterMirror
+from core.plugins.interpodaffinity.domains import DomainSums
+from tests.builders import labelled, make_node, make_pod, term
+from tests.core.decoded import matcher_of, mirror_of, tell
+
+NAMES: Final = ["n1", "n2", "n3"]
+
+
+def cluster() -> ClusterMirror:
+    """Give two nodes in zone a, one in zone b, and a pod of each app on the first and the last."""
+    nodes = [make_node(name).label("zone", zone).label("host", name) for name, zone in zip(NAMES, "aab", strict=True)]
+    web, db = make_pod("web").label("app", "web"), make_pod("db").label("app", "db")
+    return mirror_of(*nodes, web.on("n1"), db.on("n3"))
+
+
+def pods_of(mirror: ClusterMirror, app: str, key: str) -> DomainCounts:
+    return mirror.affinity.matched((matcher_of(term(key, labelled(app=app))),), key)
+
+
+def test_without_any_counts_there_is_nothing_and_every_node_sums_to_zero() -> None:
+    mirror = cluster()
+    for sums in (DomainSums([]), DomainSums([(pods_of(mirror, "none", "zone"), 5)])):
+        assert (sums.empty, sums.per_node(mirror.batch(NAMES)).tolist()) == (True, [0, 0, 0])
+
+
+def test_counts_that_cancel_or_weigh_nothing_were_still_counted() -> None:
+    mirror = cluster()
+    web = pods_of(mirror, "web", "zone")
+    for weighted in ([(web, 0)], [(web, 5), (web, -5)]):
+        sums = DomainSums(weighted)
+        assert (sums.empty, sums.per_node(mirror.batch(NAMES)).tolist()) == (False, [0, 0, 0])
+
+
+def test_keys_add_up_for_each_node() -> None:
+    mirror = cluster()
+    sums = DomainSums(
+        [
+            (pods_of(mirror, "web", "zone"), 10),
+            (pods_of(mirror, "web", "host"), 1),
+            (pods_of(mirror, "db", "zone"), -3),
+            (pods_of(mirror, "db", "rack"), 1000),
+        ]
+    )
+    assert sums.per_node(mirror.batch(["n3", "n2", "n1", "unknown"])).tolist() == [-3, 10, 11, 0]
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 3])
+def test_a_question_with_more_counters_than_are_kept_is_answered_right(
+    monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCH_COUNTERS", kept)
+    mirror = cluster()
+    pods_of(mirror, "web", "zone")
+    # The ids of the zones are now in another order than in a column made from the nodes anew.
+    tell(mirror, "Update", *(make_node(name).label("zone", "c").label("host", name) for name in ("n1", "n2")))
+    tell(mirror, "Update", make_node("n3").label("zone", "a").label("host", "n3"))
+    questions = [("web", "zone"), ("web", "host"), ("db", "zone"), ("db", "host"), ("web", "zone")]
+    sums = DomainSums([(pods_of(mirror, app, key), 10**place) for place, (app, key) in enumerate(questions)])
+    assert sums.per_node(mirror.batch(NAMES)).tolist() == [10011, 10001, 1100]

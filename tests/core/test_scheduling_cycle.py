@@ -1,0 +1,194 @@
+"""How the answers of several plugins become one, shown with plugins that answer what a test tells them to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pytest
+
+from core.framework.interface import Verdicts
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.pod import Pod
+from core.profile import Profile
+from core.scheduling_cycle import UNKNOWN_NODE, filter_nodes, score_nodes
+from tests.builders import make_node, make_pod
+from tests.core.decoded import mirror_of, node_of, pod_of
+
+POD: Final = pod_of(make_pod("p"))
+DISK: Final = Status(Code.UNSCHEDULABLE, ("disk",))
+TAINT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("taint",))
+TWO: Final = Status(Code.UNSCHEDULABLE, ("one", "two"))
+
+
+@dataclass(frozen=True)
+class FakeFilter:
+    """Fails nodes by name, or where `ends` is given ends before it judges any."""
+
+    fails: Mapping[str, Status] = field(default_factory=dict)
+    ends: Status | None = None
+    name: str = "Fake"
+
+    def pre_filter(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
+        """Give the pod as the state."""
+        return (SUCCESS, pod) if self.ends is None else (self.ends, None)
+
+    def filter(self, state: Pod, batch: NodeBatch) -> Verdicts:
+        """Look the names up."""
+        assert state is POD
+        statuses = (SUCCESS, *dict.fromkeys(self.fails.values()))
+        codes = [statuses.index(self.fails.get(name, SUCCESS)) for name in batch.names]
+        return Verdicts(np.array(codes, np.uint8), statuses)
+
+
+@dataclass(frozen=True)
+class FakeScore:
+    """Scores nodes by name; normalises by taking the lowest from all, so that it shows which were normalised."""
+
+    raw: Mapping[str, int] | None = None
+    ends: Status = SKIP
+    name: str = "Fake"
+
+    def pre_score(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
+        """Give the pod as the state."""
+        return (self.ends, None) if self.raw is None else (SUCCESS, pod)
+
+    def score(self, state: Pod, batch: NodeBatch) -> Int64Array:
+        """Look the names up."""
+        assert state is POD
+        assert self.raw is not None
+        return np.array([self.raw.get(name, 0) for name in batch.names], np.int64)
+
+    def normalize(self, state: Pod, raw: Int64Array) -> Int64Array:
+        """Take the lowest from all."""
+        assert state is POD
+        normalized: Int64Array = raw - raw.min(initial=10**6)
+        return normalized
+
+
+def batch_of(mirror: ClusterMirror, *names: str) -> NodeBatch:
+    return mirror.batch(names)
+
+
+def statuses(filters: Sequence[FakeFilter], *names: str, unknown: Sequence[str] = ()) -> list[Status]:
+    """Filter nodes that the mirror knows, but for those said to be unknown."""
+    mirror = mirror_of(*(make_node(name) for name in names if name not in unknown))
+    verdicts = filter_nodes(Profile(tuple(filters), ()), mirror, POD, batch_of(mirror, *names))
+    return [verdicts.status(position) for position in range(len(names))]
+
+
+def scores(weighted: Sequence[tuple[FakeScore, int]], *names: str, unknown: Sequence[str] = ()) -> list[int]:
+    """Score nodes that the mirror knows, but for those said to be unknown."""
+    mirror = mirror_of(*(make_node(name) for name in names if name not in unknown))
+    found: list[int] = score_nodes(Profile((), tuple(weighted)), mirror, POD, batch_of(mirror, *names)).tolist()
+    return found
+
+
+def test_the_first_predicate_that_fails_gives_a_node_its_status() -> None:
+    filters = [FakeFilter({"a": DISK}), FakeFilter({"a": TAINT, "b": TAINT}), FakeFilter({"b": TWO, "c": TWO})]
+    assert statuses(filters, "a", "b", "c", "d") == [DISK, TAINT, TWO, SUCCESS]
+
+
+def test_each_status_of_a_predicate_is_kept_behind_those_of_others() -> None:
+    filters = [FakeFilter({"a": DISK, "b": TAINT}), FakeFilter(), FakeFilter({"c": TAINT, "d": TWO, "e": DISK})]
+    assert statuses(filters, *"abcdef") == [DISK, TAINT, TAINT, TWO, DISK, SUCCESS]
+
+
+def test_without_predicates_every_known_node_passes() -> None:
+    assert statuses([], "a", "b", unknown=["b"]) == [SUCCESS, UNKNOWN_NODE]
+
+
+def test_a_predicate_that_ends_early_fails_every_node_with_its_reasons() -> None:
+    assert statuses([FakeFilter(ends=TWO), FakeFilter({"a": DISK})], "a", "b") == [TWO, TWO]
+
+
+def test_a_predicate_that_ends_early_comes_after_those_before_it() -> None:
+    filters = [FakeFilter({"a": DISK}), FakeFilter(ends=TWO), FakeFilter(ends=TAINT)]
+    assert statuses(filters, "a", "b") == [DISK, TWO]
+
+
+def test_a_predicate_that_skips_fails_no_node() -> None:
+    assert statuses([FakeFilter(ends=SKIP), FakeFilter({"b": DISK})], "a", "b") == [SUCCESS, DISK]
+
+
+def test_an_error_of_a_predicate_is_every_node_s_status() -> None:
+    error = Status(Code.ERROR, ("broken",))
+    assert [error, error] == statuses([FakeFilter(ends=error)], "a", "b")
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        pytest.param([FakeFilter({"b": DISK})], id="that-fails-there"),
+        pytest.param([FakeFilter(ends=TWO)], id="that-ends-early"),
+        pytest.param([FakeFilter(ends=SKIP)], id="that-skips"),
+        pytest.param([FakeFilter(), FakeFilter()], id="that-passes"),
+    ],
+)
+def test_an_unknown_node_is_unknown_whatever_a_predicate_says(filters: Sequence[FakeFilter]) -> None:
+    known, unknown = statuses(filters, "a", "b", unknown=["b"])
+    assert known != UNKNOWN_NODE
+    assert unknown == UNKNOWN_NODE
+
+
+def test_an_unknown_node_is_beyond_the_help_of_preemption() -> None:
+    assert UNKNOWN_NODE.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert UNKNOWN_NODE.message == "node(s) unknown to the extender"
+
+
+def test_a_node_given_as_an_object_is_not_unknown() -> None:
+    mirror = mirror_of(make_node("a"))
+    batch = mirror.batch(["a", "new", "b"], {1: node_of(make_node("new"))})
+    verdicts = filter_nodes(Profile((FakeFilter({"new": DISK}),), ()), mirror, POD, batch)
+    assert [verdicts.status(position) for position in range(3)] == [SUCCESS, DISK, UNKNOWN_NODE]
+    found = score_nodes(Profile((), ((FakeScore({"a": 1, "new": 5, "b": -9}), 1),)), mirror, POD, batch)
+    assert found.tolist() == [0, 4, 0]
+
+
+def test_a_question_about_no_nodes_has_an_empty_answer() -> None:
+    assert statuses([FakeFilter(), FakeFilter(ends=TWO)]) == []
+    assert scores([(FakeScore({}), 1)]) == []
+
+
+def test_one_score_is_the_plugin_s_whatever_its_weight() -> None:
+    for weight in (1, 3):
+        assert scores([(FakeScore({"a": 0, "b": 50, "c": 100}), weight)], *"abc") == [0, 50, 100]
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        pytest.param((1, 1), [50, 49], id="equal-weights"),
+        pytest.param((3, 1), [75, 24], id="three-to-one"),
+        pytest.param((1, 2), [33, 66], id="rounded-down"),
+    ],
+)
+def test_several_scores_are_their_weighted_mean_rounded_down(weights: tuple[int, int], expected: list[int]) -> None:
+    plugins = FakeScore({"a": 100, "b": 0, "zero": 0}), FakeScore({"a": 0, "b": 99, "zero": 0})
+    assert [*expected, 0] == scores(list(zip(plugins, weights, strict=True)), "a", "b", "zero")
+
+
+@pytest.mark.parametrize("ends", [SKIP, TWO], ids=["skips", "fails"])
+def test_a_score_without_a_state_counts_as_zero_in_the_mean(ends: Status) -> None:
+    plugins = [(FakeScore(ends=ends), 1), (FakeScore({"a": 100, "b": 0}), 1)]
+    assert scores(plugins, "a", "b") == [50, 0]
+
+
+def test_without_scores_every_node_gets_zero() -> None:
+    assert scores([], "a", "b", unknown=["b"]) == [0, 0]
+
+
+def test_unknown_nodes_get_zero_and_have_no_part_in_the_normalisation() -> None:
+    plugin = FakeScore({"low": -1000, "a": 10, "high": 1000, "b": 30})
+    assert scores([(plugin, 1)], "low", "a", "high", "b", unknown=["low", "high"]) == [0, 0, 0, 20]
+
+
+def test_where_all_nodes_are_unknown_there_is_nothing_to_normalise() -> None:
+    assert scores([(FakeScore({"a": 10, "b": 30}), 1)], "a", "b", unknown=["a", "b"]) == [0, 0]
+
+
+def test_a_score_that_skips_is_not_asked_about_unknown_nodes() -> None:
+    assert scores([(FakeScore(), 1)], "a", "b", unknown=["a"]) == [0, 0]
