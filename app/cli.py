@@ -3,11 +3,11 @@
 import gc
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypedDict, TypeVar, Unpack
 
 import click
 import msgspec
@@ -24,19 +24,44 @@ from core.mirror.cluster import ClusterMirror
 _DEMO = resources.files("app") / "demo"
 _SHOWN_PROBLEMS = 20
 
-snapshot_option = click.option(
-    "--snapshot",
-    type=click.File("rb"),
-    help="Cluster dump: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints; - reads stdin.",
+
+class Question(TypedDict):
+    """The options of a command that asks about one pod."""
+
+    snapshot: BinaryIO | None
+    demo: bool
+    skip_invalid: bool
+    pod: BinaryIO
+    nodes: tuple[str, ...]
+
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+_SOURCE_OPTIONS = (
+    click.option(
+        "--snapshot",
+        type=click.File("rb"),
+        help="Cluster dump: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints; - reads stdin.",
+    ),
+    click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump."),
+    click.option("--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."),
 )
-demo_option = click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump.")
-skip_invalid_option = click.option(
-    "--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."
+_QUESTION_OPTIONS = (
+    *_SOURCE_OPTIONS,
+    click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin."),
+    click.option(
+        "--nodes", multiple=True, help="Nodes to ask about, separated by commas; all when left out. Can be repeated."
+    ),
 )
-pod_option = click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin.")
-nodes_option = click.option(
-    "--nodes", multiple=True, help="Nodes to ask about, separated by commas; all when left out. Can be repeated."
-)
+
+
+def _with(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -46,9 +71,7 @@ def main() -> None:
 
 
 @main.command()
-@snapshot_option
-@demo_option
-@skip_invalid_option
+@_with(_SOURCE_OPTIONS)
 @click.option("--host", help="Address to listen on (KINDRED_HOST).  [default: 127.0.0.1]")
 @click.option("--port", help="Port to listen on (KINDRED_PORT), 0 for any.  [default: 8888]")
 def serve(*, snapshot: BinaryIO | None, demo: bool, skip_invalid: bool, host: str | None, port: str | None) -> None:
@@ -77,33 +100,17 @@ def serve(*, snapshot: BinaryIO | None, demo: bool, skip_invalid: bool, host: st
 
 
 @main.command("filter")
-@snapshot_option
-@demo_option
-@skip_invalid_option
-@pod_option
-@nodes_option
-def filter_command(
-    *, snapshot: BinaryIO | None, demo: bool, skip_invalid: bool, pod: BinaryIO, nodes: tuple[str, ...]
-) -> None:
+@_with(_QUESTION_OPTIONS)
+def filter_command(**question: Unpack[Question]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
-    with _clear_errors():
-        extender, body = _question(snapshot, pod, nodes, demo=demo, skip_invalid=skip_invalid)
-    _print_answer(extender.filter(body))
+    _answer(Extender.filter, question)
 
 
 @main.command()
-@snapshot_option
-@demo_option
-@skip_invalid_option
-@pod_option
-@nodes_option
-def prioritize(
-    *, snapshot: BinaryIO | None, demo: bool, skip_invalid: bool, pod: BinaryIO, nodes: tuple[str, ...]
-) -> None:
+@_with(_QUESTION_OPTIONS)
+def prioritize(**question: Unpack[Question]) -> None:
     """Print the HostPriorityList for a pod, without a server."""
-    with _clear_errors():
-        extender, body = _question(snapshot, pod, nodes, demo=demo, skip_invalid=skip_invalid)
-    _print_answer(extender.prioritize(body))
+    _answer(Extender.prioritize, question)
 
 
 class _AnnouncingServer(uvicorn.Server):
@@ -165,19 +172,26 @@ def _report(summary: SnapshotSummary) -> None:
         click.echo("Warning: there is no node in the dump; every question will fail.", err=True)
 
 
-def _question(
-    snapshot: BinaryIO | None, pod: BinaryIO, nodes: tuple[str, ...], *, demo: bool, skip_invalid: bool
-) -> tuple[Extender, bytes]:
-    """Return the verbs and the body that kube-scheduler would send: from here on it is the server's code path."""
-    settings = load_settings()
-    manifest = _pod_manifest(pod)
-    mirror = _loaded_mirror(snapshot, demo=demo, skip_invalid=skip_invalid)
-    names = [name for group in nodes for name in group.split(",") if name] or list(mirror.nodes.slots)
+def _answer(verb: Callable[[Extender, bytes], bytes], question: Question) -> None:
+    """Ask as kube-scheduler would, and print the answer; exit status 2 where it is an error."""
+    with _clear_errors():
+        settings = load_settings()
+        manifest = _pod_manifest(question["pod"])
+        mirror = _loaded_mirror(question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
+        named = [name for group in question["nodes"] for name in group.split(",") if name]
+        body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
+    answer = verb(create_extender(settings, mirror), body)
+    click.echo(msgspec.json.format(answer, indent=2))
+    decoded = msgspec.json.decode(answer)
+    if isinstance(decoded, dict) and decoded.get("Error"):
+        sys.exit(2)
+
+
+def _names_json(names: list[str]) -> bytes:
     try:
-        body = b'{"Pod":' + manifest + b',"NodeNames":' + msgspec.json.encode(names) + b"}"
+        return msgspec.json.encode(names)
     except UnicodeEncodeError:
         raise click.UsageError("--nodes: a name is not UTF-8.") from None
-    return create_extender(settings, mirror), body
 
 
 def _pod_manifest(pod: BinaryIO) -> bytes:
@@ -186,13 +200,6 @@ def _pod_manifest(pod: BinaryIO) -> bytes:
         raise click.UsageError(f"--pod: expected one manifest, found {len(manifests)}.")
     decode_pod(manifests[0])
     return manifests[0]
-
-
-def _print_answer(answer: bytes) -> None:
-    click.echo(msgspec.json.format(answer, indent=2))
-    decoded = msgspec.json.decode(answer)
-    if isinstance(decoded, dict) and decoded.get("Error"):
-        sys.exit(2)
 
 
 @contextmanager

@@ -36,6 +36,8 @@ _MAX_ELEMENTS: Final = 5_000_000
 them 3 GB. 5,000 whole nodes have about 1.5 million elements."""
 _FEW_BYTES: Final = 1024 * 1024  # a body up to here is not worth counting
 
+_LONGEST_ERROR: Final = 8192  # characters; a message may quote what the request holds
+
 _NULL: Final = msgspec.Raw(b"null")
 _ABSENT: Final = msgspec.Raw(b"")
 _FIELDS: Final = {"pod": "Pod", "nodes": "Nodes", "nodenames": "NodeNames"}
@@ -90,7 +92,6 @@ class Extender:
         """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100."""
         self._profile = profile
         self._mirror = mirror
-        self._max_score = max_score
         # What stands between one name and the next in a HostPriorityList, by score: `,"Score":7},{"Host":`.
         self._between_hosts = np.array(
             [b',"Score":%d},{"Host":' % (score * max_score // MAX_NODE_SCORE) for score in range(MAX_NODE_SCORE + 1)],
@@ -100,9 +101,7 @@ class Extender:
     def filter(self, body: bytes) -> bytes:
         """Answer ExtenderArgs with an ExtenderFilterResult; `Error` names the field of a bad request."""
         try:
-            args = decode_args(body)
-            pod = decode_incoming_pod(args.pod)
-            batch = self._batch(args)
+            args, pod, batch = self._question(body)
         except DecodeError as error:
             log.warning("filter: %s", one_line(str(error)))
             return filter_error(str(error))
@@ -115,13 +114,15 @@ class Extender:
         scheduler logs and ignores.
         """
         try:
-            args = decode_args(body)
-            pod = decode_incoming_pod(args.pod)
-            batch = self._batch(args)
+            _, pod, batch = self._question(body)
         except DecodeError as error:
             log.warning("prioritize: %s", one_line(str(error)))
             return _neutral_list(body) or prioritize_error(str(error))
         return self._host_priority_list(batch, score_nodes(self._profile, self._mirror, pod, batch))
+
+    def _question(self, body: bytes) -> tuple[ExtenderArgs, Pod, NodeBatch]:
+        args = decode_args(body)
+        return args, decode_incoming_pod(args.pod), self._batch(args)
 
     def _batch(self, args: ExtenderArgs) -> NodeBatch:
         known = self._mirror.nodes.slots
@@ -185,14 +186,14 @@ def filter_error(message: str) -> bytes:
     """Return an ExtenderFilterResult that fails the scheduling attempt with a message."""
     return (
         b'{"Nodes":null,"NodeNames":null,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":'
-        + msgspec.json.encode(message)
+        + msgspec.json.encode(message[:_LONGEST_ERROR])
         + b"}"
     )
 
 
 def prioritize_error(message: str) -> bytes:
     """Return what takes the place of a HostPriorityList when not even a neutral one can be made."""
-    return b'{"Error":' + msgspec.json.encode(message) + b"}"
+    return b'{"Error":' + msgspec.json.encode(message[:_LONGEST_ERROR]) + b"}"
 
 
 def _spelled_as_in_go(body: bytes) -> _Args:
