@@ -13,7 +13,7 @@ RUN cp -r /src/app /src/core "$(/opt/kindred/bin/python -c 'import sysconfig; pr
 
 FROM ${BASE}
 COPY --from=build /opt/kindred /opt/kindred
-ENV PATH=/opt/kindred/bin:$PATH KINDRED_HOST=0.0.0.0
+ENV PATH=/opt/kindred/bin:$PATH KINDRED_LISTEN_HOST=0.0.0.0
 USER 65532:65532
 EXPOSE 8888
 ENTRYPOINT ["kindred"]

@@ -1,6 +1,7 @@
 """The command line: `kindred serve | filter | prioritize`."""
 
 import gc
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,10 +15,10 @@ import msgspec
 import uvicorn
 
 from app import __version__, logs
-from app.extender_v1 import Extender
+from app.extender_v1 import Extender, decode_incoming_pod
 from app.main import create_app, create_extender
 from app.settings import SettingsError, load_settings
-from app.watch.decode import DecodeError, decode_pod
+from app.watch.decode import DecodeError
 from app.watch.snapshot_file import SnapshotError, SnapshotSummary, documents, load_items, read_items
 from core.mirror.cluster import ClusterMirror
 
@@ -72,18 +73,18 @@ def main() -> None:
 
 @main.command()
 @_with(_SOURCE_OPTIONS)
-@click.option("--host", help="Address to listen on (KINDRED_HOST).  [default: 127.0.0.1]")
-@click.option("--port", help="Port to listen on (KINDRED_PORT), 0 for any.  [default: 8888]")
+@click.option("--host", help="Address to listen on (KINDRED_LISTEN_HOST).  [default: 127.0.0.1]")
+@click.option("--port", help="Port to listen on (KINDRED_LISTEN_PORT), 0 for any.  [default: 8888]")
 def serve(*, snapshot: BinaryIO | None, demo: bool, skip_invalid: bool, host: str | None, port: str | None) -> None:
     """Serve the extender over HTTP from a cluster dump."""
     with _clear_errors():
-        settings = load_settings(host=host, port=port)
+        settings = load_settings(listen_host=host, listen_port=port)
         mirror = _loaded_mirror(snapshot, demo=demo, skip_invalid=skip_invalid)
     logs.configure(settings.log_level)
     config = uvicorn.Config(
         create_app(settings, mirror),
-        host=settings.host,
-        port=settings.port,
+        host=settings.listen_host,
+        port=settings.listen_port,
         loop="auto",
         http="auto",
         log_config=None,
@@ -95,8 +96,6 @@ def serve(*, snapshot: BinaryIO | None, demo: bool, skip_invalid: bool, host: st
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))
     server.run()
-    if not server.started:
-        sys.exit(1)
 
 
 @main.command("filter")
@@ -134,12 +133,13 @@ def _announcement(url: str, *, demo: bool) -> str:
         requests = Path(str(_DEMO / "requests"))
         if requests.is_relative_to(Path.cwd()):
             requests = requests.relative_to(Path.cwd())
-        lines += [
-            "Ask it, from another terminal:",
-            f"  curl -s {url}/filter -d @{requests}/required-affinity.json",
-            f"  curl -s {url}/filter -d @{requests}/required-anti-affinity.json",
-            f"  curl -s {url}/prioritize -d @{requests}/web.json",
-        ]
+        lines.append("Ask it, from another terminal:")
+        for verb, name in (
+            ("filter", "required-affinity"),
+            ("filter", "required-anti-affinity"),
+            ("prioritize", "web"),
+        ):
+            lines.append(f"  curl -s {url}/{verb} -d {shlex.quote(f'@{requests}/{name}.json')}")
     return "\n".join(lines)
 
 
@@ -180,11 +180,9 @@ def _answer(verb: Callable[[Extender, bytes], bytes], question: Question) -> Non
         mirror = _loaded_mirror(question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
         named = [name for group in question["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
-    answer = verb(create_extender(settings, mirror), body)
-    click.echo(msgspec.json.format(answer, indent=2))
-    decoded = msgspec.json.decode(answer)
-    if isinstance(decoded, dict) and decoded.get("Error"):
-        sys.exit(2)
+        extender = create_extender(settings, mirror)
+        extender.question(body)  # over HTTP a bad question has an answer, here it is an error
+    click.echo(msgspec.json.format(verb(extender, body), indent=2))
 
 
 def _names_json(names: list[str]) -> bytes:
@@ -195,10 +193,13 @@ def _names_json(names: list[str]) -> bytes:
 
 
 def _pod_manifest(pod: BinaryIO) -> bytes:
-    manifests = documents(pod.read())
+    try:
+        manifests = documents(pod.read())
+    except SnapshotError as error:
+        raise click.UsageError(f"--pod: {error}") from None
     if len(manifests) != 1:
         raise click.UsageError(f"--pod: expected one manifest, found {len(manifests)}.")
-    decode_pod(manifests[0])
+    decode_incoming_pod(msgspec.Raw(manifests[0]))  # before a large dump is loaded for nothing
     return manifests[0]
 
 

@@ -101,7 +101,7 @@ class Extender:
     def filter(self, body: bytes) -> bytes:
         """Answer ExtenderArgs with an ExtenderFilterResult; `Error` names the field of a bad request."""
         try:
-            args, pod, batch = self._question(body)
+            args, pod, batch = self.question(body)
         except DecodeError as error:
             log.warning("filter: %s", one_line(str(error)))
             return filter_error(str(error))
@@ -114,13 +114,14 @@ class Extender:
         scheduler logs and ignores.
         """
         try:
-            _, pod, batch = self._question(body)
+            _, pod, batch = self.question(body)
         except DecodeError as error:
             log.warning("prioritize: %s", one_line(str(error)))
             return _neutral_list(body) or prioritize_error(str(error))
         return self._host_priority_list(batch, score_nodes(self._profile, self._mirror, pod, batch))
 
-    def _question(self, body: bytes) -> tuple[ExtenderArgs, Pod, NodeBatch]:
+    def question(self, body: bytes) -> tuple[ExtenderArgs, Pod, NodeBatch]:
+        """Decode what both verbs are asked. Raises DecodeError, which names the field."""
         args = decode_args(body)
         return args, decode_incoming_pod(args.pod), self._batch(args)
 
@@ -276,22 +277,20 @@ def _under(field: str) -> Iterator[None]:
 def _filter_result(args: ExtenderArgs, batch: NodeBatch, verdicts: Verdicts) -> bytes:
     fits: BoolArray = verdicts.codes == 0
     names = batch.name_json()
-    if args.node_list is None:
-        nodes, node_names = b"null", b"[" + b",".join(names[fits].tolist()) + b"]"
-    else:
-        nodes, node_names = _node_list_of(args.node_list, args.items, fits), b"null"
     failed: dict[bool, list[bytes]] = {True: [], False: []}  # unresolvable -> `"name":"message"`
     for code in np.unique(verdicts.codes[~fits]).tolist():
         status = verdicts.statuses[code]
         message = b":" + msgspec.json.encode(status.message)
         unresolvable = status.code is not Code.UNSCHEDULABLE
         failed[unresolvable] += [name + message for name in names[verdicts.codes == code].tolist()]
+    if args.node_list is None:
+        fitting = [b'null,"NodeNames":[', b",".join(names[fits].tolist()), b"]"]
+    else:
+        fitting = [*_node_list_pieces(args.node_list, args.items, fits), b',"NodeNames":null']
     return b"".join(
         (
             b'{"Nodes":',
-            nodes,
-            b',"NodeNames":',
-            node_names,
+            *fitting,
             b',"FailedNodes":{',
             b",".join(failed[False]),
             b'},"FailedAndUnresolvableNodes":{',
@@ -301,15 +300,24 @@ def _filter_result(args: ExtenderArgs, batch: NodeBatch, verdicts: Verdicts) -> 
     )
 
 
-def _node_list_of(node_list: _NodeList, items: list[msgspec.Raw], fits: BoolArray) -> bytes:
+def _node_list_pieces(node_list: _NodeList, items: list[msgspec.Raw], fits: BoolArray) -> Iterator[bytes | msgspec.Raw]:
+    """Yield the NodeList of the nodes that fit, in pieces: 32 MB are to be joined once, each copy costs 30 ms."""
     envelope = {
         b"kind": node_list.kind,
         b"apiVersion": node_list.api_version,
         b"metadata": node_list.metadata,
     }
-    members = [b'"%s":%s' % (key, bytes(value)) for key, value in envelope.items() if value != _ABSENT]
-    kept = b",".join(items[position] for position in np.flatnonzero(fits).tolist())
-    return b"{" + b",".join((*members, b'"items":[' + kept + b"]")) + b"}"
+    yield b"{"
+    for key, value in envelope.items():
+        if value != _ABSENT:
+            yield b'"%s":%s,' % (key, bytes(value))
+    yield b'"items":['
+    separator = b""
+    for position in np.flatnonzero(fits).tolist():
+        yield separator
+        yield items[position]
+        separator = b","
+    yield b"]}"
 
 
 def _neutral_list(body: bytes) -> bytes:

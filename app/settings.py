@@ -14,13 +14,17 @@ class SettingsError(ValueError):
 
 
 class Settings(BaseSettings):
-    """What can be set. Each field is the variable KINDRED_<FIELD>."""
+    """What can be set. Each field is the variable KINDRED_<FIELD>.
+
+    None is called PORT or begins with SERVICE_: beside a Service called kindred, Kubernetes sets KINDRED_PORT and
+    KINDRED_SERVICE_* in every container of the namespace, to values of its own.
+    """
 
     model_config = SettingsConfigDict(env_prefix="KINDRED_", frozen=True, extra="forbid")
 
-    host: str = "127.0.0.1"
+    listen_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     """Address to listen on."""
-    port: Annotated[int, Field(ge=0, le=65535)] = 8888
+    listen_port: Annotated[int, Field(ge=0, le=65535)] = 8888
     """Port to listen on; 0 takes a free one."""
     max_score: Annotated[int, Field(ge=1, le=MAX_NODE_SCORE)] = MAX_NODE_SCORE
     """Highest score that `prioritize` answers. kube-scheduler multiplies an extender's score by ten: 10 is its own

@@ -55,7 +55,7 @@ class VerbEndpoint:
 
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the body, or None if it is larger than allowed; then at most the allowed size was ever held."""
-        body = b""
+        body: bytes
         gathered = bytearray()  # not a list: a body in chunks of one byte would weigh 40 times its size
         size = 0
         while True:
@@ -69,10 +69,12 @@ class VerbEndpoint:
                 gathered.clear()
                 if not more or size > _DRAINED_BODIES * self._max_body_bytes:
                     return None
-            elif not more:
-                return bytes(gathered + body) if gathered else body
+            elif not more and not gathered:
+                return body
             else:
                 gathered += body
+                if not more:
+                    return bytes(gathered)
 
     def _too_large(self) -> bytes:
         message = f"body: larger than {self._max_body_bytes} bytes (KINDRED_MAX_BODY_BYTES)"

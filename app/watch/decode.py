@@ -169,7 +169,9 @@ def decoding(decode: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Ra
         message, _, path = str(error).partition(" - at ")
         raise DecodeError(_field(path), _lower_first(message.replace("`", ""))) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DecodeError("", f"malformed JSON: {_lower_first(str(error))}") from None
+        raise DecodeError(
+            "", f"malformed JSON: {_lower_first(str(error).removeprefix('JSON is malformed: '))}"
+        ) from None
     except RecursionError:
         raise DecodeError("", "malformed JSON: nested too deeply") from None
 
@@ -180,7 +182,7 @@ def _field(path: str) -> str:
 
 
 def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:] if not text.startswith("JSON") else text
+    return text[:1].lower() + text[1:]
 
 
 def _checked_name(kind: str, found: str | None, metadata: _Metadata) -> str:

@@ -31,23 +31,28 @@ class DumpItem(NamedTuple):
     kind: str
 
 
-class _Item(msgspec.Struct):
+class _Type(msgspec.Struct, rename="camel"):
     kind: str | None = None
+    api_version: str | None = None
+
+    def known_as(self) -> str:
+        """Return the kind, with its API where that is not the core one: other APIs have a Node, too."""
+        kind = self.kind or ""
+        return kind if self.api_version in (None, "", "v1") else f"{kind} of {self.api_version}"
 
 
-class _Document(msgspec.Struct):
-    kind: str | None = None
+class _Document(_Type, rename="camel"):
     items: list[msgspec.Raw] | None = None
 
 
 class _Metadata(msgspec.Struct):
-    name: str = "?"
-    namespace: str = ""
+    name: str | None = None
+    namespace: str | None = None
 
 
 class _Identity(msgspec.Struct):
-    kind: str = "?"
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    kind: str | None = None
+    metadata: _Metadata | None = None
 
 
 class SnapshotSummary:
@@ -77,6 +82,7 @@ class _TextLoader(yaml.CSafeLoader):
 
 _READ_AS_TEXT: Final = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
 _DEEPEST_YAML: Final = 200
+_MOST_REPEATED: Final = 1_000_000
 _TextLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag not in _READ_AS_TEXT]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
@@ -88,7 +94,7 @@ def documents(text: bytes) -> list[bytes]:
     if text.lstrip()[:1] in (b"{", b"["):
         return [text]
     try:
-        _refuse_deep_nesting(text)
+        _refuse_traps(text)
         loaded = [document for document in yaml.load_all(text, _TextLoader) if document is not None]
         return [msgspec.json.encode(document) for document in loaded]
     except yaml.YAMLError as error:
@@ -97,29 +103,48 @@ def documents(text: bytes) -> list[bytes]:
         raise SnapshotError(f"YAML that has no JSON form: {' '.join(str(error).split())}") from None
 
 
-def _refuse_deep_nesting(text: bytes) -> None:
-    """Look at the depth first, without recursion: libyaml's composer would overrun the stack and kill the process."""
-    depth = 0
+def _refuse_traps(text: bytes) -> None:
+    """Refuse YAML that would kill the process, from its events, without recursion.
+
+    Deep nesting overruns the stack of libyaml's composer; aliases of aliases grow without bound when written as JSON.
+    """
+    elements = repeated = 0
+    sizes: dict[str, int] = {}  # anchor -> elements under it, those of aliases included
+    open_collections: list[tuple[str | None, int]] = []  # (anchor, elements before it)
     for event in yaml.parse(text, _TextLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST_YAML:
+        if isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_collections.pop()
+            if anchor is not None:
+                sizes[anchor] = elements - before
+            continue
+        elements += 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_collections.append((event.anchor, elements))
+        elif isinstance(event, yaml.AliasEvent):
+            size = sizes.get(event.anchor or "", 0)
+            elements, repeated = elements + size, repeated + size
+        if len(open_collections) > _DEEPEST_YAML:
             raise ValueError(f"nested more than {_DEEPEST_YAML} levels deep")
+        if repeated > _MOST_REPEATED:
+            raise ValueError(f"more than {_MOST_REPEATED} elements by aliases")
 
 
 def read_items(text: bytes) -> list[DumpItem]:
     """Return the objects of a dump: a List, lists of one kind (a PodList), or single objects. Raises SnapshotError."""
     found: list[DumpItem] = []
     texts = documents(text)
+    if not texts:
+        raise SnapshotError("empty: nothing was dumped")  # as when kubectl fails in a pipe
     for number, raw in enumerate(texts):
         place = f"document {number + 1} " if len(texts) > 1 else ""
         try:
             document = decoding(lambda raw: msgspec.json.decode(raw, type=_Document), raw)
         except DecodeError as error:
             raise SnapshotError(f"{place}{error}") from None
-        kind = document.kind or ""
+        kind = document.known_as()
         if document.items is not None:
             # The API server leaves out the kind of the items of a PodList.
-            item_kind = kind.removesuffix("List") if kind.removesuffix("List") in _DECODERS else ""
+            item_kind = kind.replace("List", "", 1) if kind != "List" else ""
             found += [DumpItem(f"{place}items[{index}]", item, item_kind) for index, item in enumerate(document.items)]
         elif kind in _DECODERS:
             found.append(DumpItem(place.strip() or "the object", raw, kind))
@@ -150,8 +175,8 @@ def load_items(items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid
 
 
 def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str], summary: SnapshotSummary) -> None:
-    kind = item.kind or decoding(lambda raw: msgspec.json.decode(raw, type=_Item), item.raw).kind
-    if kind is None:
+    kind = item.kind or decoding(lambda raw: msgspec.json.decode(raw, type=_Type), item.raw).known_as()
+    if not kind:
         raise DecodeError("kind", "required")
     if kind not in _DECODERS:
         summary.other_kinds[kind] += 1
@@ -187,5 +212,6 @@ def _identity(item: DumpItem) -> str:
         identity = msgspec.json.decode(item.raw, type=_Identity)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "unreadable"
-    metadata = identity.metadata
-    return f"{item.kind or identity.kind} {metadata.namespace + '/' if metadata.namespace else ''}{metadata.name}"
+    metadata = identity.metadata or _Metadata()
+    namespace = f"{metadata.namespace}/" if metadata.namespace else ""
+    return f"{item.kind or identity.kind or '?'} {namespace}{metadata.name or '?'}"

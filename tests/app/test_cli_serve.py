@@ -175,7 +175,7 @@ def test_an_ipv6_address_is_printed_so_that_it_can_be_pasted(tmp_path: Path) -> 
 
 
 def test_host_and_port_come_from_the_environment(tmp_path: Path) -> None:
-    environment = {"KINDRED_PORT": "0", "KINDRED_HOST": "localhost"}
+    environment = {"KINDRED_LISTEN_PORT": "0", "KINDRED_LISTEN_HOST": "localhost"}
     with kindred(tmp_path, "serve", "--demo", environment=environment) as service:
         assert re.fullmatch(r"http://localhost:\d+", service.url)
         assert httpx.get(f"{service.url}/livez").status_code == 200

@@ -12,8 +12,8 @@ def kebab_case(part: object) -> str:
 
 def test_nothing_set_gives_the_defaults() -> None:
     expected = {
-        "host": "127.0.0.1",
-        "port": 8888,
+        "listen_host": "127.0.0.1",
+        "listen_port": 8888,
         "max_score": 100,
         "max_body_bytes": 64 * 1024 * 1024,
         "hard_pod_affinity_weight": 1,
@@ -26,9 +26,9 @@ def test_nothing_set_gives_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
-        ("HOST", "0.0.0.0", "0.0.0.0"),  # noqa: S104 - nothing listens
-        ("PORT", "0", 0),
-        ("PORT", "65535", 65535),
+        ("LISTEN_HOST", "0.0.0.0", "0.0.0.0"),  # noqa: S104 - nothing listens
+        ("LISTEN_PORT", "0", 0),
+        ("LISTEN_PORT", "65535", 65535),
         ("MAX_SCORE", "1", 1),
         ("MAX_SCORE", "20", 20),
         ("MAX_BODY_BYTES", "1024", 1024),
@@ -48,24 +48,33 @@ def test_a_variable_sets_the_field_of_its_name(
 
 
 def test_a_flag_wins_over_the_environment_and_a_flag_not_given_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KINDRED_PORT", "1000")
-    monkeypatch.setenv("KINDRED_HOST", "localhost")
-    settings = load_settings(host=None, port="2000")
-    assert (settings.host, settings.port) == ("localhost", 2000)
+    monkeypatch.setenv("KINDRED_LISTEN_PORT", "1000")
+    monkeypatch.setenv("KINDRED_LISTEN_HOST", "localhost")
+    settings = load_settings(listen_host=None, listen_port="2000")
+    assert (settings.listen_host, settings.listen_port) == ("localhost", 2000)
 
 
 def test_a_variable_without_the_prefix_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PORT", "1")
-    assert load_settings().port == 8888
+    monkeypatch.setenv("LISTEN_PORT", "1")
+    assert load_settings().listen_port == 8888
+
+
+def test_what_kubernetes_sets_beside_a_service_called_kindred_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = load_settings()
+    monkeypatch.setenv("KINDRED_PORT", "tcp://10.0.0.1:8888")
+    monkeypatch.setenv("KINDRED_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KINDRED_PORT_8888_TCP_PROTO", "tcp")
+    assert expected == load_settings()
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "rule"),
     [
-        ("PORT", "65536", "less than or equal to 65535"),
-        ("PORT", "-1", "greater than or equal to 0"),
-        ("PORT", "http", "valid integer"),
-        ("PORT", "", "valid integer"),
+        ("LISTEN_PORT", "65536", "less than or equal to 65535"),
+        ("LISTEN_PORT", "-1", "greater than or equal to 0"),
+        ("LISTEN_PORT", "http", "valid integer"),
+        ("LISTEN_PORT", "", "valid integer"),
+        ("LISTEN_HOST", "", "at least 1 character"),
         ("MAX_SCORE", "0", "greater than or equal to 1"),
         ("MAX_SCORE", "101", "less than or equal to 100"),
         ("MAX_SCORE", "1.5", "valid integer"),
@@ -90,8 +99,8 @@ def test_a_wrong_value_is_refused_with_its_variable_and_the_rule(
 
 def test_every_wrong_value_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINDRED_MAX_SCORE", "many")
-    with pytest.raises(SettingsError, match=r"^KINDRED_PORT='99999': .*; KINDRED_MAX_SCORE='many': "):
-        load_settings(port="99999")
+    with pytest.raises(SettingsError, match=r"^KINDRED_LISTEN_PORT='99999': .*; KINDRED_MAX_SCORE='many': "):
+        load_settings(listen_port="99999")
 
 
 def test_a_setting_that_does_not_exist_is_refused() -> None:
@@ -101,4 +110,4 @@ def test_a_setting_that_does_not_exist_is_refused() -> None:
 
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        load_settings().port = 1
+        load_settings().listen_port = 1

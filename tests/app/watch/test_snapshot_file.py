@@ -82,6 +82,27 @@ def test_other_kinds_are_passed_over_and_named() -> None:
     assert list(mirror.nodes.slots) == ["n1", "n2"]
 
 
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        pytest.param({"apiVersion": "longhorn.io/v1beta2", "kind": "Node", "metadata": {"name": "n9"}}, id="its-node"),
+        pytest.param(
+            listed({"metadata": {"name": "n9"}}, kind="NodeList") | {"apiVersion": "longhorn.io/v1beta2"}, id="its-list"
+        ),
+    ],
+)
+def test_a_node_of_another_api_is_not_a_node_of_the_cluster(foreign: Object) -> None:
+    dump = yaml.safe_dump_all([listed(*ITEMS), foreign if "items" in foreign else listed(foreign)]).encode()
+    mirror, summary = load(dump)
+    assert list(mirror.nodes.slots) == ["n1", "n2"]
+    assert str(summary) == "2 nodes, 2 pods, 1 namespaces; passed over: 1 Node of longhorn.io/v1beta2"
+
+
+def test_a_list_of_another_kind_is_passed_over_without_item_kinds() -> None:
+    _, summary = load(as_json(listed({"metadata": {"name": "web"}}, kind="DeploymentList")))
+    assert summary.other_kinds == {"Deployment": 1}
+
+
 def test_an_object_of_another_kind_is_not_looked_into() -> None:
     summary = load(as_json(listed({"kind": "Widget", "metadata": 7, "spec": {"affinity": "broken"}})))[1]
     assert summary.other_kinds == {"Widget": 1}
@@ -193,6 +214,12 @@ def test_what_is_neither_json_nor_yaml_is_refused_in_one_line(text: bytes) -> No
 def test_yaml_that_json_cannot_say_is_refused(text: bytes) -> None:
     with pytest.raises(SnapshotError, match=r"^YAML that has no JSON form: "):
         documents(text)
+
+
+def test_aliases_of_aliases_are_refused_before_they_are_written_out() -> None:
+    layers = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    with pytest.raises(SnapshotError, match=r"^YAML that has no JSON form: more than 1000000 elements by aliases$"):
+        documents("\n".join(["a0: &a0 [x, x]", *layers]).encode())
 
 
 def test_yaml_deeper_than_any_object_of_the_api_is_read() -> None:
