@@ -141,12 +141,12 @@ def read_items(text: bytes) -> list[DumpItem]:
             document = decoding(lambda raw: msgspec.json.decode(raw, type=_Document), raw)
         except DecodeError as error:
             raise SnapshotError(f"{place}{error}") from None
-        kind = document.known_as()
+        kind = document.kind or ""
         if document.items is not None:
             # The API server leaves out the kind of the items of a PodList.
-            item_kind = kind.replace("List", "", 1) if kind != "List" else ""
+            item_kind = _Type(kind.removesuffix("List"), document.api_version).known_as() if kind != "List" else ""
             found += [DumpItem(f"{place}items[{index}]", item, item_kind) for index, item in enumerate(document.items)]
-        elif kind in _DECODERS:
+        elif document.known_as() in _DECODERS:
             found.append(DumpItem(place.strip() or "the object", raw, kind))
         else:
             raise SnapshotError(
