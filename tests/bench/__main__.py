@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 
 from app.extender_v1 import Extender
 from app.watch.decode import decode_pod
+from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
 from core.profile import Profile, affinity_profile
 from core.scheduling_cycle import filter_nodes, score_nodes
@@ -29,8 +30,6 @@ from tests.reference.naive import NaiveCluster
 PODS_PER_KIND: Final = 100
 REQUIRED_RATIO: Final = 100
 T = TypeVar("T")
-
-Decision = dict[str, int]  # feasible node -> normalised score
 
 
 @dataclass(slots=True)
@@ -76,33 +75,34 @@ class Bench:
         v1_pods = [cluster.incoming(kind, index, self.apps) for index in range(PODS_PER_KIND)]
         pods = [decode_pod(json.dumps(pod).encode()) for pod in v1_pods]
         for pod in pods:
-            self._time(times.new_class, partial(self._decide, pod))
+            self._time(times.new_class, partial(self._decide, pod, self._names()))
         step = max(1, PODS_PER_KIND // naive_samples)
         for index in range(0, PODS_PER_KIND, step):
             expected = self._time(times.naive, partial(self.naive.decision, v1_pods[index]))
             for _ in range(rounds):
                 for pod in pods[index : index + step]:
-                    self._time(times.known_class, partial(self._decide, pod))
-            if self._decide(pods[index]) != expected:
+                    self._time(times.known_class, partial(self._decide, pod, self._names()))
+            feasible, scores = self._decide(pods[index], self.names)
+            if dict(zip(feasible, scores.tolist(), strict=True)) != expected:
                 sys.exit(f"{kind} {index}: the engine's answer is not that of the naive reference")
             for v1_pod in v1_pods[index : index + step]:
                 self._time_verbs(times.verbs, v1_pod)
         return times
 
-    def _decide(self, pod: Pod) -> Decision:
-        """Filter all nodes, score those that fit: names in the scheduler's order in, names and scores out."""
+    def _names(self) -> list[str]:
+        """Give the names in the scheduler's order: it begins elsewhere in every cycle."""
         start = next(self._rotation)
-        names = self.names[start:] + self.names[:start]
+        return self.names[start:] + self.names[:start]
+
+    def _decide(self, pod: Pod, names: list[str]) -> tuple[list[str], Int64Array]:
+        """Filter the nodes of the names, score those that fit: the engine without the wire."""
         verdicts = filter_nodes(self.profile, self.mirror, pod, self.mirror.batch(names))
-        fits = (verdicts.codes == 0).tolist()
-        feasible = list(itertools.compress(names, fits))
-        scores = score_nodes(self.profile, self.mirror, pod, self.mirror.batch(feasible))
-        return dict(zip(feasible, scores.tolist(), strict=True))
+        feasible = list(itertools.compress(names, (verdicts.codes == 0).tolist()))
+        return feasible, score_nodes(self.profile, self.mirror, pod, self.mirror.batch(feasible))
 
     def _time_verbs(self, into: list[float], v1_pod: cluster.Object) -> None:
         """Time both verbs from request bytes to response bytes, as the scheduler calls them one after the other."""
-        start = next(self._rotation)
-        body = json.dumps({"Pod": v1_pod, "Nodes": None, "NodeNames": self.names[start:] + self.names[:start]}).encode()
+        body = json.dumps({"Pod": v1_pod, "Nodes": None, "NodeNames": self._names()}).encode()
         began = time.perf_counter()
         answer = self.extender.filter(body)
         spent = time.perf_counter() - began
