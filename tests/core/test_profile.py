@@ -5,7 +5,7 @@ import pytest
 from core.profile import affinity_profile
 from core.scheduling_cycle import score_nodes
 from tests.builders import labelled, make_node, make_pod, term
-from tests.core.decoded import mirror_of, pod_of
+from tests.core.decoded import mirror_of, node_of, pod_of
 
 WEB = make_pod("web").label("app", "web")
 NODES = [make_node("n1").label("zone", "a"), make_node("n2").label("zone", "b")]
@@ -16,6 +16,13 @@ def test_one_plugin_filters_and_scores_with_weight_one() -> None:
     profile = affinity_profile()
     assert [plugin.name for plugin in profile.filters] == ["InterPodAffinity"]
     assert [(plugin.name, weight) for plugin, weight in profile.scores] == [("InterPodAffinity", 1)]
+
+
+def test_required_affinity_of_existing_pods_weighs_one_unless_told_otherwise() -> None:
+    pods = [WEB.uid("1").required_affinity(BY_ZONE).on("n1"), WEB.uid("2").preferred_affinity(1, BY_ZONE).on("n2")]
+    mirror = mirror_of(*NODES, *pods)
+    third = mirror.batch(["n1", "n2", "bare"], {2: node_of(make_node("bare"))})
+    assert score_nodes(affinity_profile(), mirror, pod_of(WEB), third).tolist() == [100, 100, 0]
 
 
 def test_the_hard_weight_reaches_the_plugin() -> None:

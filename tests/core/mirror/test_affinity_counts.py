@@ -21,6 +21,8 @@ from tests.builders import (
 from tests.core.decoded import Builder, matcher_of, mirror_of, tell
 
 WEB: Final = term("zone", labelled(app="web"))
+WEB_FRONT: Final = term("zone", labelled(app="web", tier="front"))
+NOT_WEB: Final = term("zone", expressed("app", "NotIn", "web"))
 NODES: Final = [make_node(f"n{zone}").label("zone", zone).label("host", f"n{zone}") for zone in "ab"]
 N_A, N_B = NODES
 WEB_POD: Final = make_pod("web").label("app", "web")
@@ -203,6 +205,14 @@ def test_the_matchers_of_one_counter_are_met_by_one_and_the_same_pod() -> None:
     assert [counter.by_value() for counter in counters] == [{"b": 1}, {"b": 1}, {"a": 1, "b": 1}]
 
 
+def test_a_match_counter_takes_in_only_pods_that_meet_the_whole_selector() -> None:
+    mirror = mirror_of(*NODES)
+    assert [match_counter(mirror, each).by_value() for each in (WEB_FRONT, NOT_WEB)] == [{}, {}]
+    front = make_pod("front").label("tier", "front").on("nb")
+    tell(mirror, "Add", WEB_POD.on("na"), front, front.uid("2").label("app", "web"))
+    assert [match_counter(mirror, each).by_value() for each in (WEB_FRONT, NOT_WEB)] == [{"b": 1}, {"b": 1}]
+
+
 def test_the_same_matchers_are_counted_for_each_topology_key() -> None:
     mirror = mirror_of(*NODES, WEB_POD.on("na"), make_node("nc").label("zone", "a"), WEB_POD.uid("2").on("nc"))
     assert match_counter(mirror, WEB).by_value() == {"a": 2}
@@ -242,7 +252,7 @@ def test_a_namespace_event_recounts_only_what_reaches_it_or_did(
         "red": RED,
         "not-blue": NOT_BLUE,
         "everywhere": EVERYWHERE,
-        "red-or-named": RED_OR_NAMED,
+        "red-or-x": RED_OR_NAMED,
     }
     counters = {name: match_counter(mirror, v1_term) for name, v1_term in terms.items()}
     counts = {name: counter.counts for name, counter in counters.items()}
@@ -257,6 +267,11 @@ def test_a_namespace_event_recounts_only_what_reaches_it_or_did(
         pytest.param(WEB, "default", {"app": "web"}, True, id="own-namespace"),
         pytest.param(WEB, "other", {"app": "web"}, False, id="other-namespace"),
         pytest.param(WEB, "default", {"app": "db"}, False, id="other-label"),
+        pytest.param(WEB_FRONT, "default", {"app": "web"}, False, id="first-of-two-labels"),
+        pytest.param(WEB_FRONT, "default", {"tier": "front"}, False, id="second-of-two-labels"),
+        pytest.param(WEB_FRONT, "default", {"tier": "front", "app": "web"}, True, id="both-labels"),
+        pytest.param(NOT_WEB, "default", {"app": "web"}, False, id="value-that-is-excluded"),
+        pytest.param(NOT_WEB, "default", {}, True, id="no-value-where-one-is-excluded"),
         pytest.param(UNRELATED, "other", {"app": "web"}, True, id="named-namespace"),
         pytest.param(UNRELATED, "default", {"app": "web"}, False, id="own-namespace-not-named"),
         pytest.param(term("zone"), "default", {"app": "web"}, False, id="null-selector"),

@@ -104,6 +104,62 @@ def test_the_last_state_of_a_pod_is_what_counts(action: Action, pod: PodBuilder,
     assert web_pods(mirror) == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    ("pod", "selected", "owned"),
+    [
+        pytest.param(POD, {"a": 1}, {"a": 1}, id="nothing"),
+        pytest.param(POD.label("app", "db"), {}, {"a": 1}, id="labels"),
+        pytest.param(POD.without_label("app"), {}, {"a": 1}, id="no-labels"),
+        pytest.param(POD.in_namespace("x"), {}, None, id="namespace-and-with-it-the-term"),
+        pytest.param(make_pod("p").label("app", "web"), {"a": 1}, None, id="affinity"),
+        pytest.param(
+            POD.preferred_affinity(1, term("host", labelled(app="x"))), {"a": 1}, {"a": 1}, id="more-affinity"
+        ),
+    ],
+)
+def test_whatever_changes_of_a_pod_changes_what_is_counted(
+    pod: PodBuilder, selected: dict[str, int], owned: dict[str, int] | None
+) -> None:
+    mirror = mirror_of(N_A, POD.on("na"))
+    mirror.affinity.matched((matcher_of(WEB),), "zone")
+    tell(mirror, "Update", pod.uid("default/p").on("na"))
+    owners = [counter.by_value() for counter in mirror.affinity.owners("default", {"app": "web"})]
+    assert ([] if owned is None else [owned]) == owners
+    assert selected == mirror.affinity.matched((matcher_of(WEB),), "zone").by_value()
+    assert mirror.affinity.audit() == []
+
+
+def test_a_pod_without_terms_that_changes_its_namespace_alone_counts_there() -> None:
+    mirror = mirror_of(N_A, make_pod("p").label("app", "web").on("na"))
+    assert web_pods(mirror) == {"a": 1}
+    tell(mirror, "Update", make_pod("p").uid("default/p").in_namespace("x").label("app", "web").on("na"))
+    assert web_pods(mirror) == {}
+
+
+@pytest.mark.parametrize("asked_first", [0, 1], ids=["asked-at-last", "asked-at-first"])
+def test_more_nodes_than_columns_have_room_for_at_first_count_all_the_same(asked_first: int) -> None:
+    mirror = mirror_of(*(POD.uid(str(number)).on(f"n{number}") for number in range(70)))
+    assert [{}] * asked_first == [web_pods(mirror) for _ in range(asked_first)]
+    tell(mirror, "Add", *(make_node(f"n{number}").label("zone", str(number % 35)) for number in range(70)))
+    assert {str(zone): 2 for zone in range(35)} == web_pods(mirror)
+
+
+def test_a_pod_of_an_unknown_node_counts_nowhere_even_if_all_slots_are_taken() -> None:
+    mirror = mirror_of(*(make_node(f"n{number}").label("zone", "a") for number in range(16)))
+    assert (web_pods(mirror), mirror.nodes.capacity) == ({}, 16)
+    tell(mirror, "Add", POD.on("unknown"))
+    assert web_pods(mirror) == {}
+    tell(mirror, "Delete", POD)
+    assert web_pods(mirror) == {}
+
+
+def test_the_values_of_a_deleted_node_are_forgotten() -> None:
+    mirror = mirror_of(N_A, N_B)
+    column = mirror.affinity.matched((matcher_of(WEB),), "zone").column
+    tell(mirror, "Delete", N_A)
+    assert set(column.ids) == {"b"}
+
+
 def test_a_pod_that_moved_stays_on_its_new_node_when_the_old_one_goes() -> None:
     mirror = mirror_of(N_A, N_B, POD.on("na"))
     tell(mirror, "Update", POD.on("nb"))

@@ -29,15 +29,9 @@ expressions = st.tuples(
     st.lists(st.sampled_from([*VALUES, "value-of-none"]), min_size=1, max_size=3),
 ) | st.tuples(st.sampled_from([*KEYS, "key-of-none"]), st.sampled_from(["Exists", "DoesNotExist"]), st.just(()))
 selectors = st.builds(parse_selector, labels, st.lists(expressions, max_size=2)) | st.just(NOTHING)
-namespace_selectors = st.sampled_from(
-    [
-        NOTHING,
-        NOTHING,
-        EVERYTHING,
-        parse_selector({"team": "red"}, []),
-        parse_selector({}, [("team", "NotIn", ["red"])]),
-    ]
-)
+RED: Final = parse_selector({"team": "red"}, [])
+NOT_RED: Final = parse_selector({}, [("team", "NotIn", ["red"])])
+namespace_selectors = st.sampled_from([NOTHING, NOTHING, EVERYTHING, RED, NOT_RED])
 matchers = st.builds(
     PodMatcher,
     namespaces=st.frozensets(st.sampled_from([*NAMESPACES, "namespace-of-none"]), max_size=2),
@@ -134,6 +128,34 @@ def test_groups_are_selected_as_their_pods_are(
         for namespace, own in groups
     ]
     assert expected == [bool(selected[group]) for group in of_pod]
+
+
+@pytest.mark.parametrize(
+    ("matcher", "expected"),
+    [
+        pytest.param(everywhere(parse_selector({}, [("app", "In", ["x"])])), [1, 4], id="in-one"),
+        pytest.param(everywhere(parse_selector({}, [("app", "In", ["x", "", "none"])])), [1, 3, 4], id="in-several"),
+        pytest.param(everywhere(parse_selector({}, [("app", "In", ["none"])])), [], id="in-none-that-there-is"),
+        pytest.param(everywhere(parse_selector({}, [("app", "NotIn", ["x", "y"])])), [3, 5], id="not-in"),
+        pytest.param(everywhere(parse_selector({}, [("app", "NotIn", ["none"])])), [1, 2, 3, 4, 5], id="not-in-none"),
+        pytest.param(everywhere(parse_selector({}, [("app", "Exists", [])])), [1, 2, 3, 4], id="exists"),
+        pytest.param(everywhere(parse_selector({}, [("app", "DoesNotExist", [])])), [5], id="does-not-exist"),
+        pytest.param(everywhere(NOTHING), [], id="null-selector"),
+        pytest.param(everywhere(EVERYTHING), [1, 2, 3, 4, 5], id="empty-selector"),
+        pytest.param(PodMatcher(frozenset({"b", "c"}), NOTHING, EVERYTHING), [2, 5], id="named-namespaces"),
+        pytest.param(PodMatcher(frozenset(), NOTHING, EVERYTHING), [], id="no-namespace"),
+        pytest.param(PodMatcher(frozenset({"c"}), RED, EVERYTHING), [1, 3, 5], id="named-and-selected-namespaces"),
+        pytest.param(PodMatcher(frozenset(), NOT_RED, EVERYTHING), [2, 5], id="selected-but-not-unlisted-namespaces"),
+    ],
+)
+def test_a_matcher_selects_by_namespace_and_by_every_operator(matcher: PodMatcher, expected: list[int]) -> None:
+    cluster = Cluster()
+    for slot, each in enumerate(
+        [pod(1, "a", app="x"), pod(2, "b", app="y"), pod(3, "a", app=""), pod(4, "unlisted", app="x"), pod(5, "c")],
+        start=1,
+    ):
+        cluster.place(each, slot)
+    assert (expected, expected) == (cluster.selected(matcher), cluster.looped(matcher))
 
 
 def test_pods_with_the_same_namespace_and_labels_are_one_group() -> None:

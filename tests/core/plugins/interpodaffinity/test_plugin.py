@@ -37,6 +37,16 @@ def test_the_plugin_has_upstream_s_name() -> None:
     assert InterPodAffinity().name == "InterPodAffinity"
 
 
+def test_a_plugin_without_arguments_has_the_defaults_of_upstream() -> None:
+    mirror = mirror_of(
+        *NODES, PICKY.required_affinity(BY_ZONE).on("n1"), PICKY.preferred_affinity(7, BY_ZONE).uid("2").on("n2")
+    )
+    plugin = InterPodAffinity()
+    _, state = plugin.pre_score(mirror, pod_of(WEB))
+    assert state is not None
+    assert plugin.score(state, mirror.batch(["n1", "n2"])).tolist() == [1, 7]
+
+
 @pytest.mark.parametrize("weight", [0, 1, 100])
 def test_a_hard_weight_in_range_is_accepted(weight: int) -> None:
     InterPodAffinity(hard_pod_affinity_weight=weight)
