@@ -1,8 +1,8 @@
 """The wire of kube-scheduler's extender v1: ExtenderArgs in, ExtenderFilterResult and HostPriorityList out.
 
 Source: k8s.io/kube-scheduler extender/v1/types.go. The Go structs have no JSON tags, so Go writes `NodeNames` and reads
-keys in any case; we do the same. Requests and answers are handled as bytes: a model of every Node would cost 30 times
-the decision. Answers to bad requests are HTTP 200 with an `Error`, because kube-scheduler throws away the body of any
+keys in any case; we do the same. Requests and answers are handled as bytes: a model of every Node would cost
+many times the decision. Answers to bad requests are HTTP 200 with an `Error`, because kube-scheduler throws away the body of any
 other status.
 """
 
@@ -33,7 +33,7 @@ MAX_NODES: Final = 100_000
 _MAX_POD_BYTES: Final = 4 * 1024 * 1024  # etcd takes objects of up to 1.5 MiB
 _MAX_ELEMENTS: Final = 5_000_000
 """JSON elements in one body. A decoded element takes up to 80 bytes, however short it was: `{},` 3 bytes, or 64 MiB of
-them 3 GB. 5,000 whole nodes have about 1.5 million elements."""
+them 3 GB. The limit is 1,000 elements for each of 5,000 whole nodes."""
 _FEW_BYTES: Final = 1024 * 1024  # a body up to here is not worth counting
 
 _LONGEST_ERROR: Final = 8192  # characters; a message may quote what the request holds

@@ -43,7 +43,7 @@ class ClusterMirror:
     def _set_pod(self, uid: str, pod: Pod | None) -> None:
         known = self.pods.get(uid)
         if known is not None and pod is not None and _counts_alike(known, pod):
-            return  # most updates are of the status: 110 a second for every 1,000 nodes cost nothing here
+            return  # most updates are of the status
         if known is not None:
             self._remove_pod(known)
         if pod is not None:
