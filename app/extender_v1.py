@@ -1,8 +1,8 @@
 """The wire of kube-scheduler's extender v1: ExtenderArgs in, ExtenderFilterResult and HostPriorityList out.
 
 Source: k8s.io/kube-scheduler extender/v1/types.go. The Go structs have no JSON tags, so Go writes `NodeNames` and reads
-keys in any case; we do the same. Requests and answers are handled as bytes: a model of every Node would cost
-many times the decision. Answers to bad requests are HTTP 200 with an `Error`, because kube-scheduler throws away the body of any
+keys in any case; we do the same. Requests and answers are handled as bytes: a model of every Node would cost many times
+the decision. Answers to bad requests are HTTP 200 with an `Error`, because kube-scheduler throws away the body of any
 other status.
 """
 
