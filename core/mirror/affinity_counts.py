@@ -25,7 +25,7 @@ from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher
 from core.objects.pod import Pod
 
 MAX_MATCH_COUNTERS = 8192
-"""Match counters kept. One costs about 5 KB where it counts 50 pods, and at most 20 KB over 5,000 domains."""
+"""Match counters kept. One costs about 5 KB where it counts 50 pods, and at most 33 KB over 5,000 domains."""
 
 
 class Role(IntEnum):

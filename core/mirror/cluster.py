@@ -68,18 +68,15 @@ class ClusterMirror:
         self.pods.remove(pod)
 
     def _set_node(self, name: str, node: Node | None) -> None:
-        info = self.nodes.infos.get(name)
         if node is None:
-            if info is not None and info.node is not None:
-                self._remove_node(info)
+            if name in self.nodes.slots:
+                self._remove_node(self.nodes.infos[name])
             return
-        info = info or self.nodes.info(name)
+        info = self.nodes.info(name)
         if info.node is None:
             self._add_node(info, node)
-        elif info.node.labels != node.labels:
-            self._relabel_node(info, node)
         else:
-            info.node = node
+            self._relabel_node(info, node)
 
     def _add_node(self, info: NodeInfo, node: Node) -> None:
         self.nodes.occupy(info, node)

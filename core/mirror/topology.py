@@ -88,7 +88,7 @@ class TopologyColumn:
 
 
 class TopologyCounts:
-    """Number of pods per value id of one column: a dict while few domains have any, an int32 array after."""
+    """Number of pods per value id of one column: a dict while few domains have any, then an int32 array for good."""
 
     __slots__ = ("_dense", "_sparse", "nonzero")
 

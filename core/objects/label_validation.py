@@ -83,4 +83,4 @@ def _too_long(limit: int) -> str:
 
 def _length(value: str) -> int:
     # Go's len counts bytes.
-    return len(value.encode("utf-8", "surrogatepass"))
+    return len(value.encode())

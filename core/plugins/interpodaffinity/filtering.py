@@ -51,11 +51,6 @@ class PreFilterState:
             matchers, pod
         )
 
-    @property
-    def nothing_to_judge(self) -> bool:
-        """Whether every node passes because neither the pod nor an existing one has a rule that applies."""
-        return not self.affinity and self.anti_affinity.empty and self.existing_anti_affinity.empty
-
     def judge(self, batch: NodeBatch) -> Verdicts:
         """Give each node its verdict."""
         codes = np.zeros(len(batch), np.uint8)

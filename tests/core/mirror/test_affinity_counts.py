@@ -247,13 +247,7 @@ def test_a_namespace_event_recounts_only_what_reaches_it_or_did(
     listed: Sequence[Builder], action: Action, told: Builder, recounted: set[str]
 ) -> None:
     mirror = mirror_of(*NODES, *listed, WEB_POD.in_namespace("x").on("na"))
-    terms = {
-        "unrelated": UNRELATED,
-        "red": RED,
-        "not-blue": NOT_BLUE,
-        "everywhere": EVERYWHERE,
-        "red-or-x": RED_OR_NAMED,
-    }
+    terms = {"unrelated": UNRELATED, "red": RED, "not-blue": NOT_BLUE, "all": EVERYWHERE, "red-or-x": RED_OR_NAMED}
     counters = {name: match_counter(mirror, v1_term) for name, v1_term in terms.items()}
     counts = {name: counter.counts for name, counter in counters.items()}
     tell(mirror, action, told)

@@ -220,6 +220,7 @@ def test_a_row_is_reused_and_a_free_row_selects_nothing() -> None:
     cluster.displace("1")
     assert cluster.selected(labelled_with(app="x")) == [2]
     assert freed == cluster.place(pod(3, app="x"), 3)
+    assert pod(3, app="x") == cluster.columns.get("3")
     assert cluster.selected(labelled_with(app="x")) == [2, 3]
 
 
