@@ -31,9 +31,8 @@ class NodeTable:
     def __init__(self) -> None:
         self.infos: dict[str, NodeInfo] = {}  # node name -> NodeInfo, also of unknown nodes that pods name
         self.slots: dict[str, int] = {}  # name of a known node -> slot
-        self.name_json: NDArray[np.object_] = np.empty(
-            FEWEST_SLOTS, np.object_
-        )  # slot -> b'"name"', ready for an answer
+        # slot -> b'"name"', ready for an answer
+        self.name_json: NDArray[np.object_] = np.empty(FEWEST_SLOTS, np.object_)
         self._free: list[int] = []
         self._used = 0
 
