@@ -4,11 +4,14 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
+from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 
-Object: TypeAlias = Node | Pod | Namespace
+Object: TypeAlias = Node | Pod | Namespace | PodDisruptionBudget | ReplicaSet
+"""Each has `name`, `full_name` (its key within its kind), `uid` and `resource_version`."""
 Action: TypeAlias = Literal["Add", "Update", "Delete"]
 
 

@@ -10,3 +10,10 @@ class Namespace(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     labels: Mapping[str, str] = {}
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The object as people write it; it has no namespace."""
+        return self.name
