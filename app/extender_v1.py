@@ -16,7 +16,9 @@ import msgspec
 import numpy as np
 
 from app.logs import one_line
-from app.watch.decode import DecodeError, decode_node, decode_pod, decoding
+from app.watch.decode import DecodeError, decoding
+from app.watch.decode_node import decode_node
+from app.watch.decode_pod import decode_pod
 from core.framework.interface import MAX_NODE_SCORE, Verdicts
 from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror

@@ -9,9 +9,23 @@ from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
+from core.objects.service import Service
+from core.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 
-Object: TypeAlias = Node | Pod | Namespace | PodDisruptionBudget | ReplicaSet
+Object: TypeAlias = (
+    Node
+    | Pod
+    | Namespace
+    | PersistentVolume
+    | PersistentVolumeClaim
+    | StorageClass
+    | CSINode
+    | Service
+    | PodDisruptionBudget
+    | ReplicaSet
+)
 """Each has `name`, `full_name` (its key within its kind), `uid` and `resource_version`."""
+Kind: TypeAlias = type[Object]
 Action: TypeAlias = Literal["Add", "Update", "Delete"]
 
 

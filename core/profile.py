@@ -4,7 +4,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from core.events import Kind
 from core.framework.interface import FilterPlugin, ScorePlugin
+from core.objects.node import Node
+from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 
 # The state that a plugin hands from its Pre extension point to the next is its own affair.
@@ -17,6 +20,13 @@ class Profile(msgspec.Struct, frozen=True):
 
     filters: tuple[AnyFilter, ...]
     scores: tuple[tuple[AnyScore, int], ...]
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of objects that decisions follow from: nodes and pods always, then the others by name."""
+        plugins: tuple[AnyFilter | AnyScore, ...] = (*self.filters, *(plugin for plugin, _ in self.scores))
+        read = {kind for plugin in plugins for kind in plugin.kinds}
+        return (Node, Pod, *sorted(read - {Node, Pod}, key=lambda kind: kind.__name__))
 
 
 def affinity_profile(

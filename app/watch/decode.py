@@ -1,36 +1,28 @@
-"""JSON of v1 objects to the core's values, reading only the fields that scheduling needs.
+"""What decoding has in common for all kinds: errors that name the field, metadata, and label selectors.
 
 Unknown fields inside an object are passed over, as Go does: every Kubernetes release adds some. JSON null is an absent
 field everywhere, again as in Go.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from core.objects.affinity import (
-    NO_AFFINITY,
-    AffinityTerm,
-    PodAffinity,
-    PodMatcher,
-    TermError,
-    WeightedAffinityTerm,
-)
 from core.objects.labels import NOTHING, Selector, SelectorError, parse_selector
-from core.objects.namespace import Namespace
-from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.owner import ControllerRef
 
 T = TypeVar("T")
 
-_TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
-_MEMO_ENTRIES: Final = 8192
-_MEMO_BYTES: Final = 16 * 1024  # a longer affinity is parsed each time, so that the memo is bounded (128 MiB)
+NULL: Final = msgspec.Raw(b"null")
+"""What stands for an absent field that is read as bytes."""
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+
+_MEMO_ENTRIES: Final = 8192
+_MEMO_BYTES: Final = 2 * 1024  # longer labels or owners are parsed each time: a memo is bounded to 16 MiB of keys
 
 
 class DecodeError(ValueError):
@@ -50,115 +42,62 @@ class DecodeError(ValueError):
         return DecodeError(f"{prefix}{dot}{self.field}", self.message)
 
 
-class _Wire(msgspec.Struct, rename="camel", gc=False):
+class MalformedError(DecodeError):
+    """A text that is not JSON, or not UTF-8: the text as a whole is at fault, wherever in it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", f"malformed JSON: {_lower_first(message.removeprefix('JSON is malformed: '))}")
+
+
+class Wire(msgspec.Struct, rename="camel", gc=False):
     """Base of the wire structs: camelCase names."""
 
 
-class _Expression(_Wire):
+class Metadata(Wire):
+    """The metadata of every object; what not every kind reads is left as bytes."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: msgspec.Raw = NULL
+    owner_references: msgspec.Raw = NULL
+
+
+class AnnotatedMetadata(Metadata):
+    """Metadata of kinds whose annotations or deletion decide something."""
+
+    annotations: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
+
+
+class Expression(Wire):
+    """A requirement of a label selector or node selector."""
+
     key: str | None = None
     operator: str | None = None
     values: list[str] | None = None
 
 
-class _LabelSelector(_Wire):
+class LabelSelector(Wire):
+    """A v1 LabelSelector."""
+
     match_labels: dict[str, str] | None = None
-    match_expressions: list[_Expression] | None = None
+    match_expressions: list[Expression] | None = None
 
 
-class _Term(_Wire):
-    label_selector: _LabelSelector | None = None
-    namespaces: list[str] | None = None
-    topology_key: str | None = None
-    namespace_selector: _LabelSelector | None = None
-
-
-class _WeightedTerm(_Wire):
-    weight: Int32 | None = None
-    pod_affinity_term: _Term | None = None
-
-
-class _Terms(_Wire):
-    required: list[_Term] | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: list[_WeightedTerm] | None = msgspec.field(
-        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
-
-
-class _Affinity(_Wire):
-    pod_affinity: _Terms | None = None
-    pod_anti_affinity: _Terms | None = None
-
-
-class _Metadata(_Wire):
+class _OwnerReference(Wire):
+    kind: str | None = None
     name: str | None = None
-    generate_name: str | None = None
-    namespace: str | None = None
     uid: str | None = None
-    labels: dict[str, str] | None = None
+    controller: bool | None = None
 
 
-class _PodSpec(_Wire):
-    node_name: str | None = None
-    affinity: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _PodStatus(_Wire):
-    phase: str | None = None
-
-
-class _Pod(_Wire):
-    kind: str | None = None
-    metadata: _Metadata | None = None
-    spec: _PodSpec | None = None
-    status: _PodStatus | None = None
-
-
-class _Object(_Wire):
-    kind: str | None = None
-    metadata: _Metadata | None = None
-
-
-_pod_decoder = msgspec.json.Decoder(_Pod)
-_object_decoder = msgspec.json.Decoder(_Object)
-_affinity_decoder = msgspec.json.Decoder(_Affinity)
-_EMPTY_METADATA: Final = _Metadata()
-_EMPTY_SPEC: Final = _PodSpec()
-
-
-def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
-    """Decode a v1.Pod. Without a uid (a hand-written manifest) NAMESPACE/NAME identifies it.
-
-    Broken affinity terms do not raise: they are in `Pod.affinity.errors`, for the caller to refuse or to tolerate.
-    Raises DecodeError.
-    """
-    wire = decoding(_pod_decoder.decode, raw)
-    metadata = wire.metadata or _EMPTY_METADATA
-    name = _checked_name("Pod", wire.kind, metadata)
-    spec = wire.spec or _EMPTY_SPEC
-    namespace = metadata.namespace or "default"
-    return Pod(
-        uid=metadata.uid or f"{namespace}/{name}",
-        namespace=namespace,
-        name=name,
-        labels=metadata.labels or {},
-        node_name=spec.node_name or "",
-        terminal=wire.status is not None and wire.status.phase in _TERMINAL_PHASES,
-        affinity=_affinity(namespace, bytes(spec.affinity)),
-    )
-
-
-def decode_node(raw: bytes | msgspec.Raw) -> Node:
-    """Decode a v1.Node. Raises DecodeError."""
-    wire = decoding(_object_decoder.decode, raw)
-    metadata = wire.metadata or _EMPTY_METADATA
-    return Node(_checked_name("Node", wire.kind, metadata), metadata.labels or {})
-
-
-def decode_namespace(raw: bytes | msgspec.Raw) -> Namespace:
-    """Decode a v1.Namespace. Raises DecodeError."""
-    wire = decoding(_object_decoder.decode, raw)
-    metadata = wire.metadata or _EMPTY_METADATA
-    return Namespace(_checked_name("Namespace", wire.kind, metadata), metadata.labels or {})
+_labels_decoder: Final[msgspec.json.Decoder[dict[str, str] | None]] = msgspec.json.Decoder(dict[str, str] | None)
+_owners_decoder: Final[msgspec.json.Decoder[list[_OwnerReference] | None]] = msgspec.json.Decoder(
+    list[_OwnerReference] | None
+)
 
 
 def decoding(decode: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw) -> T:
@@ -169,11 +108,75 @@ def decoding(decode: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Ra
         message, _, path = str(error).partition(" - at ")
         raise DecodeError(_field(path), _lower_first(message.replace("`", ""))) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DecodeError(
-            "", f"malformed JSON: {_lower_first(str(error).removeprefix('JSON is malformed: '))}"
-        ) from None
+        raise MalformedError(str(error)) from None
     except RecursionError:
-        raise DecodeError("", "malformed JSON: nested too deeply") from None
+        raise MalformedError("nested too deeply") from None
+
+
+def decoding_field(decode: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw, field: str) -> T:
+    """Decode a field that was left as bytes; errors have its path in front."""
+    try:
+        return decoding(decode, raw)
+    except MalformedError:
+        raise
+    except DecodeError as error:
+        raise error.under(field) from None
+
+
+def checked_name(kind: str, found: str | None, metadata: Metadata) -> str:
+    """Return the name of an object, which must not say that it is of another kind. Raises DecodeError."""
+    if found and found != kind:
+        raise DecodeError("kind", f"expected {kind}, got {found}")
+    name = metadata.name or metadata.generate_name
+    if not name:
+        raise DecodeError("metadata.name", "required")
+    return name
+
+
+def labels_of(metadata: Metadata) -> Mapping[str, str]:
+    """Return the labels; objects with the same ones, such as the pods of a controller, mostly share one mapping."""
+    raw = bytes(metadata.labels)
+    return _memoised_labels(raw) if len(raw) <= _MEMO_BYTES else _parse_labels(raw)
+
+
+def controller_of(metadata: Metadata) -> ControllerRef | None:
+    """Return the owner with `controller: true`; objects with the same owners mostly share one value.
+
+    Source: k8s.io/apimachinery pkg/apis/meta/v1/controller_ref.go (GetControllerOf): the first one.
+    """
+    raw = bytes(metadata.owner_references)
+    return _memoised_controller(raw) if len(raw) <= _MEMO_BYTES else _parse_controller(raw)
+
+
+def selector_of(path: str, selector: LabelSelector | None, absent: Selector = NOTHING) -> Selector:
+    """Return a label selector, or `absent` for null. Raises SelectorError with `path` in front of its field."""
+    if selector is None:
+        return absent
+    expressions = [
+        (expression.key or "", expression.operator or "", expression.values or ())
+        for expression in selector.match_expressions or ()
+    ]
+    try:
+        return parse_selector(selector.match_labels or {}, expressions)
+    except SelectorError as error:
+        raise SelectorError(f"{path}.{error.field}", str(error)) from None
+
+
+def _parse_labels(raw: bytes) -> Mapping[str, str]:
+    return decoding_field(_labels_decoder.decode, raw, "metadata.labels") or {}
+
+
+_memoised_labels = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_labels)
+
+
+def _parse_controller(raw: bytes) -> ControllerRef | None:
+    for owner in decoding_field(_owners_decoder.decode, raw, "metadata.ownerReferences") or ():
+        if owner.controller:
+            return ControllerRef(owner.kind or "", owner.name or "", owner.uid or "")
+    return None
+
+
+_memoised_controller = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_controller)
 
 
 def _field(path: str) -> str:
@@ -183,100 +186,3 @@ def _field(path: str) -> str:
 
 def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
-
-
-def _checked_name(kind: str, found: str | None, metadata: _Metadata) -> str:
-    if found and found != kind:
-        raise DecodeError("kind", f"expected {kind}, got {found}")
-    name = metadata.name or metadata.generate_name
-    if not name:
-        raise DecodeError("metadata.name", "required")
-    return name
-
-
-def _affinity(namespace: str, raw: bytes) -> PodAffinity:
-    if raw == b"null":
-        return NO_AFFINITY
-    # The pods of one controller carry the same bytes: parsing once also makes them share one value.
-    return _memoised_affinity(namespace, raw) if len(raw) <= _MEMO_BYTES else _parse_affinity(namespace, raw)
-
-
-@lru_cache(maxsize=_MEMO_ENTRIES)
-def _memoised_affinity(namespace: str, raw: bytes) -> PodAffinity:
-    return _parse_affinity(namespace, raw)
-
-
-def _parse_affinity(namespace: str, raw: bytes) -> PodAffinity:
-    try:
-        wire = decoding(_affinity_decoder.decode, raw)
-    except DecodeError as error:
-        raise error.under("spec.affinity") from None
-    errors: list[TermError] = []
-
-    def parsed(group: str, path: str, parse: Callable[[], list[T]]) -> tuple[T, ...]:
-        try:
-            return tuple(parse())
-        except SelectorError as error:
-            errors.append(TermError(group, f"{path}{error.field}", str(error)))
-            return ()
-
-    attract, repel = wire.pod_affinity or _Terms(), wire.pod_anti_affinity or _Terms()
-    required, preferred = (
-        "requiredDuringSchedulingIgnoredDuringExecution",
-        "preferredDuringSchedulingIgnoredDuringExecution",
-    )
-    affinity = PodAffinity(
-        required_affinity=parsed(
-            "requiredAffinityTerms", f"podAffinity.{required}", lambda: _required(namespace, attract)
-        ),
-        required_anti_affinity=parsed(
-            "requiredAntiAffinityTerms", f"podAntiAffinity.{required}", lambda: _required(namespace, repel)
-        ),
-        preferred_affinity=parsed(
-            "preferredAffinityTerms", f"podAffinity.{preferred}", lambda: _preferred(namespace, attract)
-        ),
-        preferred_anti_affinity=parsed(
-            "preferredAntiAffinityTerms", f"podAntiAffinity.{preferred}", lambda: _preferred(namespace, repel)
-        ),
-    )
-    if errors:
-        return msgspec.structs.replace(affinity, errors=tuple(errors))
-    return NO_AFFINITY if affinity == NO_AFFINITY else affinity
-
-
-def _required(namespace: str, terms: _Terms) -> list[AffinityTerm]:
-    return [_term(namespace, f"[{index}]", term) for index, term in enumerate(terms.required or ())]
-
-
-def _preferred(namespace: str, terms: _Terms) -> list[WeightedAffinityTerm]:
-    return [
-        WeightedAffinityTerm(
-            _term(namespace, f"[{index}].podAffinityTerm", weighted.pod_affinity_term or _Term()),
-            weighted.weight or 0,
-        )
-        for index, weighted in enumerate(terms.preferred or ())
-    ]
-
-
-def _term(namespace: str, path: str, term: _Term) -> AffinityTerm:
-    """Upstream newAffinityTerm: the term's own namespaces, or the pod's when it names none at all."""
-    selector = _selector(f"{path}.labelSelector", term.label_selector)
-    namespace_selector = _selector(f"{path}.namespaceSelector", term.namespace_selector)
-    namespaces = term.namespaces or []
-    if not namespaces and term.namespace_selector is None:
-        namespaces = [namespace]
-    matcher = PodMatcher(frozenset(namespaces), namespace_selector, selector)
-    return AffinityTerm(matcher, term.topology_key or "")
-
-
-def _selector(path: str, selector: _LabelSelector | None) -> Selector:
-    if selector is None:
-        return NOTHING
-    expressions = [
-        (expression.key or "", expression.operator or "", expression.values or ())
-        for expression in selector.match_expressions or ()
-    ]
-    try:
-        return parse_selector(selector.match_labels or {}, expressions)
-    except SelectorError as error:
-        raise SelectorError(f"{path}.{error.field}", str(error)) from None

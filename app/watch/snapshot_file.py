@@ -1,22 +1,21 @@
 """A cluster dump as source: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 import yaml
 
-from app.watch.decode import DecodeError, decode_namespace, decode_node, decode_pod, decoding
+from app.watch.decode import DecodeError, decoding
+from app.watch.resources import RESOURCES, Resource
 from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
+from core.objects.namespace import Namespace
+from core.objects.node import Node
 from core.objects.pod import Pod
 
-_DECODERS: Final[dict[str, Callable[[bytes | msgspec.Raw], Object]]] = {
-    "Node": decode_node,
-    "Pod": decode_pod,
-    "Namespace": decode_namespace,
-}
+_ALWAYS_COUNTED: Final = (Node, Pod, Namespace)
 
 
 class SnapshotError(ValueError):
@@ -37,8 +36,19 @@ class _Type(msgspec.Struct, rename="camel"):
 
     def known_as(self) -> str:
         """Return the kind, with its API where that is not the core one: other APIs have a Node, too."""
-        kind = self.kind or ""
-        return kind if self.api_version in (None, "", "v1") else f"{kind} of {self.api_version}"
+        return _known_as(self.kind or "", self.api_version or "")
+
+
+def _known_as(kind: str, api_version: str) -> str:
+    return kind if api_version in ("", "v1") else f"{kind} of {api_version}"
+
+
+# The kind alone will do where an object, written by hand, does not say its API.
+_RESOURCES: Final[Mapping[str, Resource]] = {
+    name: resource
+    for kind, resource in RESOURCES.items()
+    for name in (kind.__name__, _known_as(kind.__name__, resource.api_version))
+}
 
 
 class _Document(_Type, rename="camel"):
@@ -66,7 +76,11 @@ class SnapshotSummary:
 
     def __str__(self) -> str:
         """Give the summary as one line for people."""
-        text = f"{self.taken['Node']} nodes, {self.taken['Pod']} pods, {self.taken['Namespace']} namespaces"
+        text = ", ".join(
+            f"{self.taken[kind.__name__]} {resource.plural}"
+            for kind, resource in RESOURCES.items()
+            if kind in _ALWAYS_COUNTED or self.taken[kind.__name__]
+        )
         if self.unassigned_pods:
             text += f" ({self.unassigned_pods} of the pods pending or finished: not counted)"
         if self.other_kinds:
@@ -146,7 +160,7 @@ def read_items(text: bytes) -> list[DumpItem]:
             # The API server leaves out the kind of the items of a PodList.
             item_kind = _Type(kind.removesuffix("List"), document.api_version).known_as() if kind != "List" else ""
             found += [DumpItem(f"{place}items[{index}]", item, item_kind) for index, item in enumerate(document.items)]
-        elif document.known_as() in _DECODERS:
+        elif document.known_as() in _RESOURCES:
             found.append(DumpItem(place.strip() or "the object", raw, kind))
         else:
             raise SnapshotError(
@@ -178,21 +192,20 @@ def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str
     kind = item.kind or decoding(lambda raw: msgspec.json.decode(raw, type=_Type), item.raw).known_as()
     if not kind:
         raise DecodeError("kind", "required")
-    if kind not in _DECODERS:
+    if kind not in _RESOURCES:
         summary.other_kinds[kind] += 1
         return
-    decoded = _DECODERS[kind](item.raw)
+    decoded = _RESOURCES[kind].decode(item.raw)
     _refuse_repetition(decoded, item.place, seen)
     mirror.apply(ClusterEvent("Add", decoded))
     _refuse_broken_terms(decoded)
-    summary.taken[kind] += 1
+    summary.taken[type(decoded).__name__] += 1
     summary.unassigned_pods += isinstance(decoded, Pod) and not decoded.assigned
 
 
 def _refuse_repetition(decoded: Object, place: str, seen: dict[tuple[str, str], str]) -> None:
     kind = type(decoded).__name__
-    name = decoded.full_name if isinstance(decoded, Pod) else decoded.name
-    identities = {(kind, name): "metadata.name"}
+    identities = {(kind, decoded.full_name): "metadata.name"}
     if isinstance(decoded, Pod):
         identities["uid", decoded.uid] = "metadata.uid"
     for identity, field in identities.items():

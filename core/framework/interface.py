@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from core.events import Kind
 from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -45,6 +46,10 @@ class FilterPlugin(Protocol[FilterState]):
     def name(self) -> str:
         """The plugin's name, upstream's."""
 
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of objects that its answers follow from; what is not watched is missing in the mirror."""
+
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, FilterState | None]:
         """Gather what the pod asks. No state: all nodes pass (SKIP), or all fail with the status."""
 
@@ -58,6 +63,10 @@ class ScorePlugin(Protocol[ScoreState]):
     @property
     def name(self) -> str:
         """The plugin's name, upstream's."""
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of objects that its answers follow from; what is not watched is missing in the mirror."""
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, ScoreState | None]:
         """Gather what the pod prefers. No state: every node gets 0 (SKIP)."""

@@ -33,7 +33,7 @@ class Operator(IntEnum):
     DOES_NOT_EXIST = 3
 
 
-_OPERATORS: Final = {
+OPERATORS: Final = {
     "In": Operator.IN,
     "NotIn": Operator.NOT_IN,
     "Exists": Operator.EXISTS,
@@ -98,30 +98,51 @@ def parse_selector(
         requirements.add(_requirement(field, key, Operator.IN, [match_labels[key]]))
     for index, (key, operator, values) in enumerate(match_expressions):
         field = f"matchExpressions[{index}]"
-        if operator not in _OPERATORS:
+        if operator not in OPERATORS:
             message = f"{quoted(operator)} is not a valid label selector operator"
             raise SelectorError(f"{field}.operator", message)
-        requirements.add(_requirement(field, key, _OPERATORS[operator], values))
+        requirements.add(_requirement(field, key, OPERATORS[operator], values))
     return Selector(tuple(sorted(requirements)))
 
 
 def _requirement(field: str, key: str, operator: Operator, values: Sequence[str]) -> Requirement:
-    """Check one requirement as upstream's labels.NewRequirement does, in its order and with its words."""
-    errors: list[str] = []
-    if key_errors := label_key_errors(key):
-        errors.append(f"key: Invalid value: {quoted(key)}: {'; '.join(key_errors)}")
-    if operator in (Operator.IN, Operator.NOT_IN):
-        if not values:
-            errors.append("values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty")
-    elif values:
-        shown = json_list(list(values))
-        errors.append(f"values: Invalid value: {shown}: values set must be empty for exists and does not exist")
-    for index, value in enumerate(values):
-        if value_errors := label_value_errors(value):
-            errors.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(value_errors)}")
+    errors = requirement_errors(key, values, set_errors(operator, values))
     if errors:
         raise SelectorError(field, errors_text(errors))
+    return requirement(key, operator, values)
+
+
+def requirement(key: str, operator: Operator, values: Sequence[str]) -> Requirement:
+    """Make a requirement of what is known to be valid: its values sorted and without duplicates."""
     return Requirement(key, operator, tuple(sorted(set(values))))
+
+
+def requirement_errors(key: str, values: Sequence[str], operator_errors: Sequence[str], path: str = "") -> list[str]:
+    """Return what is wrong with a requirement, in the order and words of upstream's labels.NewRequirement.
+
+    `operator_errors` are the operator's own complaints about the values, see `set_errors`; `path` stands in front of
+    each message.
+    """
+    dot = f"{path}." if path else ""
+    errors: list[str] = []
+    if key_errors := label_key_errors(key):
+        errors.append(f"{dot}key: Invalid value: {quoted(key)}: {'; '.join(key_errors)}")
+    errors += [f"{dot}{error}" for error in operator_errors]
+    for index, value in enumerate(values):
+        if value_errors := label_value_errors(value):
+            errors.append(f"{dot}values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(value_errors)}")
+    return errors
+
+
+def set_errors(operator: Operator, values: Sequence[str]) -> list[str]:
+    """Return whether the operator takes values at all, or must have some."""
+    if operator in (Operator.IN, Operator.NOT_IN):
+        if not values:
+            return ["values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"]
+    elif values:
+        shown = json_list(list(values))
+        return [f"values: Invalid value: {shown}: values set must be empty for exists and does not exist"]
+    return []
 
 
 def errors_text(errors: Sequence[str]) -> str:

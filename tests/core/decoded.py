@@ -2,7 +2,9 @@
 
 from typing import Any, TypeAlias
 
-from app.watch.decode import decode_namespace, decode_node, decode_pod
+from app.watch.decode_namespace import decode_namespace
+from app.watch.decode_node import decode_node
+from app.watch.decode_pod import decode_pod
 from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.affinity import PodMatcher

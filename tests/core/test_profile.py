@@ -1,8 +1,23 @@
 """The profile beside a scheduler is inter-pod affinity, with the arguments that it was given."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 
-from core.profile import affinity_profile
+from core.events import Kind
+from core.framework.interface import Verdicts
+from core.framework.status import SKIP, SUCCESS, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.owner import ReplicaSet
+from core.objects.pod import Pod
+from core.objects.service import Service
+from core.objects.volumes import CSINode
+from core.profile import Profile, affinity_profile
 from core.scheduling_cycle import score_nodes
 from tests.builders import labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of
@@ -45,3 +60,53 @@ def test_ignoring_preferences_of_existing_pods_reaches_the_plugin() -> None:
 def test_an_argument_out_of_range_is_refused() -> None:
     with pytest.raises(ValueError, match="hardPodAffinityWeight"):
         affinity_profile(hard_pod_affinity_weight=101)
+
+
+class Reads:
+    """A plugin of which only what it reads matters here."""
+
+    name = "Reads"
+
+    def __init__(self, *kinds: Kind) -> None:
+        self.kinds = kinds
+
+    def pre_filter(self, _mirror: ClusterMirror, _pod: Pod) -> tuple[Status, None]:
+        return SKIP, None
+
+    def filter(self, _state: None, batch: NodeBatch) -> Verdicts:
+        return Verdicts(np.zeros(len(batch), np.uint8), (SUCCESS,))
+
+    def pre_score(self, _mirror: ClusterMirror, _pod: Pod) -> tuple[Status, None]:
+        return SKIP, None
+
+    def score(self, _state: None, batch: NodeBatch) -> Int64Array:
+        return np.zeros(len(batch), np.int64)
+
+    def normalize(self, _state: None, raw: Int64Array) -> Int64Array:
+        return raw
+
+
+@pytest.mark.parametrize(
+    ("filters", "scores", "expected"),
+    [
+        pytest.param([], [], (Node, Pod), id="nodes-and-pods-always"),
+        pytest.param([Reads(Pod)], [Reads(Node)], (Node, Pod), id="each-once"),
+        pytest.param([Reads(Service, Namespace)], [], (Node, Pod, Namespace, Service), id="of-a-filter"),
+        pytest.param([], [Reads(ReplicaSet, CSINode)], (Node, Pod, CSINode, ReplicaSet), id="of-a-score"),
+        pytest.param(
+            [Reads(Pod, Service), Reads(CSINode)],
+            [Reads(Service, Node)],
+            (Node, Pod, CSINode, Service),
+            id="union-in-a-fixed-order",
+        ),
+    ],
+)
+def test_a_profile_reads_nodes_pods_and_what_its_plugins_read(
+    filters: Sequence[Reads], scores: Sequence[Reads], expected: tuple[Kind, ...]
+) -> None:
+    profile = Profile(filters=tuple(filters), scores=tuple((plugin, 1) for plugin in scores))
+    assert expected == profile.kinds
+
+
+def test_the_profile_beside_a_scheduler_reads_nodes_pods_and_namespaces() -> None:
+    assert affinity_profile().kinds == (Node, Pod, Namespace)

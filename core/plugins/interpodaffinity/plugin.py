@@ -3,11 +3,14 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/plugin.go.
 """
 
+from core.events import Kind
 from core.framework.interface import Verdicts
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
+from core.objects.namespace import Namespace
+from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.domains import DomainSums
 from core.plugins.interpodaffinity.filtering import PreFilterState
@@ -25,6 +28,7 @@ class InterPodAffinity:
     """
 
     name = "InterPodAffinity"
+    kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
 
     def __init__(
         self, *, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False

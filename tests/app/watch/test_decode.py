@@ -1,139 +1,100 @@
-"""v1 objects to the core's values: what is read, what null means, which field is at fault."""
+"""What decoding has in common for all kinds: identity, what null means, which field is at fault."""
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.watch.decode import DecodeError, decode_namespace, decode_node, decode_pod
-from core.objects.affinity import NO_AFFINITY
+from app.watch.decode import (
+    DecodeError,
+    Expression,
+    LabelSelector,
+    selector_of,
+)
+from app.watch.decode_namespace import decode_namespace
+from app.watch.decode_node import decode_node
+from app.watch.decode_owner import decode_replica_set
+from app.watch.decode_pod import decode_pod
+from app.watch.decode_volume import decode_persistent_volume
+from app.watch.resources import RESOURCES, Decoder
+from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError
 from core.objects.namespace import Namespace
 from core.objects.node import Node
+from core.objects.owner import ControllerRef, ReplicaSet
 from core.objects.pod import Pod
-from tests.builders import Object, make_namespace, make_node, make_pod
+from core.objects.volumes import PersistentVolume
+from tests.app.watch.full_objects import FULL_OBJECTS
+from tests.builders import REQUIRED, Object
 
-FULL_POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {
-        "name": "web-1",
-        "generateName": "web-",
-        "namespace": "shop",
-        "uid": "u-1",
-        "labels": {"app": "web"},
-        "annotations": {"a": "b"},
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-    },
-    "spec": {"nodeName": "n1", "containers": [{"name": "c", "resources": {"limits": {"cpu": 1.5}}}], "priority": 0},
-    "status": {"phase": "Running", "conditions": [{"type": "Ready"}]},
-}
+each_kind = pytest.mark.parametrize(
+    ("kind", "decode"),
+    [pytest.param(kind.__name__, resource.decode, id=resource.plural) for kind, resource in RESOURCES.items()],
+)
+labelled_kinds = pytest.mark.parametrize(
+    "decode",
+    [decode_pod, decode_node, decode_namespace, decode_replica_set, decode_persistent_volume],
+    ids=["pod", "node", "namespace", "replica-set", "persistent-volume"],
+)
 
 
 def encoded(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
-    expected = Pod(uid="u-1", namespace="shop", name="web-1", labels={"app": "web"}, node_name="n1")
-    assert expected == decode_pod(encoded(FULL_POD))
+# Identity.
 
 
-def test_a_node_is_reduced_to_its_name_and_labels() -> None:
-    node = {**make_node("n1").label("zone", "a").obj(), "kind": "Node", "spec": {"taints": []}, "status": {}}
-    assert Node("n1", {"zone": "a"}) == decode_node(encoded(node))
+@each_kind
+def test_every_kind_reads_its_identity(kind: str, decode: Decoder) -> None:
+    metadata = {"name": "x", "namespace": "shop", "uid": "u-1", "resourceVersion": "42"}
+    decoded = decode(encoded({"apiVersion": "any", "kind": kind, "metadata": metadata}))
+    assert (decoded.name, decoded.uid, decoded.resource_version) == ("x", "u-1", "42")
+    assert type(decoded).__name__ == kind
+    assert decoded.full_name == (f"{decoded.namespace}/x" if hasattr(decoded, "namespace") else "x")
 
 
-def test_a_namespace_is_reduced_to_its_name_and_labels() -> None:
-    namespace = {**make_namespace("shop").label("team", "x").obj(), "spec": {"finalizers": ["kubernetes"]}}
-    assert Namespace("shop", {"team": "x"}) == decode_namespace(encoded(namespace))
+@pytest.mark.parametrize(
+    "kind", ["Pod", "PersistentVolumeClaim", "Service", "PodDisruptionBudget", "ReplicaSet"], ids=str.lower
+)
+def test_objects_that_live_in_a_namespace_are_named_with_it(kind: str) -> None:
+    (decode,) = (resource.decode for each, resource in RESOURCES.items() if each.__name__ == kind)
+    assert decode(encoded({"metadata": {"name": "x", "namespace": "shop"}})).full_name == "shop/x"
+    assert decode(encoded({"metadata": {"name": "x"}})).full_name == "default/x"
 
 
-def test_a_hand_written_manifest_needs_only_a_name() -> None:
-    assert Pod(uid="default/p", namespace="default", name="p") == decode_pod(b'{"metadata":{"name":"p"}}')
-
-
-def test_without_a_uid_the_namespace_and_name_identify_a_pod() -> None:
-    assert decode_pod(b'{"metadata":{"name":"p","namespace":"x","uid":""}}').uid == "x/p"
-
-
-def test_a_pod_that_has_no_name_yet_goes_by_the_name_that_will_be_generated() -> None:
-    assert decode_pod(b'{"metadata":{"generateName":"web-"}}').name == "web-"
-
-
-@pytest.mark.parametrize("phase", ["Succeeded", "Failed"], ids=str.lower)
-def test_a_finished_pod_occupies_no_node(phase: str) -> None:
-    assert not decode_pod(make_pod("p").on("n1").phase(phase).json()).assigned
-
-
-@pytest.mark.parametrize("phase", ["", "Pending", "Running", "Unknown"], ids=lambda phase: phase.lower() or "none")
-def test_an_unfinished_pod_with_a_node_occupies_it(phase: str) -> None:
-    assert decode_pod(make_pod("p").on("n1").phase(phase).json()).assigned
-
-
-def test_a_terminating_pod_still_occupies_its_node() -> None:
-    assert decode_pod(make_pod("p").on("n1").phase("Running").terminating().json()).assigned
+@each_kind
+def test_an_object_of_another_kind_is_refused(kind: str, decode: Decoder) -> None:
+    with pytest.raises(DecodeError, match=f"^kind: expected {kind}, got Secret$"):
+        decode(b'{"kind":"Secret","metadata":{"name":"x"}}')
+    decode(b'{"kind":"%s","metadata":{"name":"x"}}' % kind.encode())
+    decode(b'{"kind":"","metadata":{"name":"x"}}')
 
 
 # Null.
 
 
-@pytest.mark.parametrize(
-    "nulls",
-    [
-        pytest.param({"kind": None, "spec": None, "status": None}, id="members"),
-        pytest.param({"spec": {"nodeName": None, "affinity": None}}, id="spec"),
-        pytest.param({"status": {"phase": None}}, id="status"),
-        pytest.param({"spec": {"affinity": {"podAffinity": None, "podAntiAffinity": None}}}, id="affinity"),
-        pytest.param(
-            {
-                "spec": {
-                    "affinity": {
-                        "podAffinity": {
-                            "requiredDuringSchedulingIgnoredDuringExecution": None,
-                            "preferredDuringSchedulingIgnoredDuringExecution": None,
-                        }
-                    }
-                }
-            },
-            id="terms",
-        ),
-    ],
-)
-def test_null_in_a_pod_is_an_absent_field(nulls: Object) -> None:
-    pod = make_pod("p").obj()
-    assert decode_pod(encoded({"metadata": pod["metadata"]})) == decode_pod(encoded({**pod, **nulls}))
+@each_kind
+@pytest.mark.parametrize("field", ["generateName", "namespace", "uid", "resourceVersion", "labels", "ownerReferences"])
+def test_null_in_the_metadata_is_an_absent_field(kind: str, decode: Decoder, field: str) -> None:
+    absent = decode(b'{"kind":"%s","metadata":{"name":"p"}}' % kind.encode())
+    assert absent == decode(b'{"kind":null,"metadata":{"name":"p","%s":null}}' % field.encode())
 
 
-@pytest.mark.parametrize("field", ["generateName", "namespace", "uid", "labels"])
-def test_null_in_the_metadata_is_an_absent_field(field: str) -> None:
-    assert decode_pod(b'{"metadata":{"name":"p"}}') == decode_pod(
-        b'{"metadata":{"name":"p","%s":null}}' % field.encode()
-    )
+@each_kind
+def test_null_members_are_absent(kind: str, decode: Decoder) -> None:
+    absent = decode(encoded({"metadata": {"name": "p"}}))
+    assert absent == decode(encoded({"kind": kind, "metadata": {"name": "p"}, "spec": None, "status": None}))
 
 
-@pytest.mark.parametrize("decode", [decode_node, decode_namespace], ids=["node", "namespace"])
-def test_null_labels_are_no_labels(decode: Callable[[bytes], Node | Namespace]) -> None:
+@labelled_kinds
+def test_null_labels_are_no_labels(
+    decode: Callable[[bytes], Pod | Node | Namespace | ReplicaSet | PersistentVolume],
+) -> None:
     assert decode(b'{"kind":null,"metadata":{"name":"x","labels":null}}').labels == {}
-
-
-@pytest.mark.parametrize("spelling", [b"null", b" null ", b"\n\tnull\r\n"], ids=["bare", "spaces", "lines"])
-def test_a_null_affinity_is_none_however_it_is_spaced(spelling: bytes) -> None:
-    assert decode_pod(b'{"metadata":{"name":"p"},"spec":{"affinity":%s}}' % spelling).affinity is NO_AFFINITY
-
-
-@pytest.mark.parametrize(
-    "affinity",
-    [
-        pytest.param({}, id="empty"),
-        pytest.param({"nodeAffinity": {"anything": [1]}}, id="node-affinity-only"),
-        pytest.param({"podAffinity": {}, "podAntiAffinity": {}}, id="no-lists"),
-        pytest.param({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}, id="empty-list"),
-    ],
-)
-def test_an_affinity_without_pod_terms_is_the_one_value_of_none(affinity: Object) -> None:
-    assert decode_pod(encoded({**make_pod("p").obj(), "spec": {"affinity": affinity}})).affinity is NO_AFFINITY
 
 
 # What is refused.
@@ -153,69 +114,59 @@ def test_an_affinity_without_pod_terms_is_the_one_value_of_none(affinity: Object
         pytest.param(b'{"metadata":{"name":3}}', "metadata.name: expected str | null, got int", id="name-number"),
         pytest.param(b'{"metadata":[]}', "metadata: expected object | null, got array", id="metadata-array"),
         pytest.param(
-            b'{"metadata":{"name":"x","labels":["a"]}}',
-            "metadata.labels: expected object | null, got array",
-            id="labels-array",
-        ),
-        pytest.param(
-            b'{"metadata":{"name":"x","labels":{"a":true}}}',
-            "metadata.labels[...]: expected str, got bool",
-            id="label-bool",
+            b'{"metadata":{"name":"x","resourceVersion":7}}',
+            "metadata.resourceVersion: expected str | null, got int",
+            id="version-number",
         ),
         pytest.param(b'{"kind":1}', "kind: expected str | null, got int", id="kind-number"),
     ],
 )
-@pytest.mark.parametrize("decode", [decode_pod, decode_node, decode_namespace], ids=["pod", "node", "namespace"])
-def test_a_broken_object_is_refused_with_the_field(
-    decode: Callable[[bytes], object], text: bytes, expected: str
-) -> None:
+@each_kind
+def test_a_broken_object_is_refused_with_the_field(kind: str, decode: Decoder, text: bytes, expected: str) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(text)
-    assert expected == str(caught.value)
+    assert expected == str(caught.value), kind
     field = expected.partition(": ")[0]
     assert caught.value.field == ("" if " " in field else field)
 
 
 @pytest.mark.parametrize(
-    ("decode", "expected"),
-    [(decode_pod, "Pod"), (decode_node, "Node"), (decode_namespace, "Namespace")],
-    ids=["pod", "node", "namespace"],
-)
-def test_an_object_of_another_kind_is_refused(decode: Callable[[bytes], object], expected: str) -> None:
-    with pytest.raises(DecodeError, match=f"^kind: expected {expected}, got Secret$"):
-        decode(b'{"kind":"Secret","metadata":{"name":"x"}}')
-    decode(b'{"kind":"%s","metadata":{"name":"x"}}' % expected.encode())
-    decode(b'{"kind":"","metadata":{"name":"x"}}')
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
+    ("labels", "expected"),
     [
-        pytest.param([], "spec: expected object | null, got array", id="spec-array"),
-        pytest.param({"nodeName": 1}, "spec.nodeName: expected str | null, got int", id="node-name-number"),
-        pytest.param({"affinity": "near"}, "spec.affinity: expected object, got str", id="affinity-string"),
-        pytest.param(
-            {"affinity": {"podAntiAffinity": []}},
-            "spec.affinity.podAntiAffinity: expected object | null, got array",
-            id="anti-affinity-array",
-        ),
+        pytest.param(["a"], "metadata.labels: expected object | null, got array", id="array"),
+        pytest.param({"a": True}, "metadata.labels[...]: expected str, got bool", id="bool"),
     ],
 )
-def test_a_broken_spec_is_refused_with_the_field(spec: object, expected: str) -> None:
+@labelled_kinds
+def test_broken_labels_are_refused_with_the_field(
+    decode: Callable[[bytes], object], labels: object, expected: str
+) -> None:
     with pytest.raises(DecodeError) as caught:
-        decode_pod(encoded({"metadata": {"name": "p"}, "spec": spec}))
+        decode(encoded({"metadata": {"name": "x", "labels": labels}}))
     assert expected == str(caught.value)
 
 
-def test_a_broken_phase_is_refused_with_the_field() -> None:
-    with pytest.raises(DecodeError, match=r"^status\.phase: expected str \| null, got int$"):
-        decode_pod(b'{"metadata":{"name":"p"},"status":{"phase":1}}')
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"metadata":{"name":"x","labels":{"a":"\xff"}}}',
+        b'{"metadata":{"name":"x"},"spec":{"nodeName":"\xff"}}',
+        b'{"metadata":{"name":"x"},"spec":{"affinity":{"podAffinity":{"%s":[{"topologyKey":"\xff"}]}}}}'
+        % REQUIRED.encode(),
+        b'{"metadata":{"name":"x"},"spec":{"overhead":{"cpu":"\xff"}}}',
+    ],
+    ids=["labels", "node-name", "affinity", "quantity"],
+)
+def test_text_that_is_not_utf_8_is_malformed_as_a_whole(text: bytes) -> None:
+    with pytest.raises(DecodeError, match=r"^malformed JSON: 'utf-8' codec") as caught:
+        decode_pod(text)
+    assert caught.value.field == ""
 
 
-@pytest.mark.parametrize("decode", [decode_pod, decode_node, decode_namespace], ids=["pod", "node", "namespace"])
-def test_deep_nesting_is_refused(decode: Callable[[bytes], object]) -> None:
+@each_kind
+def test_deep_nesting_is_refused(kind: str, decode: Decoder) -> None:
     with pytest.raises(DecodeError, match=r"^malformed JSON: nested too deeply$"):
-        decode(b'{"metadata":{"name":"x"},"extra":%s}' % (b"[" * 100_000 + b"]" * 100_000))
+        decode(b'{"kind":"%s","metadata":{"name":"x"},"extra":%s}' % (kind.encode(), b"[" * 100_000 + b"]" * 100_000))
 
 
 def test_an_error_takes_the_path_of_what_encloses_it() -> None:
@@ -225,7 +176,153 @@ def test_an_error_takes_the_path_of_what_encloses_it() -> None:
     assert str(DecodeError("", "malformed JSON").under("Pod")) == "Pod: malformed JSON"
 
 
+# Labels and owners.
+
+
+def owned(*owners: object, **metadata: object) -> ReplicaSet:
+    return decode_replica_set(encoded({"metadata": {"name": "x", "ownerReferences": owners, **metadata}}))
+
+
+def owner(name: str, *, controller: bool | None) -> Object:
+    reference: Object = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": f"u-{name}"}
+    return reference if controller is None else {**reference, "controller": controller}
+
+
+@pytest.mark.parametrize(
+    ("owners", "expected"),
+    [
+        pytest.param([], "", id="nobody"),
+        pytest.param([owner("a", controller=None)], "", id="not-said"),
+        pytest.param([owner("a", controller=False)], "", id="owner-only"),
+        pytest.param([owner("a", controller=True)], "a", id="controller"),
+        pytest.param([owner("a", controller=False), owner("b", controller=True)], "b", id="beside-an-owner"),
+        pytest.param([owner("a", controller=True), owner("b", controller=True)], "a", id="first-of-two"),
+    ],
+)
+def test_the_controller_is_the_first_owner_that_is_marked_so(owners: list[object], expected: str) -> None:
+    controller = owned(*owners).controller
+    assert controller == (ControllerRef("Deployment", expected, f"u-{expected}") if expected else None)
+
+
+def test_a_controller_without_members_has_empty_ones() -> None:
+    assert owned({"controller": True, "kind": None}).controller == ControllerRef("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("owners", "expected"),
+    [
+        pytest.param(3, "metadata.ownerReferences: expected array | null, got int", id="number"),
+        pytest.param([{"uid": 3}], "metadata.ownerReferences[0].uid: expected str | null, got int", id="uid-number"),
+        pytest.param(
+            [{"controller": "yes"}],
+            "metadata.ownerReferences[0].controller: expected bool | null, got str",
+            id="controller-text",
+        ),
+    ],
+)
+def test_broken_owners_are_refused_with_the_field(owners: object, expected: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode_replica_set(encoded({"metadata": {"name": "x", "ownerReferences": owners}}))
+    assert expected == str(caught.value)
+
+
+@pytest.mark.parametrize("spelling", [b"null", b" null ", b"\n\tnull\r\n"], ids=["bare", "spaces", "lines"])
+def test_null_is_null_however_it_is_spaced(spelling: bytes) -> None:
+    text = b'{"metadata":{"name":"x","labels":%s,"ownerReferences":%s}}' % (spelling, spelling)
+    replica_set = decode_replica_set(text)
+    assert (replica_set.labels, replica_set.controller) == ({}, None)
+
+
+def test_objects_with_the_same_labels_and_owner_share_them() -> None:
+    one, other = (owned(owner("a", controller=True), labels={"app": "web"}, uid=uid) for uid in "12")
+    assert one.labels is other.labels
+    assert one.controller is other.controller
+
+
+def test_very_long_labels_and_owners_are_read_but_not_kept() -> None:
+    long = "x" * 3000
+    one, other = (owned(owner(long, controller=True), labels={"app": long}, uid=uid) for uid in "12")
+    assert (one.labels, one.controller) == ({"app": long}, ControllerRef("Deployment", long, f"u-{long}"))
+    assert one.labels is not other.labels
+    assert one.controller is not other.controller
+
+
+# Label selectors.
+
+
+@pytest.mark.parametrize("absent", [NOTHING, EVERYTHING], ids=["nothing", "everything"])
+def test_an_absent_selector_is_what_the_caller_takes_it_for(absent: Selector) -> None:
+    assert selector_of("spec.selector", None, absent) == absent
+    assert selector_of("spec.selector", LabelSelector(), absent) == EVERYTHING
+
+
+def test_a_broken_selector_is_reported_with_the_path_in_front() -> None:
+    with pytest.raises(SelectorError, match="is not a valid label selector operator") as caught:
+        selector_of("spec.selector", LabelSelector(match_expressions=[Expression(key="a")]))
+    assert caught.value.field == "spec.selector.matchExpressions[0].operator"
+
+
 # Whatever else may stand there.
+
+Path = tuple[str | int, ...]
+
+KEYS = ["name", "cpu", "requests", "values", "key", "operator", "matchLabels", "matchExpressions", "resources", "x"]
+TEXTS = ["", "x", "Always", "PodResizePending", "1", "250m", "1Gi", "lots", "In", "Gt", "Exists", "a b"]
+
+any_json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(TEXTS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def paths(value: object, path: Path = ()) -> list[Path]:
+    """Every place in a JSON value."""
+    members: list[tuple[str | int, object]] = []
+    if isinstance(value, dict):
+        members = list(value.items())
+    elif isinstance(value, list):
+        members = list(enumerate(value))
+    return [path, *(deeper for key, member in members for deeper in paths(member, (*path, key)))]
+
+
+def with_replaced(value: Any, path: Path, replacement: object) -> Any:  # noqa: ANN401 - any JSON
+    if not path:
+        return replacement
+    copy: Any = list(value) if isinstance(value, list) else dict(value)
+    copy[path[0]] = with_replaced(value[path[0]], path[1:], replacement)
+    return copy
+
+
+@each_kind
+@settings(deadline=None)
+@given(data=st.data())
+def test_whatever_stands_in_a_field_the_object_is_a_value_or_a_decode_error(
+    kind: str, decode: Decoder, data: st.DataObject
+) -> None:
+    (full,) = (full for each, full in FULL_OBJECTS.items() if each.__name__ == kind)
+    place = data.draw(st.sampled_from(paths(full)))
+    text = encoded(with_replaced(full, place, data.draw(any_json)))
+    with suppress(DecodeError):
+        assert type(decode(text)).__name__ == kind
+
+
+@each_kind
+def test_a_field_of_the_wrong_type_is_refused_with_its_path_or_not_read_at_all(kind: str, decode: Decoder) -> None:
+    (full,) = (full for each, full in FULL_OBJECTS.items() if each.__name__ == kind)
+    whole = decode(encoded(full))
+    refused: dict[Path, str] = {}
+    for place in paths(full)[1:]:
+        try:
+            assert whole == decode(encoded(with_replaced(full, place, [[]])))
+        except DecodeError as error:
+            refused[place] = error.field
+    assert all(field.startswith(str(place[0])) for place, field in refused.items())
+    assert {("metadata",), ("metadata", "name"), ("metadata", "uid"), ("metadata", "resourceVersion")} <= set(refused)
 
 
 @settings(deadline=None)
@@ -237,6 +334,6 @@ def test_names_and_labels_are_read_as_they_are_written(labels: dict[str, str], n
 @settings(deadline=None)
 @given(st.binary())
 def test_random_bytes_are_refused(text: bytes) -> None:
-    for decode in (decode_pod, decode_node, decode_namespace):
+    for resource in RESOURCES.values():
         with pytest.raises(DecodeError):
-            decode(text)
+            resource.decode(text)

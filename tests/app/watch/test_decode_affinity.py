@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from app.watch.decode import DecodeError, decode_pod
+from app.watch.decode import DecodeError
+from app.watch.decode_pod import decode_pod
 from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher, TermError, WeightedAffinityTerm
 from core.objects.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
 from tests.builders import PREFERRED, REQUIRED, Object, PodBuilder, expressed, labelled, make_pod, term

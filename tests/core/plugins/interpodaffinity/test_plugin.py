@@ -6,6 +6,9 @@ from typing import Final
 import pytest
 
 from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from tests.builders import Object, PodBuilder, expressed, labelled, make_namespace, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
@@ -35,6 +38,10 @@ def pre_score(pods: Sequence[PodBuilder], incoming: PodBuilder, **args: int) -> 
 
 def test_the_plugin_has_upstream_s_name() -> None:
     assert InterPodAffinity().name == "InterPodAffinity"
+
+
+def test_the_plugin_reads_nodes_pods_and_namespaces() -> None:
+    assert InterPodAffinity().kinds == (Node, Pod, Namespace)
 
 
 def test_a_plugin_without_arguments_has_the_defaults_of_upstream() -> None:

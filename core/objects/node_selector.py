@@ -1,0 +1,164 @@
+"""Node selectors: what the nodeAffinity of pods and volumes, and the topologies of a StorageClass, ask of a node.
+
+Source: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go and k8s.io/apimachinery
+pkg/labels/selector.go.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from core.objects.go_format import json_list, quoted
+from core.objects.labels import OPERATORS, Requirement, errors_text, requirement, requirement_errors, set_errors
+
+Expression: TypeAlias = tuple[str, str, Sequence[str]]
+"""A NodeSelectorRequirement: key, operator, values."""
+
+_ORDERINGS: Final = ("Gt", "Lt")
+_LABEL_OPERATORS: Final = '"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
+_FIELD_OPERATORS: Final = '"In", "NotIn"'
+_integer: Final = re.compile("([+-]?)0*([0-9]{1,19})")
+_MIN_INT64: Final = -(2**63)
+_MAX_INT64: Final = 2**63 - 1
+
+
+class Comparison(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A Gt or Lt requirement; only a label whose value is an int64 can meet it."""
+
+    key: str
+    greater: bool
+    bound: int
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether the label is there and lies beyond the bound."""
+        number = _int64(labels.get(self.key, ""))
+        if number is None:
+            return False
+        return number > self.bound if self.greater else number < self.bound
+
+
+class FieldRequirement(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A matchFields requirement, In or NotIn with one value; nodes have one field, `metadata.name`."""
+
+    key: str
+    value: str
+    negated: bool = False
+
+    def matches(self, name: str) -> bool:
+        """Tell whether the node of that name meets it."""
+        field = name if self.key == "metadata.name" else ""
+        return (field == self.value) is not self.negated
+
+
+class NodeSelectorTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """A conjunction of requirements, sorted. With `errors` (upstream's messages) it matches no node."""
+
+    requirements: tuple[Requirement, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    fields: tuple[FieldRequirement, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str], name: str) -> bool:
+        """Tell whether a node meets every requirement; without a name, its fields are not looked at."""
+        if self.errors or (name and not all(field.matches(name) for field in self.fields)):
+            return False
+        return all(each.matches(labels) for each in self.requirements) and all(
+            each.matches(labels) for each in self.comparisons
+        )
+
+
+class NodeSelector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """A disjunction of terms. Empty terms of the API object are left out, as they match nothing."""
+
+    terms: tuple[NodeSelectorTerm, ...] = ()
+
+    def matches(self, labels: Mapping[str, str], name: str = "") -> bool:
+        """Tell whether a node meets a term. Without a name (a volume's affinity), fields are not looked at.
+
+        A broken term matches nothing and the others stand, as upstream's LazyErrorNodeSelector has it.
+        """
+        return any(term.matches(labels, name) for term in self.terms)
+
+    @property
+    def parse_error(self) -> str:
+        """What upstream reports for the broken terms when no other term matches; empty when all could be parsed."""
+        errors = [error for term in self.terms for error in term.errors]
+        return errors_text(errors) if errors else ""
+
+
+def parse_node_selector(terms: Sequence[tuple[Sequence[Expression], Sequence[Expression]]]) -> NodeSelector:
+    """Make a selector from the nodeSelectorTerms of a v1.NodeSelector, each as (matchExpressions, matchFields)."""
+    return NodeSelector(
+        tuple(
+            _term(f"nodeSelectorTerms[{index}]", expressions, fields)
+            for index, (expressions, fields) in enumerate(terms)
+            if expressions or fields
+        )
+    )
+
+
+def _term(path: str, expressions: Sequence[Expression], fields: Sequence[Expression]) -> NodeSelectorTerm:
+    errors: list[str] = []
+    requirements: set[Requirement] = set()
+    comparisons: set[Comparison] = set()
+    for index, (key, operator, values) in enumerate(expressions):
+        where = f"{path}.matchExpressions[{index}]"
+        if broken := _expression_errors(where, key, operator, values):
+            errors += broken
+        elif operator in _ORDERINGS:
+            comparisons.add(Comparison(key, operator == "Gt", int(values[0])))
+        else:
+            requirements.add(requirement(key, OPERATORS[operator], values))
+    for index, (_, operator, values) in enumerate(fields):
+        errors += _field_errors(f"{path}.matchFields[{index}]", operator, values)
+    if errors:
+        return NodeSelectorTerm(errors=tuple(errors))
+    return NodeSelectorTerm(
+        tuple(sorted(requirements)),
+        tuple(sorted(comparisons)),
+        tuple(sorted({FieldRequirement(key, values[0], operator == "NotIn") for key, operator, values in fields})),
+    )
+
+
+def _expression_errors(path: str, key: str, operator: str, values: Sequence[str]) -> list[str]:
+    if operator in _ORDERINGS:
+        return requirement_errors(key, values, _ordering_errors(values), path)
+    if operator in OPERATORS:
+        return requirement_errors(key, values, set_errors(OPERATORS[operator], values), path)
+    return [_unsupported(path, operator, _LABEL_OPERATORS)]
+
+
+def _ordering_errors(values: Sequence[str]) -> list[str]:
+    errors = []
+    if len(values) != 1:
+        errors.append(f"values: {_invalid(values)}: for 'Gt', 'Lt' operators, exactly one value is required")
+    return errors + [
+        f"values[{index}]: Invalid value: {quoted(value)}: for 'Gt', 'Lt' operators, the value must be an integer"
+        for index, value in enumerate(values)
+        if _int64(value) is None
+    ]
+
+
+def _field_errors(path: str, operator: str, values: Sequence[str]) -> list[str]:
+    if operator not in ("In", "NotIn"):
+        return [_unsupported(path, operator, _FIELD_OPERATORS)]
+    return [] if len(values) == 1 else [f"{path}.values: {_invalid(values)}: must have one element"]
+
+
+def _invalid(values: Sequence[str]) -> str:
+    return f"Invalid value: {json_list(list(values)) if values else 'null'}"
+
+
+def _unsupported(path: str, operator: str, supported: str) -> str:
+    return f"{path}.operator: Unsupported value: {quoted(operator)}: supported values: {supported}"
+
+
+def _int64(text: str) -> int | None:
+    """Return what strconv.ParseInt(text, 10, 64) reads; None where it fails."""
+    parts = _integer.fullmatch(text)
+    if parts is None:
+        return None
+    number = int(parts[1] + parts[2])
+    return number if _MIN_INT64 <= number <= _MAX_INT64 else None

@@ -1,0 +1,96 @@
+"""Resource quantities (`250m`, `1.5Gi`, `1e3`) as exact integers.
+
+Source: k8s.io/apimachinery pkg/api/resource/quantity.go (ParseQuantity, ScaledValue) and suffix.go. Upstream caps only
+quantities with a binary suffix at int64 and lets the others overflow; here all are capped, as its documentation says.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+MAX_INT64: Final = 2**63 - 1
+
+_NANO: Final = 9  # upstream keeps nine decimal places and rounds what is smaller up
+_NANOS: Final = 10**_NANO
+_NANOS_PER_MILLI: Final = 10**6
+_LARGEST: Final = MAX_INT64 * _NANOS
+_LONGEST: Final = 1024  # characters; the API server writes at most some twenty
+_MEMO_ENTRIES: Final = 4096
+
+_FORMAT: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"  # what upstream quotes; its scanner decides by this:
+_scanned: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+_exponent: Final = re.compile("[eE]([+-]?[0-9]+)")
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+class QuantityError(ValueError):
+    """A text that is no quantity; the message is upstream's."""
+
+
+def value(text: str) -> int:
+    """Return a quantity in whole units, rounded away from zero, at most 2^63-1. Raises QuantityError."""
+    return units(nanos(text))
+
+
+def milli_value(text: str) -> int:
+    """Return a quantity in thousandths, rounded away from zero, at most 2^63-1. Raises QuantityError."""
+    return millis(nanos(text))
+
+
+def units(amount: int) -> int:
+    """Return an amount of `nanos` in whole units, rounded away from zero, at most 2^63-1."""
+    return _scaled_down(amount, _NANOS)
+
+
+def millis(amount: int) -> int:
+    """Return an amount of `nanos` in thousandths, rounded away from zero, at most 2^63-1."""
+    return _scaled_down(amount, _NANOS_PER_MILLI)
+
+
+@lru_cache(maxsize=_MEMO_ENTRIES)
+def nanos(text: str) -> int:
+    """Return a quantity in billionths, the finest that upstream tells apart: what sums and comparisons must be made of.
+
+    Raises QuantityError.
+    """
+    scanned = _scanned.fullmatch(text) if text else None
+    if scanned is None:
+        raise QuantityError(f"quantities must match the regular expression '{_FORMAT}'")
+    if len(text) > _LONGEST:
+        raise QuantityError(f"quantities must be no more than {_LONGEST} characters")
+    sign, whole, fraction, suffix = scanned.groups(default="")
+    exponent, doublings = _suffix(suffix)
+    # Python ints, so nothing overflows; the length of the text bounds them.
+    mantissa = int(whole + fraction or "0") << doublings
+    amount = _shifted(mantissa, exponent - len(fraction) + _NANO)
+    return -amount if sign == "-" else amount
+
+
+def _suffix(suffix: str) -> tuple[int, int]:
+    """Return the powers of ten and of two that a suffix stands for."""
+    if suffix in _DECIMAL:
+        return _DECIMAL[suffix], 0
+    if suffix in _BINARY:
+        return 0, _BINARY[suffix]
+    exponent = _exponent.fullmatch(suffix)
+    if exponent is None or abs(power := int(exponent[1])) > MAX_INT64:
+        raise QuantityError("unable to parse quantity's suffix")
+    return power, 0
+
+
+def _shifted(mantissa: int, exponent: int) -> int:
+    """Return mantissa x 10^exponent, rounded up, at most the largest amount, without ever making a huge power."""
+    if mantissa == 0:
+        return 0
+    if exponent > len(str(_LARGEST)):
+        return _LARGEST
+    if -exponent > 2 * _LONGEST:  # more places than a mantissa can have digits
+        return 1
+    power: int = 10 ** abs(exponent)
+    return min(mantissa * power if exponent >= 0 else -(-mantissa // power), _LARGEST)
+
+
+def _scaled_down(amount: int, divisor: int) -> int:
+    magnitude = min(-(-abs(amount) // divisor), MAX_INT64)
+    return -magnitude if amount < 0 else magnitude

@@ -1,0 +1,24 @@
+"""Services as the ServiceAffinity predicate sees them."""
+
+import msgspec
+
+from core.objects.labels import NOTHING, Selector
+
+
+class Service(msgspec.Struct, frozen=True, gc=False):
+    """A v1.Service: the pods of its namespace that it selects; none without a selector, as someone else feeds it.
+
+    Source: k8s.io/kubernetes v1.18 pkg/scheduler/framework/plugins/helper/spread.go (GetPodServices). Unlike a label
+    selector, the selector of a service is never validated.
+    """
+
+    namespace: str
+    name: str
+    selector: Selector = NOTHING
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The object as people write it, NAMESPACE/NAME."""
+        return f"{self.namespace}/{self.name}"

@@ -1,0 +1,217 @@
+"""v1 pods to the core's values: what is read, and which field is at fault."""
+
+import json
+
+import pytest
+
+from app.watch.decode import DecodeError
+from app.watch.decode_pod import decode_pod
+from core.objects.affinity import NO_AFFINITY
+from core.objects.owner import ControllerRef
+from core.objects.pod import Pod
+from tests.builders import Object, make_pod
+
+FULL_POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "web-1",
+        "generateName": "web-",
+        "namespace": "shop",
+        "uid": "u-1",
+        "resourceVersion": "42",
+        "labels": {"app": "web"},
+        "annotations": {"a": "b"},
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "r-1", "controller": True}],
+    },
+    "spec": {
+        "nodeName": "n1",
+        "containers": [
+            {
+                "name": "c",
+                "image": "i",
+                "resources": {"limits": {"cpu": 1.5}, "requests": {"cpu": "250m", "memory": "1Ki"}},
+            }
+        ],
+        "priority": 0,
+    },
+    "status": {"phase": "Running", "conditions": [{"type": "Ready"}], "qosClass": "Burstable"},
+}
+
+
+def encoded(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
+    expected = Pod(
+        uid="u-1",
+        namespace="shop",
+        name="web-1",
+        labels={"app": "web"},
+        node_name="n1",
+        requests={"cpu": 250, "memory": 1024},
+        best_effort=False,
+        controller=ControllerRef("ReplicaSet", "web", "r-1"),
+        resource_version="42",
+    )
+    assert expected == decode_pod(encoded(FULL_POD))
+
+
+def test_a_hand_written_manifest_needs_only_a_name() -> None:
+    assert Pod(uid="default/p", namespace="default", name="p") == decode_pod(b'{"metadata":{"name":"p"}}')
+
+
+def test_without_a_uid_the_namespace_and_name_identify_a_pod() -> None:
+    assert decode_pod(b'{"metadata":{"name":"p","namespace":"x","uid":""}}').uid == "x/p"
+
+
+def test_a_pod_that_has_no_name_yet_goes_by_the_name_that_will_be_generated() -> None:
+    assert decode_pod(b'{"metadata":{"generateName":"web-"}}').name == "web-"
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"], ids=str.lower)
+def test_a_finished_pod_occupies_no_node(phase: str) -> None:
+    assert not decode_pod(make_pod("p").on("n1").phase(phase).json()).assigned
+
+
+@pytest.mark.parametrize("phase", ["", "Pending", "Running", "Unknown"], ids=lambda phase: phase.lower() or "none")
+def test_an_unfinished_pod_with_a_node_occupies_it(phase: str) -> None:
+    assert decode_pod(make_pod("p").on("n1").phase(phase).json()).assigned
+
+
+def test_a_terminating_pod_still_occupies_its_node() -> None:
+    assert decode_pod(make_pod("p").on("n1").phase("Running").terminating().json()).assigned
+
+
+def test_pods_of_one_controller_share_all_but_their_names() -> None:
+    pods = []
+    for number in "12":
+        wire = json.loads(json.dumps(FULL_POD))
+        wire["metadata"] |= {"name": f"web-{number}", "uid": number}
+        wire["status"]["containerStatuses"] = [{"name": "c", "containerID": number, "restartCount": int(number)}]
+        pods.append(decode_pod(encoded(wire)))
+    one, other = pods
+    assert (one.name, other.name) == ("web-1", "web-2")
+    for member in ("namespace", "node_name", "labels", "requests", "controller", "affinity"):
+        assert getattr(one, member) is getattr(other, member), member
+
+
+@pytest.mark.parametrize(
+    "nulls",
+    [
+        pytest.param({"kind": None, "spec": None, "status": None}, id="members"),
+        pytest.param(
+            {
+                "spec": {
+                    "nodeName": None,
+                    "affinity": None,
+                    "containers": None,
+                    "initContainers": None,
+                    "resources": None,
+                    "overhead": None,
+                }
+            },
+            id="spec",
+        ),
+        pytest.param(
+            {
+                "status": {
+                    "phase": None,
+                    "qosClass": None,
+                    "conditions": None,
+                    "containerStatuses": None,
+                    "initContainerStatuses": None,
+                }
+            },
+            id="status",
+        ),
+        pytest.param({"spec": {"affinity": {"podAffinity": None, "podAntiAffinity": None}}}, id="affinity"),
+        pytest.param(
+            {
+                "spec": {
+                    "affinity": {
+                        "podAffinity": {
+                            "requiredDuringSchedulingIgnoredDuringExecution": None,
+                            "preferredDuringSchedulingIgnoredDuringExecution": None,
+                        }
+                    }
+                }
+            },
+            id="terms",
+        ),
+        pytest.param(
+            {"spec": {"containers": [{"name": None, "restartPolicy": None, "resources": None}]}}, id="container"
+        ),
+        pytest.param({"spec": {"containers": [{"resources": {"requests": None, "limits": None}}]}}, id="resources"),
+        pytest.param(
+            {"status": {"containerStatuses": [{"name": None, "resources": None, "allocatedResources": None}]}},
+            id="container-status",
+        ),
+    ],
+)
+def test_null_in_a_pod_is_an_absent_field(nulls: Object) -> None:
+    pod = make_pod("p").obj()
+    assert decode_pod(encoded({"metadata": pod["metadata"]})) == decode_pod(encoded({**pod, **nulls}))
+
+
+@pytest.mark.parametrize("spelling", [b"null", b" null ", b"\n\tnull\r\n"], ids=["bare", "spaces", "lines"])
+def test_a_null_affinity_is_none_however_it_is_spaced(spelling: bytes) -> None:
+    assert decode_pod(b'{"metadata":{"name":"p"},"spec":{"affinity":%s}}' % spelling).affinity is NO_AFFINITY
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        pytest.param({}, id="empty"),
+        pytest.param({"nodeAffinity": {"anything": [1]}}, id="node-affinity-only"),
+        pytest.param({"podAffinity": {}, "podAntiAffinity": {}}, id="no-lists"),
+        pytest.param({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}, id="empty-list"),
+    ],
+)
+def test_an_affinity_without_pod_terms_is_the_one_value_of_none(affinity: Object) -> None:
+    assert decode_pod(encoded({**make_pod("p").obj(), "spec": {"affinity": affinity}})).affinity is NO_AFFINITY
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param([], "spec: expected object | null, got array", id="spec-array"),
+        pytest.param({"nodeName": 1}, "spec.nodeName: expected str | null, got int", id="node-name-number"),
+        pytest.param({"affinity": "near"}, "spec.affinity: expected object, got str", id="affinity-string"),
+        pytest.param(
+            {"affinity": {"podAntiAffinity": []}},
+            "spec.affinity.podAntiAffinity: expected object | null, got array",
+            id="anti-affinity-array",
+        ),
+        pytest.param({"containers": {}}, "spec.containers: expected array | null, got object", id="containers-object"),
+        pytest.param(
+            {"initContainers": [{"restartPolicy": 1}]},
+            "spec.initContainers[0].restartPolicy: expected str | null, got int",
+            id="restart-policy-number",
+        ),
+    ],
+)
+def test_a_broken_spec_is_refused_with_the_field(spec: object, expected: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode_pod(encoded({"metadata": {"name": "p"}, "spec": spec}))
+    assert expected == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({"phase": 1}, "status.phase: expected str | null, got int", id="phase-number"),
+        pytest.param({"qosClass": []}, "status.qosClass: expected str | null, got array", id="qos-class-array"),
+        pytest.param(
+            {"containerStatuses": [{"name": 1}]},
+            "status.containerStatuses[0].name: expected str | null, got int",
+            id="container-name-number",
+        ),
+    ],
+)
+def test_a_broken_status_is_refused_with_the_field(status: object, expected: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode_pod(encoded({"metadata": {"name": "p"}, "status": status}))
+    assert expected == str(caught.value)

@@ -1,0 +1,196 @@
+"""What is reserved for a pod, row by row as PodRequests of component-helpers v0.34.1 adds it up, and ComputePodQOS."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from core.objects.pod_requests import (
+    Amounts,
+    Container,
+    PodResources,
+    Resources,
+    is_best_effort,
+    pod_requests,
+    rounded,
+)
+from core.objects.quantity import MAX_INT64, nanos
+
+
+def amounts(**quantities: str) -> Amounts:
+    return {name.replace("_", "-"): nanos(text) for name, text in quantities.items()}
+
+
+def asking(**requests: str) -> Container:
+    return Container(Resources(amounts(**requests)))
+
+
+def sidecar(**requests: str) -> Container:
+    return Container(Resources(amounts(**requests)), sidecar=True)
+
+
+def resized(asked: str, *, actual: str | None, allocated: str | None = None, is_sidecar: bool = False) -> Container:
+    return Container(
+        Resources(amounts(cpu=asked)),
+        sidecar=is_sidecar,
+        actual=None if actual is None else amounts(cpu=actual),
+        allocated={} if allocated is None else amounts(cpu=allocated),
+    )
+
+
+# Containers and init containers. id -> pod, requests
+ADDED_UP: dict[str, tuple[PodResources, Mapping[str, int]]] = {
+    "nothing": (PodResources(), {}),
+    "one": (PodResources([asking(cpu="250m", memory="64Mi")]), {"cpu": 250, "memory": 2**26}),
+    "sum-of-containers": (
+        PodResources([asking(cpu="1", memory="1Gi"), asking(cpu="500m"), asking(memory="1Mi")]),
+        {"cpu": 1500, "memory": 2**30 + 2**20},
+    ),
+    "zero-is-asked-for": (PodResources([asking(cpu="0")]), {"cpu": 0}),
+    "fractions-are-added-before-rounding": (
+        PodResources([asking(cpu="100u", memory="1500m"), asking(cpu="100u", memory="1500m")]),
+        {"cpu": 1, "memory": 3},
+    ),
+    "sum-over-int64": (PodResources([asking(memory="8Ei"), asking(memory="8Ei")]), {"memory": MAX_INT64}),
+    "init-container-smaller": (PodResources([asking(cpu="2")], [asking(cpu="1")]), {"cpu": 2000}),
+    "init-container-larger": (PodResources([asking(cpu="2")], [asking(cpu="3")]), {"cpu": 3000}),
+    "init-containers-one-after-the-other": (
+        PodResources([asking(cpu="1")], [asking(cpu="2"), asking(cpu="3"), asking(cpu="2")]),
+        {"cpu": 3000},
+    ),
+    "most-by-resource": (
+        PodResources([asking(cpu="1", memory="4")], [asking(cpu="2", memory="3")]),
+        {"cpu": 2000, "memory": 4},
+    ),
+    "init-container-alone-asks": (PodResources([asking(cpu="1")], [asking(memory="5")]), {"cpu": 1000, "memory": 5}),
+    "sidecar-runs-on": (PodResources([asking(cpu="1")], [sidecar(cpu="2")]), {"cpu": 3000}),
+    "sidecar-beside-a-later-init-container": (
+        PodResources([asking(cpu="1")], [sidecar(cpu="2"), asking(cpu="5")]),
+        {"cpu": 7000},
+    ),
+    "sidecar-after-an-init-container": (
+        PodResources([asking(cpu="1")], [asking(cpu="5"), sidecar(cpu="2")]),
+        {"cpu": 5000},
+    ),
+    "init-container-between-sidecars": (
+        PodResources([asking(cpu="1")], [sidecar(cpu="1"), asking(cpu="8"), sidecar(cpu="2")]),
+        {"cpu": 9000},
+    ),
+    "sidecars-accumulate": (
+        PodResources([asking(cpu="1")], [sidecar(cpu="1"), sidecar(cpu="2"), asking(cpu="4"), asking(cpu="3")]),
+        {"cpu": 7000},
+    ),
+    "sidecar-and-init-container-of-other-resources": (
+        PodResources([], [sidecar(cpu="1"), asking(memory="2")]),
+        {"cpu": 1000, "memory": 2},
+    ),
+    # The pod as a whole, and overhead.
+    "pod-level-wins": (
+        PodResources([asking(cpu="1", memory="1")], pod_level=Resources(amounts(cpu="500m"))),
+        {"cpu": 500, "memory": 1},
+    ),
+    "pod-level-of-init-containers-too": (
+        PodResources([asking(cpu="1")], [asking(cpu="9")], pod_level=Resources(amounts(cpu="2"))),
+        {"cpu": 2000},
+    ),
+    "pod-level-hugepages": (PodResources(pod_level=Resources(amounts(hugepages_2Mi="4"))), {"hugepages-2Mi": 4}),
+    "pod-level-of-unsupported-resources": (
+        PodResources([asking(ephemeral_storage="1")], pod_level=Resources({"ephemeral-storage": nanos("9")})),
+        {"ephemeral-storage": 1},
+    ),
+    "pod-level-limits-alone": (
+        PodResources([asking(cpu="1")], pod_level=Resources({}, amounts(cpu="2"))),
+        {"cpu": 1000},
+    ),
+    "overhead": (PodResources([asking(cpu="1")], overhead=amounts(cpu="1m", memory="1")), {"cpu": 1001, "memory": 1}),
+    "overhead-over-init-containers": (
+        PodResources([asking(cpu="1")], [asking(cpu="2")], overhead=amounts(cpu="1")),
+        {"cpu": 3000},
+    ),
+    "overhead-over-pod-level": (
+        PodResources(pod_level=Resources(amounts(cpu="1")), overhead=amounts(cpu="1m")),
+        {"cpu": 1001},
+    ),
+    # Resize in place.
+    "status-without-resources": (PodResources([resized("1", actual=None, allocated="5")]), {"cpu": 1000}),
+    "growing": (PodResources([resized("2", actual="1", allocated="1")]), {"cpu": 2000}),
+    "shrinking": (PodResources([resized("1", actual="2")]), {"cpu": 2000}),
+    "allocated-is-most": (PodResources([resized("1", actual="2", allocated="3")]), {"cpu": 3000}),
+    "infeasible": (PodResources([resized("9", actual="1", allocated="2")], resize_infeasible=True), {"cpu": 2000}),
+    "infeasible-without-a-status": (PodResources([resized("9", actual=None)], resize_infeasible=True), {"cpu": 9000}),
+    "growing-sidecar": (PodResources([], [resized("2", actual="3", is_sidecar=True)]), {"cpu": 3000}),
+    "init-container-has-no-resize": (PodResources([], [resized("2", actual="3")]), {"cpu": 2000}),
+}
+
+
+@pytest.mark.parametrize(("pod", "expected"), [pytest.param(*case, id=name) for name, case in ADDED_UP.items()])
+def test_a_pod_reserves_the_most_that_it_holds_at_once(pod: PodResources, expected: Mapping[str, int]) -> None:
+    assert expected == pod_requests(pod)
+
+
+def test_adding_up_leaves_the_containers_as_they_are() -> None:
+    pod = PodResources(
+        [asking(cpu="1")], [asking(memory="1"), sidecar(cpu="1"), asking(cpu="1")], overhead=amounts(cpu="1")
+    )
+    assert pod_requests(pod) == pod_requests(pod)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "hugepages-1Gi",
+        "attachable-volumes-aws-ebs",
+        "example.com/gpu",
+        "kubernetes.io/batch",
+        "x.kubernetes.io/batch",
+    ],
+)
+def test_resources_that_the_scheduler_accounts_are_reserved(name: str) -> None:
+    assert pod_requests(PodResources([Container(Resources({name: nanos("1")}))])) == {
+        name: 1000 if name == "cpu" else 1
+    }
+
+
+@pytest.mark.parametrize("name", ["pods", "storage", "gpu", "requests.example.com/gpu", "example.com/", "a/b/c", "-/b"])
+def test_names_that_the_scheduler_passes_over_are_not_reserved(name: str) -> None:
+    assert pod_requests(PodResources([Container(Resources({name: nanos("1")}))])) == {}
+
+
+def test_rounding_counts_cpu_in_thousandths_and_all_others_whole() -> None:
+    assert rounded(amounts(cpu="1.0001", memory="1.0001", pods="110")) == {"cpu": 1001, "memory": 2, "pods": 110}
+
+
+# Quality of service.
+
+
+def limited(**limits: str) -> Container:
+    return Container(Resources({}, amounts(**limits)))
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(PodResources(), True, id="no-containers"),
+        pytest.param(PodResources([asking()]), True, id="nothing-asked"),
+        pytest.param(PodResources([asking(cpu="1m")]), False, id="cpu"),
+        pytest.param(PodResources([asking(), asking(memory="1")]), False, id="memory-of-the-second"),
+        pytest.param(PodResources([limited(cpu="1")]), False, id="limit"),
+        pytest.param(PodResources([], [limited(memory="1")]), False, id="limit-of-an-init-container"),
+        pytest.param(PodResources([asking(cpu="0"), limited(memory="0")]), True, id="zeros"),
+        pytest.param(PodResources([asking(cpu="-1")]), True, id="negative"),
+        pytest.param(PodResources([asking(ephemeral_storage="1")]), True, id="storage-does-not-matter"),
+        pytest.param(PodResources(overhead=amounts(cpu="1")), True, id="overhead-does-not-matter"),
+        pytest.param(PodResources(pod_level=Resources(amounts(cpu="1"))), False, id="pod-level-request"),
+        pytest.param(PodResources(pod_level=Resources({}, amounts(memory="1"))), False, id="pod-level-limit"),
+        pytest.param(PodResources([asking(cpu="1")], pod_level=Resources()), True, id="empty-pod-level-decides-alone"),
+        pytest.param(PodResources([asking(cpu="1")], qos_class="BestEffort"), True, id="status-says-best-effort"),
+        pytest.param(PodResources(qos_class="Burstable"), False, id="status-says-burstable"),
+    ],
+)
+def test_a_pod_is_best_effort_when_it_asks_for_no_cpu_and_no_memory(
+    pod: PodResources,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert expected is is_best_effort(pod)

@@ -1,0 +1,180 @@
+"""Quantities as apimachinery v0.34.1 parsed and scaled them (ParseQuantity, Value, MilliValue), and where we differ."""
+
+from fractions import Fraction
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.objects.quantity import MAX_INT64, QuantityError, milli_value, millis, nanos, units, value
+
+FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+SUFFIX = "unable to parse quantity's suffix"
+
+
+# text -> in billionths
+QUANTITIES = {
+    "0": 0,
+    "1": 10**9,
+    "007": 7 * 10**9,
+    "+5": 5 * 10**9,
+    "-5": -5 * 10**9,
+    "1.5": 1_500_000_000,
+    "1.": 10**9,
+    ".5": 500_000_000,
+    "-.5": -500_000_000,
+    "1n": 1,
+    "1u": 10**3,
+    "1m": 10**6,
+    "100m": 10**8,
+    "1k": 10**12,
+    "1M": 10**15,
+    "1G": 10**18,
+    "1T": 10**21,
+    "1P": 10**24,
+    "1E": 10**27,
+    "1Ki": 2**10 * 10**9,
+    "1Mi": 2**20 * 10**9,
+    "1Gi": 2**30 * 10**9,
+    "1Ti": 2**40 * 10**9,
+    "1Pi": 2**50 * 10**9,
+    "1Ei": 2**60 * 10**9,
+    "1.5Gi": 3 * 2**29 * 10**9,
+    "0.1Ki": 102_400_000_000,
+    "1e3": 10**12,
+    "1E3": 10**12,
+    "1e+3": 10**12,
+    "12e-3": 12 * 10**6,
+    "1.5E-3": 1_500_000,
+    "1e0": 10**9,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), [pytest.param(*case, id=case[0]) for case in QUANTITIES.items()])
+def test_every_form_of_a_quantity_is_exact(text: str, expected: int) -> None:
+    assert expected == nanos(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("0.1n", 1, id="a-tenth-of-the-smallest"),
+        pytest.param("1.0000000001", 10**9 + 1, id="tenth-decimal-place"),
+        pytest.param("-1.0000000001", -(10**9) - 1, id="negative-away-from-zero"),
+        pytest.param("0.00000000001Ki", 11, id="binary"),
+        pytest.param("1e-400", 1, id="far-below"),
+        pytest.param("-1e-400", -1, id="far-below-zero"),
+        pytest.param("0e-400", 0, id="nothing"),
+    ],
+)
+def test_what_is_smaller_than_a_billionth_is_rounded_up_to_one(text: str, expected: int) -> None:
+    assert expected == nanos(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "milli"),
+    [
+        pytest.param("250m", 1, 250, id="millis"),
+        pytest.param("1001m", 2, 1001, id="one-more"),
+        pytest.param("1u", 1, 1, id="micro"),
+        pytest.param("1500u", 1, 2, id="micros"),
+        pytest.param("0", 0, 0, id="zero"),
+        pytest.param("-1500u", -1, -2, id="negative"),
+        pytest.param("64Mi", 67_108_864, 67_108_864_000, id="binary"),
+        pytest.param("2", 2, 2000, id="plain"),
+    ],
+)
+def test_whole_units_and_thousandths_are_rounded_away_from_zero(text: str, whole: int, milli: int) -> None:
+    assert (whole, milli) == (value(text), milli_value(text))
+
+
+# Upstream caps binary quantities alone; others come out of its Value() as 0, negative or wrapped around.
+@pytest.mark.parametrize(
+    "text", ["9223372036854775807", "9223372036854775808", "8Ei", "10E", "1e19", "1e400", "1e99999"]
+)
+def test_what_is_larger_than_an_int64_is_capped(text: str) -> None:
+    assert (value(text), milli_value(text)) == (MAX_INT64, MAX_INT64)
+    assert (value(f"-{text}"), milli_value(f"-{text}")) == (-MAX_INT64, -MAX_INT64)
+
+
+def test_the_largest_int64_but_one_is_not_capped() -> None:
+    assert value("9223372036854775806") == MAX_INT64 - 1
+    assert milli_value("9223372036854775806m") == MAX_INT64 - 1
+
+
+def test_a_sum_over_the_limit_is_capped_when_it_is_scaled_down() -> None:
+    assert units(2 * nanos("8Ei")) == MAX_INT64
+    assert millis(-2 * nanos("8Ei")) == -MAX_INT64
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", FORMAT, id="empty"),
+        pytest.param("lots", FORMAT, id="word"),
+        pytest.param("1 Gi", FORMAT, id="space"),
+        pytest.param(" 1", FORMAT, id="leading-space"),
+        pytest.param("1\n", FORMAT, id="trailing-newline"),
+        pytest.param("1.1.M", FORMAT, id="two-points"),
+        pytest.param("1+1.0M", FORMAT, id="sum"),
+        pytest.param("--1", SUFFIX, id="two-signs"),
+        pytest.param("1e3m", FORMAT, id="exponent-and-suffix"),
+        pytest.param("1_000", FORMAT, id="underscore"),
+        pytest.param("1Kib", FORMAT, id="unknown-letter"),
+        pytest.param("\N{FULLWIDTH DIGIT ONE}", FORMAT, id="digit-outside-ascii"),
+        pytest.param("1K", SUFFIX, id="capital-kilo"),
+        pytest.param("1ki", SUFFIX, id="small-kibi"),
+        pytest.param("0.1mi", SUFFIX, id="mebi-in-small-letters"),
+        pytest.param("1i", SUFFIX, id="half-a-suffix"),
+        pytest.param("1MM", SUFFIX, id="two-suffixes"),
+        pytest.param("1m5", SUFFIX, id="digit-after-the-suffix"),
+        pytest.param("1-5", SUFFIX, id="exponent-without-its-letter"),
+        pytest.param("1e", SUFFIX, id="exponent-without-digits"),
+        pytest.param("-3.01e-", SUFFIX, id="exponent-of-a-sign"),
+        pytest.param("1e9223372036854775808", SUFFIX, id="exponent-over-int64"),
+        pytest.param("1" * 1025, "quantities must be no more than 1024 characters", id="long"),
+    ],
+)
+def test_what_is_no_quantity_is_refused_in_upstreams_words(text: str, expected: str) -> None:
+    with pytest.raises(QuantityError) as caught:
+        nanos(text)
+    assert expected == str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["k", "+", ".", "-m"])
+def test_a_number_without_digits_is_zero_as_upstream_has_it(text: str) -> None:
+    assert nanos(text) == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["1e9223372036854775807", "1e-9223372036854775807", "9" * 1024, "0." + "9" * 1000 + "Ei"]
+)
+def test_a_hostile_quantity_costs_no_time(text: str) -> None:
+    began = process_time()
+    nanos(text)
+    assert process_time() - began < 0.1
+
+
+POWERS = {
+    "": Fraction(1),
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "k": Fraction(1000),
+    "M": Fraction(10**6),
+    "Ki": Fraction(1024),
+    "Mi": Fraction(1024**2),
+    "e1": Fraction(10),
+    "E-2": Fraction(1, 100),
+    "e+3": Fraction(1000),
+}
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(0, 999_999), st.sampled_from(sorted(POWERS)))
+def test_a_quantity_is_its_number_times_its_suffix(whole: int, fraction: int, suffix: str) -> None:
+    number = f"{whole}.{fraction:06d}"
+    exact = Fraction(number) * POWERS[suffix]
+    for scaled, scale in ((nanos(f"{number}{suffix}"), 10**9), (milli_value(f"{number}{suffix}"), 1000)):
+        assert scaled * exact >= 0
+        assert 0 <= abs(scaled) - abs(exact) * scale < 1
