@@ -1,134 +1,290 @@
-"""The cluster mirror: nodes, assigned pods and namespaces as the last events left them."""
+"""The cluster mirror: nodes, assigned pods, namespaces and all other objects as the last events left them."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from core.events import ClusterEvent
-from core.mirror.affinity_counts import AffinityCounts
-from core.mirror.node_info import NO_SLOT, NodeBatch, NodeInfo, NodeTable
-from core.mirror.pod_columns import PodColumns
+from core.mirror.assumed_pods import AssumedPod, AssumedPods
+from core.mirror.audit import Auditor
+from core.mirror.cluster_figures import ClusterFigures
+from core.mirror.dump import Dumper, MirrorDump
+from core.mirror.generation_store import GenerationCounter
+from core.mirror.node_info import NodeBatch
+from core.mirror.object_stores import HeldObject, ObjectStores
+from core.mirror.placement import Placement
+from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
+from core.mirror.resource_figures import Figures
+from core.mirror.snapshot import Snapshot
+from core.objects.labels import Selector
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 
 
 class ClusterMirror:
-    """State of a cluster, changed by `apply` alone, asked by plugins between two events.
+    """State of a cluster, changed by events and by what is assumed, asked by plugins between two changes.
 
-    It holds the pods that occupy a node: assigned and not Succeeded or Failed. A pod whose node is not known (yet) is
-    held, on no node, and counts from when the node appears. The order of events does not matter: the same objects in
-    the end are the same state, counters and answers.
+    It holds the pods that occupy a node: assigned and not Succeeded or Failed, or assumed. A pod whose node is not
+    known (yet) is held, on no node, and counts from when the node appears. The order of events does not matter: the
+    same objects in the end are the same state, counters and answers.
+
+    A pod, known by its uid, goes through these states; it is in the mirror, and counts, in Assumed and Added alone:
+
+                           event: assigned                     event: assigned
+              +------------------------------------------+     (elsewhere: moves)
+              |                                          |     +----+
+              |                                          v     |    |
+        +---------+  assume   +---------+  event:      +---------+  |
+        | Initial |---------->| Assumed |------------->|  Added  |<-+
+        +---------+<----------+---------+  assigned    +---------+
+              ^      forget     |     |    (elsewhere:      |
+              |                 |     |     a mismatch)     | event: deleted, ended, unassigned
+              |          expire |     |                     v
+        +---------+             |     |                +---------+
+        | Expired |<------------+     +--------------->| Deleted |
+        +---------+              event: deleted, ended +---------+
+
+    Expired and Deleted are the same as Initial for all that comes after: an event or `assume` takes the pod in again.
+    An event of an Assumed pod that is still unassigned changes nothing: it was on its way when the pod was assumed. An
+    Assumed pod expires when `assumed_pod_ttl` seconds have passed since `finish_binding`, and never before that call; a
+    TTL of 0 keeps it for ever. Time is what the caller says, in seconds; it must not run backwards.
+    Source: k8s.io/kubernetes pkg/scheduler/backend/cache (interface.go, cache.go).
+
+    Each change of a NodeInfo or of an object without a rule of its own takes a new generation, by which snapshots know
+    what to look at; what changes nothing takes none.
     """
 
-    def __init__(self) -> None:
-        self.nodes = NodeTable()
-        self.pods = PodColumns()
-        self.namespaces: dict[str, Mapping[str, str]] = {}  # name -> labels
-        self.affinity = AffinityCounts(self.nodes, self.pods, self.namespaces)
+    def __init__(self, assumed_pod_ttl: float = 30.0) -> None:
+        self._generations = GenerationCounter()
+        self._placement = Placement(self._generations)
+        self.nodes = self._placement.nodes
+        self.pods = self._placement.pods
+        self.namespaces = self._placement.namespaces
+        self.affinity = self._placement.affinity
+        self.pod_states = PodStateCounts()
+        self._assumed = AssumedPods(assumed_pod_ttl)
+        self._objects = ObjectStores(self._generations)
+        self._figures = ClusterFigures()
 
-    def apply(self, event: ClusterEvent) -> None:
-        """Take over one change. Repeated, missed and unexpected events do no harm (see ClusterEvent)."""
+    # What happens in the cluster.
+
+    def apply(self, event: ClusterEvent) -> PodTransition | None:
+        """Take over one change. Repeated, missed and unexpected events do no harm (see ClusterEvent).
+
+        Returns a pod's transition if it is one that is worth telling (see PodTransition), which is seldom.
+        """
         deleted = event.action == "Delete"
         match event.object:
             case Pod() as pod:
-                self._set_pod(pod.uid, pod if pod.assigned and not deleted else None)
+                if pod.uid in self._assumed.by_uid:  # not through `in`: this is asked at every event
+                    return self._see_assumed_pod(pod, deleted=deleted)
+                return self._see_pod(pod, deleted=deleted)
             case Node() as node:
-                self._set_node(node.name, None if deleted else node)
+                self._placement.set_node(node.name, None if deleted else node)
             case Namespace() as namespace:
-                self._set_namespace(namespace.name, None if deleted else namespace.labels)
+                self._placement.set_namespace(namespace.name, None if deleted else namespace.labels)
+            case other:
+                if deleted:
+                    self._objects.remove(other)
+                else:
+                    self._objects.put(other)
+        return None
+
+    # What is decided here.
+
+    def assume(self, pod: Pod, node_name: str, now: float) -> Pod:
+        """Count a pod on the node that was decided for it, known or not; return it as it is held.
+
+        Raises PodStateError if it is Assumed or Added already or has ended, or if the name is empty.
+        """
+        tried = f"cannot be assumed on {node_name or 'no node'}"
+        if pod.uid in self.pods.rows:
+            raise self._state_error(pod.uid, tried)
+        if pod.terminal or not node_name:
+            raise PodStateError(f"pod {pod.full_name} ({pod.uid}){' has ended and' if pod.terminal else ''} {tried}")
+        placed = replace(pod, node_name=node_name)
+        self._assumed.add(placed, now)
+        self._placement.add_pod(placed)
+        self.pod_states.assumed += 1
+        return placed
+
+    def finish_binding(self, uid: str, now: float) -> None:
+        """Let an Assumed pod expire once the TTL has passed from now; said again, it begins anew.
+
+        Nothing happens to a pod that is Added, as the watch may be faster than the binding's answer, or not there.
+        """
+        self._assumed.finish_binding(uid, now)
+
+    def forget(self, uid: str) -> None:
+        """Let go of an Assumed pod, whose binding failed. Raises PodStateError if it is Added or not there."""
+        if uid not in self._assumed.by_uid:
+            raise self._state_error(uid, "cannot be forgotten")
+        self._placement.remove_pod(self._assumed.remove(uid).pod)
+        self.pod_states.forgotten += 1
+
+    def expire(self, now: float) -> list[Pod]:
+        """Let go of the Assumed pods whose binding was finished longer ago than the TTL, and return them.
+
+        Costs nothing where none can be due, so it may be called as often as the time is looked at.
+        """
+        expired = self._assumed.take_overdue(now)
+        for pod in expired:
+            self._placement.remove_pod(pod)
+        self.pod_states.expired += len(expired)
+        return expired
+
+    # What pods and objects there are.
+
+    @property
+    def assumed(self) -> Mapping[str, AssumedPod]:
+        """The Assumed pods by uid, read-only; a view, which follows every change."""
+        return MappingProxyType(self._assumed.by_uid)
+
+    def is_assumed(self, uid: str) -> bool:
+        """Tell whether a pod is Assumed, and neither confirmed nor expired."""
+        return uid in self._assumed.by_uid
+
+    def is_mirrored(self, uid: str) -> bool:
+        """Tell whether a pod is in the mirror: Assumed or Added."""
+        return uid in self.pods.rows
+
+    def get_pod(self, uid: str) -> Pod | None:
+        """Return a pod that is Assumed or Added, as it is held."""
+        return self.pods.get(uid)
+
+    def pod_count(self) -> int:
+        """Return the number of pods that are Assumed or Added, on unknown nodes too."""
+        return len(self.pods)
+
+    def objects(self, kind: type[HeldObject]) -> Mapping[str, HeldObject]:
+        """Return the objects of a kind by full name, read-only; a view, which follows every change.
+
+        Raises TypeError for Pod, Node and Namespace, which are not held as they are: see `pods`, `nodes`, `namespaces`.
+        """
+        if kind in (Pod, Node, Namespace):
+            raise TypeError(f"objects of kind {kind.__name__} stand elsewhere in the mirror")
+        return self._objects.of(kind).values
+
+    @property
+    def figures(self) -> Figures:
+        """What the known nodes offer and their pods ask for, now; a node's own are its NodeInfo's `figures`.
+
+        A look costs what has changed since the last one.
+        """
+        return self._figures.follow(self.nodes.known, self.generation)
+
+    # Questions, snapshots, checks.
 
     def batch(self, names: Sequence[str], objects: Mapping[int, Node] | None = None) -> NodeBatch:
         """Return the nodes of a question. `objects` are whole nodes by position, read only where a name is unknown."""
         return NodeBatch(self.nodes, names, objects or {})
 
-    def _set_pod(self, uid: str, pod: Pod | None) -> None:
-        known = self.pods.get(uid)
-        if known is not None and pod is not None and _counts_alike(known, pod):
-            return  # most updates are of the status
-        if known is not None:
-            self._remove_pod(known)
-        if pod is not None:
-            self._add_pod(pod)
+    @property
+    def generation(self) -> int:
+        """The generation of the last change."""
+        return self._generations.last
 
-    def _add_pod(self, pod: Pod) -> None:
-        row = self.pods.insert(pod)
-        self.affinity.hold(pod)
-        info = self.nodes.info(pod.node_name)
-        info.rows.add(row)
-        if info.node is not None:
-            self._place(row, info.slot)
+    def update_snapshot(self, snapshot: Snapshot) -> None:
+        """Bring a snapshot up to date, at the cost of what has changed since it was last; see Snapshot.
 
-    def _remove_pod(self, pod: Pod) -> None:
-        row = self.pods.rows[pod.uid]
-        info = self.nodes.infos[pod.node_name]
-        if info.node is not None:
-            self._displace(row)
-        info.rows.remove(row)
-        self.nodes.drop_if_empty(info)
-        self.affinity.drop(pod)
-        self.pods.remove(pod)
+        What is supposed in it (`Snapshot.assume`) is dropped. Raises ValueError for a snapshot of another mirror.
+        """
+        snapshot.update(self.nodes, self.pods, self._objects, self.generation)
 
-    def _set_node(self, name: str, node: Node | None) -> None:
-        if node is None:
-            if name in self.nodes.slots:
-                self._remove_node(self.nodes.infos[name])
-            return
-        info = self.nodes.info(name)
-        if info.node is None:
-            self._add_node(info, node)
-        else:
-            self._relabel_node(info, node)
+    def dump(self, node: str | None = None, pod: str | None = None) -> MirrorDump:
+        """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME; for debugging, expensive."""
+        return Dumper(self.nodes, self.pods, self.assumed).dump(self.figures, self.generation, node, pod)
 
-    def _add_node(self, info: NodeInfo, node: Node) -> None:
-        self.nodes.occupy(info, node)
-        self.affinity.columns.grow(self.nodes.capacity)
-        for column in self.affinity.columns.changed_by(info.slot, node.labels):
-            column.assign(info.slot, node.labels.get(column.key))
-        for row in info.rows:
-            self._place(row, info.slot)
+    def audit(self) -> list[str]:
+        """Recount everything by plain loops; return the differences, none if all is well. For tests, expensive."""
+        auditor = Auditor(self.nodes, self.pods)
+        return [
+            *self.affinity.audit(),
+            *auditor.placement(),
+            *auditor.figures(self.figures),
+            *auditor.partition(),
+            *auditor.generations(self.generation),
+            *auditor.frozen(),
+            *auditor.assumed(self.assumed),
+        ]
 
-    def _remove_node(self, info: NodeInfo) -> None:
-        for row in info.rows:
-            self._displace(row)
-        for column in self.affinity.columns.changed_by(info.slot, {}):
-            column.assign(info.slot, None)
-        self.nodes.vacate(info)
+    # The scheduler's partition of the nodes; the rule is Partition's.
 
-    def _relabel_node(self, info: NodeInfo, node: Node) -> None:
-        info.node = node
-        changed = self.affinity.columns.changed_by(info.slot, node.labels)
-        if not changed:
-            return
-        # The pods leave their old domains and enter the new ones; nothing may be counted while a slot changes value.
-        for row in info.rows:
-            self._displace(row)
-        for column in changed:
-            column.assign(info.slot, node.labels.get(column.key))
-        for row in info.rows:
-            self._place(row, info.slot)
+    def set_partition_selector(self, selector: Selector) -> None:
+        """Let in the nodes whose labels the selector matches; it leaves names alone that were set explicitly."""
+        self.nodes.partition.set_selector(selector)
+        self.nodes.partition_changed(self.nodes.slots)
 
-    def _set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
-        before = self.namespaces.get(name)
-        if before == labels:
-            return
+    def set_node_in_partition(self, name: str) -> None:
+        """Let a node in, whatever its labels; it need not exist yet."""
+        self.nodes.partition.set_name(name, inside=True)
+        self.nodes.partition_changed([name])
+
+    def set_node_out_of_partition(self, name: str) -> None:
+        """Keep a node out, whatever its labels; it need not exist yet."""
+        self.nodes.partition.set_name(name, inside=False)
+        self.nodes.partition_changed([name])
+
+    def clear_node_partition(self, name: str) -> None:
+        """Leave a node to the selector again; a name that was not set is left to it already."""
+        self.nodes.partition.clear_name(name)
+        self.nodes.partition_changed([name])
+
+    def node_in_partition(self, name: str, labels: Mapping[str, str] | None = None) -> bool:
+        """Tell whether a node is in the partition, by the given labels, else its own; an unknown one has none."""
         if labels is None:
-            del self.namespaces[name]
+            info = self.nodes.known.values.get(name)
+            labels = info.node.labels if info is not None and info.node is not None else {}
+        return self.nodes.partition.includes(name, labels)
+
+    # Pods.
+
+    def _see_pod(self, pod: Pod, *, deleted: bool) -> PodTransition | None:
+        known = self.pods.get(pod.uid)
+        if deleted or not pod.assigned:
+            if known is not None:
+                self._placement.remove_pod(known)
+            elif deleted and pod.assigned:  # others are not in the mirror, so that their deletion says nothing
+                self.pod_states.unknown_deletes += 1
+                return _transition(pod, PodState.INITIAL, PodState.DELETED)
+            return None
+        if known is None:
+            self._placement.add_pod(pod)
+            return None
+        self._placement.update_pod(known, pod)
+        if known.node_name == pod.node_name:
+            return None
+        self.pod_states.moves += 1
+        return _transition(pod, PodState.ADDED, PodState.ADDED, known.node_name, pod.node_name)
+
+    def _see_assumed_pod(self, pod: Pod, *, deleted: bool) -> PodTransition | None:
+        if not (deleted or pod.terminal or pod.node_name):
+            return None  # an event from before the binding
+        known = self._assumed.remove(pod.uid).pod
+        if deleted or pod.terminal:
+            self._placement.remove_pod(known)
+            self.pod_states.deleted_while_assumed += 1
+            return _transition(pod, PodState.ASSUMED, PodState.DELETED, known.node_name)
+        self._placement.update_pod(known, pod)
+        if known.node_name == pod.node_name:
+            self.pod_states.confirmed += 1
         else:
-            self.namespaces[name] = labels
-        self.affinity.namespace_changed(name, before)
+            self.pod_states.mismatches += 1
+        return _transition(pod, PodState.ASSUMED, PodState.ADDED, known.node_name, pod.node_name)
 
-    def _place(self, row: int, slot: int) -> None:
-        self.pods.slot_of_row[row] = slot
-        self.affinity.count(self.pods.pods[row], slot, 1)
+    def _state_error(self, uid: str, tried: str) -> PodStateError:
+        pod = self.pods.get(uid)
+        if pod is None:
+            return PodStateError(f"pod {uid} is not in the mirror and {tried}")
+        state = PodState.ASSUMED if uid in self._assumed else PodState.ADDED
+        return PodStateError(f"pod {pod.full_name} ({uid}) is {state.value} on {pod.node_name} and {tried}")
 
-    def _displace(self, row: int) -> None:
-        self.affinity.count(self.pods.pods[row], int(self.pods.slot_of_row[row]), -1)
-        self.pods.slot_of_row[row] = NO_SLOT
 
-
-def _counts_alike(known: Pod, pod: Pod) -> bool:
-    return (
-        known.node_name == pod.node_name
-        and known.namespace == pod.namespace
-        and known.labels == pod.labels
-        and known.affinity == pod.affinity
+def _transition(
+    pod: Pod, from_state: PodState, to_state: PodState, from_node: str = "", to_node: str = ""
+) -> PodTransition:
+    return PodTransition(
+        uid=pod.uid, pod=pod.full_name, from_state=from_state, to_state=to_state, from_node=from_node, to_node=to_node
     )

@@ -1,34 +1,55 @@
 """Nodes and their slots: an int per known node that stays while the node lives and indexes every column."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from core.mirror.frozen_node_info import FrozenNodeInfo, with_affinity, with_required_anti_affinity
+from core.mirror.generation_store import GenerationCounter, GenerationStore
+from core.mirror.partition import Partition
+from core.mirror.resource_figures import Figures, PlacedRequests
 from core.mirror.topology import ABSENT, FEWEST_SLOTS, BoolArray, IntpArray, TopologyColumn
 from core.objects.node import Node
+from core.objects.pod import Pod
 
 NO_SLOT: Final = -1
 
 
 class NodeInfo:
-    """A node name with the rows of its pods. Without `node` it is only the place where pods of an unknown node wait."""
+    """A node name with the rows of its pods. Without `node` it is only the place where pods of an unknown node wait.
 
-    __slots__ = ("name", "node", "rows", "slot")
+    `generation` is that of its last change. `frozen` is the value of that generation, None until a snapshot asks.
+    """
+
+    __slots__ = ("frozen", "generation", "name", "node", "requested", "rows", "slot")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.node: Node | None = None
         self.slot = NO_SLOT
         self.rows: set[int] = set()
+        self.requested = PlacedRequests()
+        self.generation = 0
+        self.frozen: FrozenNodeInfo | None = None
+
+    @property
+    def figures(self) -> Figures:
+        """What the node offers (nothing, while it is unknown) and its pods ask for; added up at every call."""
+        return self.requested.figures(self.node.allocatable if self.node is not None else {})
 
 
 class NodeTable:
-    """NodeInfos by name, and the slots of those whose node is known."""
+    """NodeInfos by name, and of those whose node is known the slots, the generations and the side of the partition."""
 
-    def __init__(self) -> None:
+    def __init__(self, generations: GenerationCounter) -> None:
+        self.known: GenerationStore[NodeInfo] = GenerationStore(generations)  # NodeInfos of known nodes by name
+        self.partition = Partition()
+        self.in_partition: BoolArray = np.ones(FEWEST_SLOTS, np.bool_)  # slot -> whether its node is, stale where free
+        self._generations = generations
         self.infos: dict[str, NodeInfo] = {}  # node name -> NodeInfo, also of unknown nodes that pods name
         self.slots: dict[str, int] = {}  # name of a known node -> slot
         # slot -> b'"name"', ready for an answer
@@ -62,23 +83,74 @@ class NodeTable:
         else:
             slot, self._used = self._used, self._used + 1
             if slot >= self.capacity:
-                bigger = np.empty(2 * self.capacity, np.object_)
-                bigger[: self.capacity] = self.name_json
-                self.name_json = bigger
+                self._grow()
         info.node, info.slot = node, slot
         self.slots[node.name] = slot
         self.name_json[slot] = msgspec.json.encode(node.name)
+        self.in_partition[slot] = self.partition.includes(node.name, node.labels)
+        info.frozen, info.generation = None, self.known.set(node.name, info)
 
     def vacate(self, info: NodeInfo) -> None:
         """Take the slot of a node that is gone."""
         self._free.append(self.slots.pop(info.name))
         info.node, info.slot = None, NO_SLOT
+        info.frozen, info.generation = None, self.known.remove(info.name)
         self.drop_if_empty(info)
+
+    def update(self, info: NodeInfo, node: Node) -> None:
+        """Take over another state of a known node."""
+        info.node = node
+        self.in_partition[info.slot] = self.partition.includes(node.name, node.labels)
+        self.touch(info)
+
+    def touch(self, info: NodeInfo) -> None:
+        """Give a NodeInfo that has changed a new generation."""
+        info.frozen = None
+        info.generation = self._generations.advance() if info.node is None else self.known.touch(info.name)
+
+    def frozen(self, info: NodeInfo, pods: Sequence[Pod]) -> FrozenNodeInfo:
+        """Return the value of a known node's generation, made when it is first asked for; `pods` are by row.
+
+        Raises ValueError for an unknown node, which has none.
+        """
+        if info.node is None:
+            raise ValueError(f"node {info.name} is not known")
+        if info.frozen is None:
+            held = {pod.uid: pod for pod in map(pods.__getitem__, info.rows)}
+            info.frozen = FrozenNodeInfo(
+                name=info.name,
+                node=info.node,
+                generation=info.generation,
+                in_partition=bool(self.in_partition[info.slot]),
+                pods=MappingProxyType(held),
+                pods_with_affinity=with_affinity(held),
+                pods_with_required_anti_affinity=with_required_anti_affinity(held),
+                guaranteed_requested=MappingProxyType({**info.requested.guaranteed}),
+                best_effort_requested=MappingProxyType({**info.requested.best_effort}),
+            )
+        return info.frozen
+
+    def partition_changed(self, names: Iterable[str]) -> None:
+        """Find again on which side of the partition these nodes are; unknown ones are passed over."""
+        for name in names:
+            info = self.infos.get(name)
+            if info is None or info.node is None:
+                continue
+            inside = self.partition.includes(name, info.node.labels)
+            if inside != self.in_partition[info.slot]:
+                self.in_partition[info.slot] = inside
+                self.touch(info)
 
     def drop_if_empty(self, info: NodeInfo) -> None:
         """Forget a name that is neither a known node nor named by a pod."""
         if info.node is None and not info.rows:
             del self.infos[info.name]
+
+    def _grow(self) -> None:
+        names = np.empty(2 * self.capacity, np.object_)
+        inside = np.ones(2 * self.capacity, np.bool_)
+        names[: self.capacity], inside[: self.capacity] = self.name_json, self.in_partition
+        self.name_json, self.in_partition = names, inside
 
 
 class NodeBatch:
@@ -108,6 +180,20 @@ class NodeBatch:
     def unknown(self) -> list[int]:
         """Positions of the names of which nothing is known: neither in the mirror nor given as an object."""
         return [position for position, node in self._strangers.items() if node is None]
+
+    @property
+    def out_of_partition(self) -> BoolArray | None:
+        """Whether each node is out of the partition, whole objects by their labels, an unknown one never; None: all in.
+
+        It is looked up at every call.
+        """
+        partition = self._table.partition
+        if partition.whole:
+            return None
+        outside: BoolArray = ~self._table.in_partition[self.slots]  # NO_SLOT looks up the last slot, mended below
+        for position, node in self._strangers.items():
+            outside[position] = node is not None and not partition.includes(self.names[position], node.labels)
+        return outside
 
     def value_ids(self, column: TopologyColumn) -> IntpArray:
         """Return the value id of a topology key for each node; ABSENT for an unknown one."""

@@ -177,6 +177,12 @@ class PodColumns:
         self._group_of_row[row] = self.groups.acquire(pod)
         return row
 
+    def replace(self, pod: Pod) -> int:
+        """Hold a newer state of a pod, with the same namespace and labels, in its row; return that."""
+        row = self.rows[pod.uid]
+        self.pods[row] = pod
+        return row
+
     def remove(self, pod: Pod) -> None:
         """Free the row of a pod, whose slot is -1 again by now."""
         row = self.rows.pop(pod.uid)

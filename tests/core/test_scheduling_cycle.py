@@ -7,15 +7,17 @@ from typing import Final
 import numpy as np
 import pytest
 
+from core.events import Kind
 from core.framework.interface import Verdicts
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
+from core.objects.labels import EVERYTHING, parse_selector
 from core.objects.pod import Pod
 from core.profile import Profile
-from core.scheduling_cycle import UNKNOWN_NODE, filter_nodes, score_nodes
-from tests.builders import make_node, make_pod
+from core.scheduling_cycle import OUT_OF_PARTITION, UNKNOWN_NODE, filter_nodes, score_nodes
+from tests.builders import NodeBuilder, make_node, make_pod
 from tests.core.decoded import mirror_of, node_of, pod_of
 
 POD: Final = pod_of(make_pod("p"))
@@ -31,6 +33,7 @@ class FakeFilter:
     fails: Mapping[str, Status] = field(default_factory=dict)
     ends: Status | None = None
     name: str = "Fake"
+    kinds: tuple[Kind, ...] = ()
 
     def pre_filter(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
         """Give the pod as the state."""
@@ -51,6 +54,7 @@ class FakeScore:
     raw: Mapping[str, int] | None = None
     ends: Status = SKIP
     name: str = "Fake"
+    kinds: tuple[Kind, ...] = ()
 
     def pre_score(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
         """Give the pod as the state."""
@@ -192,3 +196,84 @@ def test_where_all_nodes_are_unknown_there_is_nothing_to_normalise() -> None:
 
 def test_a_score_that_skips_is_not_asked_about_unknown_nodes() -> None:
     assert scores([(FakeScore(), 1)], "a", "b", unknown=["a"]) == [0, 0]
+
+
+# The partition.
+
+IN: Final = make_node("in").label("ours", "yes")
+OUT: Final = make_node("out")
+OURS: Final = parse_selector({"ours": "yes"}, ())
+
+
+def partitioned(*builders: NodeBuilder) -> ClusterMirror:
+    mirror = mirror_of(*builders)
+    mirror.set_partition_selector(OURS)
+    return mirror
+
+
+def judged(mirror: ClusterMirror, batch: NodeBatch, *filters: FakeFilter) -> list[Status]:
+    verdicts = filter_nodes(Profile(filters, ()), mirror, POD, batch)
+    return [verdicts.status(position) for position in range(len(batch))]
+
+
+def scored(mirror: ClusterMirror, batch: NodeBatch, plugin: FakeScore) -> list[int]:
+    found: list[int] = score_nodes(Profile((), ((plugin, 1),)), mirror, POD, batch).tolist()
+    return found
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        pytest.param([], id="without-predicates"),
+        pytest.param([FakeFilter({"out": DISK})], id="that-fails-there"),
+        pytest.param([FakeFilter(ends=TWO)], id="that-ends-early"),
+        pytest.param([FakeFilter(ends=SKIP)], id="that-skips"),
+        pytest.param([FakeFilter({"in": DISK}), FakeFilter({"out": TAINT})], id="that-fails-elsewhere-first"),
+    ],
+)
+def test_a_node_out_of_the_partition_is_that_whatever_a_predicate_says(filters: Sequence[FakeFilter]) -> None:
+    mirror = partitioned(IN, OUT)
+    inside, outside = judged(mirror, mirror.batch(["in", "out"]), *filters)
+    assert inside != OUT_OF_PARTITION
+    assert outside == OUT_OF_PARTITION
+
+
+def test_a_node_out_of_the_partition_is_beyond_the_help_of_preemption() -> None:
+    assert OUT_OF_PARTITION.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert OUT_OF_PARTITION.message == "node(s) out of the scheduler's partition"
+
+
+def test_whole_objects_are_judged_by_their_labels_and_unknown_nodes_stay_unknown() -> None:
+    mirror = partitioned(IN)
+    mirror.set_node_out_of_partition("unknown")
+    objects = {1: node_of(make_node("new")), 2: node_of(make_node("ours").label("ours", "yes"))}
+    batch = mirror.batch(["in", "new", "ours", "unknown"], objects)
+    assert judged(mirror, batch) == [SUCCESS, OUT_OF_PARTITION, SUCCESS, UNKNOWN_NODE]
+
+
+def test_the_partition_may_change_between_two_questions() -> None:
+    mirror = mirror_of(IN, OUT)
+    batch = mirror.batch(["in", "out"])
+    assert judged(mirror, batch) == [SUCCESS, SUCCESS]
+    mirror.set_partition_selector(OURS)
+    assert judged(mirror, batch) == [SUCCESS, OUT_OF_PARTITION]
+    mirror.set_node_in_partition("out")
+    mirror.set_node_out_of_partition("in")
+    assert judged(mirror, batch) == [OUT_OF_PARTITION, SUCCESS]
+    mirror.set_partition_selector(EVERYTHING)
+    mirror.clear_node_partition("in")
+    assert judged(mirror, batch) == [SUCCESS, SUCCESS]
+
+
+def test_nodes_out_of_the_partition_get_zero_and_have_no_part_in_the_normalisation() -> None:
+    mirror = partitioned(IN, OUT, make_node("also-in").label("ours", "yes"))
+    plugin = FakeScore({"in": 10, "out": -1000, "also-in": 30, "unknown": 2000, "new": -500})
+    batch = mirror.batch(["out", "in", "also-in"])
+    assert scored(mirror, batch, plugin) == [0, 0, 20]
+    batch = mirror.batch(["unknown", "also-in", "new", "in", "out"], {2: node_of(make_node("new"))})
+    assert scored(mirror, batch, plugin) == [0, 20, 0, 0, 0]
+
+
+def test_where_all_nodes_are_out_of_the_partition_there_is_nothing_to_normalise() -> None:
+    mirror = partitioned(OUT)
+    assert scored(mirror, mirror.batch(["out"]), FakeScore({"out": 10})) == [0]

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from app.watch.decode import decode_namespace, decode_node, decode_pod
+from app.watch.decode_namespace import decode_namespace
+from app.watch.decode_node import decode_node
+from app.watch.decode_pod import decode_pod
 from core import events
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror

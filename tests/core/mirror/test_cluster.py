@@ -7,6 +7,7 @@ import pytest
 
 from core.events import Action
 from core.mirror.cluster import ClusterMirror
+from core.objects.labels import NOTHING, parse_selector
 from tests.builders import PodBuilder, labelled, make_namespace, make_node, make_pod, term
 from tests.core.decoded import Builder, matcher_of, mirror_of, node_of, pod_of, tell
 
@@ -300,8 +301,37 @@ def test_a_batch_reads_objects_only_where_the_mirror_does_not_know_the_name() ->
     assert [column.ids["a"]] * 2 == batch.value_ids(column)[:2].tolist()
 
 
-def test_the_pod_that_is_held_is_the_last_that_counted_otherwise() -> None:
+def test_the_pod_that_is_held_is_the_last_that_was_told() -> None:
     mirror = mirror_of(POD.on("na"))
-    assert pod_of(POD.on("na")) == mirror.pods.get("default/p")
+    assert pod_of(POD.on("na")) == mirror.get_pod("default/p")
     tell(mirror, "Update", POD.on("nb"))
-    assert pod_of(POD.on("nb")) == mirror.pods.get("default/p")
+    assert pod_of(POD.on("nb")) == mirror.get_pod("default/p")
+
+
+def test_the_partition_is_asked_by_name_and_by_the_labels_given_or_known() -> None:
+    mirror = mirror_of(N_A, N_B, POD.on("waiting"))
+    mirror.set_partition_selector(parse_selector({"zone": "a"}, ()))
+    assert [mirror.node_in_partition(name) for name in ("na", "nb", "waiting", "unknown")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert mirror.node_in_partition("nb", {"zone": "a"})
+    assert mirror.node_in_partition("unknown", {"zone": "a"})
+    mirror.set_node_out_of_partition("na")
+    mirror.set_node_in_partition("unknown")
+    assert [mirror.node_in_partition(name) for name in ("na", "unknown")] == [False, True]
+    mirror.clear_node_partition("na")
+    assert mirror.node_in_partition("na")
+    assert mirror.audit() == []
+
+
+def test_pods_of_nodes_out_of_the_partition_count_for_everything() -> None:
+    mirror = mirror_of(N_A, N_B, POD.on("na"))
+    assert web_pods(mirror) == {"a": 1}
+    mirror.set_partition_selector(NOTHING)
+    assert web_pods(mirror) == {"a": 1}
+    tell(mirror, "Add", POD.uid("2").on("nb"))
+    assert web_pods(mirror) == {"a": 1, "b": 1}
+    assert sum(mirror.figures.best_effort_requested.values()) == 2

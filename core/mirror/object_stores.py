@@ -1,0 +1,43 @@
+"""The objects of all kinds for which the mirror has no rule of its own: held as they are, by kind and full name."""
+
+from typing import Any, Protocol, TypeVar
+
+from core.mirror.generation_store import GenerationCounter, GenerationStore
+
+
+class Named(Protocol):
+    """An object that has a key within its kind."""
+
+    @property
+    def full_name(self) -> str:
+        """NAMESPACE/NAME, or the name where the kind has no namespaces."""
+
+
+HeldObject = TypeVar("HeldObject", bound=Named)
+
+
+class ObjectStores:
+    """Kind -> (full name -> object), with the generations of their changes."""
+
+    def __init__(self, generations: GenerationCounter) -> None:
+        self._generations = generations
+        self._stores: dict[type, GenerationStore[Any]] = {}
+
+    def of(self, kind: type[HeldObject]) -> GenerationStore[HeldObject]:
+        """Return the store of a kind, empty if there was no object of it."""
+        store = self._stores.get(kind)
+        if store is None:
+            store = self._stores[kind] = GenerationStore(self._generations)
+        return store
+
+    def put(self, thing: Named) -> None:
+        """Hold the newest state of an object; one that is as it was gets no new generation."""
+        store = self.of(type(thing))
+        if store.values.get(thing.full_name) != thing:
+            store.set(thing.full_name, thing)
+
+    def remove(self, thing: Named) -> None:
+        """Hold an object no more; an unknown one is nothing."""
+        store = self.of(type(thing))
+        if thing.full_name in store.values:
+            store.remove(thing.full_name)

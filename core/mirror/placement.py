@@ -1,0 +1,126 @@
+"""Which pods are on which nodes, with everything that is counted of it: kept together here, or it would fall apart."""
+
+from collections.abc import Mapping
+
+from core.mirror.affinity_counts import AffinityCounts
+from core.mirror.generation_store import GenerationCounter
+from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
+from core.mirror.pod_columns import PodColumns
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+
+class Placement:
+    """Nodes, pods and namespaces, with their term counters, requests and generations; all pods in here are placed."""
+
+    def __init__(self, generations: GenerationCounter) -> None:
+        self.nodes = NodeTable(generations)
+        self.pods = PodColumns()
+        self.namespaces: dict[str, Mapping[str, str]] = {}  # name -> labels
+        self.affinity = AffinityCounts(self.nodes, self.pods, self.namespaces)
+
+    def add_pod(self, pod: Pod) -> None:
+        """Put a new pod on the node that it names."""
+        row = self.pods.insert(pod)
+        self.affinity.hold(pod)
+        info = self.nodes.info(pod.node_name)
+        info.rows.add(row)
+        info.requested.count(pod, 1)
+        if info.node is not None:
+            self._place(row, info.slot)
+        self.nodes.touch(info)
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Take away a pod, given as it is held."""
+        row = self.pods.rows[pod.uid]
+        info = self.nodes.infos[pod.node_name]
+        if info.node is not None:
+            self._displace(row)
+        info.rows.remove(row)
+        info.requested.count(pod, -1)
+        self.nodes.touch(info)
+        self.nodes.drop_if_empty(info)
+        self.affinity.drop(pod)
+        self.pods.remove(pod)
+
+    def update_pod(self, known: Pod, pod: Pod) -> None:
+        """Replace a pod by its newer state, which may be on another node."""
+        if not _counts_alike(known, pod):
+            self.remove_pod(known)
+            self.add_pod(pod)
+        # Most updates are of the status: then the versions differ, and nothing else is worth comparing.
+        elif known.resource_version != pod.resource_version or known != pod:
+            self.pods.replace(pod)
+            info = self.nodes.infos[pod.node_name]
+            if known.requests != pod.requests or known.best_effort != pod.best_effort:
+                info.requested.count(known, -1)
+                info.requested.count(pod, 1)
+            self.nodes.touch(info)
+
+    def set_node(self, name: str, node: Node | None) -> None:
+        """Take over the state of a node; None: there is none (any more)."""
+        if node is None:
+            if name in self.nodes.slots:
+                self._remove_node(self.nodes.infos[name])
+            return
+        info = self.nodes.info(name)
+        if info.node is None:
+            self._add_node(info, node)
+        elif info.node != node:
+            self._update_node(info, node)
+
+    def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
+        """Take over the labels of a namespace; None: there is no such Namespace (any more)."""
+        before = self.namespaces.get(name)
+        if before == labels:
+            return
+        if labels is None:
+            del self.namespaces[name]
+        else:
+            self.namespaces[name] = labels
+        self.affinity.namespace_changed(name, before)
+
+    def _add_node(self, info: NodeInfo, node: Node) -> None:
+        self.nodes.occupy(info, node)
+        self.affinity.columns.grow(self.nodes.capacity)
+        for column in self.affinity.columns.changed_by(info.slot, node.labels):
+            column.assign(info.slot, node.labels.get(column.key))
+        for row in info.rows:
+            self._place(row, info.slot)
+
+    def _remove_node(self, info: NodeInfo) -> None:
+        for row in info.rows:
+            self._displace(row)
+        for column in self.affinity.columns.changed_by(info.slot, {}):
+            column.assign(info.slot, None)
+        self.nodes.vacate(info)
+
+    def _update_node(self, info: NodeInfo, node: Node) -> None:
+        self.nodes.update(info, node)
+        changed = self.affinity.columns.changed_by(info.slot, node.labels)
+        if not changed:
+            return
+        # The pods leave their old domains and enter the new ones; nothing may be counted while a slot changes value.
+        for row in info.rows:
+            self._displace(row)
+        for column in changed:
+            column.assign(info.slot, node.labels.get(column.key))
+        for row in info.rows:
+            self._place(row, info.slot)
+
+    def _place(self, row: int, slot: int) -> None:
+        self.pods.slot_of_row[row] = slot
+        self.affinity.count(self.pods.pods[row], slot, 1)
+
+    def _displace(self, row: int) -> None:
+        self.affinity.count(self.pods.pods[row], int(self.pods.slot_of_row[row]), -1)
+        self.pods.slot_of_row[row] = NO_SLOT
+
+
+def _counts_alike(known: Pod, pod: Pod) -> bool:
+    return (
+        known.node_name == pod.node_name
+        and known.namespace == pod.namespace
+        and known.labels == pod.labels
+        and known.affinity == pod.affinity
+    )

@@ -1,0 +1,69 @@
+"""Sums of what a node, or the cluster, offers and what placed pods ask for.
+
+Terms; a resource whose sum is 0 does not appear:
+
+- *guaranteed allocatable*: what the nodes offer (`Node.allocatable`).
+- *guaranteed requested*: what placed pods ask for that are not of QoS class BestEffort; the scheduler reserves it.
+- *best-effort requested*: what placed BestEffort pods ask for, which is never cpu or memory.
+- *best-effort allocatable*: what guaranteed pods leave to best-effort ones: allocatable less guaranteed requested, on
+  each node, and never under 0. The cluster's is the sum of the nodes', not the difference of the cluster's sums: what
+  one node is over-committed by takes nothing from another.
+
+Every placed pod asks for 1 of `pods`. The cluster's sums are over known nodes: pods on an unknown one count there when
+it appears. Source of the division: the Collectable of reference/scheduler-cache-api (Guaranteed, BestEffort).
+"""
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+import msgspec
+
+from core.objects.pod import Pod
+
+Amounts: TypeAlias = dict[str, int]  # resource -> amount, never 0
+
+_NOTHING: Final[Mapping[str, int]] = {}
+
+
+class Figures(msgspec.Struct, frozen=True, gc=False):
+    """The four sums of a node or of the cluster, each resource -> amount, never 0; cpu in millicores."""
+
+    guaranteed_allocatable: Mapping[str, int]
+    guaranteed_requested: Mapping[str, int]
+    best_effort_allocatable: Mapping[str, int]
+    best_effort_requested: Mapping[str, int]
+
+
+class PlacedRequests:
+    """What the pods of one node ask for, kept by every event; begun with what was asked for already."""
+
+    __slots__ = ("best_effort", "guaranteed")
+
+    def __init__(self, guaranteed: Mapping[str, int] = _NOTHING, best_effort: Mapping[str, int] = _NOTHING) -> None:
+        self.guaranteed: Amounts = {**guaranteed}
+        self.best_effort: Amounts = {**best_effort}
+
+    def count(self, pod: Pod, delta: int) -> None:
+        """Count a pod (delta 1), or no longer (delta -1)."""
+        amounts = self.best_effort if pod.best_effort else self.guaranteed
+        for resource, amount in pod.requests.items():
+            total = amounts.get(resource, 0) + amount * delta
+            if total:
+                amounts[resource] = total
+            else:
+                amounts.pop(resource, None)
+        total = amounts.get("pods", 0) + delta
+        if total:
+            amounts["pods"] = total
+        else:
+            del amounts["pods"]
+
+    def figures(self, allocatable: Mapping[str, int]) -> Figures:
+        """Return the figures of a node that offers so much, as they are now."""
+        left = {resource: amount - self.guaranteed.get(resource, 0) for resource, amount in allocatable.items()}
+        return Figures(
+            {resource: amount for resource, amount in allocatable.items() if amount},
+            {**self.guaranteed},
+            {resource: amount for resource, amount in left.items() if amount > 0},
+            {**self.best_effort},
+        )

@@ -1,0 +1,132 @@
+"""The resource figures of the cluster: the sums of the known nodes', whatever happened between two looks."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from core.mirror import generation_store
+from core.mirror.cluster import ClusterMirror
+from core.mirror.cluster_figures import ClusterFigures
+from core.mirror.resource_figures import Figures, PlacedRequests
+from core.objects.pod import Pod
+from tests.core.mirror.values import mirror_of, node, pod, tell
+
+NA = node("na", cpu=100, memory=10, pods=5)
+NB = node("nb", cpu=200, pods=5)
+
+
+def look(figures: ClusterFigures, mirror: ClusterMirror) -> Figures:
+    """Look at the figures as the mirror does; they must be what a first look gives."""
+    found = figures.follow(mirror.nodes.known, mirror.generation)
+    assert found == ClusterFigures().follow(mirror.nodes.known, mirror.generation) == mirror.figures
+    assert mirror.audit() == []
+    return found
+
+
+def test_a_mirror_without_nodes_has_no_figures() -> None:
+    assert ClusterMirror().figures == Figures({}, {}, {}, {})
+
+
+def test_the_figures_of_known_nodes_are_added_up() -> None:
+    mirror = mirror_of(NA, NB, pod("1", "na", cpu=30), pod("2", "nb", cpu=20, memory=1), pod("3", "nb"))
+    assert mirror.figures == Figures(
+        {"cpu": 300, "memory": 10, "pods": 10},
+        {"cpu": 50, "memory": 1, "pods": 2},
+        {"cpu": 250, "memory": 10, "pods": 8},
+        {"pods": 1},
+    )
+
+
+def test_what_one_node_is_over_committed_by_takes_nothing_from_another() -> None:
+    mirror = mirror_of(NA, NB, pod("1", "na", cpu=500))
+    assert mirror.figures.best_effort_allocatable == {"cpu": 200, "memory": 10, "pods": 9}
+    assert mirror.figures.guaranteed_requested == {"cpu": 500, "pods": 1}
+
+
+def test_pods_of_an_unknown_node_count_from_when_it_appears_until_it_is_gone() -> None:
+    mirror = mirror_of(NB, pod("1", "na", cpu=30), pod("2", "na"))
+    without = Figures({"cpu": 200, "pods": 5}, {}, {"cpu": 200, "pods": 5}, {})
+    assert mirror.figures == without
+    tell(mirror, "Add", NA)
+    assert mirror.figures == Figures(
+        {"cpu": 300, "memory": 10, "pods": 10},
+        {"cpu": 30, "pods": 1},
+        {"cpu": 270, "memory": 10, "pods": 9},
+        {"pods": 1},
+    )
+    tell(mirror, "Delete", NA)
+    assert mirror.figures == without
+
+
+def test_a_look_takes_in_all_that_happened_since_the_last_one() -> None:
+    mirror = mirror_of(NA, NB, pod("1", "na", cpu=30))
+    figures = ClusterFigures()
+    look(figures, mirror)
+    tell(mirror, "Update", pod("1", "nb", cpu=10), node("na", cpu=90))
+    tell(mirror, "Add", pod("2", "na", cpu=1), pod("3", "na"), node("nc", cpu=7))
+    tell(mirror, "Delete", NB)
+    assert look(figures, mirror) == Figures({"cpu": 97}, {"cpu": 1, "pods": 1}, {"cpu": 96}, {"pods": 1})
+    tell(mirror, "Delete", node("na"), node("nc"))
+    assert look(figures, mirror) == Figures({}, {}, {}, {})
+
+
+def test_a_node_that_went_and_came_again_between_two_looks_is_counted_once() -> None:
+    mirror = mirror_of(NA, NB)
+    figures = ClusterFigures()
+    look(figures, mirror)
+    tell(mirror, "Delete", NA)
+    tell(mirror, "Add", node("na", cpu=1), node("nc", cpu=1))
+    tell(mirror, "Delete", node("nc"))
+    assert look(figures, mirror).guaranteed_allocatable == {"cpu": 201, "pods": 5}
+
+
+def test_more_removals_than_the_journal_holds_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation_store, "JOURNAL_LENGTH", 2)
+    mirror = mirror_of(NA, *(node(f"n{number}", cpu=1) for number in range(5)))
+    figures = ClusterFigures()
+    look(figures, mirror)
+    tell(mirror, "Delete", *(node(f"n{number}") for number in range(5)))
+    assert look(figures, mirror).guaranteed_allocatable == {"cpu": 100, "memory": 10, "pods": 5}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        pytest.param(pod("1", "na", cpu=40), {"cpu": 40, "pods": 1}, id="another-amount"),
+        pytest.param(pod("1", "na", gpu=1), {"gpu": 1, "pods": 1}, id="another-resource"),
+        pytest.param(pod("1", "na"), {}, id="best-effort-now"),
+    ],
+)
+def test_a_pod_that_asks_for_something_else_is_counted_with_that(changed: Pod, expected: Mapping[str, int]) -> None:
+    mirror = mirror_of(NA, pod("1", "na", cpu=30))
+    tell(mirror, "Update", changed)
+    assert expected == mirror.figures.guaranteed_requested
+    assert mirror.figures.best_effort_requested == ({"pods": 1} if changed.best_effort else {})
+    assert mirror.audit() == []
+
+
+def test_a_look_costs_only_the_nodes_that_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = mirror_of(*(node(f"n{number}", cpu=1) for number in range(50)))
+    figures = ClusterFigures()
+    look(figures, mirror)
+    tell(mirror, "Add", pod("1", "n7", cpu=1), pod("2", "n9", cpu=1))
+    looked_at: list[PlacedRequests] = []
+    figures_of = PlacedRequests.figures
+
+    def counted(requests: PlacedRequests, allocatable: Mapping[str, int]) -> Figures:
+        looked_at.append(requests)
+        return figures_of(requests, allocatable)
+
+    monkeypatch.setattr(PlacedRequests, "figures", counted)
+    figures.follow(mirror.nodes.known, mirror.generation)
+    assert looked_at == [mirror.nodes.infos["n9"].requested, mirror.nodes.infos["n7"].requested]
+    figures.follow(mirror.nodes.known, mirror.generation)
+    assert len(looked_at) == 2
+
+
+def test_figures_that_were_given_out_do_not_change_any_more() -> None:
+    mirror = mirror_of(NA)
+    before = mirror.figures
+    tell(mirror, "Add", NB)
+    assert before.guaranteed_allocatable == {"cpu": 100, "memory": 10, "pods": 5}
+    assert mirror.figures.guaranteed_allocatable == {"cpu": 300, "memory": 10, "pods": 10}

@@ -1,0 +1,246 @@
+"""The mirror held against a list."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+import pytest
+
+from core.events import ClusterEvent, Object
+from core.mirror.cluster import ClusterMirror
+from core.mirror.comparer import Comparer, Difference, Differences
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.labels import EVERYTHING
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.owner import ControllerRef, ReplicaSet
+from core.objects.pod import Pod
+from core.objects.service import Service
+from core.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+
+WEB = Pod("u1", "shop", "web", {"app": "web"}, "n1", resource_version="1")
+BATCH = Pod("u2", "shop", "batch", {}, "n1", resource_version="1")
+PENDING = Pod("u3", "shop", "pending", resource_version="1")
+
+EACH_KIND: list[Object] = [
+    Node("n1", {"zone": "a"}, {"cpu": 1000}, "u", "1"),
+    WEB,
+    Namespace("shop", {"team": "a"}, "u", "1"),
+    PersistentVolume(name="pv", uid="u", resource_version="1"),
+    PersistentVolumeClaim(namespace="shop", name="pvc", uid="u", resource_version="1"),
+    StorageClass(name="fast", uid="u", resource_version="1"),
+    CSINode(name="n1", uid="u", resource_version="1"),
+    Service("shop", "web", uid="u", resource_version="1"),
+    PodDisruptionBudget("shop", "web", EVERYTHING, 1, uid="u", resource_version="1"),
+    ReplicaSet("shop", "web", {"app": "web"}, uid="u", resource_version="1"),
+]
+each_kind = pytest.mark.parametrize("thing", [pytest.param(thing, id=type(thing).__name__) for thing in EACH_KIND])
+
+
+def mirror_of(*objects: Object) -> ClusterMirror:
+    mirror = ClusterMirror()
+    for thing in objects:
+        mirror.apply(ClusterEvent("Add", thing))
+    return mirror
+
+
+def compared(mirror: ClusterMirror, kind: type[Object], listed: Iterable[Object]) -> Differences:
+    comparer = Comparer(mirror, kind)
+    for thing in listed:
+        comparer.add(thing)
+    for _ in comparer.finish():
+        pass
+    return comparer.differences()
+
+
+def names(differences: Iterable[Difference]) -> list[str]:
+    return [difference.name for difference in differences]
+
+
+@each_kind
+def test_what_the_mirror_was_told_is_what_it_holds(thing: Object) -> None:
+    found = compared(mirror_of(thing), type(thing), [thing])
+    assert found == Differences(listed=1)
+    assert not found
+
+
+@each_kind
+def test_an_object_that_was_not_told_is_missed(thing: Object) -> None:
+    found = compared(mirror_of(), type(thing), [thing])
+    assert found == Differences(listed=1, missed=(Difference(thing.full_name, thing.uid),))
+    assert found
+
+
+@each_kind
+def test_an_object_whose_deletion_was_not_told_is_redundant(thing: Object) -> None:
+    found = compared(mirror_of(thing), type(thing), [])
+    uid = "" if isinstance(thing, Namespace) else thing.uid  # of namespaces the mirror keeps the labels alone
+    assert found == Differences(listed=0, redundant=(Difference(thing.full_name, uid),))
+    assert found
+
+
+@each_kind
+def test_another_version_of_an_equal_object_is_told_but_no_difference(thing: Object) -> None:
+    found = compared(mirror_of(thing), type(thing), [msgspec.structs.replace(thing, resource_version="2")])
+    assert found == Differences(listed=1, other_versions=0 if isinstance(thing, Namespace) else 1)
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("held", "change", "fields"),
+    [
+        pytest.param(WEB, {"labels": {"app": "api"}}, ("labels",), id="labels-of-a-pod"),
+        pytest.param(WEB, {"node_name": "n2"}, ("node_name",), id="node-of-a-pod"),
+        pytest.param(WEB, {"requests": {"cpu": 1}, "best_effort": False}, ("requests", "best_effort"), id="requests"),
+        pytest.param(WEB, {"controller": ControllerRef("ReplicaSet", "web", "r")}, ("controller",), id="controller"),
+        pytest.param(
+            WEB, {"labels": {}, "resource_version": "2"}, ("labels", "resource_version"), id="labels-and-version"
+        ),
+        pytest.param(EACH_KIND[0], {"labels": {}}, ("labels",), id="labels-of-a-node"),
+        pytest.param(EACH_KIND[0], {"allocatable": {"cpu": 2000}}, ("allocatable",), id="allocatable-of-a-node"),
+        pytest.param(EACH_KIND[0], {"uid": "v"}, ("uid",), id="node-made-again"),
+        pytest.param(EACH_KIND[2], {"labels": {}}, ("labels",), id="labels-of-a-namespace"),
+        pytest.param(EACH_KIND[8], {"disruptions_allowed": 0}, ("disruptions_allowed",), id="budget"),
+    ],
+)
+def test_the_fields_that_differ_are_named(held: Object, change: Mapping[str, object], fields: tuple[str, ...]) -> None:
+    found = compared(mirror_of(held), type(held), [msgspec.structs.replace(held, **change)])
+    uid = "" if isinstance(held, Namespace) else held.uid
+    assert found == Differences(listed=1, differing=(Difference(held.full_name, uid, fields),))
+    assert found
+
+
+# Pods.
+
+
+def test_pods_that_occupy_no_node_are_not_missed() -> None:
+    done = msgspec.structs.replace(WEB, uid="u4", terminal=True)
+    assert compared(mirror_of(BATCH), Pod, [BATCH, PENDING, done]) == Differences(listed=1)
+
+
+def test_a_pod_that_occupies_no_node_any_more_is_redundant() -> None:
+    done = msgspec.structs.replace(WEB, terminal=True)
+    assert names(compared(mirror_of(WEB, BATCH), Pod, [BATCH, done]).redundant) == ["shop/web"]
+
+
+def test_a_pod_on_an_unknown_node_is_held() -> None:
+    assert not compared(mirror_of(WEB), Pod, [WEB])
+
+
+def test_a_pod_made_again_under_its_name_is_another_one() -> None:
+    again = msgspec.structs.replace(WEB, uid="u9")
+    found = compared(mirror_of(WEB), Pod, [again])
+    assert found == Differences(
+        listed=1, missed=(Difference("shop/web", "u9"),), redundant=(Difference("shop/web", "u1"),)
+    )
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        pytest.param([], id="not-listed"),
+        pytest.param([PENDING], id="listed-as-pending"),
+        pytest.param([msgspec.structs.replace(PENDING, node_name="n1")], id="listed-there"),
+        pytest.param([msgspec.structs.replace(PENDING, node_name="n2")], id="listed-elsewhere"),
+    ],
+)
+def test_an_assumed_pod_is_told_apart_wherever_it_is_listed(listed: list[Pod]) -> None:
+    mirror = mirror_of(BATCH)
+    mirror.assume(PENDING, "n1", 0.0)
+    found = compared(mirror, Pod, [BATCH, *listed])
+    assert found == Differences(listed=1, assumed=(Difference("shop/pending", "u3"),))
+    assert not found
+
+
+def test_a_pod_that_is_no_longer_assumed_is_compared_again() -> None:
+    mirror = mirror_of()
+    mirror.assume(PENDING, "n1", 0.0)
+    bound = msgspec.structs.replace(PENDING, node_name="n2")
+    mirror.apply(ClusterEvent("Update", bound))
+    assert not compared(mirror, Pod, [bound])
+    assert names(compared(mirror, Pod, []).redundant) == ["shop/pending"]
+
+
+def test_assumed_pods_are_no_matter_of_other_kinds() -> None:
+    mirror = mirror_of(EACH_KIND[0])
+    mirror.assume(PENDING, "n1", 0.0)
+    assert compared(mirror, Node, [EACH_KIND[0]]) == Differences(listed=1)
+
+
+# Nodes.
+
+
+def test_a_node_that_only_pods_name_is_missed_when_listed_and_not_redundant_otherwise() -> None:
+    node = Node("n1")
+    assert names(compared(mirror_of(WEB), Node, [node]).missed) == ["n1"]
+    assert not compared(mirror_of(WEB), Node, [])
+
+
+# The course of a comparison.
+
+
+def test_nothing_is_said_of_an_object_that_could_not_be_read() -> None:
+    for held, kind in ((WEB, Pod), (EACH_KIND[0], Node)):
+        comparer = Comparer(mirror_of(held), kind)
+        comparer.pass_over(held.full_name, held.uid)
+        comparer.pass_over("", "")
+        list(comparer.finish())
+        assert comparer.differences() == Differences(listed=0, unreadable=2)
+
+
+def test_what_goes_while_the_end_is_looked_for_is_not_redundant() -> None:
+    mirror = mirror_of(WEB, BATCH)
+    comparer = Comparer(mirror, Pod)
+    steps = comparer.finish()
+    next(steps)
+    mirror.apply(ClusterEvent("Delete", BATCH))
+    mirror.apply(ClusterEvent("Add", msgspec.structs.replace(WEB, uid="u8", name="late")))
+    list(steps)
+    assert names(comparer.differences().redundant) == ["shop/web"]
+
+
+def test_the_end_is_looked_for_in_steps_of_one_object() -> None:
+    assert len(list(Comparer(mirror_of(WEB, BATCH), Pod).finish())) == 2
+
+
+def test_differences_are_in_the_order_of_names() -> None:
+    pods = [msgspec.structs.replace(WEB, uid=f"u{name}", name=name) for name in "cab"]
+    assert names(compared(mirror_of(*pods), Pod, []).redundant) == ["shop/a", "shop/b", "shop/c"]
+    assert names(compared(mirror_of(), Pod, pods).missed) == ["shop/a", "shop/b", "shop/c"]
+    others = [msgspec.structs.replace(pod, labels={}) for pod in pods]
+    assert names(compared(mirror_of(*pods), Pod, others).differing) == ["shop/a", "shop/b", "shop/c"]
+    assert all(difference.fields == ("labels",) for difference in compared(mirror_of(*pods), Pod, others).differing)
+    mirror = mirror_of()
+    for pod in pods:
+        mirror.assume(pod, "n1", 0.0)
+    assert names(compared(mirror, Pod, []).assumed) == ["shop/a", "shop/b", "shop/c"]
+
+
+# What persists.
+
+A, B, A_AGAIN = Difference("a", "1"), Difference("b", "2"), Difference("a", "3")
+
+
+def test_only_what_was_found_before_in_the_same_way_persists() -> None:
+    earlier = Differences(listed=5, missed=(A,), redundant=(B,), differing=(Difference("a", "1", ("labels",)),))
+    now = Differences(
+        listed=7,
+        missed=(A, B),
+        redundant=(A, B),
+        differing=(Difference("a", "1", ("node_name",)), Difference("b", "2", ("labels",))),
+        assumed=(B,),
+        unreadable=1,
+        other_versions=2,
+    )
+    assert now.persisting(earlier) == Differences(
+        listed=7,
+        missed=(A,),
+        redundant=(B,),
+        differing=(Difference("a", "1", ("node_name",)),),
+        assumed=(B,),
+        unreadable=1,
+        other_versions=2,
+    )
+
+
+def test_an_object_of_another_uid_does_not_persist() -> None:
+    assert not Differences(listed=1, missed=(A_AGAIN,)).persisting(Differences(listed=1, missed=(A,)))

@@ -1,0 +1,108 @@
+"""What a dump shows, of all and of the part that was asked for."""
+
+from typing import Final
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from core.mirror.cluster import ClusterMirror
+from core.mirror.dump import MirrorDump, PodDump
+from core.mirror.pod_states import PodState
+from core.mirror.resource_figures import Figures
+from tests.core.mirror.values import mirror_of, node, pod, tell
+
+ADDED: Final = PodState.ADDED
+ASSUMED: Final = PodState.ASSUMED
+
+
+def cluster() -> ClusterMirror:
+    mirror = mirror_of(
+        node("nb", cpu=10, labels={"zone": "b"}),
+        node("na", cpu=20),
+        pod("2", "nb", cpu=4),
+        pod("1", "nb"),
+        pod("w", "waiting"),
+    )
+    mirror.assume(pod("3"), "nb", 7.0)
+    mirror.assume(pod("4"), "na", 8.0)
+    mirror.finish_binding("4", 9.0)
+    mirror.set_node_out_of_partition("na")
+    return mirror
+
+
+def shown(dump: MirrorDump) -> tuple[dict[str, list[str]], list[str]]:
+    """Give node -> uids of its pods, and the uids of those on unknown nodes."""
+    nodes = {found.name: [each.uid for each in found.pods] for found in dump.nodes}
+    return nodes, [each.uid for each in dump.pods_of_unknown_nodes]
+
+
+def test_a_dump_shows_every_node_with_its_pods_in_the_order_of_their_names() -> None:
+    mirror = cluster()
+    dump = mirror.dump()
+    assert shown(dump) == ({"na": ["4"], "nb": ["1", "2", "3"]}, ["w"])
+    assert (dump.generation, dump.figures) == (mirror.generation, mirror.figures)
+    na, nb = dump.nodes
+    assert (na.slot, nb.slot) == (mirror.nodes.slots["na"], mirror.nodes.slots["nb"])
+    assert (na.generation, nb.generation) == tuple(mirror.nodes.infos[name].generation for name in ("na", "nb"))
+    assert (na.labels, nb.labels) == ({}, {"zone": "b"})
+    assert (na.in_partition, nb.in_partition) == (False, True)
+    assert nb.figures == Figures({"cpu": 10}, {"cpu": 4, "pods": 1}, {"cpu": 6}, {"pods": 2})
+
+
+def test_a_dump_shows_the_state_of_each_pod() -> None:
+    dump = cluster().dump()
+    pods = {each.uid: each for found in dump.nodes for each in found.pods}
+    assert pods == {
+        "1": PodDump("1", "default/1", "nb", ADDED),
+        "2": PodDump("2", "default/2", "nb", ADDED),
+        "3": PodDump("3", "default/3", "nb", ASSUMED, 7.0, None),
+        "4": PodDump("4", "default/4", "na", ASSUMED, 8.0, 39.0),
+    }
+    assert dump.pods_of_unknown_nodes == (PodDump("w", "default/w", "waiting", ADDED),)
+
+
+@pytest.mark.parametrize(
+    ("asked_node", "asked_pod", "expected"),
+    [
+        pytest.param("nb", None, ({"nb": ["1", "2", "3"]}, []), id="a-node"),
+        pytest.param("waiting", None, ({}, ["w"]), id="an-unknown-node-that-pods-name"),
+        pytest.param("nowhere", None, ({}, []), id="a-node-that-nobody-names"),
+        pytest.param(None, "2", ({"nb": ["2"]}, []), id="a-pod-by-its-uid"),
+        pytest.param(None, "default/3", ({"nb": ["3"]}, []), id="a-pod-by-its-name"),
+        pytest.param(None, "default/w", ({}, ["w"]), id="a-pod-of-an-unknown-node"),
+        pytest.param(None, "other/3", ({}, []), id="a-pod-of-another-namespace"),
+        pytest.param("na", "4", ({"na": ["4"]}, []), id="a-pod-on-a-node"),
+        pytest.param("na", "3", ({}, []), id="a-pod-that-is-on-another-node"),
+    ],
+)
+def test_a_dump_shows_the_part_that_was_asked_for(
+    asked_node: str | None, asked_pod: str | None, expected: tuple[dict[str, list[str]], list[str]]
+) -> None:
+    mirror = cluster()
+    dump = mirror.dump(asked_node, asked_pod)
+    assert expected == shown(dump)
+    assert dump.figures == mirror.figures
+
+
+def test_two_pods_of_one_name_are_shown_both() -> None:
+    mirror = cluster()
+    tell(mirror, "Add", replace(pod("9", "na"), name="2"))
+    assert shown(mirror.dump(pod="default/2")) == ({"na": ["9"], "nb": ["2"]}, [])
+
+
+def test_a_dump_is_written_as_json() -> None:
+    dump = cluster().dump(node="na")
+    written = msgspec.json.decode(msgspec.json.encode(dump))
+    assert written["nodes"][0]["pods"] == [
+        {"uid": "4", "name": "default/4", "node": "na", "state": "Assumed", "assumed_at": 8.0, "deadline": 39.0}
+    ]
+    assert written["nodes"][0]["figures"]["guaranteed_allocatable"] == {"cpu": 20}
+
+
+def test_a_dump_is_not_changed_by_what_comes_after() -> None:
+    mirror = cluster()
+    dump = mirror.dump()
+    before = msgspec.json.encode(dump)
+    tell(mirror, "Delete", pod("1"), node("na"), pod("w"))
+    assert before == msgspec.json.encode(dump)
