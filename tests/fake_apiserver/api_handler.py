@@ -1,0 +1,207 @@
+"""Answers requests of the API: applies faults, authenticates, and serves lists and watches."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.fake_apiserver.event_stream import EventStream, StreamEndedError, undecodable
+from tests.fake_apiserver.faults import (
+    Action,
+    Answer,
+    Close,
+    Cut,
+    FaultQueue,
+    Gzip,
+    Stall,
+    StreamAction,
+    Undecodable,
+    refuse,
+)
+from tests.fake_apiserver.listing import Body, list_page
+from tests.fake_apiserver.options import ListOptions, WatchListMode, kind_of, parse_options
+from tests.fake_apiserver.request_log import LoggedRequest, RequestLog
+from tests.fake_apiserver.statuses import RefusedError, failure, forbidden, not_found, unauthorized
+from tests.fake_apiserver.store import Collection, Store
+from tests.fake_apiserver.watching import Bookmarks, Watch
+from tests.fake_apiserver.wire import ChunkedBody, Connection, Request, send_whole
+
+_HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+_COMPRESSED_FROM: Final = 128 * 1024  # bytes; the real one leaves shorter lists as they are
+
+
+@dataclass(slots=True)
+class Behaviour:
+    """How the server is set up; may be changed while it runs, for the requests to come. Times are in seconds."""
+
+    watch_list: WatchListMode = "on"
+    token: str | None = None  # bearer token that is required
+    user: str = "system:serviceaccount:kindred:kindred"
+    forbidden: set[str] = field(default_factory=set)  # list paths
+    bookmark_interval: float = 60.0
+    bookmark_before_deadline: float = 2.0
+    chunk_bytes: int | None = None  # of a stream: events are split over chunks wherever that falls
+
+
+@dataclass(slots=True, eq=False)
+class RunningWatch:
+    """A watch that is being served."""
+
+    path: str
+    watch: Watch
+    stream: EventStream
+
+    def disturb(self, action: StreamAction) -> None:
+        """Let something befall it, at a position counted from here."""
+        self.stream.disturb(action)
+        self.watch.wake()
+
+
+class ApiHandler:
+    """Gives every request its answer, or its fault."""
+
+    def __init__(self, store: Store, behaviour: Behaviour) -> None:
+        self.store = store
+        self.behaviour = behaviour
+        self.faults = FaultQueue()
+        self.requests = RequestLog()
+        self.watches: set[RunningWatch] = set()
+
+    async def handle(self, request: Request, connection: Connection) -> None:
+        """Answer a request. Raises ConnectionError when the client has gone."""
+        collection = self.store.collections.get(request.path)
+        if collection is None:
+            await _answer(connection, refuse(not_found()))
+            return
+        now = asyncio.get_running_loop().time()
+        logged = LoggedRequest(request.path, kind_of(request.query), request.query, request.headers, now)
+        self.requests.add(logged)
+        try:
+            await self._apply_fault(request, connection, collection, logged)
+        finally:
+            logged.ended = True
+            self.requests.changed()
+
+    async def _apply_fault(
+        self, request: Request, connection: Connection, collection: Collection, logged: LoggedRequest
+    ) -> None:
+        action = self.faults.of_request(request.path, logged.kind)
+        if isinstance(action, Stall) and action.before_head:
+            await action.wait()
+            action = None
+        match action:
+            case Answer():
+                await _answer(connection, action, logged)
+            case Close(after_head=False, reset=reset):
+                _close(connection, reset=reset)
+            case _:
+                try:
+                    await self._serve(request, connection, collection, logged, action)
+                except RefusedError as refused:
+                    await _answer(connection, refuse(refused.status), logged)
+
+    async def _serve(
+        self,
+        request: Request,
+        connection: Connection,
+        collection: Collection,
+        logged: LoggedRequest,
+        action: Action | None,
+    ) -> None:
+        self._authorize(request, collection)
+        options = parse_options(
+            request.query, request.headers.get("accept", ""), collection.resource, self.behaviour.watch_list
+        )
+        if options.watch:
+            await self._serve_watch(connection, collection, options, logged, action)
+            return
+        body = list_page(collection, options, self.store.version)
+        logged.status = 200
+        gzip = "gzip" in request.headers.get("accept-encoding", "")
+        compress = gzip and sum(map(len, body.items)) >= _COMPRESSED_FROM
+        await _serve_list(connection, body, action, compress=compress)
+
+    def _authorize(self, request: Request, collection: Collection) -> None:
+        if request.method != "GET":
+            raise RefusedError(failure(405, "MethodNotAllowed", "the server does not allow this method"))
+        token = self.behaviour.token
+        if token is not None and request.headers.get("authorization") != f"Bearer {token}":
+            raise RefusedError(unauthorized())
+        if request.path in self.behaviour.forbidden:
+            verb = "watch" if kind_of(request.query) in {"watch", "watch-list"} else "list"
+            raise RefusedError(forbidden(self.behaviour.user, verb, collection.resource))
+
+    async def _serve_watch(
+        self,
+        connection: Connection,
+        collection: Collection,
+        options: ListOptions,
+        logged: LoggedRequest,
+        action: Action | None,
+    ) -> None:
+        body = ChunkedBody(connection, compress=isinstance(action, Gzip), chunk_bytes=self.behaviour.chunk_bytes)
+        if isinstance(action, Close):
+            logged.status = 200
+            await body.begin(200, _HEADERS)
+            _close(connection, reset=action.reset)
+            return
+        at = action if isinstance(action, StreamAction) else None
+        stream = EventStream(connection, body, logged, self.requests, at)
+        bookmarks = Bookmarks(self.behaviour.bookmark_interval, self.behaviour.bookmark_before_deadline)
+        try:
+            watch = Watch(collection, options, lambda: self.store.version, bookmarks)
+        except RefusedError as refused:
+            if not refused.in_stream:
+                raise
+            await stream.begin()
+            await stream.error(refused.status)
+            await body.end()
+            return
+        running = RunningWatch(collection.resource.path, watch, stream)
+        self.watches.add(running)
+        try:
+            await watch.serve(stream)
+            await body.end()
+        except StreamEndedError as ended:
+            if ended.normal:
+                await body.end()
+            else:
+                connection.close()
+        finally:
+            self.watches.remove(running)
+
+
+async def _serve_list(connection: Connection, body: Body, action: Action | None, *, compress: bool) -> None:
+    response = ChunkedBody(connection, compress=compress or isinstance(action, Gzip))
+    await response.begin(200, _HEADERS)
+    match action:
+        case Close(reset=reset):
+            _close(connection, reset=reset)
+            return
+        case Cut(extra=extra, reset=reset):
+            await response.write([b"".join(body.parts())[:extra]])
+            _close(connection, reset=reset)
+            return
+        case Stall():
+            whole = b"".join(body.parts())
+            await response.write([whole[: len(whole) // 2]])
+            await action.wait()
+            await response.write([whole[len(whole) // 2 :]])
+        case _:
+            if isinstance(action, Undecodable):
+                body.items[action.after] = undecodable(b"{" + body.items[action.after])[1:]
+            for part in body.parts():
+                await response.write([part])
+    await response.end()
+
+
+def _close(connection: Connection, *, reset: bool) -> None:
+    if reset:
+        connection.abort()
+    else:
+        connection.close()
+
+
+async def _answer(connection: Connection, answer: Answer, logged: LoggedRequest | None = None) -> None:
+    if logged is not None:
+        logged.status = answer.status
+    await send_whole(connection, answer.status, answer.headers, answer.body)

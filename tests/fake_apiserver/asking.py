@@ -1,0 +1,157 @@
+"""Tests of the fake API server as its clients see it: a server and an httpx client around a coroutine."""
+
+import asyncio
+import inspect
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Concatenate, Final, ParamSpec
+
+import httpx
+import msgspec
+
+from tests.fake_apiserver.api_handler import Behaviour
+from tests.fake_apiserver.resources import PODS
+from tests.fake_apiserver.server import FakeApiServer
+from tests.fake_apiserver.store import DEFAULT_HISTORY, Store
+from tests.fake_apiserver.stored import Object
+
+P = ParamSpec("P")
+Test = Callable[Concatenate[FakeApiServer, httpx.AsyncClient, P], Awaitable[None]]
+
+_HEADERS: Final = {"Accept-Encoding": "identity"}
+_NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; httpx would read all certificates for each client
+PATIENCE: Final = 10.0  # seconds
+FILLS_SOCKETS: Final = 16_000_000  # more bytes than the sockets of both sides buffer, so that the server has to wait
+WATCH_LIST: Final = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+NOT_TERMINAL: Final = "status.phase!=Succeeded,status.phase!=Failed"
+PARTIAL: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+PARTIAL_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
+
+def served(history: int = DEFAULT_HISTORY, **behaviour: Any) -> Callable[[Test[P]], Callable[P, None]]:  # noqa: ANN401 - fields of Behaviour
+    """Make a test of a coroutine that takes a server and a client; pytest gives it its other arguments.
+
+    The server has a store with so much history, and behaves as the other arguments say (fields of `Behaviour`).
+    """
+
+    def decorate(test: Test[P]) -> Callable[P, None]:
+        async def scenario(*args: P.args, **kwargs: P.kwargs) -> None:
+            async with (
+                asyncio.timeout(2 * PATIENCE),
+                FakeApiServer(Behaviour(**behaviour), store=Store(history)) as server,
+                httpx.AsyncClient(base_url=server.url, headers=_HEADERS, verify=_NO_TLS) as client,
+            ):
+                await test(server, client, *args, **kwargs)
+
+        def run(*args: P.args, **kwargs: P.kwargs) -> None:
+            asyncio.run(scenario(*args, **kwargs))
+
+        run.__doc__ = test.__doc__
+        signature = inspect.signature(test)
+        parameters = list(signature.parameters.values())[2:]
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what pytest reads
+        return run
+
+    return decorate
+
+
+class Watching:
+    """The lines of a watch that is being read."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.response = response
+        self._chunks = response.aiter_raw()
+        self._reading: asyncio.Future[bytes] | None = None
+        self._rest = bytearray()
+        self._whole_lines = 0  # in what has been read and not been given
+
+    async def lines(self, count: int) -> list[bytes]:
+        """Read so many lines. Raises httpx errors, and AssertionError at the end of the stream."""
+        while self._whole_lines < count:
+            assert await self._read()
+        *lines, self._rest = self._rest.split(b"\n", count)
+        self._whole_lines -= count
+        return [bytes(line) for line in lines]
+
+    async def events(self, count: int) -> list[Object]:
+        """Read so many events."""
+        return [msgspec.json.decode(line) for line in await self.lines(count)]
+
+    async def told(self, count: int) -> list[str]:
+        """Read so many events, as `TYPE name`."""
+        return [told(event) for event in await self.events(count)]
+
+    async def rest(self) -> bytes:
+        """Read all up to the normal end."""
+        while await self._read():
+            pass
+        return self.received
+
+    @property
+    def received(self) -> bytes:
+        """What has been read and not been given."""
+        return bytes(self._rest)
+
+    async def silent(self, seconds: float = 0.05) -> bool:
+        """Tell whether nothing comes for a time, and the stream does not end either."""
+        try:
+            await asyncio.wait_for(self._read(), seconds)
+        except TimeoutError:
+            return True
+        return False
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+    async def _read(self) -> bytes:
+        """Read a chunk; empty at the end. Cancelling it does not harm: what comes then is for the next to read."""
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(anext(self._chunks, b""))
+        chunk = await asyncio.shield(self._reading)
+        self._reading = None
+        self._rest += chunk
+        self._whole_lines += chunk.count(b"\n")
+        return chunk
+
+
+def told(event: Object) -> str:
+    """Tell an event as `TYPE name`; a bookmark as `BOOKMARK version`, with `!` at the end of initial events."""
+    metadata = event["object"]["metadata"]
+    if event["type"] != "BOOKMARK":
+        return f"{event['type']} {metadata['name']}"
+    return f"BOOKMARK {metadata['resourceVersion']}{'!' if metadata.get('annotations') else ''}"
+
+
+@asynccontextmanager
+async def watching(
+    client: httpx.AsyncClient, path: str = PODS.path, accept: str = "application/json", **params: str
+) -> AsyncIterator[Watching]:
+    """Watch a resource; `params` as in the query."""
+    query = {"watch": "true", **params}
+    async with client.stream("GET", path, params=query, headers={"Accept": accept}, timeout=PATIENCE) as response:
+        assert response.status_code == 200
+        watch = Watching(response)
+        try:
+            yield watch
+        finally:
+            watch.close()
+
+
+async def listed(client: httpx.AsyncClient, path: str = PODS.path, **params: str) -> Object:
+    """List a resource, and give the decoded answer, of whatever status."""
+    answer: Object = (await client.get(path, params=params)).json()
+    return answer
+
+
+def names(page: Object) -> list[str]:
+    """Give the names of the items of a page."""
+    return [item["metadata"]["name"] for item in page["items"]]
+
+
+def pod(name: str, phase: str = "Running", node: str = "", labels: Mapping[str, str] | None = None) -> Object:
+    """Make a v1.Pod in the default namespace."""
+    metadata = {"name": name, **({"labels": dict(labels)} if labels else {})}
+    return {"metadata": metadata, "spec": {"nodeName": node} if node else {}, "status": {"phase": phase}}

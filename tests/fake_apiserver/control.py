@@ -1,0 +1,197 @@
+"""The fake API server's own verbs, below /_control/, for those who run it as a process of its own.
+
+    GET  /_control/stats            cpu_seconds of the process, events sent, requests, watches, objects, churn
+    GET  /_control/requests         every list and watch so far
+    POST /_control/churn            {"rate": 1000, "seconds": 10}; without seconds until stopped; rate 0 stops it
+    GET  /_control/quiet?seconds=30 waits until no churn runs and all is sent; 504 when that takes longer
+    POST /_control/faults           [{"action": "Cut", "fields": {"after": 3}, "path": ..., "kinds": [...], "times": 1}]
+    POST /_control/disturb          {"action": "End", "fields": {}, "path": ...}: the watches that run
+    POST /_control/clear            switches all faults off
+    POST /_control/refuse           {"seconds": 2, "drop": true}: refuses connections for a time
+    POST /_control/objects          [{"verb": "create", "path": ..., "object": {...}}]; delete has name and namespace
+    POST /_control/compact          {"path": ...}
+    POST /_control/behaviour        fields of `Behaviour`
+
+An action is the name of a class in `faults`, or {"action": "refuse", "fields": {"answer": "unavailable"}} with a name
+of `ANSWERS`. Every answer is a JSON object; what could not be understood is answered 400 with `error`.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any, Final, cast
+
+import msgspec
+
+from tests.fake_apiserver import faults, statuses
+from tests.fake_apiserver.churn import Churn
+from tests.fake_apiserver.server import FakeApiServer
+from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.wire import Connection, Request, send_whole
+
+ANSWERS: Final[Mapping[str, Callable[[], faults.Answer]]] = {
+    "unauthorized": faults.reject_token,
+    "expired": lambda: faults.refuse(statuses.expired_watch(1, 2)),
+    "expired-continue": lambda: faults.refuse(statuses.expired_continue()),
+    "no-watch-list": lambda: faults.refuse(statuses.watch_list_disabled()),
+    "overloaded": faults.overloaded,
+    "unready": faults.unready,
+    "internal-error": lambda: faults.refuse(statuses.internal_error()),
+    "unavailable": lambda: faults.refuse(statuses.unavailable()),
+    "too-large-version": lambda: faults.refuse(statuses.too_large_version(1 << 40, 1)),
+}
+_ANSWER_FIRST: Final = 0.05  # seconds in which an answer reaches its client before its connection is reset
+_POLL: Final = 0.01  # seconds
+_ACTIONS: Final[Mapping[str, type[Any]]] = {
+    action.__name__: action
+    for action in (
+        faults.CloseOnAccept,
+        faults.Close,
+        faults.Cut,
+        faults.Stall,
+        faults.StreamError,
+        faults.SendLine,
+        faults.Replay,
+        faults.Undecodable,
+        faults.End,
+        faults.Gzip,
+    )
+}
+
+
+class Control:
+    """Answers what is below /_control/ of one server. `close` ends what it has started."""
+
+    def __init__(self, server: FakeApiServer, churn: Churn | None) -> None:
+        self._server = server
+        self._churn = churn
+        self._churning: asyncio.Task[None] | None = None
+        self._refusing: asyncio.Task[None] | None = None
+
+    async def handle(self, request: Request, connection: Connection) -> None:
+        """Answer a request."""
+        try:
+            answer = await self._answer(request)
+            status = 504 if answer.get("quiet") is False else 200
+        except (msgspec.DecodeError, AttributeError, LookupError, TypeError, ValueError) as error:
+            status, answer = 400, {"error": f"{type(error).__name__}: {error}"}
+        body = msgspec.json.encode(answer)
+        await send_whole(connection, status, {"Content-Type": "application/json"}, body)
+
+    async def close(self) -> None:
+        """End churn, and refusing connections."""
+        tasks = [task for task in (self._churning, self._refusing) if task is not None]
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def start_churn(self, rate: float, seconds: float | None = None) -> None:
+        """Start churn instead of what runs already; rate 0 only stops it. Raises ValueError without a bench cluster."""
+        if self._churning is not None:
+            self._churning.cancel()
+            self._churning = None
+        if rate:
+            if self._churn is None:
+                raise ValueError("churn needs a bench cluster of at least 50 pods")
+            self._churning = asyncio.create_task(self._churn.run(rate, seconds))
+
+    async def _answer(self, request: Request) -> Object:
+        verb = request.path.removeprefix("/_control/")
+        given = msgspec.json.decode(request.body) if request.body else {}
+        match request.method, verb:
+            case "GET", "stats":
+                return self._stats()
+            case "GET", "requests":
+                return {"requests": [asdict(logged) for logged in self._server.requests]}
+            case "GET", "quiet":
+                return await self._quiet(float(request.query.get("seconds", "30")))
+            case "POST", _:
+                self._change(verb, given)
+                return {"version": self._server.store.version}
+        raise LookupError(f"{request.method} {request.path}")
+
+    def _change(self, verb: str, given: Any) -> None:  # noqa: ANN401 - decoded JSON
+        server = self._server
+        match verb:
+            case "churn":
+                self.start_churn(given["rate"], given.get("seconds"))
+            case "faults" | "disturb":
+                self._add_faults(verb, given)
+            case "clear":
+                server.faults.clear()
+            case "refuse":
+                self._refusing = asyncio.create_task(self._refuse(given["seconds"], drop=given.get("drop", False)))
+            case "objects":
+                for each in given:
+                    self._change_object(each)
+            case "compact":
+                server.compact(given["path"])
+            case "behaviour":
+                for name, value in given.items():
+                    setattr(server.behaviour, name, set(value) if name == "forbidden" else value)
+            case _:
+                raise LookupError(verb)
+
+    def _add_faults(self, verb: str, given: Any) -> None:  # noqa: ANN401 - decoded JSON
+        if verb == "disturb":
+            self._server.disturb(cast("faults.StreamAction", _action(given)), given.get("path"))
+            return
+        for each in given:
+            kinds: Sequence[faults.Kind] = each.get("kinds", ())
+            self._server.faults.add(_action(each), each.get("path"), *kinds, times=each.get("times", 1))
+
+    def _change_object(self, given: Object) -> None:
+        match given["verb"]:
+            case "create":
+                self._server.create(given["path"], given["object"])
+            case "update":
+                self._server.update(given["path"], given["object"])
+            case "delete":
+                self._server.delete(given["path"], given["name"], given.get("namespace", ""))
+            case verb:
+                raise LookupError(verb)
+
+    async def _refuse(self, seconds: float, *, drop: bool) -> None:
+        await asyncio.sleep(_ANSWER_FIRST)
+        async with self._server.refusing_connections(drop=drop):
+            await asyncio.sleep(seconds)
+
+    async def _quiet(self, seconds: float) -> Object:
+        deadline = time.monotonic() + seconds
+        quiet = self._is_quiet()
+        while not quiet and time.monotonic() < deadline:
+            await asyncio.sleep(_POLL)  # sockets do not tell when they have been read
+            quiet = self._is_quiet()
+        return {"quiet": quiet, **self._stats()}
+
+    def _is_quiet(self) -> bool:
+        return (self._churning is None or self._churning.done()) and self._server.all_sent()
+
+    def _stats(self) -> Object:
+        server = self._server
+        return {
+            "cpu_seconds": time.process_time(),
+            "version": server.store.version,
+            "events_sent": sum(logged.events for logged in server.requests),
+            "requests": {kind: len(server.requests.of(None, kind)) for kind in faults.KINDS},
+            "connections": server.requests.connections,
+            "watches": server.watching(),
+            "objects": {path: len(each.objects) for path, each in server.store.collections.items()},
+            "churn_events": self._churn.done if self._churn is not None else 0,
+            "faults_pending": len(server.faults.pending),
+        }
+
+
+def _action(given: Object) -> faults.Action:
+    fields = given.get("fields", {})
+    if given["action"] == "refuse":
+        return ANSWERS[fields["answer"]]()
+    if given["action"] == "StreamError" and isinstance(fields.get("status"), str):
+        fields = {**fields, "status": msgspec.json.decode(ANSWERS[fields["status"]]().body)}
+    if given["action"] == "SendLine":
+        fields = {**fields, "line": fields["line"].encode()}
+    action: faults.Action = _ACTIONS[given["action"]](**fields)
+    return action

@@ -1,0 +1,117 @@
+"""Lists: pages of one consistent snapshot, as bytes.
+
+Source: k8s.io/apiserver pkg/storage/{continue.go,interfaces.go}, pkg/storage/cacher/{cacher.go,delegator.go} GetList.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from tests.fake_apiserver.options import ListOptions
+from tests.fake_apiserver.resources import Resource
+from tests.fake_apiserver.statuses import (
+    RefusedError,
+    bad_request,
+    expired_continue,
+    expired_list,
+    too_large_version,
+)
+from tests.fake_apiserver.store import Collection, Snapshot
+from tests.fake_apiserver.stored import Stored, reduced
+
+_PART_ITEMS: Final = 500
+_PARTIAL_ITEM: Final = b'"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",'
+_LATEST: Final = -1  # the version in a token that continues without a snapshot
+_CONTINUE_FORM: Final = "meta.k8s.io/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A list as JSON: what stands before the items, the items as `Stored.rest` has them, and what stands behind."""
+
+    begin: bytes
+    items: list[bytes]
+    end: bytes
+
+    def parts(self) -> Iterator[bytes]:
+        """Join the items, a few hundred at a time."""
+        yield self.begin
+        for first in range(0, len(self.items), _PART_ITEMS):
+            yield (b",{" if first else b"{") + b",{".join(self.items[first : first + _PART_ITEMS])
+        yield self.end
+
+
+def list_page(collection: Collection, options: ListOptions, current: int) -> Body:
+    """Answer a list, or the page of one. `current` is the version of the store. Raises RefusedError."""
+    version, start = _place(options, current)
+    if version > current:
+        raise RefusedError(too_large_version(version, current))
+    snapshot = collection.snapshot(version)
+    if snapshot is None:
+        if options.continue_token:
+            raise RefusedError(expired_continue(_token(_LATEST, start)))
+        raise RefusedError(expired_list())
+    return _body(collection.resource, snapshot, start, options)
+
+
+def _place(options: ListOptions, current: int) -> tuple[int, str]:
+    """Return the version that is listed, and the key that it begins from."""
+    if options.continue_token:
+        version, start = _parsed(options.continue_token)
+        if options.version:
+            raise RefusedError(bad_request("specifying resource version is not allowed when using continue"))
+        return (current if version == _LATEST else version), start
+    if options.version and (options.exact or options.version > current):
+        return options.version, ""
+    return current, ""
+
+
+def _body(resource: Resource, snapshot: Snapshot, start: str, options: ListOptions) -> Body:
+    items: list[Stored] = []
+    position = snapshot.index_of(start) if start else 0
+    limit = 0 if options.version == 0 else options.limit  # ignored where any version will do
+    if not options.selector.requirements:
+        items = snapshot.items[position : position + limit] if limit else snapshot.items[position:]
+        position += len(items)
+    else:
+        while position < len(snapshot.items) and (not limit or len(items) < limit):
+            if options.selector.matches(snapshot.items[position]):
+                items.append(snapshot.items[position])
+            position += 1
+    metadata: dict[str, Any] = {"resourceVersion": str(snapshot.version)}
+    remaining = len(snapshot.items) - position
+    if remaining:
+        # The rest may hold nothing that is selected: then the last page is empty, as it is with the real one.
+        metadata["continue"] = _token(snapshot.version, items[-1].key + "\0")
+        if not options.selector.requirements:
+            metadata["remainingItemCount"] = remaining
+    return _encoded(resource, metadata, items, partial=options.partial)
+
+
+def _encoded(resource: Resource, metadata: dict[str, Any], items: list[Stored], *, partial: bool) -> Body:
+    kind, group_version = f"{resource.kind}List", resource.group_version
+    rests = [stored.rest for stored in items]
+    if partial:
+        kind, group_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
+        rests = [_PARTIAL_ITEM + reduced(rest) for rest in rests]
+    envelope = msgspec.json.encode({"kind": kind, "apiVersion": group_version, "metadata": metadata})
+    return Body(envelope[:-1] + b',"items":[', rests, b"]}\n")
+
+
+def _token(version: int, start: str) -> str:
+    token = msgspec.json.encode({"v": _CONTINUE_FORM, "rv": version, "start": start})
+    return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
+
+
+def _parsed(token: str) -> tuple[int, str]:
+    try:
+        decoded = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        if decoded["v"] == _CONTINUE_FORM and decoded["rv"] and decoded["start"]:
+            return int(decoded["rv"]), str(decoded["start"])
+    except (binascii.Error, msgspec.DecodeError, LookupError, TypeError, ValueError):
+        pass
+    raise RefusedError(bad_request("invalid continue token: continue key is not valid"))

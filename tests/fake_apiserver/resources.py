@@ -1,0 +1,54 @@
+"""The resources that the fake API server serves: where they are, and what they are called."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One row of API discovery."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+
+    @property
+    def path(self) -> str:
+        """The path of the list over all namespaces."""
+        return f"/apis/{self.group_version}/{self.plural}" if self.group else f"/api/{self.version}/{self.plural}"
+
+    @property
+    def group_version(self) -> str:
+        """What `apiVersion` says in an object."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
+PODS: Final = Resource("", "v1", "pods", "Pod", namespaced=True)
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+PERSISTENT_VOLUMES: Final = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+PERSISTENT_VOLUME_CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", namespaced=True)
+SERVICES: Final = Resource("", "v1", "services", "Service", namespaced=True)
+STORAGE_CLASSES: Final = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+CSI_NODES: Final = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False)
+POD_DISRUPTION_BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True)
+REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet", namespaced=True)
+
+RESOURCES: Final[Mapping[str, Resource]] = {  # list path -> resource
+    resource.path: resource
+    for resource in (
+        NODES,
+        PODS,
+        NAMESPACES,
+        PERSISTENT_VOLUMES,
+        PERSISTENT_VOLUME_CLAIMS,
+        SERVICES,
+        STORAGE_CLASSES,
+        CSI_NODES,
+        POD_DISRUPTION_BUDGETS,
+        REPLICA_SETS,
+    )
+}

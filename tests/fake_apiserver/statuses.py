@@ -1,0 +1,120 @@
+"""What a kube-apiserver says when it does not do what it was asked: v1.Status values, worded as in v1.34.
+
+Source: k8s.io/apimachinery pkg/api/errors/errors.go, k8s.io/apiserver pkg/storage/{errors.go,etcd3/errors.go}.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from tests.fake_apiserver.resources import Resource
+
+Status: TypeAlias = Mapping[str, Any]
+
+
+class RefusedError(Exception):
+    """A request that is answered by a Status. `in_stream`: a watch answers 200 and tells it as an ERROR event."""
+
+    def __init__(self, status: Status, *, in_stream: bool = False) -> None:
+        super().__init__(status["message"])
+        self.status = status
+        self.in_stream = in_stream
+
+
+def failure(code: int, reason: str, message: str, details: Status | None = None, continue_token: str = "") -> Status:
+    """Make a Status of a failure."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {"continue": continue_token} if continue_token else {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        **({"details": details} if details else {}),
+        "code": code,
+    }
+
+
+def bad_request(message: str) -> Status:
+    return failure(400, "BadRequest", message)
+
+
+def unauthorized() -> Status:
+    return failure(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(user: str, verb: str, resource: Resource) -> Status:
+    """Say what RBAC says to a user who may not list or watch a resource."""
+    qualified = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+    message = (
+        f'{qualified} is forbidden: User "{user}" cannot {verb} resource "{resource.plural}" '
+        f'in API group "{resource.group}" at the cluster scope'
+    )
+    details = {**({"group": resource.group} if resource.group else {}), "kind": resource.plural}
+    return failure(403, "Forbidden", message, details)
+
+
+def not_found() -> Status:
+    return failure(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def not_acceptable(message: str) -> Status:
+    return failure(406, "NotAcceptable", message)
+
+
+def expired_watch(version: int, oldest: int) -> Status:
+    """Say that the watch cache no longer has the events after a version."""
+    return failure(410, "Expired", f"too old resource version: {version} ({oldest})")
+
+
+def expired_list() -> Status:
+    return failure(410, "Expired", "The resourceVersion for the provided list is too old.")
+
+
+def expired_continue(continue_token: str = "") -> Status:
+    """Say that the snapshot of a paged list is gone, and how to go on with an inconsistent one."""
+    message = (
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+        "modified, or deleted between the time the first chunk was returned and now may show up in the list."
+    )
+    return failure(410, "Expired", message, continue_token=continue_token)
+
+
+def invalid_options(errors: Sequence[tuple[str, str, str]]) -> Status:
+    """Refuse list options. `errors` are (field, reason, message), the message as in `Forbidden: ...`."""
+    told = [f"{field}: {message}" for field, _, message in errors]
+    details = {
+        "group": "meta.k8s.io",
+        "kind": "ListOptions",
+        "causes": [{"reason": reason, "message": message, "field": field} for field, reason, message in errors],
+    }
+    listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    return failure(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {listed}', details)
+
+
+def watch_list_disabled() -> Status:
+    """Say what a server without the WatchList feature says to sendInitialEvents."""
+    message = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+    return invalid_options([("sendInitialEvents", "FieldValueForbidden", message)])
+
+
+def internal_error(message: str = "etcdserver: request timed out") -> Status:
+    return failure(500, "InternalError", f"Internal error occurred: {message}", {"causes": [{"message": message}]})
+
+
+def unavailable(message: str = "the server is currently unable to handle the request") -> Status:
+    return failure(503, "ServiceUnavailable", message)
+
+
+def too_many_requests(retry_after: int = 1) -> Status:
+    """Say what an unready watch cache says; priority and fairness answers the same code in plain text."""
+    return failure(429, "TooManyRequests", "storage is (re)initializing", {"retryAfterSeconds": retry_after})
+
+
+def too_large_version(version: int, current: int, retry_after: int = 1) -> Status:
+    """Say that the server has not come as far as a version."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    details = {"causes": [cause], **({"retryAfterSeconds": retry_after} if retry_after else {})}
+    message = f"Timeout: Too large resource version: {version}, current: {current}"
+    return failure(504, "Timeout", message, details)
