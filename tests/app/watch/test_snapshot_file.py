@@ -5,10 +5,20 @@ import json
 import pytest
 import yaml
 
+from app.watch.resources import RESOURCES
 from app.watch.snapshot_file import SnapshotError, documents, read_items
+from core.events import Kind
 from core.mirror.cluster import ClusterMirror
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.owner import ReplicaSet
+from core.objects.pod import Pod
+from core.objects.service import Service
+from core.objects.volumes import CSINode
 from tests.app.questions import NEAR_WEB, ZONE, mirror_of, state
 from tests.app.watch.dumps import as_json, kinded, listed, load
+from tests.app.watch.full_objects import FULL_OBJECTS
 from tests.builders import Object, make_namespace, make_node, make_pod
 
 NODES = (make_node("n1").label(ZONE, "a"), make_node("n2").label(ZONE, "b"))
@@ -74,11 +84,67 @@ def test_an_empty_list_is_an_empty_mirror() -> None:
     assert str(summary) == "0 nodes, 0 pods, 0 namespaces"
 
 
+OTHERS = [kind for kind in RESOURCES if kind not in (Node, Pod, Namespace)]
+each_other_kind = pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.__name__)
+
+
+def said(kind: Kind) -> Object:
+    """Make an object as kubectl prints it."""
+    return {"apiVersion": RESOURCES[kind].api_version, "kind": kind.__name__, **FULL_OBJECTS[kind]}
+
+
+@each_other_kind
+@pytest.mark.parametrize("form", ["item", "list-of-the-kind", "document"])
+def test_every_kind_that_can_be_followed_can_be_in_a_dump(kind: Kind, form: str) -> None:
+    listed_alone = {**listed(FULL_OBJECTS[kind], kind=f"{kind.__name__}List"), "apiVersion": said(kind)["apiVersion"]}
+    texts = {
+        "item": as_json(listed(*ITEMS, said(kind))),
+        "list-of-the-kind": yaml.safe_dump_all([listed(*ITEMS), listed_alone]).encode(),
+        "document": yaml.safe_dump_all([*ITEMS, said(kind)]).encode(),
+    }
+    mirror, summary = load(texts[form])
+    expected = RESOURCES[kind].decode(json.dumps(FULL_OBJECTS[kind]).encode())
+    assert list(mirror.objects(kind).values()) == [expected]
+    assert str(summary) == f"2 nodes, 2 pods, 1 namespaces, 1 {RESOURCES[kind].plural}"
+
+
+def test_all_kinds_are_counted_in_one_line() -> None:
+    pending = {**said(Pod), "spec": {}}
+    _, summary = load(as_json(listed(*[said(kind) for kind in OTHERS], *kinded(*NODES), pending, {"kind": "Widget"})))
+    assert str(summary) == (
+        "2 nodes, 1 pods, 0 namespaces, 1 persistentvolumes, 1 persistentvolumeclaims, 1 storageclasses, 1 csinodes, "
+        "1 services, 1 poddisruptionbudgets, 1 replicasets (1 of the pods pending or finished: not counted); "
+        "passed over: 1 Widget"
+    )
+
+
+@each_other_kind
+def test_an_object_that_does_not_say_its_api_is_taken_for_the_kind_that_is_known(kind: Kind) -> None:
+    assert load(as_json(listed({**said(kind), "apiVersion": None})))[1].taken == {kind.__name__: 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version"),
+    [
+        (PodDisruptionBudget, "policy/v1beta1"),
+        (Service, "serving.knative.dev/v1"),
+        (ReplicaSet, "extensions/v1beta1"),
+        (CSINode, "storage.k8s.io/v1beta1"),
+    ],
+    ids=["older", "another-group", "former-group", "beta"],
+)
+def test_a_kind_of_another_api_version_is_passed_over(kind: Kind, api_version: str) -> None:
+    summary = load(as_json(listed({**said(kind), "apiVersion": api_version})))[1]
+    assert summary.other_kinds == {f"{kind.__name__} of {api_version}": 1}
+
+
 def test_other_kinds_are_passed_over_and_named() -> None:
-    others = [{"kind": kind, "metadata": {"name": "x"}} for kind in ("Service", "ConfigMap", "Service", "NodeMetrics")]
+    others = [
+        {"kind": kind, "metadata": {"name": "x"}} for kind in ("Deployment", "ConfigMap", "Deployment", "NodeMetrics")
+    ]
     mirror, summary = load(as_json(listed(*others, *ITEMS)))
-    assert summary.other_kinds == {"Service": 2, "ConfigMap": 1, "NodeMetrics": 1}
-    assert str(summary) == ("2 nodes, 2 pods, 1 namespaces; passed over: 1 ConfigMap, 1 NodeMetrics, 2 Service")
+    assert summary.other_kinds == {"Deployment": 2, "ConfigMap": 1, "NodeMetrics": 1}
+    assert str(summary) == "2 nodes, 2 pods, 1 namespaces; passed over: 1 ConfigMap, 2 Deployment, 1 NodeMetrics"
     assert list(mirror.nodes.slots) == ["n1", "n2"]
 
 

@@ -50,6 +50,16 @@ BROKEN: dict[str, tuple[object, str, str]] = {
         "Pod shop/bad",
         f"spec.affinity.podAffinity.{REQUIRED}: expected array | null, got int",
     ),
+    "node-with-broken-quantity": (
+        {"kind": "Node", "metadata": {"name": "x"}, "status": {"allocatable": {"cpu": "4K"}}},
+        "Node x",
+        "status.allocatable.cpu: unable to parse quantity's suffix",
+    ),
+    "budget-with-broken-selector-type": (
+        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "x"}, "spec": {"selector": 3}},
+        "PodDisruptionBudget x",
+        "spec.selector: expected object | null, got int",
+    ),
     "node-twice": (kinded(make_node("n1"))[0], "Node n1", "metadata.name: the same as that of the Node at items[0]"),
     "pod-twice": (
         kinded(make_pod("web").uid("other"))[0],
@@ -67,6 +77,8 @@ BROKEN: dict[str, tuple[object, str, str]] = {
         "metadata.name: the same as that of the Namespace at items[2]",
     ),
 }
+
+SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
 
 each_broken_object = pytest.mark.parametrize(
     ("broken", "identity", "problem"), [pytest.param(*case, id=name) for name, case in BROKEN.items()]
@@ -89,6 +101,15 @@ def test_a_broken_object_can_be_left_out_and_is_counted(broken: object, identity
     assert state(load(as_json(listed(*GOOD, *last)))[0]) == state(mirror)
     assert [f"items[3] ({identity}): {problem}"] == summary.invalid
     assert str(summary) == "2 nodes, 1 pods, 1 namespaces; invalid: 1"
+
+
+def test_an_object_of_any_kind_is_refused_the_second_time() -> None:
+    with pytest.raises(
+        SnapshotError, match=r"^items\[1\] \(Service shop/web\): metadata\.name: the same as that of the Service"
+    ):
+        load(as_json(listed(SERVICE, SERVICE)))
+    elsewhere = {**SERVICE, "metadata": {"name": "web", "namespace": "other"}}
+    assert load(as_json(listed(SERVICE, elsewhere)))[1].taken == {"Service": 2}
 
 
 def test_a_dump_without_broken_objects_is_the_same_with_and_without_skipping() -> None:

@@ -1,0 +1,242 @@
+"""GET requests to the API server over kept connections: whole answers, or streams of bytes as they arrive.
+
+Nothing else talks to the API server. httpx's transport is used without its client: no redirects, cookies or proxies
+but those that are configured, and no log line for each request.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+import httpx
+
+from app import __version__
+from app.watch.api_errors import ApiError, ConnectionFailedError, ReadTimeoutError, StatusError
+from app.watch.credentials import Credentials
+from app.watch.tls_context import openssl_reason
+
+__all__ = ["ApiClient", "ApiError", "ConnectionFailedError", "ReadTimeoutError", "StatusError"]
+
+_MOST_CONNECTIONS: Final = 64  # ten watches, lists beside them, and room; past it, a leak of ours
+_IDLE: Final = 30.0  # seconds that an unused connection is kept: less than servers and balancers do
+_LONGEST_REFUSAL: Final = 64 * 1024  # bytes that are read of an answer other than 200
+_DECODED: Final = {"", "identity", "gzip", "deflate"}
+# TLS that breaks while reading comes through anyio and httpcore as it is.
+_FAULTS: Final = (httpx.TransportError, httpx.DecodingError, ssl.SSLError)
+
+
+def _keepalive() -> list[tuple[int, int, int]]:
+    """Return the options that find a dead peer within a minute, in seconds, where the system has them."""
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
+    return options
+
+
+class _Request(NamedTuple):
+    path: str
+    params: Mapping[str, str]
+    accept: str
+
+
+class _Pool:
+    """Connections made with one TLS context. One that is retired closes when its last user leaves."""
+
+    __slots__ = ("_users", "generation", "retired", "transport")
+
+    def __init__(self, credentials: Credentials) -> None:
+        self.generation = credentials.generation
+        self.retired = False
+        self.transport = httpx.AsyncHTTPTransport(
+            verify=credentials.tls() or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # for plain HTTP unused
+            trust_env=False,
+            # Watches count as kept connections for httpcore, so a lower number would close those of lists.
+            limits=httpx.Limits(
+                max_connections=_MOST_CONNECTIONS,
+                max_keepalive_connections=_MOST_CONNECTIONS,
+                keepalive_expiry=_IDLE,
+            ),
+            proxy=credentials.proxy,
+            socket_options=_keepalive(),
+        )
+        self._users = 0
+
+    async def __aenter__(self) -> None:
+        self._users += 1
+
+    async def __aexit__(self, *_: object) -> None:
+        self._users -= 1
+        await self.close_if_unused()
+
+    async def close_if_unused(self) -> None:
+        """Close the connections of a retired pool that nobody uses."""
+        if self.retired and not self._users:
+            await self.transport.aclose()
+
+
+class ApiClient:
+    """Asks one API server, with credentials that are kept fresh."""
+
+    def __init__(self, credentials: Credentials, *, connect_timeout: float = 10.0, read_timeout: float = 75.0) -> None:
+        """Take limits in seconds: for a connection, TLS included, and for the silence before and between two chunks."""
+        self._credentials = credentials
+        self._connect_timeout = connect_timeout
+        self._read_timeout = read_timeout
+        self._pool = _Pool(credentials)
+        proxy = f" through proxy {httpx.URL(credentials.proxy).host}" if credentials.proxy else ""
+        self._place = f"at {credentials.server}{proxy}"
+
+    async def get(self, path: str, params: Mapping[str, str], *, accept: str = "application/json") -> bytes:
+        """Return the body of an answer. Raises ApiError, CredentialsError."""
+        async with self.stream(path, params, accept=accept) as chunks:
+            return b"".join([chunk async for chunk in chunks])
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str], *, accept: str = "application/json"
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open an answer, and give its body in chunks as they arrive, of any size, decoded.
+
+        It is entered when the server has accepted; leaving it before the end closes the connection. Raises ApiError,
+        also between two chunks, and CredentialsError.
+        """
+        async with AsyncExitStack() as stack:
+            response = await self._open(stack, _Request(path, params, accept))
+            yield await stack.enter_async_context(aclosing(self._chunks(path, response)))
+
+    async def close(self) -> None:
+        """Close the connections: at once where they are not in use, else when their users leave."""
+        self._pool.retired = True
+        await self._pool.close_if_unused()
+
+    async def _open(self, stack: AsyncExitStack, request: _Request) -> httpx.Response:
+        """Send a request, and once more with a new login where the server refuses the login."""
+        login = await self._credentials.headers()
+        generation = self._credentials.generation
+        try:
+            return await self._attempt(stack, request, login)
+        except StatusError as error:
+            if error.code != HTTPStatus.UNAUTHORIZED:
+                raise
+        current = await self._credentials.headers()
+        if current == login and self._credentials.generation == generation:  # else another request has renewed it
+            current = await self._credentials.headers(refresh=True)
+        return await self._attempt(stack, request, current)
+
+    async def _attempt(self, stack: AsyncExitStack, request: _Request, login: Mapping[str, str]) -> httpx.Response:
+        pool = await self._current_pool()
+        await stack.enter_async_context(pool)
+        try:
+            response = await pool.transport.handle_async_request(self._request(request, login))
+        except _FAULTS as error:
+            # Behind a proxy httpcore keeps a connection whose TLS failed for ever, so it is left with its pool.
+            pool.retired = True
+            raise self._failure(request.path, error) from None
+        stack.push_async_callback(response.aclose)
+        if response.status_code != HTTPStatus.OK:
+            raise await self._refusal(request.path, response)
+        self._check_content(request, response)
+        return response
+
+    async def _current_pool(self) -> _Pool:
+        before = self._pool
+        if before.retired or before.generation != self._credentials.generation:
+            before.retired = True
+            self._pool = _Pool(self._credentials)
+            await before.close_if_unused()
+        return self._pool
+
+    def _request(self, request: _Request, login: Mapping[str, str]) -> httpx.Request:
+        return httpx.Request(
+            "GET",
+            self._credentials.server + request.path,
+            params=request.params,
+            headers={
+                "Accept": request.accept,
+                # Compressed, events would cost the server time, and may be held back until a block is full.
+                "Accept-Encoding": "identity",
+                "User-Agent": f"kindred/{__version__}",
+                **login,
+            },
+            extensions={"timeout": httpx.Timeout(self._connect_timeout, read=self._read_timeout).as_dict()},
+        )
+
+    async def _chunks(self, path: str, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+        try:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        except _FAULTS as error:
+            raise self._failure(path, error) from None
+
+    async def _refusal(self, path: str, response: httpx.Response) -> StatusError:
+        """Return the error of an answer other than 200, with as much of its body as there is."""
+        body = b""
+        # What is missing of it is no error of its own: the status says enough.
+        with suppress(ApiError, TimeoutError):
+            async with asyncio.timeout(self._connect_timeout), aclosing(self._chunks(path, response)) as chunks:
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) > _LONGEST_REFUSAL:
+                        break
+        await response.aclose()
+        return StatusError.of_response(response.status_code, response.headers, body, self._where(path))
+
+    def _check_content(self, request: _Request, response: httpx.Response) -> None:
+        """Refuse what no API server answers: a page of HTML for JSON, an encoding that was not asked for."""
+        kind = _media_type(response.headers.get("content-type", ""))
+        accepted = {_media_type(each) for each in request.accept.split(",")}
+        if kind not in accepted and "*/*" not in accepted:
+            told = f"the answer is {kind or 'of no type'}, not {request.accept}"
+            raise ConnectionFailedError(f"{self._where(request.path)}: {told}: is a proxy or a login page in between?")
+        encodings = {each.strip().lower() for each in response.headers.get("content-encoding", "").split(",")}
+        if encodings - _DECODED:
+            raise ConnectionFailedError(
+                f"{self._where(request.path)}: Content-Encoding {', '.join(sorted(encodings))} was not asked for"
+            )
+
+    def _where(self, path: str) -> str:
+        return f"GET {path} {self._place}"
+
+    def _failure(self, path: str, error: Exception) -> ApiError:
+        where = self._where(path)
+        if isinstance(error, httpx.ReadTimeout):
+            return ReadTimeoutError(f"{where}: nothing received for {self._read_timeout:g} s")
+        if isinstance(error, httpx.TimeoutException):
+            return ConnectionFailedError(f"{where}: no connection within {self._connect_timeout:g} s")
+        return ConnectionFailedError(f"{where}: {_reason(error)}")
+
+
+def _media_type(text: str) -> str:
+    return text.partition(";")[0].strip().lower()
+
+
+def _reason(error: BaseException) -> str:
+    """Return what the system or OpenSSL said, where one of them did; the layers between say less."""
+    cause = _system_error(error) if isinstance(error, (httpx.NetworkError, ssl.SSLError)) else None
+    match cause:
+        case ssl.SSLCertVerificationError():
+            return f"certificate verify failed: {cause.verify_message.rstrip('.')}"
+        case ssl.SSLError():
+            return f"TLS: {openssl_reason(cause)}"
+        case socket.gaierror():
+            return f"unknown host: {cause.strerror}"
+        case OSError(errno=int(number)):
+            return os.strerror(number)  # asyncio writes "Connect call failed" in its own
+    return str(error) or type(error).__name__
+
+
+def _system_error(error: BaseException | None) -> OSError | None:
+    """Return the nearest error of the system below an error (ssl.SSLError is one), of several the first."""
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror:
+            return error
+        # Context, not only cause: httpcore raises its errors once more `from None`.
+        below = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = below or error.__cause__ or error.__context__
+    return None

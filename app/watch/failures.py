@@ -1,0 +1,70 @@
+"""What a failed request costs: the wait before the next one, a line in the log, and a word in the resource's state."""
+
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+
+from app.logs import one_line
+from app.watch.backoff import Backoff
+from app.watch.client import StatusError
+from app.watch.freshness import ResourceState
+from app.watch.watch_stream import InStreamError
+
+log = logging.getLogger(__name__)
+
+_SAME_PROBLEM_EVERY: Final = 60.0  # seconds between two log lines that say the same
+_LONGEST_RETRY_AFTER: Final = 300.0  # seconds; more than that no server gets
+
+
+class Failures:
+    """The failures of one resource's requests."""
+
+    def __init__(self, state: ResourceState, backoff: Backoff, clock: Callable[[], float]) -> None:
+        self._state = state
+        self._backoff = backoff
+        self._clock = clock
+        self._logged: tuple[str, float] = ("", 0.0)
+
+    def record(self, error: Exception) -> float:
+        """Take note of a failure; return the seconds to wait before the next request."""
+        now = self._clock()
+        delay = self._backoff.delay(now)
+        status = status_of(error)
+        if status is not None and status.retry_after is not None:
+            delay = max(delay, min(status.retry_after, _LONGEST_RETRY_AFTER))
+        self._state.failures[_kind(error)] += 1
+        self._state.problem = one_line(str(error)) or type(error).__name__
+        self._state.forbidden = status is not None and status.code == HTTPStatus.FORBIDDEN
+        self._report(now, delay)
+        return delay
+
+    def over(self) -> None:
+        """Take note that the resource is followed."""
+        if self._state.problem:
+            log.info("%s: following again", self._state.plural)
+            self._state.problem, self._state.forbidden = "", False
+            self._logged = ("", 0.0)
+
+    def _report(self, now: float, delay: float) -> None:
+        text, at = self._logged
+        if self._state.problem == text and now - at < _SAME_PROBLEM_EVERY:
+            return  # with backoff still two lines a minute and resource, all the same
+        self._logged = (self._state.problem, now)
+        remedy = f"; the RBAC rule that is missing: {self._state.resource.rbac_rule}" if self._state.forbidden else ""
+        log.warning("%s: %s%s; next attempt in %.1f s", self._state.plural, self._state.problem, remedy, delay)
+
+
+def status_of(error: Exception) -> StatusError | None:
+    """Return the server's status that an error carries, be it of the response or of an ERROR event."""
+    if isinstance(error, InStreamError):
+        return error.status
+    return error if isinstance(error, StatusError) else None
+
+
+def _kind(error: Exception) -> str:
+    """Return a short name of few values, for a metric: `410`, `in-stream 500`, `ConnectionFailed`."""
+    status = status_of(error)
+    if status is not None:
+        return f"in-stream {status.code}" if isinstance(error, InStreamError) else str(status.code)
+    return type(error).__name__.removesuffix("Error")

@@ -1,0 +1,64 @@
+"""Where all that is watched ends: the mirror, with a word in the log for what should not happen."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final
+
+from app.logs import one_line
+from app.watch.bulk_load import BulkLoads
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.mirror.pod_states import PodState, PodTransition
+
+log = logging.getLogger(__name__)
+
+_EXPIRY_EVERY: Final = 1.0  # seconds
+
+
+class MirrorFeed:
+    """Tells the mirror what happens in the cluster. Only this and the verbs change it while the service runs."""
+
+    def __init__(
+        self, mirror: ClusterMirror, clock: Callable[[], float], observe_confirmation: Callable[[float], None]
+    ) -> None:
+        """Give `observe_confirmation` the seconds from a pod's assumption to the event that confirms it."""
+        self._mirror = mirror
+        self._clock = clock
+        self._observe_confirmation = observe_confirmation
+        self._loads = BulkLoads()
+
+    def apply(self, event: ClusterEvent) -> None:
+        """Take over one change."""
+        assumed = self._mirror.assumed.get(event.object.uid)
+        transition = self._mirror.apply(event)
+        if transition is None:
+            return
+        if assumed is not None and transition.to_state is PodState.ADDED:
+            self._observe_confirmation(self._clock() - assumed.assumed_at)
+        _report(transition)
+
+    def loading(self) -> AbstractContextManager[None]:
+        """Surround the time in which very many objects are told."""
+        return self._loads.loading()
+
+    async def expire_assumed_pods(self) -> None:
+        """Drop assumed pods that the watch does not confirm in time, until cancelled."""
+        while True:
+            await asyncio.sleep(_EXPIRY_EVERY)
+            for pod in self._mirror.expire(self._clock()):
+                log.warning("pods: %s: assumed on %s and never seen there, dropped", pod.full_name, pod.node_name)
+
+
+def _report(transition: PodTransition) -> None:
+    pod, before, after = one_line(transition.pod), transition.from_node, transition.to_node
+    match transition.from_state, transition.to_state:
+        case PodState.ASSUMED, PodState.ADDED if before != after:
+            log.warning("pods: %s: assumed on %s, but bound to %s", pod, one_line(before), one_line(after))
+        case PodState.ADDED, PodState.ADDED:
+            log.warning("pods: %s: moved from %s to %s", pod, one_line(before), one_line(after))
+        case PodState.ASSUMED, PodState.DELETED:
+            log.info("pods: %s: deleted while assumed on %s", pod, one_line(before))
+        case PodState.INITIAL, PodState.DELETED:
+            log.debug("pods: %s: deleted, and was not known", pod)

@@ -1,0 +1,66 @@
+"""Objects of a list or watch, decoded; one that cannot be is named, counted and passed over, and stops nothing."""
+
+import logging
+from time import perf_counter
+
+import msgspec
+
+from app.logs import one_line
+from app.watch.decode import DecodeError
+from app.watch.freshness import ResourceState
+from app.watch.resources import decode_identity
+from core.events import Object
+from core.objects.pod import Pod
+
+log = logging.getLogger(__name__)
+
+
+class Unreadable(msgspec.Struct, frozen=True, gc=False):
+    """An object of which no more than the identity could be read, or not even that (empty)."""
+
+    full_name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class ObjectReader:
+    """Decodes the objects of one resource, and keeps its state's counts of errors and of time."""
+
+    def __init__(self, state: ResourceState) -> None:
+        self._state = state
+        self._decode = state.resource.decode
+
+    def read(self, raw: msgspec.Raw) -> Object | Unreadable:
+        """Return what the core needs of an object."""
+        began = perf_counter()
+        try:
+            decoded = self._decode(raw)
+        except DecodeError as error:
+            return self._unreadable(raw, error)
+        finally:
+            self._state.decode_seconds += perf_counter() - began
+        if isinstance(decoded, Pod) and decoded.affinity.errors:
+            self._report_terms(decoded)
+        return decoded
+
+    def _unreadable(self, raw: msgspec.Raw, error: DecodeError) -> Unreadable:
+        try:
+            identity = Unreadable(*decode_identity(raw))
+        except DecodeError:
+            identity = Unreadable()
+        self._state.decode_errors += 1
+        name = identity.full_name or "an object without a readable name"
+        log.warning("%s: passed over %s: %s", self._state.plural, one_line(name), one_line(str(error)))
+        return identity
+
+    def _report_terms(self, pod: Pod) -> None:
+        # kube-scheduler keeps such a pod, too, without the list of terms that is broken (NodeInfo.AddPod).
+        self._state.decode_errors += 1
+        for error in pod.affinity.errors:
+            log.warning(
+                "pods: %s: kept without its %s: spec.affinity.%s: %s",
+                one_line(pod.full_name),
+                error.group,
+                one_line(error.field),
+                one_line(error.message),
+            )

@@ -1,0 +1,340 @@
+"""Keeps what is known of one resource equal to the API server, through every fault of the connection.
+
+Source: k8s.io/client-go tools/cache/reflector.go (v1.34). The order of things:
+
+1. A sync tells the whole state: by WatchList (a watch that begins with all objects, and goes on as a watch), or page by
+   page where the server has no WatchList. Only its end changes the mirror, and only by what differs.
+2. A watch follows from the version that the sync, or the last event, left. A normal end resumes from there.
+3. An error waits, with backoff, and resumes from the same version. The next request is a sync again only where that
+   cannot get better: the server no longer has the version (410), does not have it yet ("too large resource version"),
+   refuses the request as such, or breaks the watch off at the same version twice.
+
+The mirror keeps what it has meanwhile: `ResourceState` says how far it can be trusted.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, aclosing
+from http import HTTPStatus
+from typing import Final, Protocol
+
+import msgspec
+
+from app.logs import one_line
+from app.watch.backoff import Backoff
+from app.watch.client import ApiClient, ApiError, ReadTimeoutError, StatusError
+from app.watch.credentials import CredentialsError
+from app.watch.decode import DecodeError
+from app.watch.failures import Failures, status_of
+from app.watch.freshness import ResourceState
+from app.watch.known_objects import KnownObjects
+from app.watch.listing import Listing
+from app.watch.object_reader import ObjectReader, Unreadable
+from app.watch.turns import Turns
+from app.watch.watch_stream import (
+    BrokenWatchError,
+    GarbledWatchError,
+    InStreamError,
+    NoInitialEventsEndError,
+    bookmark_of,
+    watch_events,
+)
+from app.watch.wire import ListPage, WatchEvent, decode_page
+from core.events import ClusterEvent, Object
+
+log = logging.getLogger(__name__)
+
+PAGE_SIZE: Final = 500
+"""Objects in a page of a list. No resourceVersion goes with it: with "0" the server ignores the limit."""
+_EXPIRED_LISTS: Final = 2  # lists in a row that expired between two pages, before one without pages
+_REFUSALS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Of a request as such: asked again, it would be refused again."""
+
+
+class Feed(Protocol):
+    """What is told of a cluster's changes."""
+
+    def apply(self, event: ClusterEvent) -> None:
+        """Take over one change."""
+
+    def loading(self) -> AbstractContextManager[None]:
+        """Surround the time in which very many objects are told."""
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """How long the reflector waits, in seconds; the defaults are client-go's where it has them."""
+
+    backoff_first: float = 0.8
+    backoff_longest: float = 30.0
+    backoff_reset: float = 120.0
+    watch_timeout: int = 300
+    """A watch asks the server to end it after this time, up to twice as long, so that not all end at once."""
+    shortest_watch: float = 1.0
+    """A watch that ends sooner, without events, is an error; one with events is not resumed sooner."""
+    initial_events: float = 120.0
+    """Longest wait for the end of the initial events: a server that does not know WatchList never tells it."""
+    clock: Callable[[], float] = time.monotonic
+    random: Callable[[], float] = random.random
+    """Numbers in [0, 1), for jitter."""
+
+
+class Reflector:
+    """List+watch of one resource, for as long as `run` runs."""
+
+    def __init__(
+        self,
+        state: ResourceState,
+        client: ApiClient,
+        feed: Feed,
+        timing: Timing,
+    ) -> None:
+        """Tell `feed` every change, in order."""
+        self.state = state
+        self.known = KnownObjects(feed.apply)
+        self._resource = state.resource
+        self._client = client
+        self._loading = feed.loading
+        self._timing = timing
+        self._clock = timing.clock
+        backoff = Backoff(timing.backoff_first, timing.backoff_longest, timing.backoff_reset, timing.random)
+        self._failures = Failures(state, backoff, timing.clock)
+        self._reader = ObjectReader(state)
+        self._turns = Turns()
+        self._version = ""  # to watch from; empty: a sync is due
+        self._has_watch_list = True
+        self._list_next = False  # the next sync does without WatchList
+        self._expired_lists = 0  # in a row
+        self._broken_version = ""  # from where a watch was garbled, or told an error, last
+
+    async def run(self) -> None:
+        """Sync and follow until cancelled."""
+        while True:
+            try:
+                await self._step()
+                continue
+            except (ApiError, CredentialsError, DecodeError, BrokenWatchError) as error:
+                delay = self._recover(error)
+            except Exception as error:
+                # A fault of ours must not end the watch for ever; what it left half done, a sync mends.
+                log.exception("%s: internal error", self.state.plural)
+                self._relist("internal")
+                delay = self._failures.record(error)
+            await asyncio.sleep(delay)
+
+    async def _step(self) -> None:
+        if self._version:
+            await self._watch()
+        elif self._uses_watch_list:
+            await self._watch_list()
+        else:
+            await self._list()
+
+    @property
+    def _uses_watch_list(self) -> bool:
+        return self._has_watch_list and not self._list_next
+
+    # Syncs.
+
+    async def _watch_list(self) -> None:
+        self.state.requests["watch-list"] += 1
+        params = {**self._watch_params(), "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with (
+            self._client.stream(self._resource.path, params, accept=self._resource.watch_accept) as chunks,
+            aclosing(watch_events(chunks, self.state, self._turns)) as events,
+        ):
+            # Unless this one is completed; however it breaks, a list may come through (upstream ListAndWatch).
+            self._list_next = True
+            with self._loading():
+                listing = Listing()
+                version = await self._initial_events(events, listing)
+                await self._replace(listing, version, self._clock())
+            await self._follow(events)
+
+    async def _initial_events(self, events: AsyncIterator[WatchEvent], listing: Listing) -> str:
+        """Gather objects up to the bookmark that ends them; return its version."""
+        try:
+            async with asyncio.timeout(self._timing.initial_events):
+                async for event in events:
+                    if event.type == "BOOKMARK":
+                        bookmark = bookmark_of(event)
+                        if bookmark.initial_events_end:
+                            return bookmark.resource_version
+                    elif event.type == "DELETED":
+                        listing.remove(self._told(event))
+                    else:
+                        listing.add(self._told(event))
+        except TimeoutError:
+            waited = f"{self._timing.initial_events:g} s"
+            raise NoInitialEventsEndError(f"{self._resource.path}: initial events without end for {waited}") from None
+        raise BrokenWatchError(f"{self._resource.path}: the watch ended before the end of the initial events")
+
+    async def _list(self) -> None:
+        began = self._clock()
+        listing = Listing()
+        params = self._params()
+        if self._expired_lists < _EXPIRED_LISTS:
+            params["limit"] = str(PAGE_SIZE)
+        page = await self._page(params)
+        with self._loading():
+            await self._gather(page, listing)
+            while page.continue_token:
+                page = await self._page({**params, "continue": page.continue_token})
+                await self._gather(page, listing)
+            await self._replace(listing, page.resource_version, began)
+
+    async def _page(self, params: dict[str, str]) -> ListPage:
+        self.state.requests["list"] += 1
+        try:
+            body = await self._client.get(self._resource.path, params, accept=self._resource.list_accept)
+        except StatusError as error:
+            if error.code == HTTPStatus.GONE:  # the list took longer than the server remembers
+                self._expired_lists += 1
+                self._relist("expired-continue")
+            raise
+        return decode_page(body)
+
+    async def _gather(self, page: ListPage, listing: Listing) -> None:
+        for item in page.items:
+            listing.add(self._reader.read(item))
+            if self._turns.over:
+                await self._turns.give_way()
+
+    async def _replace(self, listing: Listing, version: str, as_of: float) -> None:
+        for _ in self.known.replace(listing.present, listing.unreadable):
+            if self._turns.over:
+                await self._turns.give_way()
+        self._version = version
+        self._list_next = False
+        self._expired_lists = 0
+        self.state.synced = True
+        self._follows(as_of)
+        log.info("%s: synced, %d objects", self.state.plural, len(self.known))
+
+    # Watching.
+
+    async def _watch(self) -> None:
+        self.state.requests["watch"] += 1
+        told = self.state.events.total()
+        params = {**self._watch_params(), "resourceVersion": self._version}
+        async with (
+            self._client.stream(self._resource.path, params, accept=self._resource.watch_accept) as chunks,
+            aclosing(watch_events(chunks, self.state, self._turns)) as events,
+        ):
+            accepted = self._clock()
+            # That the server accepted it shows little as long as it may end at once: ResourceState.followed_at.
+            standing = asyncio.get_running_loop().call_later(self._timing.shortest_watch, self._follows_now)
+            try:
+                await self._follow(events)
+            finally:
+                standing.cancel()
+        stood, shortest = self._clock() - accepted, self._timing.shortest_watch
+        if stood < shortest:
+            if self.state.events.total() == told:
+                raise BrokenWatchError(
+                    f"{self._resource.path}: the watch ended within {shortest:g} s, without an event"
+                )
+            await asyncio.sleep(shortest - stood)
+
+    async def _follow(self, events: AsyncIterator[WatchEvent]) -> None:
+        try:
+            async for event in events:
+                self._take(event)
+                self._follows_now()
+        except ReadTimeoutError:
+            # Bookmarks are not promised, so either nothing happened, or the connection is dead without a sign. Only a
+            # new request can tell, and it resumes where this one was.
+            log.debug("%s: quiet, asking again", self.state.plural)
+
+    def _take(self, event: WatchEvent) -> None:
+        if event.type == "BOOKMARK":
+            self._version = bookmark_of(event).resource_version
+            return
+        self.state.last_event_at = self._clock()
+        told = self._told(event)
+        if event.type == "DELETED":
+            self.known.drop(told.full_name, told.uid)
+        elif isinstance(told, Unreadable):
+            self.known.drop_predecessor(told.full_name, told.uid)
+        else:
+            self.known.put(told)
+        # Only now: an event that could not be applied is to be told again.
+        self._version = told.resource_version or self._version
+
+    def _told(self, event: WatchEvent) -> Object | Unreadable:
+        told = self._reader.read(event.object)
+        if isinstance(told, Unreadable) and not told.full_name:
+            # What happened to which object cannot be guessed, and it may be that one is gone.
+            raise GarbledWatchError(f"{self._resource.path}: {event.type} of an object without a readable name")
+        return told
+
+    def _follows_now(self) -> None:
+        self._follows(self._clock())
+
+    def _follows(self, as_of: float) -> None:
+        self.state.followed_at = as_of
+        self._failures.over()
+
+    # Requests and what goes wrong with them.
+
+    def _params(self) -> dict[str, str]:
+        return {"fieldSelector": self._resource.field_selector} if self._resource.field_selector else {}
+
+    def _watch_params(self) -> dict[str, str]:
+        timeout = round(self._timing.watch_timeout * (1.0 + self._timing.random()))
+        return {**self._params(), "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout)}
+
+    def _recover(self, error: Exception) -> float:
+        """Decide what the next request is; return the seconds to wait before it."""
+        if self._version:
+            self._resume_or_relist(error)
+        elif self._falls_back(error):
+            log.info("%s: listing without WatchList: %s", self.state.plural, one_line(str(error)))
+            return 0.0
+        return self._failures.record(error)
+
+    def _resume_or_relist(self, error: Exception) -> None:
+        status = status_of(error)
+        if status is not None and status.code == HTTPStatus.GONE:
+            self._relist("expired")
+        elif status is not None and _is_too_large_version(status):
+            self._relist("too-large-version")
+        elif status is not None and status.code in _REFUSALS:
+            self._relist("refused")
+        elif isinstance(error, GarbledWatchError) or (
+            isinstance(error, InStreamError) and _is_server_error(error.status)
+        ):
+            # The first time it may be the server's trouble of the moment; told twice, it will not get better.
+            if self._broken_version == self._version:
+                self._relist("broken")
+            self._broken_version = self._version
+
+    def _falls_back(self, error: Exception) -> bool:
+        """Tell whether the sync is to be tried at once by a list, as WatchList will not do."""
+        if self._uses_watch_list:  # it was not accepted
+            self._has_watch_list = not (isinstance(error, StatusError) and error.code in _REFUSALS)
+            return not self._has_watch_list
+        if isinstance(error, NoInitialEventsEndError):
+            self._has_watch_list = False
+            return True
+        # Such as an etcd without progress notification; it may be another one by the next sync.
+        return isinstance(error, GarbledWatchError) or (
+            isinstance(error, InStreamError) and error.status.code == HTTPStatus.INTERNAL_SERVER_ERROR
+        )
+
+    def _relist(self, reason: str) -> None:
+        self._version = ""
+        self.state.relists[reason] += 1
+
+
+def _is_server_error(status: StatusError) -> bool:
+    return status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _is_too_large_version(status: StatusError) -> bool:
+    """Upstream isTooLargeResourceVersionError: a cause since 1.17, before that only the message."""
+    return "ResourceVersionTooLarge" in status.causes or (
+        status.code == HTTPStatus.GATEWAY_TIMEOUT and "Too large resource version" in status.message
+    )

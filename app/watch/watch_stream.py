@@ -1,0 +1,72 @@
+"""A watch's bytes to its events, and how a watch can break."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from app.watch.client import StatusError
+from app.watch.decode import DecodeError
+from app.watch.freshness import ResourceState
+from app.watch.lines import LineSplitter, LineTooLongError
+from app.watch.turns import Turns
+from app.watch.wire import Bookmark, WatchEvent, decode_bookmark, decode_event
+
+
+class BrokenWatchError(Exception):
+    """The server accepted a watch, but it did not become one, or broke.
+
+    BrokenWatchError (ended at once, in the middle of a line, or before the end of the initial events)
+    +-- NoInitialEventsEndError
+    +-- GarbledWatchError
+    +-- InStreamError
+    """
+
+
+class NoInitialEventsEndError(BrokenWatchError):
+    """The end of the initial events did not come in time."""
+
+
+class GarbledWatchError(BrokenWatchError):
+    """A line is not a watch event."""
+
+
+class InStreamError(BrokenWatchError):
+    """An ERROR event, which ends a watch that had begun well."""
+
+    def __init__(self, status: StatusError) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
+async def watch_events(
+    chunks: AsyncIterator[bytes], state: ResourceState, turns: Turns
+) -> AsyncGenerator[WatchEvent, None]:
+    """Yield the events of a stream up to its end, ERROR excepted, counting them. Raises BrokenWatchError."""
+    splitter = LineSplitter()
+    async for chunk in chunks:
+        for line in _lines(splitter, chunk):
+            try:
+                event = decode_event(line)
+            except DecodeError as error:
+                raise GarbledWatchError(f"{state.resource.path}: not a watch event: {error}") from None
+            state.events[event.type] += 1
+            if event.type == "ERROR":
+                raise InStreamError(StatusError.of(event.object))
+            yield event
+            if turns.over:
+                await turns.give_way()
+    if splitter.unfinished:
+        raise BrokenWatchError(f"{state.resource.path}: the watch ended in the middle of a line")
+
+
+def bookmark_of(event: WatchEvent) -> Bookmark:
+    """Return what a BOOKMARK event says. Raises GarbledWatchError."""
+    try:
+        return decode_bookmark(event.object)
+    except DecodeError as error:
+        raise GarbledWatchError(f"bookmark: {error}") from None
+
+
+def _lines(splitter: LineSplitter, chunk: bytes) -> list[bytes]:
+    try:
+        return [line for line in splitter.feed(chunk) if line]
+    except LineTooLongError as error:
+        raise GarbledWatchError(str(error)) from None

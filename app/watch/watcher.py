@@ -1,0 +1,26 @@
+"""All reflectors of one API server, run together."""
+
+import asyncio
+from collections.abc import Sequence
+
+from app.watch.client import ApiClient
+from app.watch.freshness import ResourceState
+from app.watch.reflector import Feed, Reflector, Timing
+
+
+class Watcher:
+    """Feeds the objects of several resources of a cluster to one place."""
+
+    def __init__(self, client: ApiClient, states: Sequence[ResourceState], feed: Feed, timing: Timing) -> None:
+        """Take one reflector for each state; what they are told goes to `feed`, between two requests."""
+        self._client = client
+        self.reflectors = [Reflector(state, client, feed, timing) for state in states]
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for reflector in self.reflectors:
+                    tasks.create_task(reflector.run(), name=f"reflector {reflector.state.plural}")
+        finally:
+            await self._client.close()

@@ -1,0 +1,83 @@
+"""The envelopes of list and watch: pages and event lines, with each object left as bytes.
+
+Source: k8s.io/apimachinery meta/v1 types.go (ListMeta, WatchEvent) and the WatchList bookmark of KEP-3157.
+"""
+
+from typing import Final, Literal
+
+import msgspec
+
+from app.watch.decode import DecodeError, decoding
+
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+class _ListMeta(msgspec.Struct, rename="camel", gc=False):
+    resource_version: str | None = None
+    continue_: str | None = msgspec.field(default=None, name="continue")
+
+
+class _Page(msgspec.Struct, gc=False):
+    metadata: _ListMeta | None = None
+    items: list[msgspec.Raw] | None = None
+
+
+class ListPage(msgspec.Struct, frozen=True, gc=False):
+    """One page of a list; `continue_token` is empty on the last."""
+
+    items: list[msgspec.Raw]
+    resource_version: str
+    continue_token: str
+
+
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+    """One line of a watch, with the object as bytes. What another type would mean for the object, nobody can tell."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+    object: msgspec.Raw
+
+
+class _BookmarkMetadata(msgspec.Struct, rename="camel", gc=False):
+    resource_version: str | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Bookmark(msgspec.Struct, gc=False):
+    metadata: _BookmarkMetadata | None = None
+
+
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
+    """How far the watch has come, and whether that is the end of the initial events."""
+
+    resource_version: str
+    initial_events_end: bool
+
+
+_page_decoder: Final = msgspec.json.Decoder(_Page)
+_event_decoder: Final = msgspec.json.Decoder(WatchEvent)
+_bookmark_decoder: Final = msgspec.json.Decoder(_Bookmark)
+
+
+def decode_page(body: bytes) -> ListPage:
+    """Decode a page of a list. Raises DecodeError."""
+    page = decoding(_page_decoder.decode, body)
+    metadata = page.metadata or _ListMeta()
+    if not metadata.resource_version:
+        raise DecodeError("metadata.resourceVersion", "required")
+    return ListPage(page.items or [], metadata.resource_version, metadata.continue_ or "")
+
+
+def decode_event(line: bytes) -> WatchEvent:
+    """Decode a line of a watch. Raises DecodeError."""
+    return decoding(_event_decoder.decode, line)
+
+
+def decode_bookmark(raw: msgspec.Raw) -> Bookmark:
+    """Decode the object of a BOOKMARK. Raises DecodeError."""
+    metadata = decoding(_bookmark_decoder.decode, raw).metadata or _BookmarkMetadata()
+    if not metadata.resource_version:
+        raise DecodeError("metadata.resourceVersion", "required")
+    return Bookmark(
+        metadata.resource_version,
+        (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true",
+    )

@@ -1,0 +1,316 @@
+"""Tests of list+watch against the fake API server: what is followed, held to what must be true at every moment.
+
+`Following` runs the real watcher and client on a real port. While it runs, the readiness is held against what the
+server itself can testify; in the end, the mirror against a fresh one, fed with the objects that the server has.
+"""
+
+import asyncio
+import inspect
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from types import TracebackType
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self
+
+import msgspec
+
+from app.watch.client import ApiClient
+from app.watch.cluster_access import ClusterAccess
+from app.watch.credentials import Credentials
+from app.watch.decode import DecodeError
+from app.watch.freshness import Freshness, ResourceState, Standing
+from app.watch.reflector import Feed, Reflector, Timing
+from app.watch.resources import RESOURCES
+from app.watch.watcher import Watcher
+from core.events import ClusterEvent, Kind, Object
+from core.mirror.cluster import ClusterMirror
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+from tests.fake_apiserver import Behaviour, FakeApiServer
+from tests.fake_apiserver.request_log import LoggedRequest
+from tests.fake_apiserver.store import Store
+
+P = ParamSpec("P")
+
+PATIENCE: Final = 10.0  # seconds
+QUICK: Final = Timing(
+    backoff_first=0.02, backoff_longest=0.1, shortest_watch=0.25, initial_events=0.5, random=lambda: 0.0
+)
+READ_TIMEOUT: Final = 0.35
+"""More than `shortest_watch`, as it is in service."""
+STALE_AFTER: Final = 0.8
+BOOKMARKS: Final = 0.05  # seconds between two, so that a quiet watch is followed
+_SLACK: Final = 0.3  # seconds that a busy machine may make the follower and the witness differ
+
+
+class MirrorOnly:
+    """A feed that is nothing but a mirror. It lets the garbage collector be, which finds what was not closed."""
+
+    def __init__(self) -> None:
+        self.mirror = ClusterMirror()
+
+    def apply(self, event: ClusterEvent) -> None:
+        """Take over one change."""
+        self.mirror.apply(event)
+
+    def loading(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+
+class Counts(NamedTuple):
+    """What happened to one resource, each by its kind."""
+
+    requests: Mapping[str, int] = {}
+    failures: Mapping[str, int] = {}
+    relists: Mapping[str, int] = {}
+
+
+class Witness:
+    """When the server last showed the follower of a resource that it follows, as the server's own log has it."""
+
+    def __init__(self, server: FakeApiServer, path: str, timing: Timing, begin: float) -> None:
+        self._server = server
+        self._path = path
+        self._timing = timing
+        self._lines = 0
+        self._lists = 0
+        self.shown_at = begin
+
+    def look(self, now: float) -> None:
+        """Look for a line of a watch, a watch that stands, or a list that was completed since the last look."""
+        watches = self._server.requests.of(self._path, "watch", "watch-list")
+        lines = sum(watch.events for watch in watches)
+        stands = any(
+            watch.status == 200 and not watch.ended and now - watch.time >= self._timing.shortest_watch
+            for watch in watches
+        )
+        if stands or lines > self._lines:
+            self.shown_at = now
+        self._lines = lines
+        begun = 0.0
+        lists = 0
+        for request in self._server.requests.of(self._path, "list", "page"):
+            begun = request.time if request.kind == "list" else begun
+            if request.status == 200 and request.ended:
+                lists += 1
+                if lists > self._lists:
+                    self.shown_at = max(self.shown_at, begun)
+        self._lists = lists
+
+
+class Following:
+    """A watcher that follows some resources of a fake API server into a mirror."""
+
+    def __init__(
+        self,
+        server: FakeApiServer,
+        *kinds: Kind,
+        timing: Timing = QUICK,
+        feed: Feed | None = None,
+        mirror: ClusterMirror | None = None,
+    ) -> None:
+        """Feed the mirror, or with `feed` whatever wraps the given one."""
+        own = MirrorOnly()
+        self.server = server
+        self.mirror = mirror or own.mirror
+        self.states = {kind: ResourceState(RESOURCES[kind]) for kind in kinds}
+        self.freshness = Freshness(list(self.states.values()), STALE_AFTER, time.monotonic)
+        self.seen: set[Standing] = set()
+        """How the readiness stood since the last `mark`."""
+        self._timing = timing
+        self._marked_at = 0.0
+        self._counts_before: dict[Kind, Counts] = {}
+        login = Credentials(ClusterAccess(source="test", server=server.url, tls=None), None)
+        client = ApiClient(login, read_timeout=READ_TIMEOUT)
+        self.watcher = Watcher(client, self.freshness.states, feed or own, timing)
+        self.reflectors: dict[Kind, Reflector] = dict(zip(kinds, self.watcher.reflectors, strict=True))
+
+    async def __aenter__(self) -> Self:
+        self._there_before = {kind: set(self.expected(kind)) for kind in self.states}
+        self._following = asyncio.create_task(self.watcher.run())
+        self._watching_over = asyncio.create_task(self._watch_over())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._following.cancel()
+        self._watching_over.cancel()
+        outcomes = await asyncio.gather(self._following, self._watching_over, return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and raised is None:
+                raise outcome
+        await self.server.until(lambda: self.server.watching() == 0, PATIENCE)  # nothing is left open
+
+    # What is there.
+
+    def expected(self, kind: Kind) -> dict[str, Object]:
+        """Give the objects of a kind that the server has, that can be read and are to be followed, by full name."""
+        resource = RESOURCES[kind]
+        found = {}
+        for each in self.server.objects(resource.path):
+            with suppress(DecodeError):
+                decoded = resource.decode(msgspec.json.encode(each))
+                if not (isinstance(decoded, Pod) and decoded.terminal):
+                    found[decoded.full_name] = decoded
+        return found
+
+    def differences(self) -> list[str]:
+        """Tell what is known, and what is in the mirror, from what the server has; none if all is well."""
+        fresh = ClusterMirror()
+        found = []
+        for kind, reflector in self.reflectors.items():
+            expected = self.expected(kind)
+            known = {each.full_name: each for each in reflector.known}
+            changed = {name for name in expected | known if expected.get(name) != known.get(name)}
+            found += [f"{name}: known {known.get(name)}, is {expected.get(name)}" for name in sorted(changed)]
+            for each in expected.values():
+                fresh.apply(ClusterEvent("Add", each))
+        return found or mirror_differences(fresh, self.mirror)
+
+    # What was asked of the server.
+
+    def requests(self, kind: Kind = Pod) -> list[LoggedRequest]:
+        """Give the requests for a resource since the last `mark`."""
+        return [request for request in self.server.requests.of(RESOURCES[kind].path) if request.time >= self._marked_at]
+
+    def counts(self, kind: Kind = Pod) -> Counts:
+        """Count what happened to a resource since the last `mark`."""
+        state, before = self.states[kind], self._counts_before.get(kind, Counts())
+        return Counts(
+            dict(Counter(request.kind for request in self.requests(kind))),
+            dict(state.failures - Counter(before.failures)),
+            dict(state.relists - Counter(before.relists)),
+        )
+
+    def mark(self) -> None:
+        """Count anew from here, and forget how the readiness stood."""
+        self._counts_before = {
+            kind: Counts({}, dict(state.failures), dict(state.relists)) for kind, state in self.states.items()
+        }
+        self._marked_at = asyncio.get_running_loop().time()
+        self.seen.clear()
+
+    # Waiting.
+
+    async def until(self, condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+        """Wait for a condition. Raises AssertionError, at once if what must be true at every moment was not."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            for task in (self._following, self._watching_over):
+                if task.done():
+                    await task
+            assert time.monotonic() < deadline, f"not {what}: {self._situation()}"
+            await asyncio.sleep(0.002)
+
+    async def until_equal(self) -> None:
+        """Wait until the mirror is ready and equal to the server."""
+        await self.until(
+            lambda: self.freshness.standing() is Standing.FRESH and not self.differences(), "equal to the server"
+        )
+
+    async def until_counts(self, expected: Counts, kind: Kind = Pod) -> None:
+        """Wait until so much has happened to a resource since the last `mark`, and nothing else."""
+        try:
+            await self.until(lambda: self.counts(kind) == expected, f"{expected}")
+        except AssertionError as error:
+            raise AssertionError(f"{self.counts(kind)}, {error}") from None
+
+    async def until_a_line(self, kind: Kind = Pod) -> None:
+        """Wait until a watch has told something more, if only a bookmark."""
+        events = self.states[kind].events
+        before = events.total()
+        await self.until(lambda: events.total() > before, "told anything")
+
+    async def until_standing(self, standing: Standing) -> None:
+        """Wait until the mirror stands so."""
+        await self.until(lambda: self.freshness.standing() is standing, standing.value)
+
+    async def stays_quiet(self, seconds: float = 0.12) -> None:
+        """Look on for a while in which nothing is asked of the server, and the mirror stays fresh."""
+        before, deadline = len(self.server.requests), time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+            assert len(self.server.requests) == before, self._situation()
+            assert self.freshness.standing() is Standing.FRESH, self._situation()
+
+    # What must be true at every moment.
+
+    async def _watch_over(self) -> None:
+        begin = time.monotonic()
+        witnesses = [Witness(self.server, state.resource.path, self._timing, begin) for state in self.states.values()]
+        complete = False
+        while True:
+            now = time.monotonic()
+            for witness in witnesses:
+                witness.look(now)
+            standing = self.freshness.standing()
+            self.seen.add(standing)
+            if standing is Standing.FRESH:
+                ages = [now - witness.shown_at for witness in witnesses]
+                assert max(ages) <= STALE_AFTER + _SLACK, f"fresh, and not followed for {max(ages)} s"
+                complete = complete or self._assert_complete()
+            await asyncio.sleep(0.005)
+
+    def _assert_complete(self) -> bool:
+        """Check that all that was there in the beginning is known; for the first moment of being fresh."""
+        for kind, names in self._there_before.items():
+            missing = names & set(self.expected(kind)) - {each.full_name for each in self.reflectors[kind].known}
+            assert not missing, f"fresh without {missing}"
+        return True
+
+    def _situation(self) -> str:
+        asked = [(request.path, request.kind, request.status, request.events) for request in self.server.requests]
+        return f"{self.freshness.standing()} {self.freshness.problems()} {self.differences()[:3]} {asked[-20:]}"
+
+
+def mirror_differences(fresh: ClusterMirror, mirror: ClusterMirror) -> list[str]:
+    """Tell what two mirrors do not have alike, or what does not stand a recount; none if all is well."""
+    parts: Mapping[str, Callable[[ClusterMirror], object]] = {
+        "nodes": lambda each: {node.name: (node.labels, node.figures, node.pods) for node in each.dump().nodes},
+        "pods of unknown nodes": lambda each: each.dump().pods_of_unknown_nodes,
+        "pods": lambda each: {uid: each.get_pod(uid) for uid in each.pods.rows},
+        "namespaces": lambda each: dict(each.namespaces),
+        "figures": lambda each: each.dump().figures,
+        "other objects": lambda each: {
+            kind: dict(each.objects(kind)) for kind in RESOURCES if kind not in {Node, Pod, Namespace}
+        },
+    }
+    found = [f"{name}: {part(mirror)}, is {part(fresh)}" for name, part in parts.items() if part(mirror) != part(fresh)]
+    return found + mirror.audit()
+
+
+Scenario = Callable[Concatenate[FakeApiServer, P], Awaitable[None]]
+
+
+def scenario(**behaviour: Any) -> Callable[[Scenario[P]], Callable[P, None]]:  # noqa: ANN401 - fields of Behaviour
+    """Make a test of a coroutine that takes a server, which behaves so (fields of `Behaviour`)."""
+
+    def decorate(test: Scenario[P]) -> Callable[P, None]:
+        async def main(*args: P.args, **kwargs: P.kwargs) -> None:
+            async with (
+                asyncio.timeout(3 * PATIENCE),
+                FakeApiServer(Behaviour(**{"bookmark_interval": BOOKMARKS, **behaviour}), store=Store()) as server,
+            ):
+                await test(server, *args, **kwargs)
+
+        def run(*args: P.args, **kwargs: P.kwargs) -> None:
+            asyncio.run(main(*args, **kwargs))
+
+        run.__doc__ = test.__doc__
+        signature = inspect.signature(test)
+        run.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]  # what pytest reads
+        return run
+
+    return decorate
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Fail if the block takes longer."""
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began <= seconds

@@ -1,0 +1,143 @@
+"""What the feed tells the mirror, and what it says of it."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from app.watch import feed as feed_module
+from app.watch.feed import MirrorFeed
+from core.events import Action, ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from tests.builders import PodBuilder, make_node, make_pod
+from tests.core.decoded import node_of, pod_of
+
+PATIENCE = 5.0
+
+
+class Fed:
+    """A feed with a clock that the test sets, and the confirmations that it has observed."""
+
+    def __init__(self) -> None:
+        self.now = 50.0
+        self.confirmed: list[float] = []
+        self.mirror = ClusterMirror(assumed_pod_ttl=10.0)
+        self.feed = MirrorFeed(self.mirror, lambda: self.now, self.confirmed.append)
+
+    def tell(self, action: Action, pod: PodBuilder) -> None:
+        self.feed.apply(ClusterEvent(action, pod_of(pod)))
+
+    def assume(self, name: str, node: str) -> None:
+        self.mirror.assume(pod_of(make_pod(name)), node, self.now)
+
+
+def test_events_reach_the_mirror() -> None:
+    fed = Fed()
+    fed.feed.apply(ClusterEvent("Add", node_of(make_node("n1"))))
+    fed.tell("Add", make_pod("p").on("n1"))
+    assert list(fed.mirror.nodes.slots) == ["n1"]
+    assert fed.mirror.is_mirrored("default/p")
+    fed.tell("Delete", make_pod("p").on("n1"))
+    assert not fed.mirror.is_mirrored("default/p")
+
+
+def test_the_delay_of_a_confirmation_is_observed_and_nothing_else() -> None:
+    fed = Fed()
+    fed.assume("assumed", "n1")
+    fed.now += 0.25
+    fed.tell("Update", make_pod("assumed"))  # of the pod while it is pending
+    fed.tell("Add", make_pod("other").on("n1"))
+    assert fed.confirmed == []
+    fed.tell("Update", make_pod("assumed").on("n1"))
+    fed.tell("Update", make_pod("assumed").on("n1").label("seen", "again"))
+    assert fed.confirmed == [0.25]
+
+
+def test_a_confirmation_on_another_node_is_observed_too() -> None:
+    fed = Fed()
+    fed.assume("p", "n1")
+    fed.now += 1
+    fed.tell("Update", make_pod("p").on("n2"))
+    assert fed.confirmed == [1.0]
+
+
+def deleted_while_assumed(fed: Fed) -> None:
+    fed.assume("p", "n1")
+    fed.tell("Delete", make_pod("p"))
+
+
+def bound_elsewhere(fed: Fed) -> None:
+    fed.assume("p", "n1")
+    fed.tell("Update", make_pod("p").on("n2"))
+
+
+def bound_there(fed: Fed) -> None:
+    fed.assume("p", "n1")
+    fed.tell("Update", make_pod("p").on("n1"))
+
+
+def moved(fed: Fed) -> None:
+    fed.tell("Add", make_pod("p").on("n1"))
+    fed.tell("Update", make_pod("p").on("n2"))
+
+
+def deleted_unknown(fed: Fed) -> None:
+    fed.tell("Delete", make_pod("p").on("n1"))
+
+
+@pytest.mark.parametrize(
+    ("happens", "expected"),
+    [
+        (bound_there, []),
+        (bound_elsewhere, [(logging.WARNING, "pods: default/p: assumed on n1, but bound to n2")]),
+        (moved, [(logging.WARNING, "pods: default/p: moved from n1 to n2")]),
+        (deleted_while_assumed, [(logging.INFO, "pods: default/p: deleted while assumed on n1")]),
+        (deleted_unknown, [(logging.DEBUG, "pods: default/p: deleted, and was not known")]),
+    ],
+    ids=["confirmed", "mismatch", "move", "deleted-while-assumed", "unknown-delete"],
+)
+def test_a_transition_is_logged_as_loudly_as_it_deserves(
+    happens: Callable[[Fed], None], expected: list[tuple[int, str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    happens(Fed())
+    assert expected == [(record.levelno, record.getMessage()) for record in caplog.records]
+
+
+def test_what_is_not_printable_stays_within_its_line(caplog: pytest.LogCaptureFixture) -> None:
+    fed = Fed()
+    fed.tell("Add", make_pod("p").on("n1"))
+    fed.tell("Update", make_pod("p").on("n2\nforged"))
+    assert caplog.messages == ["pods: default/p: moved from n1 to n2\\nforged"]
+
+
+def test_assumed_pods_expire_by_the_clock(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(feed_module, "_EXPIRY_EVERY", 0.001)
+    fed = Fed()
+    for name in ("in-time", "late", "unfinished"):
+        fed.assume(name, "n1")
+    fed.mirror.finish_binding("default/late", fed.now)
+    fed.now += 0.5
+    fed.mirror.finish_binding("default/in-time", fed.now)
+    fed.now += 9.75
+
+    async def until_expired() -> None:
+        async with asyncio.timeout(PATIENCE):
+            expiry = asyncio.create_task(fed.feed.expire_assumed_pods())
+            while fed.mirror.is_mirrored("default/late"):  # noqa: ASYNC110  # the mirror sets no event
+                await asyncio.sleep(0.001)
+            expiry.cancel()
+            await asyncio.gather(expiry, return_exceptions=True)
+
+    asyncio.run(until_expired())
+    assert caplog.messages == ["pods: default/late: assumed on n1 and never seen there, dropped"]
+    assert fed.mirror.assumed.keys() == {"default/in-time", "default/unfinished"}
+
+
+def test_loads_are_surrounded_by_a_pause_of_the_collector() -> None:
+    with Fed().feed.loading():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.unfreeze()

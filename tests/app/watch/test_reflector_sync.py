@@ -1,0 +1,304 @@
+"""Syncs: by WatchList, by pages, and every fault that can befall them; what it costs in requests."""
+
+from typing import Final
+
+import pytest
+from msgspec.structs import replace
+
+from app.watch.resources import RESOURCES
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.owner import ReplicaSet
+from core.objects.pod import Pod
+from tests.app.watch.following import QUICK, READ_TIMEOUT, Counts, Following, scenario
+from tests.app.watch.small_cluster import PODS, churn, create, recreate, seed
+from tests.builders import make_namespace, make_pod
+from tests.fake_apiserver import FakeApiServer
+from tests.fake_apiserver.faults import (
+    Action,
+    Answer,
+    Close,
+    Cut,
+    End,
+    Gzip,
+    Kind,
+    Replay,
+    SendLine,
+    Stall,
+    StreamError,
+    refuse,
+    reject_token,
+)
+from tests.fake_apiserver.options import WatchListMode
+from tests.fake_apiserver.statuses import bad_request, expired_continue, internal_error, unavailable
+
+JSON: Final = {"Content-Type": "application/json"}
+FALLS_BACK: Final = {"watch-list": 1, "list": 1, "watch": 1}
+
+
+@pytest.fixture
+def _pages_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.watch.reflector.PAGE_SIZE", 2)
+
+
+# By WatchList.
+
+
+@scenario()
+async def test_one_request_syncs_and_follows(server: FakeApiServer) -> None:
+    seed(server)
+    async with Following(server, Node, Pod, Namespace) as following:
+        await following.until_equal()
+        churn(server)
+        await following.until_equal()
+        for kind in (Node, Pod, Namespace):
+            assert following.counts(kind) == Counts({"watch-list": 1})
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        pytest.param(Gzip(), Counts({"watch-list": 1}), id="gzip"),
+        pytest.param(Replay(3), Counts({"watch-list": 1}), id="events-replayed"),
+        pytest.param(reject_token(), Counts({"watch-list": 2}), id="401-once"),
+        # Not accepted: asked again.
+        pytest.param(refuse(unavailable()), Counts({"watch-list": 2}, {"503": 1}), id="503"),
+        pytest.param(refuse(internal_error()), Counts({"watch-list": 2}, {"500": 1}), id="500"),
+        pytest.param(Close(), Counts({"watch-list": 2}, {"ConnectionFailed": 1}), id="close-without-answer"),
+        pytest.param(Stall(before_head=True), Counts({"watch-list": 2}, {"ReadTimeout": 1}), id="stall-before-head"),
+        # Refused as such, or not served as WatchList: listed at once.
+        pytest.param(refuse(bad_request("what is sendInitialEvents?")), Counts(FALLS_BACK), id="400"),
+        pytest.param(StreamError(internal_error(), 2), Counts(FALLS_BACK), id="in-stream-500"),
+        pytest.param(SendLine(b"{", 2), Counts(FALLS_BACK), id="garbage"),
+        pytest.param(
+            SendLine(
+                b'{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}}', 2
+            ),
+            Counts(FALLS_BACK),
+            id="end-without-version",
+        ),
+        pytest.param(
+            SendLine(b'{"type":"DELETED","object":{"metadata":{}}}', 2),
+            Counts(FALLS_BACK),
+            id="deletion-of-who-knows-what",
+        ),
+        # Broken: listed after a wait.
+        pytest.param(StreamError(unavailable(), 2), Counts(FALLS_BACK, {"in-stream 503": 1}), id="in-stream-503"),
+        pytest.param(End(2), Counts(FALLS_BACK, {"BrokenWatch": 1}), id="end-before-the-end"),
+        pytest.param(Close(after_head=True), Counts(FALLS_BACK, {"ConnectionFailed": 1}), id="close-after-head"),
+        pytest.param(Cut(2), Counts(FALLS_BACK, {"ConnectionFailed": 1}), id="cut-in-mid-line"),
+        pytest.param(Cut(2, reset=True), Counts(FALLS_BACK, {"ConnectionFailed": 1}), id="reset-in-mid-line"),
+        pytest.param(Stall(after=2), Counts(FALLS_BACK, {"ReadTimeout": 1}), id="stall"),
+    ],
+)
+@scenario()
+async def test_a_sync_by_watch_list_gets_over_a_fault(server: FakeApiServer, action: Action, expected: Counts) -> None:
+    seed(server)
+    server.faults.add(action, PODS, "watch-list")
+    async with Following(server, Node, Pod, Namespace) as following:
+        await following.until_equal()
+        churn(server)
+        await following.until_equal()
+        await following.until_counts(expected)
+        await following.until(lambda: not following.states[Pod].problem, "well")
+        await following.stays_quiet()
+        assert following.counts() == expected
+        assert following.counts(Node) == following.counts(Namespace) == Counts({"watch-list": 1})
+
+
+async def expire(following: Following) -> None:
+    """Let the version that is watched from expire, and wait until all is well again."""
+    await following.until_a_line()
+    following.mark()
+    following.server.end_watches(PODS)
+    churn(following.server)
+    following.server.compact(PODS)
+    await following.until(lambda: following.counts().relists == {"expired": 1}, "expired")
+    await following.until_equal()
+    await following.until_a_line()
+    await following.stays_quiet()
+
+
+@pytest.mark.parametrize(
+    "mode", [pytest.param("off", id="refused-by-422"), pytest.param("ignored", id="ignored-by-a-very-old-server")]
+)
+@scenario()
+async def test_a_server_without_watch_list_is_asked_for_it_once(server: FakeApiServer, mode: WatchListMode) -> None:
+    server.behaviour.watch_list = mode
+    seed(server)
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        assert following.states[Pod].requests == {"watch-list": 1, "list": 1, "watch": 1}
+        await expire(following)
+        assert following.counts() == Counts({"watch": 2, "list": 1}, {"in-stream 410": 1}, {"expired": 1})
+
+
+@scenario()
+async def test_a_server_that_could_not_serve_watch_list_is_asked_for_it_by_the_next_sync(server: FakeApiServer) -> None:
+    seed(server)
+    server.faults.add(StreamError(internal_error()), PODS, "watch-list")
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        await expire(following)
+        assert following.counts() == Counts({"watch": 1, "watch-list": 1}, {"in-stream 410": 1}, {"expired": 1})
+
+
+@scenario(watch_list="ignored", bookmark_interval=60.0)
+async def test_a_very_old_server_with_nothing_to_tell_is_listed(server: FakeApiServer) -> None:
+    seed(server)
+    # Longer than a read may last, as in service: nothing comes behind the objects, not even a bookmark.
+    patient = replace(QUICK, initial_events=20 * READ_TIMEOUT)
+    async with Following(server, Pod, timing=patient) as following:
+        await following.until_equal()
+        await following.until_counts(Counts(FALLS_BACK, {"ReadTimeout": 1}))
+
+
+# By pages.
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "expected"),
+    [
+        pytest.param("list", Gzip(), Counts({"list": 1, "page": 2}), id="gzip"),
+        pytest.param("page", reject_token(), Counts({"list": 1, "page": 3}), id="401-once"),
+        pytest.param("list", refuse(unavailable()), Counts({"list": 2, "page": 2}, {"503": 1}), id="503"),
+        pytest.param("page", refuse(unavailable()), Counts({"list": 2, "page": 3}, {"503": 1}), id="503-of-a-page"),
+        pytest.param(
+            "page",
+            refuse(expired_continue()),
+            Counts({"list": 2, "page": 3}, {"410": 1}, {"expired-continue": 1}),
+            id="410-of-a-page",
+        ),
+        pytest.param(
+            "page", Close(), Counts({"list": 2, "page": 3}, {"ConnectionFailed": 1}), id="close-without-answer"
+        ),
+        pytest.param(
+            "list",
+            Close(after_head=True),
+            Counts({"list": 2, "page": 2}, {"ConnectionFailed": 1}),
+            id="close-after-head",
+        ),
+        pytest.param(
+            "page", Cut(extra=20), Counts({"list": 2, "page": 3}, {"ConnectionFailed": 1}), id="cut-in-a-page"
+        ),
+        pytest.param(
+            "list",
+            Cut(extra=20, reset=True),
+            Counts({"list": 2, "page": 2}, {"ConnectionFailed": 1}),
+            id="reset-in-the-body",
+        ),
+        pytest.param("page", Stall(), Counts({"list": 2, "page": 3}, {"ReadTimeout": 1}), id="stall-in-a-page"),
+        pytest.param(
+            "list", Answer(200, b'{"items":[', JSON), Counts({"list": 2, "page": 2}, {"Malformed": 1}), id="malformed"
+        ),
+        pytest.param(
+            "list",
+            Answer(200, b'{"items":[],"metadata":{}}', JSON),
+            Counts({"list": 2, "page": 2}, {"Decode": 1}),
+            id="without-version",
+        ),
+        pytest.param(
+            "page",
+            Answer(200, b"<html>", {"Content-Type": "text/html"}),
+            Counts({"list": 2, "page": 3}, {"ConnectionFailed": 1}),
+            id="page-of-a-proxy",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("_pages_of_two")
+@scenario(watch_list="off")
+async def test_a_sync_by_pages_gets_over_a_fault(
+    server: FakeApiServer, kind: Kind, action: Action, expected: Counts
+) -> None:
+    for number in range(5):
+        create(server, make_pod(f"p{number}"))
+    server.faults.add(action, PODS, kind)
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        await following.until_a_line()
+        assert following.counts() == Counts(
+            {"watch-list": 1, **expected.requests, "watch": 1}, expected.failures, expected.relists
+        )
+        await following.stays_quiet()
+
+
+@pytest.mark.usefixtures("_pages_of_two")
+@scenario(watch_list="off")
+async def test_a_list_that_always_expires_between_two_pages_is_asked_for_as_a_whole(server: FakeApiServer) -> None:
+    seed(server)
+    server.faults.add(refuse(expired_continue()), PODS, "page", times=None)
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        lists = server.requests.of(PODS, "list", "page")
+        assert [request.kind for request in lists] == ["list", "page", "list", "page", "list"]
+        assert [request.query.get("limit") for request in lists] == ["2", "2", "2", "2", None]
+        assert following.counts().relists == {"expired-continue": 2}
+        # The next sync is by pages again, as the server may remember longer by then.
+        server.faults.clear()
+        await expire(following)
+        assert [request.query["limit"] for request in following.requests() if request.kind == "list"] == ["2"]
+
+
+@pytest.mark.usefixtures("_pages_of_two")
+@scenario(watch_list="off")
+async def test_a_list_that_changes_while_it_is_paged_is_the_state_of_one_moment(server: FakeApiServer) -> None:
+    seed(server)
+    for number in range(5):
+        create(server, make_pod(f"p{number}"))
+    slow = Stall(before_head=True)
+    server.faults.add(slow, PODS, "page")
+    async with Following(server, Pod) as following:
+        await following.until(lambda: following.counts().requests.get("page") == 1, "at the second page")
+        churn(server)
+        server.delete(PODS, "p0", "default")
+        recreate(server, make_pod("p4").on("n2"))
+        assert len(following.reflectors[Pod].known) == 0
+        slow.release()
+        await following.until_equal()
+        await following.until_counts(Counts({"watch-list": 1, "list": 1, "page": 3, "watch": 1}))
+
+
+@scenario(watch_list="off")
+async def test_pages_are_of_500(server: FakeApiServer) -> None:
+    for number in range(501):
+        create(server, make_namespace(f"ns{number}"))
+    async with Following(server, Namespace) as following:
+        await following.until_equal()
+        await following.until_counts(Counts({"watch-list": 1, "list": 1, "page": 1, "watch": 1}), Namespace)
+
+
+# What is asked for.
+
+
+@scenario(watch_list="off")
+async def test_requests_say_what_the_api_wants_of_them(server: FakeApiServer) -> None:
+    seed(server)
+    timing = replace(QUICK, random=lambda: 0.5)
+    async with Following(server, Pod, timing=timing) as following:
+        await following.until_equal()
+        await following.until_a_line()
+        watch_list, listed, watch = (request.query for request in server.requests)
+    selected = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+    watched = {**selected, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "450"}
+    # Neither sync says a resourceVersion: both are of the latest state.
+    assert watch_list == {**watched, "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    assert listed == {**selected, "limit": "500"}
+    assert watch == {**watched, "resourceVersion": str(server.store.version)}
+
+
+@pytest.mark.parametrize("mode", ["on", "off"])
+@scenario()
+async def test_of_replica_sets_no_more_than_the_metadata_is_asked_for(
+    server: FakeApiServer, mode: WatchListMode
+) -> None:
+    server.behaviour.watch_list = mode
+    path = RESOURCES[ReplicaSet].path
+    server.create(path, {"metadata": {"name": "r", "labels": {"app": "web"}}, "spec": {"replicas": 3}})
+    async with Following(server, ReplicaSet) as following:
+        await following.until_equal()
+        await following.until_a_line(ReplicaSet)
+        server.create(path, {"metadata": {"name": "s"}, "spec": {"replicas": 3}})
+        await following.until_equal()
+        for request in server.requests:
+            form = "PartialObjectMetadataList" if request.kind == "list" else "PartialObjectMetadata"
+            assert request.headers["accept"] == f"application/json;as={form};g=meta.k8s.io;v=v1, application/json"
