@@ -2,7 +2,6 @@
 
 import gc
 import shlex
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,17 +12,28 @@ from typing import BinaryIO, TypedDict, TypeVar, Unpack
 import click
 import msgspec
 import uvicorn
+from fastapi import FastAPI
 
-from app import __version__, logs
+from app import __version__, logs, process
 from app.extender_v1 import Extender, decode_incoming_pod
-from app.main import create_app, create_extender
-from app.settings import SettingsError, load_settings
+from app.main import Service, create_extender, create_service
+from app.settings import Settings, SettingsError, load_settings
+from app.watch.credentials import ConfigurationError, load_credentials
 from app.watch.decode import DecodeError
 from app.watch.snapshot_file import SnapshotError, SnapshotSummary, documents, load_items, read_items
 from core.mirror.cluster import ClusterMirror
 
 _DEMO = resources.files("app") / "demo"
 _SHOWN_PROBLEMS = 20
+
+
+class Source(TypedDict):
+    """The options that say where the cluster is from."""
+
+    snapshot: BinaryIO | None
+    skip_invalid: bool
+    kubeconfig: str | None
+    context: str | None
 
 
 class Question(TypedDict):
@@ -73,29 +83,47 @@ def main() -> None:
 
 @main.command()
 @_with(_SOURCE_OPTIONS)
+@click.option("--kubeconfig", help="Kubeconfig file of the cluster to follow.  [default: as kubectl and pods have it]")
+@click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
 @click.option("--host", help="Address to listen on (KINDRED_LISTEN_HOST).  [default: 127.0.0.1]")
 @click.option("--port", help="Port to listen on (KINDRED_LISTEN_PORT), 0 for any.  [default: 8888]")
-def serve(*, snapshot: BinaryIO | None, demo: bool, skip_invalid: bool, host: str | None, port: str | None) -> None:
-    """Serve the extender over HTTP from a cluster dump."""
+def serve(*, host: str | None, port: str | None, demo: bool, **source: Unpack[Source]) -> None:
+    """Serve the extender over HTTP, following a cluster, or from a dump of one."""
     with _clear_errors():
         settings = load_settings(listen_host=host, listen_port=port)
-        mirror = _loaded_mirror(snapshot, demo=demo, skip_invalid=skip_invalid)
-    logs.configure(settings.log_level)
+        logs.configure(settings.log_level)
+        service = _service(settings, demo=demo, **source)
+    servers = [_server(service.app, settings.listen_host, settings.listen_port, lambda url: _announce(url, demo=demo))]
+    if service.admin is not None and settings.admin_port is not None:
+        servers.append(_server(service.admin, settings.admin_host, settings.admin_port, _announce_admin))
+    sys.exit(process.run(servers, service.background, settings.grace_period))
+
+
+def _service(settings: Settings, *, demo: bool, **source: Unpack[Source]) -> Service:
+    if demo or source["snapshot"] is not None:
+        if source["kubeconfig"] or source["context"]:
+            raise click.UsageError("--kubeconfig and --context are for following a cluster, not for a dump.")
+        mirror = _loaded_mirror(source["snapshot"], demo=demo, skip_invalid=source["skip_invalid"])
+        return create_service(settings, mirror, None)
+    if source["skip_invalid"]:
+        raise click.UsageError("--skip-invalid is for a dump; the watch passes over broken objects anyway.")
+    credentials = load_credentials(source["kubeconfig"], source["context"])
+    click.echo(f"Following {credentials.server} ({credentials.source})", err=True)
+    return create_service(settings, ClusterMirror(settings.assumed_pod_ttl), credentials)
+
+
+def _server(app: FastAPI, host: str, port: int, on_listening: Callable[[str], None]) -> process.Server:
     config = uvicorn.Config(
-        create_app(settings, mirror),
-        host=settings.listen_host,
-        port=settings.listen_port,
+        app,
+        host=host,
+        port=port,
         loop="auto",
         http="auto",
         log_config=None,
         access_log=False,
         server_header=False,
     )
-    server = _AnnouncingServer(config, demo=demo)
-    # Uvicorn stops gracefully and then raises the signal again for whoever handled it before: that is a good end.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: sys.exit(0))
-    server.run()
+    return process.Server(config, on_listening)
 
 
 @main.command("filter")
@@ -112,19 +140,12 @@ def prioritize(**question: Unpack[Question]) -> None:
     _answer(Extender.prioritize, question)
 
 
-class _AnnouncingServer(uvicorn.Server):
-    """Says where it listens, once it does, in lines that can be pasted."""
+def _announce(url: str, *, demo: bool) -> None:
+    click.echo(_announcement(url, demo=demo))
 
-    def __init__(self, config: uvicorn.Config, *, demo: bool) -> None:
-        super().__init__(config)
-        self._demo = demo
 
-    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]  # passed through
-        await super().startup(sockets)  # type: ignore[arg-type]  # passed through
-        if self.started:
-            port = self.servers[0].sockets[0].getsockname()[1]
-            host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
-            click.echo(_announcement(f"http://{host}:{port}", demo=self._demo))
+def _announce_admin(url: str) -> None:
+    click.echo(f"Debugging at {url}/debug/mirror")
 
 
 def _announcement(url: str, *, demo: bool) -> str:
@@ -208,7 +229,7 @@ def _clear_errors() -> Iterator[None]:
     """Turn what is wrong with the input into one line on standard error and exit status 2."""
     try:
         yield
-    except (SettingsError, SnapshotError, DecodeError) as error:
+    except (SettingsError, SnapshotError, ConfigurationError, DecodeError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
 

@@ -1,29 +1,98 @@
-"""create_app(): the one place where settings, mirror, plugins and routes are put together."""
+"""create_service(): the one place where settings, mirror, watch, plugins and routes meet."""
 
-from fastapi import FastAPI
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeAlias
+
+from fastapi import APIRouter, FastAPI
 
 from app import __version__
 from app.extender_v1 import Extender
+from app.metrics import Metrics
+from app.process import Background
+from app.routes.debug import debug_router
 from app.routes.extender import extender_routes
 from app.routes.health import health_router
+from app.routes.metrics import metrics_router
 from app.settings import Settings
+from app.stale_policy import StalePolicy
+from app.watch.client import ApiClient
+from app.watch.credentials import Credentials
+from app.watch.feed import MirrorFeed
+from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
+from app.watch.reflector import Timing
+from app.watch.resources import RESOURCES
+from app.watch.watcher import Watcher
 from core.mirror.cluster import ClusterMirror
-from core.profile import affinity_profile
+from core.profile import Profile, affinity_profile
+
+Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
-    """Return the verbs over a mirror, as the settings want them."""
-    profile = affinity_profile(
+class Service:
+    """The apps of the two ports, and what runs behind them."""
+
+    def __init__(self, app: FastAPI, admin: FastAPI | None, background: Sequence[Background]) -> None:
+        self.app = app
+        self.admin = admin
+        self.background = background
+
+
+def create_profile(settings: Settings) -> Profile:
+    """Return the plugins that are enabled, as the settings want them."""
+    return affinity_profile(
         hard_pod_affinity_weight=settings.hard_pod_affinity_weight,
         ignore_preferred_terms_of_existing_pods=settings.ignore_preferred_terms_of_existing_pods,
     )
-    return Extender(profile, mirror, settings.max_score)
 
 
-def create_app(settings: Settings, mirror: ClusterMirror) -> FastAPI:
-    """Return the service that answers from a mirror. Whoever feeds the mirror does so between two requests."""
+def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
+    """Return the verbs over a mirror."""
+    return Extender(create_profile(settings), mirror, settings.max_score)
+
+
+def create_service(settings: Settings, mirror: ClusterMirror, credentials: Credentials | None) -> Service:
+    """Return the service that answers from a mirror, which follows a cluster if there are credentials for one."""
+    profile = create_profile(settings)
+    clock = time.monotonic
+    if credentials is None:
+        metrics = Metrics(mirror, OF_A_DUMP, clock, node_figures=settings.node_metrics)
+        return _service(settings, mirror, OF_A_DUMP, metrics, None)
+    states = [ResourceState(RESOURCES[kind]) for kind in profile.kinds]
+    freshness = Freshness(states, settings.stale_after, clock)
+    metrics = Metrics(mirror, freshness, clock, node_figures=settings.node_metrics)
+    client = ApiClient(credentials)
+    feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
+    watcher = Watcher(client, states, feed, Timing(clock=clock))
+    metrics.follow(watcher.reflectors)
+    service = _service(settings, mirror, freshness, metrics, client)
+    return Service(service.app, service.admin, (watcher.run, feed.expire_assumed_pods))
+
+
+def _service(
+    settings: Settings, mirror: ClusterMirror, freshness: Freshness, metrics: Metrics, client: ApiClient | None
+) -> Service:
+    extender = create_extender(settings, mirror)
+    stale_policy = StalePolicy(freshness, settings.stale_policy, metrics.count_stale_answer)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with metrics.gc_pauses.observing():
+            yield
+
+    app = _app(health_router(mirror, freshness), metrics_router(metrics), lifespan=lifespan)
+    app.router.routes.extend(extender_routes(extender, stale_policy, settings.max_body_bytes))
+    admin = None
+    if settings.admin_port is not None:
+        resources = [state.resource for state in freshness.states]
+        admin = _app(debug_router(mirror, client, resources))
+    return Service(app, admin, ())
+
+
+def _app(*routers: APIRouter, lifespan: Lifespan | None = None) -> FastAPI:
     # The interactive pages of FastAPI load scripts from elsewhere, and the verbs are not for browsers.
-    app = FastAPI(title="Kindred", version=__version__, openapi_url=None)
-    app.router.routes.extend(extender_routes(create_extender(settings, mirror), settings.max_body_bytes))
-    app.include_router(health_router(mirror))
+    app = FastAPI(title="Kindred", version=__version__, openapi_url=None, lifespan=lifespan)
+    for router in routers:
+        app.include_router(router)
     return app

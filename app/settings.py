@@ -35,6 +35,21 @@ class Settings(BaseSettings):
     """Score of a required affinity term of an existing pod (InterPodAffinityArgs hardPodAffinityWeight)."""
     ignore_preferred_terms_of_existing_pods: bool = False
     """Score only pods that have preferences of their own (InterPodAffinityArgs, the same name)."""
+    stale_after: Annotated[float, Field(ge=1)] = 180.0
+    """Seconds after which the mirror is stale for a resource of which the API server has shown nothing. A server with
+    nothing to tell sends a bookmark about once a minute, and without one the watch is renewed after 75 s."""
+    stale_policy: Literal["fail", "answer"] = "fail"
+    """What questions get while the mirror is stale: an `Error`, or an answer with a header that says so."""
+    assumed_pod_ttl: Annotated[float, Field(ge=1)] = 30.0
+    """Seconds after the end of its binding within which the watch must show an assumed pod, or it is dropped."""
+    grace_period: Annotated[float, Field(ge=1, le=3600)] = 20.0
+    """Seconds from SIGTERM within which the process has ended; below the pod's terminationGracePeriodSeconds."""
+    node_metrics: bool = True
+    """Whether `/metrics` has the resource figures of every node: 12 lines a node for three resources."""
+    admin_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    """Address of the admin port."""
+    admin_port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    """Port of `/debug`, which shows what the mirror holds and changes the partition; none when not set."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe message that is logged."""
 

@@ -1,4 +1,4 @@
-"""The scheduler configurations: they name verbs that exist, and obey what the extender contract demands of them."""
+"""The scheduler configurations name verbs that exist and obey the extender contract; RBAC is what is watched."""
 
 from pathlib import Path
 from typing import Any
@@ -7,8 +7,9 @@ import pytest
 import yaml
 from starlette.routing import Route
 
-from app.main import create_app
+from app.main import create_profile, create_service
 from app.settings import Settings
+from app.watch.resources import RESOURCES
 from core.mirror.cluster import ClusterMirror
 
 CONFIGURATIONS = {path.stem: path for path in sorted(Path("manifests/scheduler").glob("*.yaml"))}
@@ -33,7 +34,7 @@ def test_there_is_one_for_each_way_of_registering() -> None:
 def test_every_verb_is_served(name: str) -> None:
     served = {
         route.path.removeprefix("/")
-        for route in create_app(Settings(), ClusterMirror()).routes
+        for route in create_service(Settings(), ClusterMirror(), None).app.routes
         if isinstance(route, Route) and "POST" in (route.methods or ())
     }
     (extender,) = configuration(name)["extenders"]
@@ -63,3 +64,14 @@ def test_only_the_full_offload_takes_the_hard_rules_from_the_scheduler() -> None
         name for name in CONFIGURATIONS if "InterPodAffinity" in switched_off(configuration(name), "multiPoint")
     }
     assert without_filter == {"full-offload"}
+
+
+def test_the_cluster_role_allows_to_follow_what_is_enabled_and_nothing_else() -> None:
+    documents = {each["kind"]: each for each in yaml.safe_load_all(Path("manifests/rbac.yaml").read_text("utf-8"))}
+    watched = [RESOURCES[kind].rbac_rule for kind in create_profile(Settings()).kinds]
+    expected = [yaml.safe_load("{" + rule + "}") for rule in watched]
+    assert expected == documents["ClusterRole"]["rules"]
+    binding, account = documents["ClusterRoleBinding"], documents["ServiceAccount"]["metadata"]
+    assert binding["roleRef"]["name"] == documents["ClusterRole"]["metadata"]["name"]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", **account}]
+    assert account["namespace"] == documents["Namespace"]["metadata"]["name"]

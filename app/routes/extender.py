@@ -7,18 +7,24 @@ names they were measured to double the time of a request.
 import logging
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeAlias
 
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from app.extender_v1 import Extender, filter_error, prioritize_error
+from app.logs import one_line
+from app.stale_policy import StalePolicy
 
 log = logging.getLogger(__name__)
 
 _DRAINED_BODIES: Final = 4
 """How many times the largest body is read and thrown away, so that a client which writes before it reads gets its
 answer; after that the connection is closed."""
+
+
+Header: TypeAlias = tuple[bytes, bytes]
+_CLOSE: Final[Header] = (b"connection", b"close")  # or a client that writes on would be read on
 
 
 class ClientGoneError(Exception):
@@ -28,10 +34,17 @@ class ClientGoneError(Exception):
 class VerbEndpoint:
     """One verb: reads a bounded body, answers with HTTP 200 whatever happens."""
 
-    def __init__(self, verb: Callable[[bytes], bytes], error: Callable[[str], bytes], max_body_bytes: int) -> None:
+    def __init__(
+        self,
+        verb: Callable[[bytes], bytes],
+        error: Callable[[str], bytes],
+        stale_policy: StalePolicy,
+        max_body_bytes: int,
+    ) -> None:
         """Answer with what `verb` makes of the body, or with what `error` makes of a message."""
         self._verb = verb
         self._error = error
+        self._stale_policy = stale_policy
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -41,7 +54,13 @@ class VerbEndpoint:
         except ClientGoneError:
             return
         if body is None:
-            await _respond(send, self._too_large(), last=True)
+            await _respond(send, self._too_large(), _CLOSE)
+            return
+        reserve = self._stale_policy.reserve(scope["path"].removeprefix("/"))
+        if reserve.refusal:
+            await _respond(send, self._error(reserve.refusal))
+        elif reserve.warning:
+            await _respond(send, self._answer(body, scope["path"]), _stale_header(reserve.warning))
         else:
             await _respond(send, self._answer(body, scope["path"]))
 
@@ -82,17 +101,24 @@ class VerbEndpoint:
         return self._error(message)
 
 
-def extender_routes(extender: Extender, max_body_bytes: int) -> list[Route]:
+def extender_routes(extender: Extender, stale_policy: StalePolicy, max_body_bytes: int) -> list[Route]:
     """Return the routes of the extender verbs."""
+    verbs = (
+        ("/filter", extender.filter, filter_error),
+        ("/prioritize", extender.prioritize, prioritize_error),
+    )
     return [
-        Route("/filter", VerbEndpoint(extender.filter, filter_error, max_body_bytes), methods=["POST"]),
-        Route("/prioritize", VerbEndpoint(extender.prioritize, prioritize_error, max_body_bytes), methods=["POST"]),
+        Route(path, VerbEndpoint(verb, error, stale_policy, max_body_bytes), methods=["POST"])
+        for path, verb, error in verbs
     ]
 
 
-async def _respond(send: Send, body: bytes, *, last: bool = False) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if last:
-        headers.append((b"connection", b"close"))  # or a client that writes on would be read on
+def _stale_header(warning: str) -> Header:
+    # A header is a line of Latin-1; a problem may quote a server in any language.
+    return b"kindred-stale", one_line(warning).encode("ascii", "backslashreplace")
+
+
+async def _respond(send: Send, body: bytes, *more_headers: Header) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *more_headers]
     await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
     await send({"type": "http.response.body", "body": body})

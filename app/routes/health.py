@@ -1,21 +1,39 @@
 """Liveness, readiness and version."""
 
 import platform
+from http import HTTPStatus
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from app import __version__
+from app.watch.freshness import Freshness, ResourceState
 from core.mirror.cluster import ClusterMirror
 
 
+class ResourceReadiness(BaseModel):
+    """How far the mirror follows one resource."""
+
+    synced: bool
+    seconds_since_last_byte: float | None
+    """Since the API server last showed that the mirror follows it; null before the first sync."""
+    problem: str | None
+    """What is wrong with the connection, one line; null when nothing is."""
+    missing_rbac_rule: str | None
+    """The rule of a ClusterRole that Kindred lacks; null when none is known to be missing."""
+
+
 class Readiness(BaseModel):
-    """Whether questions are answered from a complete mirror, and what it holds."""
+    """Whether questions are answered from a complete and recent mirror, and what it holds."""
 
     ready: bool
     nodes: int
     pods: int
     namespaces: int
+    problems: list[str]
+    """Why it is not ready, a line for each resource that is not synced or is stale."""
+    resources: dict[str, ResourceReadiness]
+    """By resource; empty where the mirror was loaded from a dump."""
 
 
 class Version(BaseModel):
@@ -25,8 +43,8 @@ class Version(BaseModel):
     python: str
 
 
-def health_router(mirror: ClusterMirror) -> APIRouter:
-    """Return the routes that probes and people ask. A mirror from a dump is complete before the port is open."""
+def health_router(mirror: ClusterMirror, freshness: Freshness) -> APIRouter:
+    """Return the routes that probes and people ask."""
     router = APIRouter()
 
     @router.get("/livez")
@@ -34,9 +52,17 @@ def health_router(mirror: ClusterMirror) -> APIRouter:
         return "ok"
 
     @router.get("/readyz")
-    async def readyz() -> Readiness:
+    async def readyz(response: Response) -> Readiness:
+        problems = freshness.problems()
+        if problems:
+            response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
         return Readiness(
-            ready=True, nodes=len(mirror.nodes.slots), pods=len(mirror.pods), namespaces=len(mirror.namespaces)
+            ready=not problems,
+            nodes=len(mirror.nodes.slots),
+            pods=len(mirror.pods),
+            namespaces=len(mirror.namespaces),
+            problems=problems,
+            resources={state.plural: _readiness(state, freshness) for state in freshness.states},
         )
 
     @router.get("/version")
@@ -44,3 +70,13 @@ def health_router(mirror: ClusterMirror) -> APIRouter:
         return Version(version=__version__, python=platform.python_version())
 
     return router
+
+
+def _readiness(state: ResourceState, freshness: Freshness) -> ResourceReadiness:
+    age = freshness.age(state)
+    return ResourceReadiness(
+        synced=state.synced,
+        seconds_since_last_byte=None if age is None else round(age, 3),
+        problem=state.problem or None,
+        missing_rbac_rule=state.resource.rbac_rule if state.forbidden else None,
+    )

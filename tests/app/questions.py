@@ -4,7 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from app.watch.decode import decode_namespace, decode_node, decode_pod
+from app.watch.decode_namespace import decode_namespace
+from app.watch.decode_node import decode_node
+from app.watch.decode_pod import decode_pod
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from tests.builders import NamespaceBuilder, NodeBuilder, Object, PodBuilder, labelled, make_node, make_pod, term

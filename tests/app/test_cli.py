@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from app import __version__
 from app.cli import main
-from app.main import create_app
+from app.main import create_service
 from app.settings import Settings
 from tests.app.asgi import ask
 from tests.app.questions import AFFINITY_RULES, ANTI_AFFINITY_RULES, NEAR_WEB, UNKNOWN, ZONE, scores
@@ -77,7 +77,7 @@ def kindred(*arguments: str, stdin: bytes = b"") -> Result:
 
 def asked_over_http(verb: str, dump: bytes, incoming: PodBuilder, names: list[str]) -> object:
     body = json.dumps({"Pod": incoming.obj(), "NodeNames": names}).encode()
-    return ask(create_app(Settings(), load(dump)[0]), "POST", f"/{verb}", body).json()
+    return ask(create_service(Settings(), load(dump)[0], None).app, "POST", f"/{verb}", body).json()
 
 
 # The answers.
@@ -126,7 +126,7 @@ def test_the_demo_answers_its_requests_as_the_server_does(verb: str, request_fil
     question = json.loads(body)
     pod = saved(tmp_path, "p", json.dumps(question["Pod"]).encode())
     result = kindred(verb, "--demo", "--pod", pod, "--nodes", ",".join(question["NodeNames"]))
-    app = create_app(Settings(), load((DEMO / "cluster.json").read_bytes())[0])
+    app = create_service(Settings(), load((DEMO / "cluster.json").read_bytes())[0], None).app
     assert ask(app, "POST", f"/{verb}", body).json() == json.loads(result.stdout)
     assert result.exit_code == 0
 
@@ -196,12 +196,46 @@ def assert_refused(result: Result, message: str) -> None:
     assert isinstance(result.exception, SystemExit)
 
 
-@pytest.mark.parametrize("command", ["serve", "filter", "prioritize"])
+@pytest.mark.parametrize("command", ["filter", "prioritize"])
 @pytest.mark.parametrize("both", [False, True], ids=["neither", "both"])
 def test_either_a_snapshot_or_the_demo_is_required(command: str, both: bool, dump: str, pod: str) -> None:  # noqa: FBT001 - one of two cases
     source = ["--demo", "--snapshot", dump] if both else []
-    question = [] if command == "serve" else ["--pod", pod]
-    assert_refused(kindred(command, *source, *question), "Give either --snapshot FILE or --demo.")
+    assert_refused(kindred(command, *source, "--pod", pod), "Give either --snapshot FILE or --demo.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--demo", "--snapshot", "DUMP"], "Give either --snapshot FILE or --demo."),
+        (["--demo", "--context", "c"], "--kubeconfig and --context are for following a cluster, not for a dump."),
+        (
+            ["--snapshot", "DUMP", "--kubeconfig", "f"],
+            "--kubeconfig and --context are for following a cluster, not for a dump.",
+        ),
+        (["--skip-invalid"], "--skip-invalid is for a dump; the watch passes over broken objects anyway."),
+    ],
+    ids=["two-dumps", "demo-and-context", "dump-and-kubeconfig", "skip-invalid-of-a-cluster"],
+)
+def test_options_of_a_dump_and_of_a_cluster_do_not_mix(arguments: list[str], expected: str, dump: str) -> None:
+    assert_refused(kindred("serve", *(dump if each == "DUMP" else each for each in arguments)), expected)
+
+
+def test_without_any_cluster_it_says_where_it_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    expected = (
+        "no cluster is configured: no kubeconfig given, $KUBECONFIG not set, not in a pod (KUBERNETES_SERVICE_HOST not "
+        f"set), no file {tmp_path}/.kube/config"
+    )
+    assert_refused(kindred("serve"), expected)
+
+
+def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
+    result = kindred("serve", "--kubeconfig", str(tmp_path / "absent"))
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert str(tmp_path / "absent") in result.stderr
 
 
 def test_a_pod_is_required() -> None:

@@ -5,24 +5,17 @@ import re
 import shlex
 import signal
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 import httpx
 import pytest
 
 from app import __version__
 from tests.app.questions import NEAR_WEB, ZONE, by_name
+from tests.app.serving import ROOT, connected, kindred, request_head, until
 from tests.app.watch.dumps import as_json, kinded, listed
 from tests.builders import make_node, make_pod
 
-ROOT = Path(__file__).parents[2]
-PATIENCE: Final = 20.0  # seconds for a start or an end
 WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
 DUMP = as_json(
     listed(
@@ -33,91 +26,6 @@ DUMP = as_json(
         )
     )
 )
-
-
-class Service:
-    """A running `kindred serve`, with what it has printed so far."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]", folder: Path) -> None:
-        self.process = process
-        self._folder = folder
-
-    @property
-    def stdout(self) -> str:
-        return (self._folder / "stdout").read_text()
-
-    @property
-    def stderr(self) -> str:
-        return (self._folder / "stderr").read_text()
-
-    @property
-    def url(self) -> str:
-        announced = re.search(r"answers at (\S+)", self.stdout)
-        assert announced
-        return announced[1]
-
-    @property
-    def address(self) -> tuple[str, int]:
-        host, _, port = self.url.removeprefix("http://").rpartition(":")
-        return host, int(port)
-
-    def end(self, number: signal.Signals) -> int:
-        """Send a signal and give the exit status."""
-        self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
-
-
-@contextmanager
-def kindred(
-    folder: Path,
-    *arguments: str,
-    stdin: bytes = b"",
-    environment: Mapping[str, str] | None = None,
-    directory: Path = ROOT,
-) -> Iterator[Service]:
-    """Run a command until it serves or ends, and see to it that it has ended afterwards."""
-    command = [sys.executable, "-m", "app.cli", *arguments]
-    (folder / "stdin").write_bytes(stdin)
-    with (
-        (folder / "stdin").open("rb") as given,
-        (folder / "stdout").open("wb") as out,
-        (folder / "stderr").open("wb") as err,
-        subprocess.Popen(  # noqa: S603 - our own program
-            command,
-            stdin=given,
-            stdout=out,
-            stderr=err,
-            cwd=directory,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
-            start_new_session=True,
-        ) as process,
-    ):
-        service = Service(process, folder)
-        try:
-            until(lambda: process.poll() is not None or "answers at" in service.stdout)
-            yield service
-        finally:
-            if process.poll() is None:
-                process.kill()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition, with patience."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def connected(service: Service, text: bytes) -> socket.socket:
-    """Open a connection and send text."""
-    connection = socket.create_connection(service.address, PATIENCE)
-    connection.sendall(text)
-    return connection
-
-
-def request_head(length: int) -> bytes:
-    return b"POST /filter HTTP/1.1\r\nHost: kindred\r\nContent-Length: %d\r\n\r\n" % length
 
 
 def speaks_ipv6() -> bool:
@@ -160,7 +68,8 @@ def test_a_dump_is_served_and_questions_are_answered(from_stdin: bool, tmp_path:
     snapshot = "-" if from_stdin else str(tmp_path / "dump.json")
     with kindred(tmp_path, "serve", "--snapshot", snapshot, "--port", "0", stdin=DUMP) as service:
         assert service.stdout == f"Kindred {__version__} answers at {service.url}\n"
-        assert httpx.get(f"{service.url}/readyz").json() == {"ready": True, "nodes": 2, "pods": 1, "namespaces": 0}
+        readiness = httpx.get(f"{service.url}/readyz").json()
+        assert (readiness["ready"], readiness["nodes"], readiness["pods"]) == (True, 2, 1)
         answer = httpx.post(f"{service.url}/filter", content=by_name(WANTS_WEB, "a1", "b1"))
         assert answer.json()["NodeNames"] == ["a1"]
         chunked = httpx.post(f"{service.url}/filter", content=iter([by_name(WANTS_WEB, "a1", "b1"), b" "]))

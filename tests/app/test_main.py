@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.main import create_app, create_extender
+from app.main import create_extender, create_service
 from app.settings import Settings
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, ZONE, by_name, mirror_of, scores, shop
@@ -42,7 +42,7 @@ def test_preferred_terms_of_existing_pods_can_be_ignored_for_pods_without_prefer
 
 
 def test_max_score_and_max_body_bytes_reach_the_service() -> None:
-    app = create_app(Settings(max_score=10, max_body_bytes=2048), shop())
+    app = create_service(Settings(max_score=10, max_body_bytes=2048), shop(), None).app
     question = by_name(LIKES_WEB, "a1", "b1", "c1")
     assert scores(ask(app, "POST", "/prioritize", question).content) == {"a1": 10, "b1": 3, "c1": 0}
     error = ask(app, "POST", "/filter", question.ljust(2049)).json()["Error"]
@@ -50,7 +50,7 @@ def test_max_score_and_max_body_bytes_reach_the_service() -> None:
 
 
 def test_two_apps_do_not_share_anything() -> None:
-    full, empty = create_app(Settings(), shop()), create_app(Settings(), mirror_of())
+    full, empty = create_service(Settings(), shop(), None).app, create_service(Settings(), mirror_of(), None).app
     question = by_name(LIKES_WEB, "a1")
     assert ask(full, "POST", "/filter", question).json()["NodeNames"] == ["a1"]
     assert ask(empty, "POST", "/filter", question).json()["NodeNames"] == []
@@ -58,4 +58,4 @@ def test_two_apps_do_not_share_anything() -> None:
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/openapi.json", "/"])
 def test_no_page_for_browsers_is_served(path: str) -> None:
-    assert ask(create_app(Settings(), shop()), "GET", path).status_code == 404
+    assert ask(create_service(Settings(), shop(), None).app, "GET", path).status_code == 404

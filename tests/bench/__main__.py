@@ -18,7 +18,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from app.extender_v1 import Extender
-from app.watch.decode import decode_pod
+from app.watch.decode_pod import decode_pod
 from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
 from core.profile import Profile, affinity_profile

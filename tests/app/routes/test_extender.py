@@ -8,9 +8,11 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message
 
 from app.extender_v1 import Extender, filter_error, prioritize_error
-from app.main import create_app, create_extender
+from app.main import create_extender, create_service
 from app.routes.extender import extender_routes
 from app.settings import Settings
+from app.stale_policy import StalePolicy
+from app.watch.freshness import OF_A_DUMP
 from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
@@ -30,7 +32,7 @@ LARGEST = 64 * MIB
 
 
 def served(mirror: ClusterMirror | None = None, **settings: int) -> ASGIApp:
-    return create_app(Settings.model_validate(settings), shop() if mirror is None else mirror)
+    return create_service(Settings.model_validate(settings), shop() if mirror is None else mirror, None).app
 
 
 async def spaces(size: int, consumed: list[int] | None = None) -> AsyncIterator[bytes]:
@@ -196,7 +198,8 @@ def test_an_unexpected_exception_is_an_error_of_its_request_alone(caplog: pytest
     mirror = shop()
     before = state(mirror)
     profile = Profile(filters=(Faulty(),), scores=((Faulty(), 1),))
-    app = Starlette(routes=extender_routes(Extender(profile, mirror), LARGEST))
+    stale_policy = StalePolicy(OF_A_DUMP, "fail", lambda _: None)
+    app = Starlette(routes=extender_routes(Extender(profile, mirror), stale_policy, LARGEST))
     breaker = by_name(make_pod("breaker").required_affinity(NEAR_WEB), "a1", "c1")
     expected = "internal error: ZeroDivisionError"
     for verb, error in (("filter", filter_error), ("prioritize", prioritize_error)):

@@ -1,22 +1,30 @@
 """What probes and people ask."""
 
 import platform
+from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from app import __version__
-from app.main import create_app
+from app.main import create_service
+from app.routes.health import health_router
 from app.settings import Settings
-from app.watch.decode import decode_node
-from core.events import ClusterEvent
+from app.watch.decode_node import decode_node
+from app.watch.freshness import Freshness, ResourceState
+from app.watch.resources import RESOURCES
+from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of
 from tests.builders import make_namespace, make_node, make_pod
 
 
 def answer(mirror: ClusterMirror, path: str) -> object:
-    response = ask(create_app(Settings(), mirror), "GET", path)
+    response = ask(create_service(Settings(), mirror, None).app, "GET", path)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
     return response.json()
@@ -41,17 +49,78 @@ def test_readyz_counts_nodes_namespaces_and_the_pods_that_occupy_a_node() -> Non
         make_pod("pending"),
         make_pod("done").on("n1").phase("Succeeded"),
     )
-    assert answer(mirror, "/readyz") == {"ready": True, "nodes": 2, "pods": 3, "namespaces": 1}
+    expected = {"ready": True, "nodes": 2, "pods": 3, "namespaces": 1, "problems": [], "resources": {}}
+    assert expected == answer(mirror, "/readyz")
 
 
 def test_readyz_follows_the_mirror() -> None:
     mirror = mirror_of(make_node("n1"), make_node("n2"))
-    app = create_app(Settings(), mirror)
+    app = create_service(Settings(), mirror, None).app
     assert ask(app, "GET", "/readyz").json()["nodes"] == 2
     mirror.apply(ClusterEvent("Delete", decode_node(make_node("n2").json())))
     assert ask(app, "GET", "/readyz").json()["nodes"] == 1
 
 
+class FollowedCluster:
+    """Readiness over three resources whose states, and whose time, the test sets."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
+        self.states = {kind: ResourceState(RESOURCES[kind]) for kind in kinds}
+        freshness = Freshness(list(self.states.values()), 10.0, lambda: self.now)
+        self.app = FastAPI()
+        self.app.include_router(health_router(ClusterMirror(), freshness))
+
+    def sync(self, *kinds: Kind) -> None:
+        """Let the mirror have all objects of the kinds now."""
+        for kind in kinds:
+            self.states[kind].synced = True
+            self.states[kind].followed_at = self.now
+
+    def readyz(self) -> tuple[int, dict[str, Any]]:
+        response = ask(self.app, "GET", "/readyz")
+        return response.status_code, response.json()
+
+
+def test_readyz_is_false_until_every_resource_is_synced() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Namespace)
+    code, body = cluster.readyz()
+    assert (code, body["ready"], body["problems"]) == (503, False, ["pods: not synced"])
+    assert body["resources"]["pods"]["seconds_since_last_byte"] is None
+    cluster.sync(Pod)
+    code, body = cluster.readyz()
+    assert (code, body["ready"], body["problems"]) == (200, True, [])
+    assert [each["synced"] for each in body["resources"].values()] == [True, True, True]
+
+
+def test_readyz_is_false_again_when_one_resource_is_stale() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Pod, Namespace)
+    cluster.now += 10
+    assert cluster.readyz()[0] == 200
+    cluster.sync(Node, Namespace)
+    cluster.now += 0.5
+    cluster.states[Pod].problem = "Connection refused"
+    code, body = cluster.readyz()
+    assert (code, body["problems"]) == (503, ["pods: stale for 10 s (Connection refused)"])
+    expected = {"synced": True, "seconds_since_last_byte": 10.5, "problem": "Connection refused"}
+    assert body["resources"]["pods"] == {**expected, "missing_rbac_rule": None}
+    assert body["resources"]["nodes"]["seconds_since_last_byte"] == 0.5
+
+
+def test_readyz_names_the_rbac_rule_that_is_missing() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Namespace)
+    cluster.states[Pod].forbidden, cluster.states[Pod].problem = True, "403 Forbidden"
+    rule = 'apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
+    _, body = cluster.readyz()
+    assert body["problems"] == [f"pods: not synced (403 Forbidden); the RBAC rule that is missing: {rule}"]
+    assert body["resources"]["pods"]["missing_rbac_rule"] == rule
+    assert body["resources"]["nodes"]["missing_rbac_rule"] is None
+
+
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/version"])
 def test_probes_only_read(path: str) -> None:
-    assert ask(create_app(Settings(), ClusterMirror()), "POST", path).status_code == 405
+    assert ask(create_service(Settings(), ClusterMirror(), None).app, "POST", path).status_code == 405

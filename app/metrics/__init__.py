@@ -1,0 +1,5 @@
+"""What Prometheus is told."""
+
+from app.metrics.exposition import Metrics
+
+__all__ = ["Metrics"]
