@@ -45,7 +45,7 @@ class DiffQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    settle: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 1.0
+    settle: Annotated[float, Field(ge=0, le=60)] = 1.0
     """Seconds between the two looks."""
 
 

@@ -184,7 +184,6 @@ class ApiClient:
                     body += chunk
                     if len(body) > _LONGEST_REFUSAL:
                         break
-        await response.aclose()
         return StatusError.of_response(response.status_code, response.headers, body, self._where(path))
 
     def _check_content(self, request: _Request, response: httpx.Response) -> None:

@@ -16,7 +16,7 @@ def keys(collection: Collection, version: int) -> list[str] | None:
 
 def test_an_object_gets_what_it_lacks_and_keeps_what_it_has() -> None:
     store = Store()
-    made = store.create(PODS.path, {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"x": 1}})
+    made = store.create(PODS.path, {"kind": "Pod", "metadata": {"name": "a", "uid": None}, "spec": {"x": 1}})
     assert made["metadata"].pop("creationTimestamp").endswith("Z")
     assert made["metadata"].pop("uid")
     assert made == {"metadata": {"name": "a", "namespace": "default", "resourceVersion": "2"}, "spec": {"x": 1}}

@@ -75,7 +75,6 @@ class Watch:
         """Send all, until the deadline, or until the client was too slow for the history that is kept."""
         await stream.begin()
         with self._woken_by_events():
-            await stream.act()
             await self._send_initial(stream)
             loop = asyncio.get_running_loop()
             bookmark_at = self._next_bookmark(loop.time())

@@ -1,5 +1,6 @@
 """The text of a scrape as a whole."""
 
+import gc
 import re
 
 from prometheus_client import REGISTRY
@@ -113,6 +114,19 @@ def test_what_a_reflector_knows_is_counted_once_it_is_followed() -> None:
     metrics.follow([reflector])
     reflector.known.put(Pod("u", "shop", "web"))
     assert samples(metrics, "kindred_watch_known_objects") == {("pods",): 1}
+
+
+def test_pauses_of_the_garbage_collector_are_told() -> None:
+    metrics = metrics_of(ClusterMirror())
+    with metrics.gc_pauses.observing():
+        gc.collect(1)
+    name = "kindred_gc_pause_seconds"
+    (count,) = (
+        sample.value
+        for sample in families(metrics)[name].samples
+        if (sample.name, sample.labels["generation"]) == (f"{name}_count", "1")
+    )
+    assert count >= 1
 
 
 def test_figures_of_nodes_can_be_left_out() -> None:

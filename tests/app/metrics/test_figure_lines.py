@@ -2,11 +2,13 @@
 
 import tracemalloc
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.metrics.figure_lines import FigureLines
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeInfo
 from core.objects.node import Node
 from core.objects.pod import Pod
 
@@ -114,6 +116,18 @@ def test_text_is_made_again_only_for_nodes_whose_figures_have_changed() -> None:
     again = list(lines.pieces())
     assert again[1] is after[1]
     assert again[2] is after[2]
+
+
+def test_a_node_of_the_same_generation_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = mirror_of(N1, N2)
+    lines = FigureLines(mirror.nodes, of_nodes=True)
+    before = figures(lines)
+
+    def looked_at(info: NodeInfo) -> None:
+        raise AssertionError(info.name)
+
+    monkeypatch.setattr(NodeInfo, "figures", property(looked_at))
+    assert figures(lines) == before
 
 
 def test_a_node_that_was_made_again_under_its_name_has_its_new_figures() -> None:

@@ -10,10 +10,11 @@ from tests.app.metrics.scraped import collected
 
 
 def small_cluster() -> ClusterMirror:
-    """Two nodes, of which one is over-committed, a pod on no known node, and an assumed one."""
+    """Two nodes, two namespaces, and five pods, of which two are on no known node, and one is assumed."""
     mirror = ClusterMirror()
     for thing in (
         Namespace("shop"),
+        Namespace("bank"),
         Node("n1", allocatable={"cpu": 4000, "memory": 8 * 2**30, "pods": 10}),
         Node("n2", allocatable={"cpu": 1000, "pods": 10}),
         Pod("u1", "shop", "web", node_name="n1", requests={"cpu": 1500}, best_effort=False),
@@ -32,7 +33,7 @@ def test_sizes_are_those_of_the_moment() -> None:
     values = collected(collector)
     assert values["kindred_mirror_nodes"] == {(): 2}
     assert values["kindred_mirror_pods"] == {(): 5}
-    assert values["kindred_mirror_namespaces"] == {(): 1}
+    assert values["kindred_mirror_namespaces"] == {(): 2}
     assert values["kindred_mirror_assumed_pods"] == {(): 1}
     assert values["kindred_mirror_pods_on_unknown_nodes"] == {(): 2}
     assert values["kindred_mirror_generation"] == {(): mirror.generation}

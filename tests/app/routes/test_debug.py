@@ -140,6 +140,36 @@ def test_one_pod_is_dumped_with_its_node(query: str, pods: list[str]) -> None:
     assert answer["figures"] == json.loads(msgspec.json.encode(mirror.figures))
 
 
+def test_others_have_their_turns_while_a_pod_is_looked_for_by_its_name() -> None:
+    mirror = ClusterMirror()
+    for number in range(50_000):
+        mirror.apply(ClusterEvent("Add", Pod(f"u{number}", "shop", f"p{number}", {}, "n1")))
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def look() -> httpx.Response:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(served(mirror)), base_url="http://kindred"
+        ) as client:
+            await client.get("/debug/mirror?pod=u1")  # what a request takes anyway, on a path without the search
+            task = asyncio.create_task(others())
+            await client.get("/debug/mirror?pod=u1")
+            nonlocal turns
+            turns_of_a_request, turns = turns, 0
+            response = await client.get("/debug/mirror?pod=shop/none")
+            task.cancel()
+            turns -= turns_of_a_request
+            return response
+
+    assert asyncio.run(look()).status_code == 404
+    assert turns >= 2
+
+
 @pytest.mark.parametrize(
     ("query", "detail"),
     [
@@ -199,7 +229,8 @@ async def ask_following(server: FakeApiServer, mirror: ClusterMirror, *paths: st
         app.include_router(debug_router(mirror, api, [NODES, PODS]))
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
-            responses = await asyncio.gather(*(client.get(path) for path in paths))
+            async with asyncio.timeout(3):
+                responses = await asyncio.gather(*(client.get(path) for path in paths))
         await api.close()
         return responses
 
@@ -235,6 +266,13 @@ def test_differences_are_told_by_resource() -> None:
             "redundant": [{"name": "default/gone", "uid": "u2", "fields": []}],
         },
     }
+
+
+def test_the_second_list_comes_after_the_settle_time_that_is_asked_for() -> None:
+    server = one_node_server()
+    asyncio.run(ask_following(server, ClusterMirror(), "/debug/mirror/diff?settle=0.2"))
+    first, second = server.requests.of(NODES.path)
+    assert 0.2 <= second.time - first.time < 1.0
 
 
 @pytest.mark.parametrize(

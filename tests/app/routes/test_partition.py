@@ -93,6 +93,16 @@ def test_a_rule_replaces_the_one_before_as_a_whole() -> None:
     assert inside(mirror) == ["a1", "a2", "b1"]
 
 
+def test_the_same_rule_again_changes_nothing() -> None:
+    mirror = three_nodes()
+    app = served(mirror)
+    rule = {"selector": ZONE_A, "in": ["b1"], "out": ["a1"]}
+    put(app, rule)
+    before = mirror.generation
+    put(app, rule)
+    assert mirror.generation == before
+
+
 def test_a_selector_that_is_null_matches_every_node_and_an_empty_one_does_too() -> None:
     empty: Object = {}
     for selector in (None, empty):

@@ -100,7 +100,7 @@ def test_nothing_is_looked_through_while_nothing_can_be_due() -> None:
 
     pods = assumed()
     pods.by_uid = Refusing(pods.by_uid)
-    for now in range(30):
+    for now in range(31):
         assert pods.take_overdue(float(now)) == []
 
 

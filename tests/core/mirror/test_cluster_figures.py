@@ -125,8 +125,8 @@ def test_a_look_costs_only_the_nodes_that_have_changed(monkeypatch: pytest.Monke
 
 
 def test_figures_that_were_given_out_do_not_change_any_more() -> None:
-    mirror = mirror_of(NA)
+    mirror = mirror_of(node("na", cpu=100), pod("1", "na", cpu=1), pod("2", "na"))
     before = mirror.figures
-    tell(mirror, "Add", NB)
-    assert before.guaranteed_allocatable == {"cpu": 100, "memory": 10, "pods": 5}
-    assert mirror.figures.guaranteed_allocatable == {"cpu": 300, "memory": 10, "pods": 10}
+    tell(mirror, "Add", node("nb", cpu=50), pod("3", "na", cpu=2), pod("4", "nb"))
+    assert before == Figures({"cpu": 100}, {"cpu": 1, "pods": 1}, {"cpu": 99}, {"pods": 1})
+    assert mirror.figures == Figures({"cpu": 150}, {"cpu": 3, "pods": 2}, {"cpu": 147}, {"pods": 2})

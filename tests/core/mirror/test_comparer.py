@@ -160,6 +160,17 @@ def test_a_pod_that_is_no_longer_assumed_is_compared_again() -> None:
     assert names(compared(mirror, Pod, []).redundant) == ["shop/pending"]
 
 
+def test_an_assumed_pod_that_was_listed_and_is_confirmed_before_the_end_is_not_redundant() -> None:
+    mirror = mirror_of()
+    mirror.assume(PENDING, "n1", 0.0)
+    comparer = Comparer(mirror, Pod)
+    bound = msgspec.structs.replace(PENDING, node_name="n1")
+    comparer.add(bound)
+    mirror.apply(ClusterEvent("Update", bound))
+    list(comparer.finish())
+    assert comparer.differences() == Differences(listed=0)
+
+
 def test_assumed_pods_are_no_matter_of_other_kinds() -> None:
     mirror = mirror_of(EACH_KIND[0])
     mirror.assume(PENDING, "n1", 0.0)
@@ -203,7 +214,7 @@ def test_the_end_is_looked_for_in_steps_of_one_object() -> None:
 
 
 def test_differences_are_in_the_order_of_names() -> None:
-    pods = [msgspec.structs.replace(WEB, uid=f"u{name}", name=name) for name in "cab"]
+    pods = [msgspec.structs.replace(WEB, uid=uid, name=name) for name, uid in (("c", "1"), ("a", "2"), ("b", "0"))]
     assert names(compared(mirror_of(*pods), Pod, []).redundant) == ["shop/a", "shop/b", "shop/c"]
     assert names(compared(mirror_of(), Pod, pods).missed) == ["shop/a", "shop/b", "shop/c"]
     others = [msgspec.structs.replace(pod, labels={}) for pod in pods]
@@ -213,6 +224,11 @@ def test_differences_are_in_the_order_of_names() -> None:
     for pod in pods:
         mirror.assume(pod, "n1", 0.0)
     assert names(compared(mirror, Pod, []).assumed) == ["shop/a", "shop/b", "shop/c"]
+
+
+def test_pods_of_one_name_are_in_the_order_of_their_uids() -> None:
+    pods = [msgspec.structs.replace(WEB, uid=uid) for uid in ("2", "3", "1")]
+    assert [difference.uid for difference in compared(mirror_of(), Pod, pods).missed] == ["1", "2", "3"]
 
 
 # What persists.

@@ -1,0 +1,137 @@
+"""What a failed request costs."""
+
+import logging
+
+import pytest
+
+from app.watch.backoff import Backoff
+from app.watch.client import ConnectionFailedError, ReadTimeoutError, StatusError
+from app.watch.failures import Failures, status_of
+from app.watch.freshness import ResourceState
+from app.watch.resources import RESOURCES
+from app.watch.watch_stream import BrokenWatchError, GarbledWatchError, InStreamError
+from core.objects.pod import Pod
+
+RULE = 'the RBAC rule that is missing: apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
+
+
+class Failing:
+    """The failures of pods, with a clock that the test sets and waits of 1, 2, 4 ... s."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.state = ResourceState(RESOURCES[Pod])
+        self.failures = Failures(self.state, Backoff(1.0, 60.0, 120.0, lambda: 0.0), lambda: self.now)
+
+    def record(self, error: Exception, after: float = 1.0) -> float:
+        """Let a request fail some seconds after the last one."""
+        self.now += after
+        return self.failures.record(error)
+
+
+@pytest.fixture
+def failing() -> Failing:
+    return Failing()
+
+
+def status(code: int, retry_after: float | None = None) -> StatusError:
+    """Give a refusal."""
+    return StatusError(code, "Reason", "message", retry_after)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "problem"),
+    [
+        pytest.param(status(410), "410", "410 Reason: message", id="status"),
+        pytest.param(InStreamError(status(500)), "in-stream 500", "500 Reason: message", id="in-stream"),
+        pytest.param(ConnectionFailedError("refused"), "ConnectionFailed", "refused", id="connection"),
+        pytest.param(ReadTimeoutError("silence"), "ReadTimeout", "silence", id="read-timeout"),
+        pytest.param(BrokenWatchError("ended"), "BrokenWatch", "ended", id="broken"),
+        pytest.param(GarbledWatchError("a\nb"), "GarbledWatch", "a\\nb", id="garbled"),
+        pytest.param(KeyError(), "Key", "KeyError", id="without-words"),
+    ],
+)
+def test_a_failure_is_counted_by_its_kind_and_told(
+    failing: Failing, error: Exception, kind: str, problem: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    failing.record(error)
+    assert failing.state.failures == {kind: 1}
+    assert failing.state.problem == problem
+    assert caplog.messages == [f"pods: {problem}; next attempt in 1.0 s"]
+    assert caplog.records[0].levelno == logging.WARNING
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(status(503), 1.0, id="backoff"),
+        pytest.param(status(429, 7.0), 7.0, id="retry-after"),
+        pytest.param(InStreamError(status(429, 7.0)), 7.0, id="retry-after-in-stream"),
+        pytest.param(status(429, 0.5), 1.0, id="retry-after-that-is-less"),
+        pytest.param(status(429, 86400.0), 300.0, id="retry-after-that-is-too-much"),
+    ],
+)
+def test_the_wait_is_that_of_the_server_where_it_wants_more_than_ours(
+    failing: Failing, error: Exception, expected: float
+) -> None:
+    assert failing.record(error) == expected
+    assert failing.record(status(500)) == 2.0
+
+
+@pytest.mark.parametrize("error", [status(403), InStreamError(status(403))])
+def test_a_refusal_for_lack_of_a_rule_names_it_until_another_failure(
+    failing: Failing, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    failing.record(error)
+    assert failing.state.forbidden
+    assert caplog.messages == [f"pods: 403 Reason: message; {RULE}; next attempt in 1.0 s"]
+    failing.record(status(401))
+    assert not failing.state.forbidden
+
+
+def test_being_followed_ends_the_problem_and_is_told_once(failing: Failing, caplog: pytest.LogCaptureFixture) -> None:
+    failing.failures.over()
+    assert caplog.messages == []
+    failing.record(status(403))
+    with caplog.at_level(logging.INFO):
+        caplog.clear()
+        for _ in range(3):
+            failing.failures.over()
+    assert (failing.state.problem, failing.state.forbidden) == ("", False)
+    assert caplog.messages == ["pods: following again"]
+    assert failing.state.failures == {"403": 1}
+
+
+def test_the_same_problem_is_told_once_a_minute_and_another_one_at_once(
+    failing: Failing, caplog: pytest.LogCaptureFixture
+) -> None:
+    for error, after, told in (
+        (status(503), 1.0, True),
+        (status(503), 30.0, False),
+        (status(503), 29.0, False),
+        (status(500), 0.5, True),
+        (status(503), 0.5, True),
+        (status(503), 59.9, False),
+        (status(503), 0.1, True),
+    ):
+        caplog.clear()
+        failing.record(error, after)
+        assert len(caplog.messages) == (1 if told else 0)
+
+
+def test_a_problem_that_comes_again_after_being_followed_is_told_again(
+    failing: Failing, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        caplog.clear()
+        failing.record(status(503))
+        assert len(caplog.messages) == 1
+        failing.failures.over()
+
+
+def test_the_status_is_that_of_the_response_or_of_the_error_event() -> None:
+    found = status(410)
+    assert status_of(found) is found
+    assert status_of(InStreamError(found)) is found
+    assert status_of(ConnectionFailedError("refused")) is None
+    assert status_of(BrokenWatchError("ended")) is None

@@ -1,0 +1,96 @@
+"""How far the mirror is trusted."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+
+from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, Standing
+from app.watch.resources import RESOURCES
+from core.events import Kind
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+KINDS: Final[tuple[Kind, ...]] = (Node, Pod)
+RULE: Final = 'the RBAC rule that is missing: apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
+
+
+def state_of(kind: Kind, followed_at: float | None) -> ResourceState:
+    """Give the state of a resource that was followed then, or never synced."""
+    state = ResourceState(RESOURCES[kind])
+    if followed_at is not None:
+        state.synced, state.followed_at = True, followed_at
+    return state
+
+
+def test_a_resource_begins_with_nothing() -> None:
+    state = ResourceState(RESOURCES[Pod])
+    assert (state.plural, state.synced, state.problem, state.forbidden) == ("pods", False, "", False)
+    assert (state.last_event_at, state.decode_errors, state.decode_seconds) == (None, 0, 0.0)
+    for counter in (state.requests, state.relists, state.events, state.failures):
+        assert not counter
+
+
+@pytest.mark.parametrize(
+    ("followed_at", "expected"),
+    [
+        pytest.param((None, None), Standing.NOT_SYNCED, id="nothing-synced"),
+        pytest.param((100.0, None), Standing.NOT_SYNCED, id="one-not-synced"),
+        pytest.param((60.0, None), Standing.NOT_SYNCED, id="one-stale-one-not-synced"),
+        pytest.param((None, 60.0), Standing.NOT_SYNCED, id="one-not-synced-one-stale"),
+        pytest.param((100.0, 60.0), Standing.STALE, id="one-stale"),
+        pytest.param((60.0, 100.0), Standing.STALE, id="the-other-stale"),
+        pytest.param((100.0, 100.0), Standing.FRESH, id="all-fresh"),
+        pytest.param((70.0, 70.0), Standing.FRESH, id="just-fresh"),
+        pytest.param((69.9, 100.0), Standing.STALE, id="just-stale"),
+        pytest.param((), Standing.FRESH, id="nothing-to-follow"),
+    ],
+)
+def test_the_mirror_stands_as_its_worst_resource(followed_at: Sequence[float | None], expected: Standing) -> None:
+    states = [state_of(kind, at) for kind, at in zip(KINDS, followed_at, strict=False)]
+    freshness = Freshness(states, 30.0, lambda: 100.0)
+    assert freshness.standing() is expected
+    # Why is said exactly if there is something to say.
+    assert bool(freshness.problems()) is (expected is not Standing.FRESH)
+
+
+def test_standing_and_problems_agree_where_floats_are_rounded() -> None:
+    state = state_of(Pod, 0.1 + 0.2)
+    for steps in range(-20, 20):
+        freshness = Freshness([state], 0.1, lambda now=0.4 + steps * 2**-54: now)  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        assert (freshness.standing() is Standing.FRESH) is (freshness.problems() == [])
+
+
+def test_problems_say_what_is_wrong_and_what_would_help() -> None:
+    stale, never = state_of(Node, 58.4), state_of(Pod, None)
+    freshness = Freshness([stale, never], 30.0, lambda: 100.0)
+    assert freshness.problems() == ["nodes: stale for 42 s", "pods: not synced"]
+    stale.problem = "503 ServiceUnavailable"
+    never.problem, never.forbidden = "403 Forbidden", True
+    assert freshness.problems() == [
+        "nodes: stale for 42 s (503 ServiceUnavailable)",
+        f"pods: not synced (403 Forbidden); {RULE}",
+    ]
+    # A problem of a request is none of the mirror's as long as that is recent.
+    stale.followed_at = 90.0
+    assert len(freshness.problems()) == 1
+
+
+def test_time_alone_makes_a_mirror_stale() -> None:
+    now = [100.0]
+    freshness = Freshness([state_of(Pod, 100.0)], 30.0, lambda: now[0])
+    found = []
+    for now[0] in (100.0, 130.0, 131.0):
+        found.append(freshness.standing())
+    assert found == [Standing.FRESH, Standing.FRESH, Standing.STALE]
+
+
+def test_the_age_is_that_of_the_last_sign_once_synced() -> None:
+    freshness = Freshness([], 30.0, lambda: 100.0)
+    assert freshness.age(state_of(Pod, 58.0)) == 42.0
+    assert freshness.age(state_of(Pod, None)) is None
+
+
+def test_a_dump_is_always_fresh() -> None:
+    assert OF_A_DUMP.standing() is Standing.FRESH
+    assert OF_A_DUMP.problems() == []

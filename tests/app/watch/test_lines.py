@@ -1,0 +1,37 @@
+"""Lines, from chunks that break anywhere."""
+
+import pytest
+
+from app.watch.lines import LineSplitter, LineTooLongError
+
+LINES = [b'{"a": 1}', '{"b": "\u0085\u2028\u2029"}'.encode(), b"c\r\x0b\x0c\x1c", b"", b"d"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_only_line_feeds_end_lines_wherever_chunks_break(size: int) -> None:
+    text = b"".join(line + b"\n" for line in LINES)
+    splitter = LineSplitter()
+    found = [line for begin in range(0, len(text), size) for line in splitter.feed(text[begin : begin + size])]
+    assert found == LINES
+    assert not splitter.unfinished
+
+
+def test_a_line_is_given_once_it_is_complete() -> None:
+    splitter = LineSplitter()
+    assert splitter.feed(b"ab") == []
+    assert splitter.unfinished
+    assert splitter.feed(b"") == []
+    assert splitter.feed(b"c\nd") == [b"abc"]
+    assert splitter.unfinished
+    assert splitter.feed(b"\n") == [b"d"]
+    assert not splitter.unfinished
+
+
+def test_a_line_without_end_is_refused_and_lines_before_it_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.watch.lines.MAX_LINE_BYTES", 10)
+    splitter = LineSplitter()
+    for _ in range(3):
+        assert splitter.feed(b"12345678\n12") == [b"12" * bool(_) + b"12345678"]
+    splitter.feed(b"34567890")
+    with pytest.raises(LineTooLongError, match="a line of more than 10 bytes"):
+        splitter.feed(b"1")

@@ -1,0 +1,106 @@
+"""Objects of lists and watches, readable or not."""
+
+import json
+import logging
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.watch.freshness import ResourceState
+from app.watch.object_reader import ObjectReader, Unreadable
+from app.watch.resources import RESOURCES
+from core.objects.namespace import Namespace
+from core.objects.pod import Pod
+from tests.builders import make_namespace, make_pod
+
+METADATA = {"name": "p", "namespace": "x", "uid": "u", "resourceVersion": "7"}
+
+
+def raw(body: object) -> msgspec.Raw:
+    """Give an object as a list or watch has it."""
+    return msgspec.Raw(json.dumps(body).encode())
+
+
+def test_a_readable_object_is_given_as_the_core_knows_it(caplog: pytest.LogCaptureFixture) -> None:
+    state = ResourceState(RESOURCES[Namespace])
+    told = ObjectReader(state).read(raw(make_namespace("a").label("k", "v").obj()))
+    assert told == Namespace("a", {"k": "v"})
+    assert state.decode_errors == 0
+    assert state.decode_seconds > 0.0
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected", "message"),
+    [
+        pytest.param(
+            {"metadata": {**METADATA, "labels": 3}},
+            Unreadable("x/p", "u", "7"),
+            "pods: passed over x/p: metadata.labels: expected object",
+            id="labels",
+        ),
+        pytest.param(
+            {"metadata": METADATA, "spec": {"nodeName": 1}},
+            Unreadable("x/p", "u", "7"),
+            "pods: passed over x/p: spec.nodeName: expected str",
+            id="spec",
+        ),
+        pytest.param(
+            {"kind": "Node", "metadata": METADATA},
+            Unreadable("x/p", "u", "7"),
+            "pods: passed over x/p: kind: expected Pod, got Node",
+            id="other-kind",
+        ),
+        pytest.param(
+            {"metadata": {"name": "p\n\x1b[0m", "namespace": "x", "labels": 3}},
+            Unreadable("x/p\n\x1b[0m"),
+            "pods: passed over x/p\\n\\x1b[0m: metadata.labels: expected object",
+            id="name-that-would-break-the-log",
+        ),
+        pytest.param(
+            {"metadata": {"uid": "u"}},
+            Unreadable(),
+            "pods: passed over an object without a readable name: metadata.name: required",
+            id="no-name",
+        ),
+        pytest.param(
+            {"metadata": {"name": {}}},
+            Unreadable(),
+            "pods: passed over an object without a readable name: metadata.name: expected str",
+            id="name-of-no-text",
+        ),
+        pytest.param(
+            [], Unreadable(), "pods: passed over an object without a readable name: expected object", id="list"
+        ),
+    ],
+)
+def test_an_unreadable_object_is_identified_counted_and_named(
+    body: Any,  # noqa: ANN401 - any JSON
+    expected: Unreadable,
+    message: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = ResourceState(RESOURCES[Pod])
+    reader = ObjectReader(state)
+    for count in (1, 2):
+        assert reader.read(raw(body)) == expected
+        assert state.decode_errors == count
+    assert state.decode_seconds > 0.0
+    assert [record.levelno for record in caplog.records] == 2 * [logging.WARNING]
+    assert caplog.messages[0].startswith(message)
+
+
+def test_a_pod_with_broken_terms_is_given_and_each_broken_list_named(caplog: pytest.LogCaptureFixture) -> None:
+    broken = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}
+    pod = make_pod("p").required_affinity(broken).preferred_anti_affinity(1, broken)
+    state = ResourceState(RESOURCES[Pod])
+    told = ObjectReader(state).read(raw(pod.obj()))
+    assert isinstance(told, Pod)
+    assert told.full_name == "default/p"
+    assert state.decode_errors == 1
+    first, second = caplog.messages
+    assert first.startswith("pods: default/p: kept without its requiredAffinityTerms: spec.affinity.podAffinity.")
+    assert second.startswith(
+        "pods: default/p: kept without its preferredAntiAffinityTerms: spec.affinity.podAntiAffinity."
+    )
