@@ -7,23 +7,21 @@ class Backoff:
     """Exponential backoff with jitter, as client-go's reflector has it (wait.NewExponentialBackoffManager).
 
     The wait doubles from `first` up to `longest` seconds; the jitter adds up to as much again, so that a fleet does not
-    come back in step. After `reset_after` seconds without a failure it starts anew.
+    come back in step. It starts anew after a success of `longest` seconds: from then on, to wait for less than that
+    asks no more often than to wait for that without end. client-go goes by the time since the last failure, 2 min; so
+    after a long refusal, that of a missing rule perhaps, a break of the connection a minute later costs it half a
+    minute, in which nothing is followed.
     """
 
-    def __init__(self, first: float, longest: float, reset_after: float, random: Callable[[], float]) -> None:
+    def __init__(self, first: float, longest: float, random: Callable[[], float]) -> None:
         """Take `random` as a source of numbers in [0, 1)."""
         self._first = first
         self._longest = longest
-        self._reset_after = reset_after
         self._random = random
         self._next = first
-        self._last_at: float | None = None
 
-    def delay(self, now: float) -> float:
-        """Return the seconds to wait after a failure that happened now."""
-        if self._last_at is not None and now - self._last_at > self._reset_after:
-            self._next = self._first
-        self._last_at = now
-        delay = self._next
+    def delay(self, success: float) -> float:
+        """Return the seconds to wait after a failure; `success` are the seconds that went well just before it."""
+        delay = self._first if success >= self._longest else self._next
         self._next = min(2 * delay, self._longest)
         return delay * (1.0 + self._random())

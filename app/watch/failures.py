@@ -25,11 +25,13 @@ class Failures:
         self._backoff = backoff
         self._clock = clock
         self._logged: tuple[str, float] = ("", 0.0)
+        self._well_since: float | None = None
 
     def record(self, error: Exception) -> float:
         """Take note of a failure; return the seconds to wait before the next request."""
         now = self._clock()
-        delay = self._backoff.delay(now)
+        delay = self._backoff.delay(0.0 if self._well_since is None else now - self._well_since)
+        self._well_since = None
         status = status_of(error)
         if status is not None and status.retry_after is not None:
             delay = max(delay, min(status.retry_after, _LONGEST_RETRY_AFTER))
@@ -41,6 +43,8 @@ class Failures:
 
     def over(self) -> None:
         """Take note that the resource is followed."""
+        if self._well_since is None:
+            self._well_since = self._clock()
         if self._state.problem:
             log.info("%s: following again", self._state.plural)
             self._state.problem, self._state.forbidden = "", False

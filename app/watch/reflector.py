@@ -69,7 +69,6 @@ class Timing(msgspec.Struct, frozen=True):
 
     backoff_first: float = 0.8
     backoff_longest: float = 30.0
-    backoff_reset: float = 120.0
     watch_timeout: int = 300
     """A watch asks the server to end it after this time, up to twice as long, so that not all end at once."""
     shortest_watch: float = 1.0
@@ -99,7 +98,7 @@ class Reflector:
         self._loading = feed.loading
         self._timing = timing
         self._clock = timing.clock
-        backoff = Backoff(timing.backoff_first, timing.backoff_longest, timing.backoff_reset, timing.random)
+        backoff = Backoff(timing.backoff_first, timing.backoff_longest, timing.random)
         self._failures = Failures(state, backoff, timing.clock)
         self._reader = ObjectReader(state)
         self._turns = Turns()

@@ -21,7 +21,7 @@ class Failing:
     def __init__(self) -> None:
         self.now = 1000.0
         self.state = ResourceState(RESOURCES[Pod])
-        self.failures = Failures(self.state, Backoff(1.0, 60.0, 120.0, lambda: 0.0), lambda: self.now)
+        self.failures = Failures(self.state, Backoff(1.0, 60.0, lambda: 0.0), lambda: self.now)
 
     def record(self, error: Exception, after: float = 1.0) -> float:
         """Let a request fail some seconds after the last one."""
@@ -127,6 +127,18 @@ def test_a_problem_that_comes_again_after_being_followed_is_told_again(
         failing.record(status(503))
         assert len(caplog.messages) == 1
         failing.failures.over()
+
+
+def test_waits_grow_again_from_the_first_after_being_followed_for_as_long_as_the_longest_wait(failing: Failing) -> None:
+    assert [failing.record(status(403), 100.0) for _ in range(4)] == [1.0, 2.0, 4.0, 8.0]
+    failing.now += 100.0
+    for _ in range(3):  # only the time from the first one on went well
+        failing.failures.over()
+        failing.now += 19.9
+    assert failing.record(status(503), 0.0) == 16.0
+    failing.failures.over()
+    assert failing.record(status(503), 60.0) == 1.0
+    assert failing.record(status(503), 60.0) == 2.0
 
 
 def test_the_status_is_that_of_the_response_or_of_the_error_event() -> None:

@@ -179,7 +179,7 @@ async def test_waits_are_jittered(server: FakeApiServer) -> None:
 
 def test_the_default_pace_is_that_of_client_go() -> None:
     timing = Timing()
-    assert (timing.backoff_first, timing.backoff_longest, timing.backoff_reset) == (0.8, 30.0, 120.0)
+    assert (timing.backoff_first, timing.backoff_longest) == (0.8, 30.0)
     assert (timing.watch_timeout, timing.shortest_watch) == (300, 1.0)
     assert all(0.0 <= timing.random() < 1.0 for _ in range(100))
 
