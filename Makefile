@@ -31,9 +31,11 @@ format: $(STAMP) ## Let ruff format and mend what it can
 conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summary per plugin
 	$(BIN)/python -m tests.conformance $(GOLDEN)
 
-bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, and times as ratios to the naive reference (minutes)
+bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, decisions as ratios, the sync, filter under churn (minutes)
 	$(BIN)/python -m tests.conformance tests/conformance/data/bench_checks_5000.jsonl.gz
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.sync
+	$(BIN)/python -m tests.bench.churn
 
 lock: $(STAMP) ## Make the lock files again from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

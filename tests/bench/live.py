@@ -1,0 +1,261 @@
+"""The fake API server and Kindred as processes of their own, and what the live benchmarks ask of them."""
+
+import http.client
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from tests.bench.latencies import Latencies, Span
+
+Json: TypeAlias = dict[str, Any]
+
+_ROOT: Final = Path(__file__).parents[2]
+_TICKS: Final = os.sysconf("SC_CLK_TCK")  # a second, in /proc/PID/stat
+_TIMEOUT: Final = 120.0  # seconds; what takes so long has failed
+_ANNOUNCEMENT: Final = re.compile(r"^(Kindred|Debugging) .*?(http://[0-9.:]+)", re.MULTILINE)
+_SAMPLE: Final = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
+_LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
+_KUBECONFIG: Final = """\
+apiVersion: v1
+kind: Config
+current-context: bench
+contexts: [{{name: bench, context: {{cluster: bench, user: bench}}}}]
+users: [{{name: bench, user: {{}}}}]
+clusters: [{{name: bench, cluster: {{server: "{url}"}}}}]
+"""
+
+
+class BenchError(Exception):
+    """A process that ended, or did not answer as it has to: there is nothing to measure."""
+
+
+class HttpClient:
+    """One kept connection. `base` is a URL without a path."""
+
+    def __init__(self, base: str) -> None:
+        parts = urlsplit(base)
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT)
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+        """Return the status and the body of an answer."""
+        try:
+            return self._ask(method, path, body)
+        except ConnectionError:  # the server has closed it, as nothing was asked for some seconds
+            self._connection.close()
+            return self._ask(method, path, body)
+
+    def expect(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """Return the body of an answer of 200. Raises BenchError for any other."""
+        status, answer = self.ask(method, path, body)
+        if status != HTTPStatus.OK:
+            raise BenchError(f"{method} {path}: {status} {answer[:500].decode(errors='replace')}")
+        return answer
+
+    def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        self._connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+        response = self._connection.getresponse()
+        return response.status, response.read()
+
+
+class FakeApi:
+    """The fake API server. What its verbs do: `tests.fake_apiserver.control`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._client = HttpClient(url)
+
+    def stats(self) -> Json:
+        """Return its CPU seconds, events sent, and so on."""
+        stats: Json = json.loads(self._client.expect("GET", "/_control/stats"))
+        return stats
+
+    def quiet(self) -> Json:
+        """Wait until all that there is to send has been sent; return the stats of then."""
+        stats: Json = json.loads(self._client.expect("GET", "/_control/quiet"))
+        return stats
+
+    def change(self, verb: str, given: object) -> None:
+        """Change something."""
+        self._client.expect("POST", f"/_control/{verb}", json.dumps(given).encode())
+
+
+class Kindred:
+    """A `kindred serve` that follows the fake API server. `started` and `listening` are of `time.perf_counter`."""
+
+    def __init__(self, pid: int, started: float, url: str, admin_url: str) -> None:
+        self.started = started
+        self.listening = time.perf_counter()
+        self.url = url
+        self.admin_url = admin_url
+        self._proc = Path(f"/proc/{pid}")
+        self._client = HttpClient(self.url)
+
+    def wait_until_ready(self) -> Json:
+        """Wait until the mirror is complete; return what /readyz says then."""
+        while time.perf_counter() - self.started < _TIMEOUT:
+            status, answer = self._client.ask("GET", "/readyz")
+            if status == HTTPStatus.OK:
+                readiness: Json = json.loads(answer)
+                return readiness
+            time.sleep(0.02)  # a question costs it half a millisecond
+        raise BenchError(f"not ready within {_TIMEOUT:g} s: {answer.decode(errors='replace')}")
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time so far, of user and system."""
+        fields = (self._proc / "stat").read_text().rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def waited_for_cpu(self) -> float:
+        """Return the seconds so far in which it could have run and no CPU was free; 0 where the system cannot tell."""
+        statistics = self._proc / "schedstat"
+        return int(statistics.read_text().split()[1]) / 1e9 if statistics.exists() else 0.0
+
+    def memory(self, name: str) -> float:
+        """Return VmRSS (now) or VmHWM (the most so far) in MB of 1,000,000 bytes."""
+        found = re.search(rf"^{name}:\s+(\d+) kB$", (self._proc / "status").read_text(), re.MULTILINE)
+        if found is None:
+            raise BenchError(f"{self._proc}/status: no {name}")
+        return int(found[1]) * 1024 / 1e6
+
+    def metrics(self) -> "Metrics":
+        """Scrape the metrics."""
+        return Metrics(self._client.expect("GET", "/metrics").decode())
+
+    def differences(self) -> list[str]:
+        """Compare the mirror with a fresh list of everything; return the resources that differ, and how."""
+        found: Json = json.loads(HttpClient(self.admin_url).expect("GET", "/debug/mirror/diff"))
+        return [
+            f"{resource}: {len(differences[kind])} {kind}, such as {differences[kind][0]}"
+            for resource, differences in found.items()
+            for kind in ("missed", "redundant", "differing")
+            if differences[kind]
+        ]
+
+
+class Metrics:
+    """A scrape, as (name, labels) -> value."""
+
+    def __init__(self, text: str) -> None:
+        self._samples = [
+            (name, dict(_LABEL.findall(labels)), float(value)) for name, labels, value in _SAMPLE.findall(text)
+        ]
+
+    def by(self, label: str, name: str) -> dict[str, float]:
+        """Return the sums of a metric's samples by the value of a label."""
+        sums: dict[str, float] = {}
+        for found, labels, value in self._samples:
+            if found == name:
+                sums[labels[label]] = sums.get(labels[label], 0.0) + value
+        return sums
+
+
+@contextmanager
+def fake_api(nodes: int, pods: int) -> Iterator[FakeApi]:
+    """Run the fake API server with the bench cluster."""
+    command = ["tests.fake_apiserver", "--nodes", str(nodes), "--pods", str(pods), "--port", "0"]
+    with _running(command, {}) as (_, line):
+        yield FakeApi(json.loads(line())["url"])
+
+
+@contextmanager
+def kindred(api: FakeApi) -> Iterator[Kindred]:
+    """Run Kindred from its start, entered when it listens."""
+    with TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        kubeconfig.write_text(_KUBECONFIG.format(url=api.url))
+        command = ["app.cli", "serve", "--kubeconfig", str(kubeconfig), "--host", "127.0.0.1", "--port", "0"]
+        started = time.perf_counter()
+        with _running(command, {"KINDRED_ADMIN_PORT": "0", "KINDRED_LOG_LEVEL": "warning"}) as (pid, line):
+            # Which of the two ports listens first is open.
+            urls = dict(_ANNOUNCEMENT.findall(line() + line()))
+            yield Kindred(pid, started, urls["Kindred"], urls["Debugging"])
+
+
+@contextmanager
+def probing(url: str, every: float) -> Iterator[Latencies]:
+    """Ask /livez every so many seconds, from a thread of its own, for the time of the block."""
+    asked = Latencies()
+    client = HttpClient(url)
+
+    def probe() -> None:
+        began = time.perf_counter()
+        client.expect("GET", "/livez")
+        asked.spans.append(Span(began, time.perf_counter()))
+
+    with repeating(probe, every):
+        yield asked
+
+
+@contextmanager
+def repeating(act: Callable[[], None], every: float) -> Iterator[None]:
+    """Act every so many seconds, from a thread of its own, for the time of the block. Raises what that raised."""
+    ended = threading.Event()
+    raised: list[Exception] = []
+
+    def run() -> None:
+        due = time.perf_counter()
+        while not ended.wait(max(0.0, due - time.perf_counter())):
+            try:
+                act()
+            except Exception as error:  # noqa: BLE001 - raised again below, in the thread that can do something about it
+                raised.append(error)
+                return
+            due = max(due + every, time.perf_counter())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    if raised:
+        raise raised[0]
+
+
+def say(text: str) -> None:
+    """Print a line of the report."""
+    print(text, flush=True)  # noqa: T201 - a program whose output is its purpose
+
+
+def machine() -> str:
+    """Return what the figures are of."""
+    return f"Python {platform.python_version()}, {os.cpu_count()} CPUs, {platform.machine()}"
+
+
+@contextmanager
+def _running(command: Sequence[str], settings: Mapping[str, str]) -> Iterator[tuple[int, Callable[[], str]]]:
+    """Run a module; give its process id, and what reads the next line that it prints. Raises BenchError if it ends."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KINDRED_")}
+    with subprocess.Popen(  # noqa: S603 - our own programs
+        [sys.executable, "-m", *command],
+        cwd=_ROOT,
+        env={**environment, "PYTHONUNBUFFERED": "1", **settings},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None  # because of PIPE
+        printed = process.stdout
+
+        def line() -> str:
+            text = printed.readline()
+            if not text:
+                raise BenchError(f"{command[0]} ended with status {process.wait()}")
+            return text
+
+        try:
+            yield process.pid, line
+        finally:
+            process.terminate()
