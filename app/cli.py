@@ -16,7 +16,7 @@ from fastapi import FastAPI
 
 from app import __version__, logs, process
 from app.extender_v1 import Extender, decode_incoming_pod
-from app.main import Service, create_extender, create_service
+from app.main import Service, create_extender, create_partition, create_service
 from app.settings import Settings, SettingsError, load_settings
 from app.watch.credentials import ConfigurationError, load_credentials
 from app.watch.decode import DecodeError
@@ -199,6 +199,7 @@ def _answer(verb: Callable[[Extender, bytes], bytes], question: Question) -> Non
         settings = load_settings()
         manifest = _pod_manifest(question["pod"])
         mirror = _loaded_mirror(question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
+        create_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
         extender = create_extender(settings, mirror)

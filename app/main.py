@@ -10,15 +10,17 @@ from fastapi import APIRouter, FastAPI
 from app import __version__
 from app.extender_v1 import Extender
 from app.metrics import Metrics
+from app.partition import NodePartition, decode_rule
 from app.process import Background
 from app.routes.debug import debug_router
 from app.routes.extender import extender_routes
 from app.routes.health import health_router
 from app.routes.metrics import metrics_router
-from app.settings import Settings
+from app.settings import Settings, SettingsError
 from app.stale_policy import StalePolicy
 from app.watch.client import ApiClient
 from app.watch.credentials import Credentials
+from app.watch.decode import DecodeError
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.watch.reflector import Timing
@@ -52,8 +54,22 @@ def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
     return Extender(create_profile(settings), mirror, settings.max_score)
 
 
+def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition:
+    """Return the partition of a mirror, put to the rule of the settings. Raises SettingsError."""
+    partition = NodePartition(mirror)
+    if settings.partition:
+        try:
+            partition.replace(decode_rule(settings.partition))
+        except DecodeError as error:
+            raise SettingsError(f"KINDRED_PARTITION={settings.partition!r}: {error}") from None
+    return partition
+
+
 def create_service(settings: Settings, mirror: ClusterMirror, credentials: Credentials | None) -> Service:
-    """Return the service that answers from a mirror, which follows a cluster if there are credentials for one."""
+    """Return the service that answers from a mirror, which follows a cluster if there are credentials for one.
+
+    Raises SettingsError.
+    """
     profile = create_profile(settings)
     clock = time.monotonic
     if credentials is None:
@@ -74,6 +90,7 @@ def _service(
     settings: Settings, mirror: ClusterMirror, freshness: Freshness, metrics: Metrics, client: ApiClient | None
 ) -> Service:
     extender = create_extender(settings, mirror)
+    partition = create_partition(settings, mirror)
     stale_policy = StalePolicy(freshness, settings.stale_policy, metrics.count_stale_answer)
 
     @asynccontextmanager
@@ -86,7 +103,7 @@ def _service(
     admin = None
     if settings.admin_port is not None:
         resources = [state.resource for state in freshness.states]
-        admin = _app(debug_router(mirror, client, resources))
+        admin = _app(debug_router(mirror, partition, client, resources))
     return Service(app, admin, ())
 
 

@@ -35,6 +35,8 @@ class Settings(BaseSettings):
     """Score of a required affinity term of an existing pod (InterPodAffinityArgs hardPodAffinityWeight)."""
     ignore_preferred_terms_of_existing_pods: bool = False
     """Score only pods that have preferences of their own (InterPodAffinityArgs, the same name)."""
+    partition: str = ""
+    """Nodes that this scheduler may use, as JSON; the rule of `PUT /debug/partition`. Empty: all."""
     stale_after: Annotated[float, Field(ge=1)] = 180.0
     """Seconds after which the mirror is stale for a resource of which the API server has shown nothing. A server with
     nothing to tell sends a bookmark about once a minute, and without one the watch is renewed after 75 s."""

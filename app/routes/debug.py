@@ -13,6 +13,7 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
+from app.partition import NodePartition
 from app.routes.chunks import in_chunks
 from app.routes.partition import partition_router
 from app.watch.client import ApiClient, ApiError
@@ -49,10 +50,12 @@ class DiffQuery(BaseModel):
     """Seconds between the two looks."""
 
 
-def debug_router(mirror: ClusterMirror, client: ApiClient | None, resources: Sequence[Resource]) -> APIRouter:
+def debug_router(
+    mirror: ClusterMirror, partition: NodePartition, client: ApiClient | None, resources: Sequence[Resource]
+) -> APIRouter:
     """Return the routes of the admin port. A mirror from a dump has no client, and nothing to be compared with."""
     router = APIRouter()
-    router.include_router(partition_router(mirror))
+    router.include_router(partition_router(partition))
     comparing = asyncio.Lock()
 
     @router.get("/debug/mirror")

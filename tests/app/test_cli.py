@@ -137,6 +137,13 @@ def test_max_score_is_read_from_the_environment(dump: str, tmp_path: Path, monke
     assert scores(result.stdout.encode()) == {"a1": 10, "b1": 5, "c1": 0}
 
 
+def test_nodes_out_of_the_partition_fail(dump: str, pod: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_PARTITION", '{"out":["a1"]}')
+    result = json.loads(kindred("filter", "--snapshot", dump, "--pod", pod).stdout)
+    assert result["NodeNames"] == ["b1"]
+    assert result["FailedAndUnresolvableNodes"]["a1"] == "node(s) out of the scheduler's partition"
+
+
 # Where the input comes from.
 
 

@@ -1,13 +1,16 @@
 """The wiring: every setting reaches what it is for, and nothing more is served than the verbs and the probes."""
 
+import json
+
 import pytest
 
 from app.main import create_extender, create_service
-from app.settings import Settings
+from app.settings import Settings, SettingsError
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, ZONE, by_name, mirror_of, scores, shop
 from tests.builders import labelled, make_node, make_pod, term
 
+ANYWHERE = by_name(make_pod("p"), "a1", "b1", "c1")
 LIKES_WEB = make_pod("p").preferred_affinity(10, NEAR_WEB)
 
 # An existing pod that must be near app=x, and one that would like to be: both draw x, the first by the hard weight.
@@ -54,6 +57,32 @@ def test_two_apps_do_not_share_anything() -> None:
     question = by_name(LIKES_WEB, "a1")
     assert ask(full, "POST", "/filter", question).json()["NodeNames"] == ["a1"]
     assert ask(empty, "POST", "/filter", question).json()["NodeNames"] == []
+
+
+def test_the_partition_of_the_settings_holds_from_the_start_and_can_be_replaced() -> None:
+    rule = {"selector": {"matchLabels": {ZONE: "a"}}, "in": [], "out": []}
+    service = create_service(Settings(partition=json.dumps(rule), admin_port=0), shop(), None)
+    assert service.admin is not None
+    assert ask(service.app, "POST", "/filter", ANYWHERE).json()["NodeNames"] == ["a1"]
+    assert ask(service.admin, "GET", "/debug/partition").json()["rule"] == rule
+    assert ask(service.admin, "PUT", "/debug/partition", b"{}").status_code == 200
+    assert ask(service.app, "POST", "/filter", ANYWHERE).json()["NodeNames"] == ["a1", "b1", "c1"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ('{"in":["a1"],"out":["a1"]}', "out[0]: a1 is in[0], too"),
+        ('{"inside":["a1"]}', "object contains unknown field inside"),
+        ("pool=batch", "malformed JSON"),
+    ],
+    ids=["contradiction", "unknown-field", "no-json"],
+)
+def test_a_partition_that_is_no_rule_is_refused_by_the_name_of_its_setting(rule: str, message: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        create_service(Settings(partition=rule), shop(), None)
+    assert str(raised.value).startswith(f"KINDRED_PARTITION={rule!r}: ")
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/openapi.json", "/"])

@@ -11,6 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.types import Message
 
+from app.partition import NodePartition
 from app.routes.debug import debug_router
 from app.watch.client import ApiClient
 from app.watch.cluster_access import ClusterAccess
@@ -49,7 +50,7 @@ def small_cluster() -> ClusterMirror:
 
 def served(mirror: ClusterMirror) -> FastAPI:
     app = FastAPI()
-    app.include_router(debug_router(mirror, None, ()))
+    app.include_router(debug_router(mirror, NodePartition(mirror), None, ()))
     return app
 
 
@@ -226,7 +227,7 @@ async def ask_following(server: FakeApiServer, mirror: ClusterMirror, *paths: st
     async with server:
         api = ApiClient(Credentials(ClusterAccess("test", server.url, None), None))
         app = FastAPI()
-        app.include_router(debug_router(mirror, api, [NODES, PODS]))
+        app.include_router(debug_router(mirror, NodePartition(mirror), api, [NODES, PODS]))
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
             async with asyncio.timeout(3):
@@ -306,7 +307,8 @@ def test_after_a_comparison_that_failed_another_can_begin() -> None:
         async with server:
             api = ApiClient(Credentials(ClusterAccess("test", server.url, None), None))
             app = FastAPI()
-            app.include_router(debug_router(ClusterMirror(), api, [NODES]))
+            mirror = ClusterMirror()
+            app.include_router(debug_router(mirror, NodePartition(mirror), api, [NODES]))
             server.faults.add(refuse(too_many_requests()), NODES.path)
             async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://kindred") as client:
                 codes = [(await client.get("/debug/mirror/diff?settle=0")).status_code for _ in range(2)]

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from fastapi import FastAPI
 
+from app.partition import NodePartition
 from app.routes.partition import partition_router
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
@@ -22,7 +23,7 @@ def three_nodes() -> ClusterMirror:
 
 def served(mirror: ClusterMirror) -> FastAPI:
     app = FastAPI()
-    app.include_router(partition_router(mirror))
+    app.include_router(partition_router(NodePartition(mirror)))
     return app
 
 
