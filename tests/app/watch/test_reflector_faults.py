@@ -34,6 +34,7 @@ from tests.fake_apiserver.statuses import (
     internal_error,
     not_found,
     too_large_version,
+    too_many_requests,
     unavailable,
 )
 
@@ -88,6 +89,7 @@ def compacted(server: FakeApiServer) -> None:
             Counts({"watch": 3}, {"500": 1, "503": 1}),
             id="500-then-503",
         ),
+        pytest.param(resumed(refuse(too_many_requests(0))), Counts({"watch": 2}, {"429": 1}), id="429"),
         pytest.param(resumed(refuse(not_found())), Counts({"watch": 2}, {"404": 1}), id="404-of-a-balancer"),
         pytest.param(resumed(reject_token(), reject_token()), Counts({"watch": 3}, {"401": 1}), id="401-twice"),
         pytest.param(resumed(Close()), Counts({"watch": 2}, {"ConnectionFailed": 1}), id="close-without-answer"),
@@ -200,3 +202,17 @@ async def test_connections_that_are_closed_on_accept_cost_an_attempt_each(server
         await following.until_equal()
         await following.stays_quiet()
         assert following.counts() == Counts({"watch": 1}, {"ConnectionFailed": 3})
+
+
+@scenario()
+async def test_a_server_that_says_when_to_come_back_is_left_alone_until_then(server: FakeApiServer) -> None:
+    seed(server)
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        following.mark()
+        resumed(refuse(too_many_requests(1)))(server)
+        churn(server)
+        await following.until_counts(Counts({"watch": 2}, {"429": 1}))
+        refused, resumed_at = (request.time for request in following.requests())
+        assert resumed_at - refused >= 1.0
+        await following.until_equal()
