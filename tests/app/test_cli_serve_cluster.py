@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import socket
 import time
@@ -20,6 +21,8 @@ from tests.fake_apiserver.faults import Stall
 from tests.fake_apiserver.resources import NODES, PODS
 
 WANTS_WEB: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "b1")
+# Which of the two ports listens first is open, so there may be a line behind this one.
+DEBUGGING: Final = re.compile(r"Debugging at (\S+)\n")
 AT_ONCE: Final = 2.0  # seconds; a grace period is many times that here
 
 
@@ -181,10 +184,10 @@ def test_the_admin_port_is_there_when_it_is_enabled(tmp_path: Path) -> None:
                 await until_ready(service)
 
                 async def announced() -> bool:
-                    return "Debugging at " in service.stdout
+                    return DEBUGGING.search(service.stdout) is not None
 
                 await until(announced)
-                url = service.stdout.partition("Debugging at ")[2].strip()
+                url = DEBUGGING.findall(service.stdout)[0]
                 async with httpx.AsyncClient() as client:
                     dump = (await client.get(url)).json()
                     diff = (await client.get(f"{url}/diff", params={"settle": 0})).json()
