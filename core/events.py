@@ -10,7 +10,15 @@ from core.objects.node import Node
 from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 from core.objects.service import Service
-from core.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 
 Object: TypeAlias = (
     Node
@@ -20,6 +28,9 @@ Object: TypeAlias = (
     | PersistentVolumeClaim
     | StorageClass
     | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
     | Service
     | PodDisruptionBudget
     | ReplicaSet

@@ -38,7 +38,49 @@ class _Labelled:
 
 @dataclass(frozen=True, slots=True)
 class NodeBuilder(_Labelled):
-    """Builds a v1.Node."""
+    """Builds a v1.Node; repeated calls add to what was said."""
+
+    taints: Sequence[Object] = ()
+    cordoned: bool = False
+    amounts: Mapping[str, str | int] = field(default_factory=dict)
+    images: Sequence[Object] = ()
+    conditions: Sequence[Object] = ()
+
+    def taint(self, key: str, value: str, effect: str) -> Self:
+        """Add a taint; an empty value is absent."""
+        taint = {"key": key, "value": value, "effect": effect}
+        return replace(self, taints=[*self.taints, {name: text for name, text in taint.items() if text}])
+
+    def unschedulable(self) -> Self:
+        """Set `spec.unschedulable`."""
+        return replace(self, cordoned=True)
+
+    def allocatable(self, **amounts: str | int) -> Self:
+        """Set how much of these resources the node offers: `allocatable(cpu="4", memory="16Gi", pods=110)`."""
+        return replace(self, amounts={**self.amounts, **amounts})
+
+    def image(self, size: int, *names: str) -> Self:
+        """Add an image, known by these names, of a size in bytes."""
+        return replace(self, images=[*self.images, {"names": list(names), "sizeBytes": size}])
+
+    def condition(self, kind: str, status: str) -> Self:
+        """Add a condition of a type."""
+        return replace(self, conditions=[*self.conditions, {"type": kind, "status": status}])
+
+    def obj(self) -> Object:
+        """Give the v1 object; members that were not set are absent."""
+        spec = {"taints": [dict(taint) for taint in self.taints], "unschedulable": self.cordoned}
+        status = {
+            "allocatable": dict(self.amounts),
+            "images": [dict(image) for image in self.images],
+            "conditions": [dict(condition) for condition in self.conditions],
+        }
+        node: Object = {"metadata": {"name": self.name, "labels": dict(self.labels)}}
+        for member, content in (("spec", spec), ("status", status)):
+            said = {name: value for name, value in content.items() if value}
+            if said:
+                node[member] = said
+        return node
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +90,10 @@ class NamespaceBuilder(_Labelled):
 
 @dataclass(frozen=True, slots=True)
 class PodBuilder(_Labelled):
-    """Builds a v1.Pod; repeated calls that add affinity terms add to the list."""
+    """Builds a v1.Pod; repeated calls add to what was said.
+
+    `image` starts a container; `requests` and `host_port` speak of the last one, or start the first.
+    """
 
     namespace: str = "default"
     identity: str = ""
@@ -57,6 +102,11 @@ class PodBuilder(_Labelled):
     deletion: str = ""
     attract: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     repel: Mapping[str, Sequence[Object]] = field(default_factory=dict)
+    nodes: Mapping[str, Any] = field(default_factory=dict)
+    selected: Mapping[str, str] = field(default_factory=dict)
+    containers: Sequence[Object] = ()
+    lists: Mapping[str, Sequence[Object]] = field(default_factory=dict)
+    owners: Sequence[Object] = ()
 
     def in_namespace(self, namespace: str) -> Self:
         """Put the pod into a namespace."""
@@ -94,6 +144,71 @@ class PodBuilder(_Labelled):
         """Add a preferred anti-affinity term."""
         return replace(self, repel=_extended(self.repel, PREFERRED, [_weighted(weight, term)]))
 
+    def node_selector(self, labels: Mapping[str, str]) -> Self:
+        """Add labels that the node must have."""
+        return replace(self, selected={**self.selected, **labels})
+
+    def required_node_affinity(self, *terms: Object) -> Self:
+        """Add terms of which the node must meet one; without any it is a selector that nothing meets."""
+        known = self.nodes.get(REQUIRED, {}).get("nodeSelectorTerms", ())
+        return replace(self, nodes={**self.nodes, REQUIRED: {"nodeSelectorTerms": [*known, *terms]}})
+
+    def preferred_node_affinity(self, weight: int, term: Object) -> Self:
+        """Add a term that the node had better meet."""
+        return replace(self, nodes=_extended(self.nodes, PREFERRED, [{"weight": weight, "preference": term}]))
+
+    def toleration(self, key: str = "", operator: str = "", value: str = "", effect: str = "") -> Self:
+        """Add a toleration; what is empty is absent."""
+        return self._with("tolerations", _said(key=key, operator=operator, value=value, effect=effect))
+
+    def volume(self, volume: Object) -> Self:
+        """Add a volume."""
+        return self._with("volumes", volume)
+
+    def spread(
+        self,
+        topology_key: str,
+        label_selector: Object | None = None,
+        *,
+        max_skew: int = 1,
+        when: str = "DoNotSchedule",
+        **members: object,
+    ) -> Self:
+        """Add a topology spread constraint; further members by the names that the API has for them."""
+        constraint = {"maxSkew": max_skew, "topologyKey": topology_key, "whenUnsatisfiable": when, **members}
+        if label_selector is not None:
+            constraint["labelSelector"] = label_selector
+        return self._with("topologySpreadConstraints", constraint)
+
+    def image(self, image: str) -> Self:
+        """Add a container of an image."""
+        return replace(self, containers=[*self.containers, {"image": image}])
+
+    def requests(self, **amounts: str | int) -> Self:
+        """Let the last container ask for so much: `requests(cpu="100m", memory="1Gi")`."""
+        asked = self._last_container().get("resources", {}).get("requests", {})
+        return self._with_container(resources={"requests": {**asked, **amounts}})
+
+    def host_port(self, port: int, protocol: str = "", host_ip: str = "") -> Self:
+        """Let the last container take a port of its node; an empty protocol or address is absent."""
+        ports = self._last_container().get("ports", ())
+        taken = {"containerPort": port, "hostPort": port, **_said(protocol=protocol, hostIP=host_ip)}
+        return self._with_container(ports=[*ports, taken])
+
+    def owned_by(self, kind: str, name: str, uid: str) -> Self:
+        """Give the pod a controller."""
+        owner = {"kind": kind, "name": name, "uid": uid, "controller": True}
+        return replace(self, owners=[*self.owners, owner])
+
+    def _with(self, member: str, item: Object) -> Self:
+        return replace(self, lists=_extended(self.lists, member, [item]))
+
+    def _last_container(self) -> Object:
+        return self.containers[-1] if self.containers else {}
+
+    def _with_container(self, **members: object) -> Self:
+        return replace(self, containers=[*self.containers[:-1], {**self._last_container(), **members}])
+
     def obj(self) -> Object:
         """Give the v1 object; members that were not set are absent."""
         metadata: Object = {
@@ -104,14 +219,18 @@ class PodBuilder(_Labelled):
         }
         if self.deletion:
             metadata["deletionTimestamp"] = self.deletion
-        spec: Object = {"nodeName": self.node} if self.node else {}
-        affinity = {
-            member: {kind: list(terms) for kind, terms in lists.items()}
-            for member, lists in (("podAffinity", self.attract), ("podAntiAffinity", self.repel))
-            if lists
-        }
-        if affinity:
-            spec["affinity"] = affinity
+        if self.owners:
+            metadata["ownerReferences"] = list(self.owners)
+        affinity = _said(
+            podAffinity=dict(self.attract), podAntiAffinity=dict(self.repel), nodeAffinity=dict(self.nodes)
+        )
+        spec = _said(
+            nodeName=self.node,
+            nodeSelector=dict(self.selected),
+            affinity=affinity,
+            containers=list(self.containers),
+            **self.lists,
+        )
         pod: Object = {"metadata": metadata, "spec": spec}
         if self.phase_name:
             pod["status"] = {"phase": self.phase_name}
@@ -157,8 +276,17 @@ def labelled(**labels: str) -> Object:
 
 
 def expressed(key: str, operator: str, *values: str) -> Object:
-    """Make a selector of one matchExpression."""
+    """Make a selector, or a node selector term, of one matchExpression."""
     return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+def named(operator: str, *names: str) -> Object:
+    """Make a node selector term of one matchField, the node's name."""
+    return {"matchFields": [{"key": "metadata.name", "operator": operator, "values": list(names)}]}
+
+
+def _said(**members: object) -> Object:
+    return {name: member for name, member in members.items() if member}
 
 
 def _weighted(weight: int, term: Object) -> Object:

@@ -1,6 +1,5 @@
 """JSON of v1 PersistentVolumes and their claims to the core's values."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -8,7 +7,6 @@ import msgspec
 from app.watch.decode import (
     NULL,
     AnnotatedMetadata,
-    Expression,
     LabelSelector,
     Wire,
     checked_name,
@@ -17,9 +15,9 @@ from app.watch.decode import (
     labels_of,
     selector_of,
 )
+from app.watch.decode_node_selector import WireNodeSelector, node_selector_of
 from app.watch.decode_resources import amounts_of
 from core.objects.labels import EVERYTHING, NOTHING, SelectorError
-from core.objects.node_selector import NodeSelector, parse_node_selector
 from core.objects.quantity import units
 from core.objects.volumes import FILESYSTEM, ClaimRef, PersistentVolume, PersistentVolumeClaim, VolumeSource
 
@@ -28,17 +26,8 @@ _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 
 
-class _NodeSelectorTerm(Wire):
-    match_expressions: list[Expression] | None = None
-    match_fields: list[Expression] | None = None
-
-
-class _NodeSelector(Wire):
-    node_selector_terms: list[_NodeSelectorTerm] | None = None
-
-
 class _VolumeNodeAffinity(Wire):
-    required: _NodeSelector | None = None
+    required: WireNodeSelector | None = None
 
 
 class _ObjectReference(Wire):
@@ -132,7 +121,7 @@ def decode_persistent_volume(raw: bytes | msgspec.Raw) -> PersistentVolume:
         storage_class=_storage_class(metadata, spec.storage_class_name),
         volume_attributes_class=spec.volume_attributes_class_name or "",
         claim=_claim_ref(spec.claim_ref),
-        node_affinity=None if affinity is None else _node_selector(affinity),
+        node_affinity=None if affinity is None else node_selector_of(affinity),
         phase=(wire.status or _Status()).phase or "",
         deleting=metadata.deletion_timestamp is not None,
         uid=metadata.uid or "",
@@ -203,16 +192,3 @@ def _claim_ref(reference: _ObjectReference | None) -> ClaimRef | None:
     if reference is None:
         return None
     return ClaimRef(reference.namespace or "", reference.name or "", reference.uid or "")
-
-
-def _node_selector(wire: _NodeSelector) -> NodeSelector:
-    return parse_node_selector(
-        [
-            (_expressions(term.match_expressions or ()), _expressions(term.match_fields or ()))
-            for term in wire.node_selector_terms or ()
-        ]
-    )
-
-
-def _expressions(expressions: Sequence[Expression]) -> list[tuple[str, str, Sequence[str]]]:
-    return [(each.key or "", each.operator or "", each.values or ()) for each in expressions]

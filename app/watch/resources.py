@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from app.watch.decode import DecodeError, Wire, decoding
+from app.watch.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
 from app.watch.decode_disruption import decode_pod_disruption_budget
 from app.watch.decode_namespace import decode_namespace
 from app.watch.decode_node import decode_node
@@ -22,7 +23,15 @@ from core.objects.node import Node
 from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 from core.objects.service import Service
-from core.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 
 Decoder: TypeAlias = Callable[[bytes | msgspec.Raw], Object]
 
@@ -84,6 +93,14 @@ _ALL: Final = (
     Resource(kind=PersistentVolumeClaim, plural="persistentvolumeclaims", decode=decode_persistent_volume_claim),
     Resource(kind=StorageClass, plural="storageclasses", decode=decode_storage_class, group=_STORAGE),
     Resource(kind=CSINode, plural="csinodes", decode=decode_csi_node, group=_STORAGE),
+    Resource(kind=CSIDriver, plural="csidrivers", decode=decode_csi_driver, group=_STORAGE),
+    Resource(
+        kind=CSIStorageCapacity,
+        plural="csistoragecapacities",
+        decode=decode_csi_storage_capacity,
+        group=_STORAGE,
+    ),
+    Resource(kind=VolumeAttachment, plural="volumeattachments", decode=decode_volume_attachment, group=_STORAGE),
     Resource(kind=Service, plural="services", decode=decode_service),
     Resource(
         kind=PodDisruptionBudget,

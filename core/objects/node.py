@@ -1,14 +1,23 @@
 """The node as scheduling sees it."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
+from core.objects.toleration import Taint
+
+CONDITION_TYPES: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"})
+"""The types of node conditions that decide something."""
+
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A v1.Node reduced to what the enabled plugins and the mirror read.
+    """A v1.Node reduced to what the plugins and the mirror read.
 
-    `allocatable` has cpu in millicores and all others in their own unit (bytes, pieces), `pods` among them.
+    `allocatable` has cpu in millicores and all others in their own unit (bytes, pieces), `pods` among them. `taints`
+    keep the order of the spec, as the first one that a pod does not tolerate is reported. `images` has every name of
+    every image, with the size in bytes. `conditions` has the status of CONDITION_TYPES alone: what else a condition
+    says changes with every heartbeat and decides nothing. Conditions that the node does not report are absent.
     """
 
     name: str
@@ -16,6 +25,10 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     allocatable: Mapping[str, int] = {}
     uid: str = ""
     resource_version: str = ""
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    images: Mapping[str, int] = {}
+    conditions: Mapping[str, str] = {}
 
     @property
     def full_name(self) -> str:

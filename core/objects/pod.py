@@ -5,7 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from core.objects.affinity import NO_AFFINITY, PodAffinity
+from core.objects.host_port import NO_HOST_PORTS, HostPort
+from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from core.objects.owner import ControllerRef
+from core.objects.pod_volumes import PodVolume
+from core.objects.toleration import NO_TOLERATIONS, Toleration
+from core.objects.topology_spread import SpreadConstraint
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
@@ -14,7 +19,12 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     `uid` identifies the pod through all its updates. `node_name` is empty while the pod is not bound. `terminal` is
     phase Succeeded or Failed: such a pod holds nothing any more, whereas one with a deletionTimestamp still counts.
     `requests` is what the scheduler reserves for the whole pod: cpu in millicores, all others in their own unit (bytes,
-    pieces). `best_effort` is QoS class BestEffort: no cpu and no memory asked for or limited.
+    pieces). `non_zero_requests` and `scored_requests` are the cpu and the memory that scoring takes it for, on the node
+    that it occupies and while it is being scheduled. `best_effort` is QoS class BestEffort: no cpu and no memory asked
+    for or limited.
+
+    `images` has one normalized name a container, init containers too, sorted. `volumes` are those that a plugin reads,
+    in the order of the spec, as the first one at fault is told; `spread` keeps its order for the same reason.
     """
 
     uid: str
@@ -28,6 +38,15 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     best_effort: bool = True
     controller: ControllerRef | None = None
     resource_version: str = ""
+    terminating: bool = False
+    non_zero_requests: tuple[int, int] = (0, 0)
+    scored_requests: tuple[int, int] = (0, 0)
+    tolerations: frozenset[Toleration] = NO_TOLERATIONS
+    node_affinity: NodeAffinity = NO_NODE_AFFINITY
+    host_ports: frozenset[HostPort] = NO_HOST_PORTS
+    images: tuple[str, ...] = ()
+    volumes: tuple[PodVolume, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
 
     @property
     def full_name(self) -> str:
@@ -38,3 +57,16 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     def assigned(self) -> bool:
         """Whether the pod occupies a node, which is what the mirror holds and the plugins count."""
         return bool(self.node_name) and not self.terminal
+
+    @property
+    def containers(self) -> int:
+        """How many containers and init containers there are, which ImageLocality divides by."""
+        return len(self.images)
+
+
+def normalized_image_name(name: str) -> str:
+    """Give an image the tag that it has when it names none.
+
+    Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/imagelocality/image_locality.go (normalizedImageName).
+    """
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"

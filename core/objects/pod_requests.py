@@ -1,7 +1,9 @@
 """What the scheduler reserves for a pod, from the resources of its containers, and whether it is best effort.
 
 Source: k8s.io/component-helpers resource/helpers.go (PodRequests, with UseStatusResources and pod-level resources, as
-NodeInfo calls it with the feature gates of v1.34), k8s.io/kubernetes pkg/apis/core/v1/helper/qos/qos.go.
+NodeInfo calls it with the feature gates of v1.34), k8s.io/kubernetes pkg/scheduler/framework/types.go
+(CalculateResource, getNonMissingContainerRequests), pkg/scheduler/framework/plugins/noderesources (NewFit,
+calculatePodResourceRequest) and pkg/apis/core/v1/helper/qos/qos.go.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +12,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from core.objects.label_validation import label_key_errors
-from core.objects.quantity import millis, units
+from core.objects.quantity import millis, nanos, units
 
 Amounts: TypeAlias = Mapping[str, int]
 """Resource name -> exact amount, as `quantity.nanos` gives it: sums are rounded, not their parts."""
@@ -19,6 +21,9 @@ _COMPUTE: Final = ("cpu", "memory")
 _NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE_PAGES: Final = "hugepages-"
 _PREFIXES: Final = (_HUGE_PAGES, "attachable-volumes-")
+_NOTHING: Final[Amounts] = {}
+_MISSING: Final[Amounts] = {"cpu": nanos("100m"), "memory": nanos("200Mi")}
+"""What a container that asks for none is taken to use (schedutil.DefaultMilliCPURequest, DefaultMemoryRequest)."""
 
 
 class Resources(msgspec.Struct, frozen=True, gc=False):
@@ -61,11 +66,35 @@ def pod_requests(pod: PodResources) -> dict[str, int]:
 
     Names that kube-scheduler does not account (Resource.Add) are left out.
     """
-    total = _container_requests(pod)
-    if pod.pod_level is not None:
-        total |= {name: amount for name, amount in pod.pod_level.requests.items() if _has_pod_level(name)}
-    _combine(total, pod.overhead, int.__add__)
-    return rounded({name: amount for name, amount in total.items() if _is_accounted(name)})
+    return rounded({name: amount for name, amount in _requests(pod).items() if _is_accounted(name)})
+
+
+def non_zero_requests(pod: PodResources) -> tuple[int, int]:
+    """Return the millicores and the bytes that scoring takes the pod for: a container that asks for none uses some.
+
+    This is what NodeInfo counts. In a pod with requests of its own, only what nothing in it asks for is made up.
+    """
+    missing = _MISSING
+    if pod.pod_level is not None and any(map(_has_pod_level, pod.pod_level.requests)):
+        asked = _requests(pod)
+        missing = {name: amount for name, amount in _MISSING.items() if name not in asked}
+    total = _requests(pod, missing)
+    return millis(total.get("cpu", 0)), units(total.get("memory", 0))
+
+
+def scored_requests(pod: PodResources) -> tuple[int, int]:
+    """Return the millicores and the bytes that NodeResourcesFit adds for the pod itself when it scores a node.
+
+    Its scorers are made without the feature gates (NewFit): they look neither at requests of the pod as a whole nor at
+    the status of its containers.
+    """
+    return non_zero_requests(
+        PodResources(
+            [Container(each.resources, each.sidecar) for each in pod.containers],
+            [Container(each.resources, each.sidecar) for each in pod.init_containers],
+            overhead=pod.overhead,
+        )
+    )
 
 
 def is_best_effort(pod: PodResources) -> bool:
@@ -91,21 +120,30 @@ def rounded(amounts: Amounts) -> dict[str, int]:
     return {name: millis(amount) if name == "cpu" else units(amount) for name, amount in amounts.items()}
 
 
-def _container_requests(pod: PodResources) -> dict[str, int]:
+def _requests(pod: PodResources, missing: Amounts = _NOTHING) -> dict[str, int]:
+    """Upstream PodRequests; `missing` stands in for what a container does not ask for."""
+    total = _container_requests(pod, missing)
+    if pod.pod_level is not None:
+        total |= {name: amount for name, amount in pod.pod_level.requests.items() if _has_pod_level(name)}
+    _combine(total, pod.overhead, int.__add__)
+    return total
+
+
+def _container_requests(pod: PodResources, missing: Amounts) -> dict[str, int]:
     """Upstream AggregateContainerRequests: the most that is held at once, starting or running."""
     running: dict[str, int] = {}
     for container in pod.containers:
-        _combine(running, _effective(container, pod), int.__add__)
+        _combine(running, {**missing, **_effective(container, pod)}, int.__add__)
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
     for container in pod.init_containers:
         if container.sidecar:
-            requests = _effective(container, pod)
+            requests = {**missing, **_effective(container, pod)}
             _combine(running, requests, int.__add__)
             _combine(sidecars, requests, int.__add__)
             held = sidecars
         else:
-            held = dict(container.resources.requests)
+            held = {**missing, **container.resources.requests}
             _combine(held, sidecars, int.__add__)
         _combine(starting, held, max)
     _combine(running, starting, max)

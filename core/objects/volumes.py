@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from core.objects.labels import EVERYTHING, Selector
+from core.objects.labels import EVERYTHING, NOTHING, Selector
 from core.objects.node_selector import NodeSelector
 from core.objects.owner import ControllerRef
 
@@ -128,6 +128,64 @@ class CSINode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str
     volume_limits: Mapping[str, int] = {}
     migrated_plugins: frozenset[str] = frozenset()
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The object as people write it; it has no namespace."""
+        return self.name
+
+
+class CSIDriver(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A storage.k8s.io/v1 CSIDriver; it bears the name that classes have as their provisioner.
+
+    `storage_capacity` is whether it publishes CSIStorageCapacities, so that a volume it has no room for is not tried.
+    """
+
+    name: str
+    storage_capacity: bool = False
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The object as people write it; it has no namespace."""
+        return self.name
+
+
+class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A storage.k8s.io/v1 CSIStorageCapacity: how large a volume of a class can be on the nodes of a topology.
+
+    `topology` selects the nodes by their labels; it selects none where it is absent or invalid. `limit` is the
+    maximumVolumeSize, else the capacity, in bytes; None when neither is given, and then nothing fits.
+    """
+
+    namespace: str
+    name: str
+    storage_class: str = ""
+    topology: Selector = NOTHING
+    limit: int | None = None
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The object as people write it, NAMESPACE/NAME."""
+        return f"{self.namespace}/{self.name}"
+
+
+class VolumeAttachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A storage.k8s.io/v1 VolumeAttachment: that a volume is, or shall be, attached to a node.
+
+    `attacher` is a CSI driver's name. `volume` is the name of a PersistentVolume, empty for a volume that a pod names
+    itself.
+    """
+
+    name: str
+    attacher: str = ""
+    node: str = ""
+    volume: str = ""
     uid: str = ""
     resource_version: str = ""
 

@@ -10,7 +10,15 @@ from core.objects.node import Node
 from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 from core.objects.service import Service
-from core.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from tests.builders import Object, expressed, labelled, make_pod, term
 
 
@@ -112,6 +120,22 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
     CSINode: {
         "metadata": full_metadata("n1", annotations={"storage.alpha.kubernetes.io/migrated-plugins": "x,y"}),
         "spec": {"drivers": [{"name": "csi.example.com", "nodeID": "n", "allocatable": {"count": 8}}]},
+    },
+    CSIDriver: {
+        "metadata": full_metadata("csi.example.com"),
+        "spec": {"storageCapacity": True, "attachRequired": True},
+    },
+    CSIStorageCapacity: {
+        "metadata": full_metadata("csisc-1"),
+        "storageClassName": "fast",
+        "nodeTopology": {**labelled(zone="a"), **expressed("disk", "In", "ssd")},
+        "capacity": "100Gi",
+        "maximumVolumeSize": "10Gi",
+    },
+    VolumeAttachment: {
+        "metadata": full_metadata("csi-1"),
+        "spec": {"attacher": "csi.example.com", "nodeName": "n1", "source": {"persistentVolumeName": "pv-1"}},
+        "status": {"attached": True},
     },
     Service: {
         "metadata": full_metadata("web"),

@@ -7,8 +7,14 @@ import pytest
 from app.watch.decode import DecodeError
 from app.watch.decode_pod import decode_pod
 from core.objects.affinity import NO_AFFINITY
+from core.objects.host_port import HostPort
+from core.objects.labels import Operator, Requirement, Selector
+from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from core.objects.owner import ControllerRef
 from core.objects.pod import Pod
+from core.objects.pod_volumes import PodClaim
+from core.objects.toleration import Toleration
+from core.objects.topology_spread import SpreadConstraint
 from tests.builders import Object, make_pod
 
 FULL_POD = {
@@ -31,9 +37,14 @@ FULL_POD = {
             {
                 "name": "c",
                 "image": "i",
+                "ports": [{"containerPort": 8080}, {"containerPort": 80, "hostPort": 80}],
                 "resources": {"limits": {"cpu": 1.5}, "requests": {"cpu": "250m", "memory": "1Ki"}},
             }
         ],
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+        "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "t", "emptyDir": {}}],
         "priority": 0,
     },
     "status": {"phase": "Running", "conditions": [{"type": "Ready"}], "qosClass": "Burstable"},
@@ -55,6 +66,14 @@ def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
         best_effort=False,
         controller=ControllerRef("ReplicaSet", "web", "r-1"),
         resource_version="42",
+        non_zero_requests=(250, 1024),
+        scored_requests=(250, 1024),
+        tolerations=frozenset({Toleration("gpu", "Exists")}),
+        node_affinity=NodeAffinity(Selector((Requirement("disk", Operator.IN, ("ssd",)),))),
+        host_ports=frozenset({HostPort(80)}),
+        images=("i:latest",),
+        volumes=(PodClaim("data"),),
+        spread=(SpreadConstraint(1, "zone"),),
     )
     assert expected == decode_pod(encoded(FULL_POD))
 
@@ -94,8 +113,29 @@ def test_pods_of_one_controller_share_all_but_their_names() -> None:
         pods.append(decode_pod(encoded(wire)))
     one, other = pods
     assert (one.name, other.name) == ("web-1", "web-2")
-    for member in ("namespace", "node_name", "labels", "requests", "controller", "affinity"):
+    for member in set(Pod.__struct_fields__) - {"name", "uid", "resource_version"}:
         assert getattr(one, member) is getattr(other, member), member
+
+
+def test_pods_that_ask_nothing_of_their_nodes_share_the_values_of_none() -> None:
+    pod, default = decode_pod(b'{"metadata":{"name":"p"},"spec":{}}'), Pod("u", "default", "p")
+    for member in ("tolerations", "host_ports", "images", "volumes", "spread", "affinity", "node_affinity"):
+        assert getattr(pod, member) is getattr(default, member), member
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        pytest.param({}, False, id="absent"),
+        pytest.param({"deletionTimestamp": None}, False, id="null"),
+        pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z"}, True, id="given"),
+    ],
+)
+def test_a_pod_with_a_deletion_timestamp_is_terminating(
+    metadata: Object,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert expected is decode_pod(encoded({"metadata": {"name": "p", **metadata}})).terminating
 
 
 @pytest.mark.parametrize(
@@ -111,6 +151,10 @@ def test_pods_of_one_controller_share_all_but_their_names() -> None:
                     "initContainers": None,
                     "resources": None,
                     "overhead": None,
+                    "nodeSelector": None,
+                    "tolerations": None,
+                    "topologySpreadConstraints": None,
+                    "volumes": None,
                 }
             },
             id="spec",
@@ -127,7 +171,22 @@ def test_pods_of_one_controller_share_all_but_their_names() -> None:
             },
             id="status",
         ),
-        pytest.param({"spec": {"affinity": {"podAffinity": None, "podAntiAffinity": None}}}, id="affinity"),
+        pytest.param(
+            {"spec": {"affinity": {"podAffinity": None, "podAntiAffinity": None, "nodeAffinity": None}}}, id="affinity"
+        ),
+        pytest.param(
+            {
+                "spec": {
+                    "containers": [],
+                    "initContainers": [],
+                    "nodeSelector": {},
+                    "tolerations": [],
+                    "topologySpreadConstraints": [],
+                    "volumes": [],
+                }
+            },
+            id="empty",
+        ),
         pytest.param(
             {
                 "spec": {
@@ -142,10 +201,6 @@ def test_pods_of_one_controller_share_all_but_their_names() -> None:
             id="terms",
         ),
         pytest.param(
-            {"spec": {"containers": [{"name": None, "restartPolicy": None, "resources": None}]}}, id="container"
-        ),
-        pytest.param({"spec": {"containers": [{"resources": {"requests": None, "limits": None}}]}}, id="resources"),
-        pytest.param(
             {"status": {"containerStatuses": [{"name": None, "resources": None, "allocatedResources": None}]}},
             id="container-status",
         ),
@@ -154,6 +209,21 @@ def test_pods_of_one_controller_share_all_but_their_names() -> None:
 def test_null_in_a_pod_is_an_absent_field(nulls: Object) -> None:
     pod = make_pod("p").obj()
     assert decode_pod(encoded({"metadata": pod["metadata"]})) == decode_pod(encoded({**pod, **nulls}))
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        pytest.param({"name": None, "restartPolicy": None, "image": None, "ports": None, "resources": None}, id="null"),
+        pytest.param({"resources": {"requests": None, "limits": None}}, id="resources"),
+        pytest.param({"resources": {"requests": {}, "limits": {}}, "ports": []}, id="empty"),
+        pytest.param({"ports": [{"hostPort": None, "protocol": None, "hostIP": None}, {}]}, id="port"),
+    ],
+)
+def test_null_in_a_container_is_an_absent_field(container: Object) -> None:
+    pod = make_pod("p").obj()
+    expected = decode_pod(encoded({**pod, "spec": {"containers": [{}]}}))
+    assert expected == decode_pod(encoded({**pod, "spec": {"containers": [container]}}))
 
 
 @pytest.mark.parametrize("spelling", [b"null", b" null ", b"\n\tnull\r\n"], ids=["bare", "spaces", "lines"])
@@ -166,12 +236,15 @@ def test_a_null_affinity_is_none_however_it_is_spaced(spelling: bytes) -> None:
     [
         pytest.param({}, id="empty"),
         pytest.param({"nodeAffinity": {"anything": [1]}}, id="node-affinity-only"),
+        pytest.param({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}, id="no-node-terms"),
         pytest.param({"podAffinity": {}, "podAntiAffinity": {}}, id="no-lists"),
         pytest.param({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}, id="empty-list"),
     ],
 )
-def test_an_affinity_without_pod_terms_is_the_one_value_of_none(affinity: Object) -> None:
-    assert decode_pod(encoded({**make_pod("p").obj(), "spec": {"affinity": affinity}})).affinity is NO_AFFINITY
+def test_an_affinity_without_terms_is_the_one_value_of_none(affinity: Object) -> None:
+    pod = decode_pod(encoded({**make_pod("p").obj(), "spec": {"affinity": affinity}}))
+    assert pod.affinity is NO_AFFINITY
+    assert pod.node_affinity is NO_NODE_AFFINITY
 
 
 @pytest.mark.parametrize(
@@ -197,6 +270,12 @@ def test_a_broken_spec_is_refused_with_the_field(spec: object, expected: str) ->
     with pytest.raises(DecodeError) as caught:
         decode_pod(encoded({"metadata": {"name": "p"}, "spec": spec}))
     assert expected == str(caught.value)
+
+
+def test_a_deletion_timestamp_of_a_wrong_type_is_refused_with_the_field() -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode_pod(b'{"metadata":{"name":"p","deletionTimestamp":1}}')
+    assert str(caught.value) == "metadata.deletionTimestamp: expected str | null, got int"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Which pods occupy a node."""
+"""Which pods occupy a node, and what their images are called."""
 
 import pytest
 
-from core.objects.pod import Pod
+from core.objects.pod import Pod, normalized_image_name
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of
 
@@ -35,3 +35,23 @@ def test_the_full_name_is_what_people_write() -> None:
 def test_a_pod_without_more_than_its_identity_asks_nothing_and_is_nowhere() -> None:
     pod = Pod("u", "default", "p")
     assert (pod.labels, pod.node_name, pod.terminal, pod.affinity.parse_error) == ({}, "", False, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("web", "web:latest", id="no-tag"),
+        pytest.param("web:1", "web:1", id="tag"),
+        pytest.param("shop/web", "shop/web:latest", id="repository"),
+        pytest.param("example.com:5000/web", "example.com:5000/web:latest", id="port-is-no-tag"),
+        pytest.param("example.com:5000/web:1", "example.com:5000/web:1", id="port-and-tag"),
+        pytest.param("web@sha256:abc", "web@sha256:abc", id="digest"),
+        pytest.param("", ":latest", id="none"),
+    ],
+)
+def test_an_image_without_a_tag_is_the_latest(name: str, expected: str) -> None:
+    assert expected == normalized_image_name(name)
+
+
+def test_a_pod_has_as_many_containers_as_images() -> None:
+    assert Pod("u", "default", "p", images=("a:1", "a:1")).containers == 2

@@ -10,8 +10,10 @@ from core.objects.pod_requests import (
     PodResources,
     Resources,
     is_best_effort,
+    non_zero_requests,
     pod_requests,
     rounded,
+    scored_requests,
 )
 from core.objects.quantity import MAX_INT64, nanos
 
@@ -194,3 +196,78 @@ def test_a_pod_is_best_effort_when_it_asks_for_no_cpu_and_no_memory(
     expected: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     assert expected is is_best_effort(pod)
+
+
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(PodResources(), (0, 0), id="no-containers"),
+        pytest.param(PodResources([Container()]), (100, 200 * MIB), id="defaults"),
+        pytest.param(PodResources([Container(), Container()]), (200, 400 * MIB), id="defaults-a-container"),
+        pytest.param(PodResources([asking(cpu="1", memory="1Mi")]), (1000, MIB), id="asked-for"),
+        pytest.param(PodResources([asking(cpu="1")]), (1000, 200 * MIB), id="only-cpu"),
+        pytest.param(PodResources([asking(cpu="0", memory="0")]), (0, 0), id="zero-is-asked-for"),
+        pytest.param(PodResources([asking(cpu="1"), Container()]), (1100, 400 * MIB), id="one-asks"),
+        pytest.param(PodResources([asking(cpu="1m")], [Container()]), (100, 200 * MIB), id="init-container"),
+        pytest.param(PodResources([Container()], [sidecar()]), (200, 400 * MIB), id="sidecar"),
+        pytest.param(
+            PodResources([asking(cpu="1m")], [sidecar(), Container()]), (200, 400 * MIB), id="init-beside-sidecar"
+        ),
+        pytest.param(PodResources([Container()], overhead=amounts(cpu="5m")), (105, 200 * MIB), id="overhead"),
+        pytest.param(
+            PodResources([Container()], pod_level=Resources(amounts(cpu="1"))), (1000, 200 * MIB), id="pod-level-cpu"
+        ),
+        pytest.param(
+            PodResources([asking(memory="1Mi"), Container()], pod_level=Resources(amounts(cpu="1"))),
+            (1000, MIB),
+            id="pod-level-and-one-container-asks",
+        ),
+        pytest.param(
+            PodResources([asking(memory="1Mi"), Container()], pod_level=Resources()),
+            (200, 201 * MIB),
+            id="pod-level-empty",
+        ),
+        pytest.param(
+            PodResources([asking(memory="1Mi"), Container()], pod_level=Resources(amounts(ephemeral_storage="1"))),
+            (200, 201 * MIB),
+            id="pod-level-of-what-has-no-pod-level",
+        ),
+        pytest.param(PodResources([resized("100m", actual="300m")]), (300, 200 * MIB), id="what-is-configured-counts"),
+    ],
+)
+def test_scoring_takes_a_container_that_asks_for_nothing_for_a_small_one(
+    pod: PodResources, expected: tuple[int, int]
+) -> None:
+    assert expected == non_zero_requests(pod)
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(PodResources(), (0, 0), id="no-containers"),
+        pytest.param(PodResources([Container(), asking(cpu="1")]), (1100, 400 * MIB), id="containers"),
+        pytest.param(
+            PodResources([Container()], [sidecar(cpu="1")], overhead=amounts(memory="1Mi")),
+            (1100, 401 * MIB),
+            id="sidecar-and-overhead",
+        ),
+        pytest.param(
+            PodResources([Container()], pod_level=Resources(amounts(cpu="3", memory="1Gi"))),
+            (100, 200 * MIB),
+            id="pod-level-is-not-looked-at",
+        ),
+        pytest.param(PodResources([resized("100m", actual="300m")]), (100, 200 * MIB), id="status-is-not-looked-at"),
+        pytest.param(
+            PodResources([Container()], [resized("200m", actual="300m", is_sidecar=True)]),
+            (300, 400 * MIB),
+            id="status-of-a-sidecar-is-not-looked-at",
+        ),
+    ],
+)
+def test_the_incoming_pod_is_scored_by_what_its_containers_ask_for(
+    pod: PodResources, expected: tuple[int, int]
+) -> None:
+    assert expected == scored_requests(pod)

@@ -1,0 +1,41 @@
+"""JSON of a pod's spec.tolerations to the core's values."""
+
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from app.watch.decode import NULL, Wire, decoding_field
+from core.objects.toleration import NO_TOLERATIONS, Toleration
+
+_MEMO_ENTRIES: Final = 8192
+_MEMO_BYTES: Final = 2 * 1024  # longer ones are parsed each time: the memo is bounded to 16 MiB of keys
+
+
+class _Toleration(Wire):
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+_decoder: Final[msgspec.json.Decoder[list[_Toleration] | None]] = msgspec.json.Decoder(list[_Toleration] | None)
+
+
+def tolerations_of(raw: msgspec.Raw) -> frozenset[Toleration]:
+    """Return the tolerations; pods with the same ones mostly share the set. Raises DecodeError."""
+    if raw is NULL:
+        return NO_TOLERATIONS
+    text = bytes(raw)
+    return _memoised_tolerations(text) if len(text) <= _MEMO_BYTES else _parse_tolerations(text)
+
+
+def _parse_tolerations(raw: bytes) -> frozenset[Toleration]:
+    tolerations = frozenset(
+        Toleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")
+        for each in decoding_field(_decoder.decode, raw, "spec.tolerations") or ()
+    )
+    return tolerations or NO_TOLERATIONS
+
+
+_memoised_tolerations = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_tolerations)

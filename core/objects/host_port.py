@@ -1,0 +1,29 @@
+"""Ports of a node that a pod takes for itself.
+
+Source: k8s.io/kube-scheduler framework/types.go (HostPortInfo).
+"""
+
+from typing import Final
+
+import msgspec
+
+ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - the name that upstream has for it, nothing binds to it here
+"""The address of a port that names none."""
+
+
+class HostPort(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A port of the node, on one of its addresses or on all of them."""
+
+    port: int
+    protocol: str = "TCP"
+    ip: str = ALL_ADDRESSES
+
+    def conflicts_with(self, other: "HostPort") -> bool:
+        """Tell whether two pods of one node cannot have these ports (HostPortInfo.CheckConflict)."""
+        if (self.port, self.protocol) != (other.port, other.protocol):
+            return False
+        return self.ip == other.ip or ALL_ADDRESSES in (self.ip, other.ip)
+
+
+NO_HOST_PORTS: Final[frozenset[HostPort]] = frozenset()
+"""What pods without host ports share: Python makes an empty set anew each time."""
