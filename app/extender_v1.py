@@ -19,6 +19,8 @@ from app.logs import one_line
 from app.watch.decode import DecodeError, decoding
 from app.watch.decode_node import decode_node
 from app.watch.decode_pod import decode_pod
+from core.equivalence.cache import EquivalenceCache
+from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import MAX_NODE_SCORE, Verdicts
 from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror
@@ -87,29 +89,48 @@ class ExtenderArgs:
         self.items: list[msgspec.Raw] = (node_list.items or []) if node_list is not None else []
 
 
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """The body of a response, and where its answers are from: see Evaluation.source; empty for an error."""
+
+    body: bytes
+    source: str = ""
+
+
 class Extender:
     """The verbs, from request bytes to response bytes. They never raise for what a request holds."""
 
-    def __init__(self, profile: Profile, mirror: ClusterMirror, max_score: int = MAX_NODE_SCORE) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        mirror: ClusterMirror,
+        cache: EquivalenceCache | None = None,
+        max_score: int = MAX_NODE_SCORE,
+    ) -> None:
         """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100."""
         self._profile = profile
         self._mirror = mirror
+        self._cache = cache
         # What stands between one name and the next in a HostPriorityList, by score: `,"Score":7},{"Host":`.
         self._between_hosts = np.array(
             [b',"Score":%d},{"Host":' % (score * max_score // MAX_NODE_SCORE) for score in range(MAX_NODE_SCORE + 1)],
             np.object_,
         )
 
-    def filter(self, body: bytes) -> bytes:
-        """Answer ExtenderArgs with an ExtenderFilterResult; `Error` names the field of a bad request."""
+    def filter(self, body: bytes, *, cached: bool = True) -> Answer:
+        """Answer ExtenderArgs with an ExtenderFilterResult; `Error` names the field of a bad request.
+
+        With `cached` false, the equivalence cache is neither asked nor told.
+        """
         try:
             args, pod, batch = self.question(body)
         except DecodeError as error:
             log.warning("filter: %s", one_line(str(error)))
-            return filter_error(str(error))
-        return _filter_result(args, batch, filter_nodes(self._profile, self._mirror, pod, batch))
+            return Answer(filter_error(str(error)))
+        evaluation = self._evaluation(pod, cached=cached)
+        result = _filter_result(args, batch, filter_nodes(self._profile, evaluation, batch))
+        return Answer(result, self._finish(evaluation, cached=cached))
 
-    def prioritize(self, body: bytes) -> bytes:
+    def prioritize(self, body: bytes, *, cached: bool = True) -> Answer:
         """Answer ExtenderArgs with a HostPriorityList for exactly the nodes asked, in their order.
 
         A bad request is answered with 0 for every node where its nodes can be read, else with {"Error": ...}, which the
@@ -119,13 +140,25 @@ class Extender:
             _, pod, batch = self.question(body)
         except DecodeError as error:
             log.warning("prioritize: %s", one_line(str(error)))
-            return _neutral_list(body) or prioritize_error(str(error))
-        return self._host_priority_list(batch, score_nodes(self._profile, self._mirror, pod, batch))
+            return Answer(_neutral_list(body) or prioritize_error(str(error)))
+        evaluation = self._evaluation(pod, cached=cached)
+        scores = self._host_priority_list(batch, score_nodes(self._profile, evaluation, batch))
+        return Answer(scores, self._finish(evaluation, cached=cached))
 
     def question(self, body: bytes) -> tuple[ExtenderArgs, Pod, NodeBatch]:
         """Decode what both verbs are asked. Raises DecodeError, which names the field."""
         args = decode_args(body)
         return args, decode_incoming_pod(args.pod), self._batch(args)
+
+    def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:
+        if self._cache is None or not cached:
+            return FreshEvaluation(self._mirror, pod)
+        return self._cache.evaluation(pod)
+
+    def _finish(self, evaluation: Evaluation, *, cached: bool) -> str:
+        if self._cache is None:
+            return ""
+        return self._cache.finish(evaluation) if cached else "off"
 
     def _batch(self, args: ExtenderArgs) -> NodeBatch:
         known = self._mirror.nodes.slots

@@ -1,18 +1,58 @@
 """Which plugins decide, and how much each score weighs."""
 
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import msgspec
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, ScorePlugin
+from core.framework.interface import AnyFilter, AnyScore, Plugin
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.plugins.nodeaffinity import NodeAffinity
+from core.plugins.nodeconditions import (
+    CheckNodeCondition,
+    CheckNodeDiskPressure,
+    CheckNodeMemoryPressure,
+    CheckNodePIDPressure,
+)
+from core.plugins.nodename import NodeName
+from core.plugins.nodeports import NodePorts
+from core.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
+from core.plugins.noderesources.fit import NodeResourcesFit
+from core.plugins.nodeunschedulable import NodeUnschedulable
+from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.plugins.serviceaffinity import ServiceAffinity
+from core.plugins.tainttoleration import TaintToleration
+from core.plugins.volumebinding.plugin import VolumeBinding
+from core.plugins.volumerestrictions.plugin import VolumeRestrictions
+from core.plugins.volumezone import VolumeZone
 
-# The state that a plugin hands from its Pre extension point to the next is its own affair.
-AnyFilter: TypeAlias = FilterPlugin[Any]
-AnyScore: TypeAlias = ScorePlugin[Any]
+PLUGINS: Final[Mapping[str, Callable[[], Plugin]]] = {
+    "NodeUnschedulable": NodeUnschedulable,
+    "NodeName": NodeName,
+    "TaintToleration": TaintToleration,
+    "NodeAffinity": NodeAffinity,
+    "NodePorts": NodePorts,
+    "NodeResourcesFit": NodeResourcesFit,
+    "InterPodAffinity": InterPodAffinity,
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
+    "PodTopologySpread": PodTopologySpread,
+    "NodeVolumeLimits": NodeVolumeLimits,
+    "VolumeBinding": VolumeBinding,
+    "ImageLocality": ImageLocality,
+    "VolumeRestrictions": VolumeRestrictions,
+    "VolumeZone": VolumeZone,
+    "ServiceAffinity": ServiceAffinity,
+    "CheckNodeCondition": CheckNodeCondition,
+    "CheckNodeMemoryPressure": CheckNodeMemoryPressure,
+    "CheckNodeDiskPressure": CheckNodeDiskPressure,
+    "CheckNodePIDPressure": CheckNodePIDPressure,
+}
+"""Every plugin by its name, with its default arguments."""
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -22,10 +62,15 @@ class Profile(msgspec.Struct, frozen=True):
     scores: tuple[tuple[AnyScore, int], ...]
 
     @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """All plugins; one that filters and scores is there once."""
+        plugins: tuple[Plugin, ...] = (*self.filters, *(plugin for plugin, _ in self.scores))
+        return tuple({id(plugin): plugin for plugin in plugins}.values())
+
+    @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of objects that decisions follow from: nodes and pods always, then the others by name."""
-        plugins: tuple[AnyFilter | AnyScore, ...] = (*self.filters, *(plugin for plugin, _ in self.scores))
-        read = {kind for plugin in plugins for kind in plugin.kinds}
+        read = {kind for plugin in self.plugins for kind in plugin.kinds}
         return (Node, Pod, *sorted(read - {Node, Pod}, key=lambda kind: kind.__name__))
 
 

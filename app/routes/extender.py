@@ -7,12 +7,12 @@ names they were measured to double the time of a request.
 import logging
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from app.extender_v1 import Extender, filter_error, prioritize_error
+from app.extender_v1 import Answer, Extender, filter_error, prioritize_error
 from app.logs import one_line
 from app.stale_policy import StalePolicy
 
@@ -24,7 +24,16 @@ answer; after that the connection is closed."""
 
 
 Header: TypeAlias = tuple[bytes, bytes]
+_CACHE_OFF: Final[Header] = (b"kindred-cache", b"off")
+"""Of a request that is to be answered afresh, to see whether the cache makes a difference."""
 _CLOSE: Final[Header] = (b"connection", b"close")  # or a client that writes on would be read on
+
+
+class Verb(Protocol):
+    """What answers a body."""
+
+    def __call__(self, body: bytes, *, cached: bool) -> Answer:
+        """Answer, from the equivalence cache or afresh."""
 
 
 class ClientGoneError(Exception):
@@ -36,7 +45,7 @@ class VerbEndpoint:
 
     def __init__(
         self,
-        verb: Callable[[bytes], bytes],
+        verb: Verb,
         error: Callable[[str], bytes],
         stale_policy: StalePolicy,
         max_body_bytes: int,
@@ -59,18 +68,20 @@ class VerbEndpoint:
         reserve = self._stale_policy.reserve(scope["path"].removeprefix("/"))
         if reserve.refusal:
             await _respond(send, self._error(reserve.refusal))
-        elif reserve.warning:
-            await _respond(send, self._answer(body, scope["path"]), _stale_header(reserve.warning))
-        else:
-            await _respond(send, self._answer(body, scope["path"]))
+            return
+        answer = self._answer(body, scope["path"], cached=_CACHE_OFF not in scope["headers"])
+        headers = [(b"kindred-equivalence", answer.source.encode())] if answer.source else []
+        if reserve.warning:
+            headers.append(_stale_header(reserve.warning))
+        await _respond(send, answer.body, *headers)
 
-    def _answer(self, body: bytes, path: str) -> bytes:
+    def _answer(self, body: bytes, path: str, *, cached: bool) -> Answer:
         try:
-            return self._verb(body)
+            return self._verb(body, cached=cached)
         except Exception as error:
             # kube-scheduler must get a decodable answer, and the next request its chance.
             log.exception("%s: failed", path)
-            return self._error(f"internal error: {type(error).__name__}")
+            return Answer(self._error(f"internal error: {type(error).__name__}"))
 
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the body, or None if it is larger than allowed; then at most the allowed size was ever held."""

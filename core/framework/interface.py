@@ -4,12 +4,14 @@ Source: k8s.io/kube-scheduler framework interfaces PreFilter, Filter, PreScore, 
 Score take the whole batch, because a call per node would cost more than the answer.
 """
 
-from typing import Protocol, TypeAlias, TypeVar
+from collections.abc import Hashable
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.events import Kind
+from core.framework.invalidation import InvalidationRule
 from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -19,10 +21,13 @@ from core.objects.pod import Pod
 FilterState = TypeVar("FilterState")
 ScoreState = TypeVar("ScoreState")
 
-Codes: TypeAlias = NDArray[np.uint8]
+Codes: TypeAlias = NDArray[np.integer[Any]]
+Versions: TypeAlias = tuple[Hashable, ...]
 
 MAX_NODE_SCORE = 100
 """The highest normalised score (upstream MaxNodeScore)."""
+NOT_SCORED: Final = -(2**62)
+"""Raw score of a node that a plugin leaves out of its normalisation; it gets 0."""
 
 
 class Verdicts:
@@ -39,8 +44,8 @@ class Verdicts:
         return self.statuses[int(self.codes[position])]
 
 
-class FilterPlugin(Protocol[FilterState]):
-    """A predicate. The state that `pre_filter` gives is stale after the next event."""
+class Plugin(Protocol):
+    """What every plugin tells of itself, so that its answers can be kept for a class of pods, and dropped in time."""
 
     @property
     def name(self) -> str:
@@ -49,30 +54,51 @@ class FilterPlugin(Protocol[FilterState]):
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of objects that its answers follow from; what is not watched is missing in the mirror."""
+
+    @property
+    def class_fields(self) -> tuple[str, ...]:
+        """The fields of the Pod that it reads. When its answers are cached it gets a pod that has no others."""
+
+    @property
+    def invalidated_by(self) -> tuple[InvalidationRule, ...]:
+        """What changes its answer for a node, but for the coming and going of the node itself (NODE_LIFE)."""
+
+    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
+        """Return what the names in the pod's fields stand for, such as the UIDs of its claims; None for nothing."""
+
+
+class FilterPlugin(Plugin, Protocol[FilterState]):
+    """A predicate. The state that `pre_filter` gives is stale after the next event."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, FilterState | None]:
         """Gather what the pod asks. No state: all nodes pass (SKIP), or all fail with the status."""
 
     def filter(self, state: FilterState, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch."""
+        """Judge every node of the batch; whatever it says of a node of which nothing is known, nobody looks at."""
+
+    def filter_versions(self, state: FilterState) -> Versions:
+        """Return the versions of all counters that the verdicts follow from; for a Scope.COUNTERS."""
 
 
-class ScorePlugin(Protocol[ScoreState]):
+class ScorePlugin(Plugin, Protocol[ScoreState]):
     """A priority. The state that `pre_score` gives is stale after the next event."""
 
     @property
-    def name(self) -> str:
-        """The plugin's name, upstream's."""
+    def scores_alone(self) -> bool:
+        """Whether a node's raw score is the same whichever other nodes are asked about, so that it can be kept."""
 
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of objects that its answers follow from; what is not watched is missing in the mirror."""
-
-    def pre_score(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, ScoreState | None]:
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, ScoreState | None]:
         """Gather what the pod prefers. No state: every node gets 0 (SKIP)."""
 
     def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
         """Return the raw score of every node of the batch."""
 
-    def normalize(self, state: ScoreState, raw: Int64Array) -> Int64Array:
-        """Turn the raw scores of the nodes asked into 0..MAX_NODE_SCORE."""
+    def score_versions(self, state: ScoreState) -> Versions:
+        """Return the versions of all counters that the raw scores follow from; for a Scope.COUNTERS."""
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Turn the raw scores of the nodes asked into 0..MAX_NODE_SCORE; NOT_SCORED into 0."""
+
+
+AnyFilter: TypeAlias = FilterPlugin[Any]
+AnyScore: TypeAlias = ScorePlugin[Any]

@@ -14,6 +14,7 @@ At any time a counter equals what a recount over the pods gives (`audit`).
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
+from itertools import count
 
 import msgspec
 
@@ -47,20 +48,34 @@ class OwnerTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     weight: int = 0
 
 
-class DomainCounts:
-    """Numbers of pods per domain of one topology key."""
+_births = count(step=1 << 32)
+"""First versions of counters, so far apart that no two counters ever have the same."""
 
-    __slots__ = ("column", "counts")
+
+class DomainCounts:
+    """Numbers of pods per domain of one topology key.
+
+    `version` is another one after every change, and never that of another counter.
+    """
+
+    __slots__ = ("column", "counts", "version")
 
     def __init__(self, column: TopologyColumn, counts: TopologyCounts) -> None:
         self.column = column
         self.counts = counts
+        self.version = next(_births)
 
     def add(self, slot: int, delta: int) -> None:
         """Count a pod on the node of a slot; a node without the key is in no domain."""
         value_id = int(self.column.of_slot[slot])
         if value_id >= 0:
             self.counts.add(value_id, delta)
+            self.version += 1
+
+    def recount(self, counts: TopologyCounts) -> None:
+        """Take over other numbers."""
+        self.counts = counts
+        self.version += 1
 
     def by_value(self) -> dict[str, int]:
         """Return topology value -> number of pods, for domains that have any."""
@@ -192,7 +207,7 @@ class AffinityCounts:
                 namespace_is_selected(matcher, name, before) != namespace_is_selected(matcher, name, after)
                 for matcher in terms.matchers
             ):
-                counter.counts = self._recounted(terms.matchers, counter.column)
+                counter.recount(self._recounted(terms.matchers, counter.column))
 
     # What tests and operators check.
 

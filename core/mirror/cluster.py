@@ -1,17 +1,19 @@
 """The cluster mirror: nodes, assigned pods, namespaces and all other objects as the last events left them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
-from core.events import ClusterEvent
+from core.events import ClusterEvent, Kind
 from core.mirror.assumed_pods import AssumedPod, AssumedPods
 from core.mirror.audit import Auditor
+from core.mirror.changes import Listener, ObjectChange
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorDump
 from core.mirror.generation_store import GenerationCounter
-from core.mirror.node_info import NodeBatch
+from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.object_stores import HeldObject, ObjectStores
 from core.mirror.placement import Placement
 from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
@@ -21,6 +23,9 @@ from core.objects.labels import Selector
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.volumes import CSINode
+
+DerivedState = TypeVar("DerivedState", bound=Listener)
 
 
 class ClusterMirror:
@@ -67,6 +72,7 @@ class ClusterMirror:
         self._assumed = AssumedPods(assumed_pod_ttl)
         self._objects = ObjectStores(self._generations)
         self._figures = ClusterFigures()
+        self._derived: dict[object, Listener] = {}
 
     # What happens in the cluster.
 
@@ -86,10 +92,8 @@ class ClusterMirror:
             case Namespace() as namespace:
                 self._placement.set_namespace(namespace.name, None if deleted else namespace.labels)
             case other:
-                if deleted:
-                    self._objects.remove(other)
-                else:
-                    self._objects.put(other)
+                before = self._objects.remove(other) if deleted else self._objects.put(other)
+                self._tell_of_object(type(other), other.name, before, None if deleted else other)
         return None
 
     # What is decided here.
@@ -179,7 +183,7 @@ class ClusterMirror:
 
     def batch(self, names: Sequence[str], objects: Mapping[int, Node] | None = None) -> NodeBatch:
         """Return the nodes of a question. `objects` are whole nodes by position, read only where a name is unknown."""
-        return NodeBatch(self.nodes, names, objects or {})
+        return NodeBatch.of(self.nodes, names, objects or {})
 
     @property
     def generation(self) -> int:
@@ -238,6 +242,32 @@ class ClusterMirror:
             info = self.nodes.known.values.get(name)
             labels = info.node.labels if info is not None and info.node is not None else {}
         return self.nodes.partition.includes(name, labels)
+
+    # Who keeps something that follows from the mirror.
+
+    def listen(self, listener: Listener) -> None:
+        """Tell a listener of every change from now on, once the mirror has it; decisions made here are changes, too."""
+        self._placement.listeners.add(listener)
+
+    def derived(self, make: Callable[["ClusterMirror"], DerivedState]) -> DerivedState:
+        """Return the state that a plugin keeps over the mirror: made from it at first, then told of every change."""
+        found = self._derived.get(make)
+        if found is None:
+            found = self._derived[make] = make(self)
+            self.listen(found)
+        return cast("DerivedState", found)
+
+    def placed_pods(self) -> Iterator[tuple[int, Pod]]:
+        """Yield (slot, pod) of all pods on known nodes."""
+        for row in self.pods.rows.values():
+            slot = int(self.pods.slot_of_row[row])
+            if slot != NO_SLOT:
+                yield slot, self.pods.pods[row]
+
+    def _tell_of_object(self, kind: Kind, name: str, before: HeldObject | None, after: HeldObject | None) -> None:
+        if before != after and self._placement.listeners:
+            slot = self.nodes.slots.get(name, NO_SLOT) if kind is CSINode else NO_SLOT
+            self._placement.listeners.tell(ObjectChange(kind, slot, before, after))
 
     # Pods.
 

@@ -156,30 +156,42 @@ class NodeTable:
 class NodeBatch:
     """The nodes of one question, in its order: slots of known nodes, whole objects of others, and names unknown.
 
-    Valid until the next event: slots are reused.
+    `slots` has NO_SLOT where the mirror does not know the node; `strangers` has those by position, None where
+    nothing is known of it. Valid until the next event: slots are reused.
     """
 
-    def __init__(self, table: NodeTable, names: Sequence[str], objects: Mapping[int, Node]) -> None:
+    def __init__(
+        self, table: NodeTable, names: Sequence[str], slots: IntpArray, strangers: Mapping[int, Node | None]
+    ) -> None:
         self.names = names
+        self.slots = slots
+        self.strangers = strangers
         self._table = table
+
+    @classmethod
+    def of(cls, table: NodeTable, names: Sequence[str], objects: Mapping[int, Node]) -> "NodeBatch":
+        """Look up the nodes of these names; `objects` are whole nodes by position, for names that are unknown."""
         try:
             # Without a default for unknown names: 0.23 ms for 5,000 names, against 0.27 ms with one.
-            self.slots: IntpArray = np.fromiter(map(table.slots.__getitem__, names), np.intp, len(names))
-            self._strangers: dict[int, Node | None] = {}
+            return cls(table, names, np.fromiter(map(table.slots.__getitem__, names), np.intp, len(names)), {})
         except KeyError:
             found = [table.slots.get(name, NO_SLOT) for name in names]
-            self.slots = np.array(found, np.intp)
-            self._strangers = {
-                position: objects.get(position) for position, slot in enumerate(found) if slot == NO_SLOT
-            }
+            strangers = {position: objects.get(position) for position, slot in enumerate(found) if slot == NO_SLOT}
+            return cls(table, names, np.array(found, np.intp), strangers)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.slots)
+
+    def part(self, positions: IntpArray) -> "NodeBatch":
+        """Return the batch of some of its nodes."""
+        old = positions.tolist()
+        strangers = {new: self.strangers[at] for new, at in enumerate(old) if at in self.strangers}
+        return NodeBatch(self._table, [self.names[at] for at in old], self.slots[positions], strangers)
 
     @property
     def unknown(self) -> list[int]:
         """Positions of the names of which nothing is known: neither in the mirror nor given as an object."""
-        return [position for position, node in self._strangers.items() if node is None]
+        return [position for position, node in self.strangers.items() if node is None]
 
     @property
     def out_of_partition(self) -> BoolArray | None:
@@ -191,27 +203,27 @@ class NodeBatch:
         if partition.whole:
             return None
         outside: BoolArray = ~self._table.in_partition[self.slots]  # NO_SLOT looks up the last slot, mended below
-        for position, node in self._strangers.items():
+        for position, node in self.strangers.items():
             outside[position] = node is not None and not partition.includes(self.names[position], node.labels)
         return outside
 
     def value_ids(self, column: TopologyColumn) -> IntpArray:
         """Return the value id of a topology key for each node; ABSENT for an unknown one."""
         ids = column.of_slot[self.slots].astype(np.intp)  # NO_SLOT looks up the last slot, and is mended below
-        for position, node in self._strangers.items():
+        for position, node in self.strangers.items():
             ids[position] = ABSENT if node is None else column.id_of(node.labels)
         return ids
 
     def name_json(self) -> NDArray[np.object_]:
         """Return each name as JSON bytes, from the slots where there is one."""
         fragments = self._table.name_json[self.slots]  # NO_SLOT looks up the last slot, and is mended below
-        for position in self._strangers:
+        for position in self.strangers:
             fragments[position] = msgspec.json.encode(self.names[position])
         return fragments
 
     def repeated(self) -> int:
         """Return the position of the first name that stands earlier in the batch already, or -1."""
-        if self._strangers:
+        if self.strangers:
             seen: set[str] = set()
             for position, name in enumerate(self.names):
                 if name in seen:

@@ -30,14 +30,18 @@ class ObjectStores:
             store = self._stores[kind] = GenerationStore(self._generations)
         return store
 
-    def put(self, thing: Named) -> None:
-        """Hold the newest state of an object; one that is as it was gets no new generation."""
+    def put(self, thing: HeldObject) -> HeldObject | None:
+        """Hold the newest state of an object, return the last one; one that is as it was gets no new generation."""
         store = self.of(type(thing))
-        if store.values.get(thing.full_name) != thing:
+        before = store.values.get(thing.full_name)
+        if before != thing:
             store.set(thing.full_name, thing)
+        return before
 
-    def remove(self, thing: Named) -> None:
-        """Hold an object no more; an unknown one is nothing."""
+    def remove(self, thing: HeldObject) -> HeldObject | None:
+        """Hold an object no more, return its last state; an unknown one is nothing."""
         store = self.of(type(thing))
-        if thing.full_name in store.values:
+        before = store.values.get(thing.full_name)
+        if before is not None:
             store.remove(thing.full_name)
+        return before

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 
 from core.mirror.affinity_counts import AffinityCounts
+from core.mirror.changes import Listeners, NamespaceChange, NodeChange, PodChange
 from core.mirror.generation_store import GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
 from core.mirror.pod_columns import PodColumns
+from core.mirror.topology import TopologyColumn
 from core.objects.node import Node
 from core.objects.pod import Pod
 
@@ -14,6 +16,7 @@ class Placement:
     """Nodes, pods and namespaces, with their term counters, requests and generations; all pods in here are placed."""
 
     def __init__(self, generations: GenerationCounter) -> None:
+        self.listeners = Listeners()
         self.nodes = NodeTable(generations)
         self.pods = PodColumns()
         self.namespaces: dict[str, Mapping[str, str]] = {}  # name -> labels
@@ -21,33 +24,25 @@ class Placement:
 
     def add_pod(self, pod: Pod) -> None:
         """Put a new pod on the node that it names."""
-        row = self.pods.insert(pod)
-        self.affinity.hold(pod)
-        info = self.nodes.info(pod.node_name)
-        info.rows.add(row)
-        info.requested.count(pod, 1)
-        if info.node is not None:
-            self._place(row, info.slot)
-        self.nodes.touch(info)
+        self._enter(pod)
+        self._tell_of_pod(pod.node_name, None, pod)
 
     def remove_pod(self, pod: Pod) -> None:
         """Take away a pod, given as it is held."""
-        row = self.pods.rows[pod.uid]
-        info = self.nodes.infos[pod.node_name]
-        if info.node is not None:
-            self._displace(row)
-        info.rows.remove(row)
-        info.requested.count(pod, -1)
-        self.nodes.touch(info)
-        self.nodes.drop_if_empty(info)
-        self.affinity.drop(pod)
-        self.pods.remove(pod)
+        slot = self.nodes.infos[pod.node_name].slot
+        self._leave(pod)
+        if slot != NO_SLOT and self.listeners:
+            self.listeners.tell(PodChange(slot, pod, None))
 
     def update_pod(self, known: Pod, pod: Pod) -> None:
         """Replace a pod by its newer state, which may be on another node."""
-        if not _counts_alike(known, pod):
+        if known.node_name != pod.node_name:
             self.remove_pod(known)
             self.add_pod(pod)
+        elif not _counts_alike(known, pod):
+            self._leave(known)
+            self._enter(pod)
+            self._tell_of_pod(pod.node_name, known, pod)
         # Most updates are of the status: then the versions differ, and nothing else is worth comparing.
         elif known.resource_version != pod.resource_version or known != pod:
             self.pods.replace(pod)
@@ -56,6 +51,7 @@ class Placement:
                 info.requested.count(known, -1)
                 info.requested.count(pod, 1)
             self.nodes.touch(info)
+            self._tell_of_pod(pod.node_name, known, pod)
 
     def set_node(self, name: str, node: Node | None) -> None:
         """Take over the state of a node; None: there is none (any more)."""
@@ -79,6 +75,30 @@ class Placement:
         else:
             self.namespaces[name] = labels
         self.affinity.namespace_changed(name, before)
+        if self.listeners:
+            self.listeners.tell(NamespaceChange(name, before, labels))
+
+    def _enter(self, pod: Pod) -> None:
+        row = self.pods.insert(pod)
+        self.affinity.hold(pod)
+        info = self.nodes.info(pod.node_name)
+        info.rows.add(row)
+        info.requested.count(pod, 1)
+        if info.node is not None:
+            self._place(row, info.slot)
+        self.nodes.touch(info)
+
+    def _leave(self, pod: Pod) -> None:
+        row = self.pods.rows[pod.uid]
+        info = self.nodes.infos[pod.node_name]
+        if info.node is not None:
+            self._displace(row)
+        info.rows.remove(row)
+        info.requested.count(pod, -1)
+        self.nodes.touch(info)
+        self.nodes.drop_if_empty(info)
+        self.affinity.drop(pod)
+        self.pods.remove(pod)
 
     def _add_node(self, info: NodeInfo, node: Node) -> None:
         self.nodes.occupy(info, node)
@@ -87,19 +107,34 @@ class Placement:
             column.assign(info.slot, node.labels.get(column.key))
         for row in info.rows:
             self._place(row, info.slot)
+        if self.listeners:
+            self.listeners.tell(NodeChange(info.slot, None, node))
+            for row in info.rows:
+                self.listeners.tell(PodChange(info.slot, None, self.pods.pods[row]))
 
     def _remove_node(self, info: NodeInfo) -> None:
+        node, slot = info.node, info.slot
+        pods = [self.pods.pods[row] for row in info.rows]
         for row in info.rows:
             self._displace(row)
-        for column in self.affinity.columns.changed_by(info.slot, {}):
-            column.assign(info.slot, None)
+        for column in self.affinity.columns.changed_by(slot, {}):
+            column.assign(slot, None)
         self.nodes.vacate(info)
+        if self.listeners:
+            for pod in pods:
+                self.listeners.tell(PodChange(slot, pod, None))
+            self.listeners.tell(NodeChange(slot, node, None))
 
     def _update_node(self, info: NodeInfo, node: Node) -> None:
+        before = info.node
         self.nodes.update(info, node)
         changed = self.affinity.columns.changed_by(info.slot, node.labels)
-        if not changed:
-            return
+        if changed:
+            self._move_domains(info, node, changed)
+        if self.listeners:
+            self.listeners.tell(NodeChange(info.slot, before, node))
+
+    def _move_domains(self, info: NodeInfo, node: Node, changed: list[TopologyColumn]) -> None:
         # The pods leave their old domains and enter the new ones; nothing may be counted while a slot changes value.
         for row in info.rows:
             self._displace(row)
@@ -107,6 +142,11 @@ class Placement:
             column.assign(info.slot, node.labels.get(column.key))
         for row in info.rows:
             self._place(row, info.slot)
+
+    def _tell_of_pod(self, node_name: str, before: Pod | None, after: Pod) -> None:
+        slot = self.nodes.slots.get(node_name)
+        if slot is not None and self.listeners:
+            self.listeners.tell(PodChange(slot, before, after))
 
     def _place(self, row: int, slot: int) -> None:
         self.pods.slot_of_row[row] = slot

@@ -3,8 +3,8 @@
 Only the label keys that some live counter uses have a column; a column goes when its last counter goes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ Int64Array: TypeAlias = NDArray[np.int64]
 IntpArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+Value = TypeVar("Value", bound=Hashable)
+
 ABSENT: Final = -1
-"""Value id of a node that lacks the label key."""
+"""Value id of a node that lacks the label key, or whatever else is looked at."""
 UNSEEN: Final = -2
 """Value id of a label value that no node of the mirror has: a domain without pods."""
 _SENTINELS: Final = 2
@@ -30,39 +32,27 @@ _DENSE_FROM: Final = 256
 takes 20 KB and 5 us; with 50 domains 2 KB and 7 us."""
 
 
-class TopologyColumn:
-    """The value id of one label key for every node slot; ABSENT where the node lacks it, and in free slots.
+class DistinctValues(Generic[Value]):
+    """Node slot -> id of its value; ABSENT for a slot without one, free slots among them.
 
-    An id lives as long as some node has the value and is given to another value later. That is safe because a pod is
-    counted only while its node has the value: all counts of an id are back at 0 before it is freed.
+    An id lives as long as some slot has the value, and is given to another value later.
     """
 
-    __slots__ = ("_free", "_nodes", "ids", "key", "of_slot", "users", "values")
+    __slots__ = ("_free", "_slots", "ids", "of_slot", "values")
 
-    def __init__(self, key: str, capacity: int) -> None:
-        self.key = key
+    def __init__(self, capacity: int) -> None:
         self.of_slot: Int32Array = np.full(capacity, ABSENT, np.int32)
-        self.ids: dict[str, int] = {}  # label value -> id
-        self.values: list[str] = []  # id -> label value, stale where the id is free
-        self.users = 0  # live counters that read this column
-        self._nodes: list[int] = []  # id -> number of slots that have the value
+        self.ids: dict[Value, int] = {}
+        self.values: list[Value] = []  # id -> value, stale where the id is free
+        self._slots: list[int] = []  # id -> number of slots that have the value
         self._free: list[int] = []
 
-    def sums(self) -> Int64Array:
-        """Give zeros to add counts into: one per value id, and one each for UNSEEN and ABSENT, indexed from the end."""
-        return np.zeros(len(self.values) + _SENTINELS, np.int64)
-
-    def id_of(self, labels: Mapping[str, str]) -> int:
-        """Return the value id of a node with these labels: an id, UNSEEN or ABSENT."""
-        value = labels.get(self.key)
-        return ABSENT if value is None else self.ids.get(value, UNSEEN)
-
-    def assign(self, slot: int, value: str | None) -> None:
-        """Set the value of a slot (None: absent). No pod of that slot may be counted meanwhile."""
+    def assign(self, slot: int, value: Value | None) -> None:
+        """Set the value of a slot (None: absent)."""
         before = int(self.of_slot[slot])
         if before != ABSENT:
-            self._nodes[before] -= 1
-            if not self._nodes[before]:
+            self._slots[before] -= 1
+            if not self._slots[before]:
                 del self.ids[self.values[before]]
                 self._free.append(before)
         self.of_slot[slot] = ABSENT if value is None else self._acquire(value)
@@ -72,7 +62,7 @@ class TopologyColumn:
         if capacity > len(self.of_slot):
             self.of_slot = grown(self.of_slot, capacity, ABSENT)
 
-    def _acquire(self, value: str) -> int:
+    def _acquire(self, value: Value) -> int:
         value_id = self.ids.get(value)
         if value_id is None:
             if self._free:
@@ -81,10 +71,34 @@ class TopologyColumn:
             else:
                 value_id = len(self.values)
                 self.values.append(value)
-                self._nodes.append(0)
+                self._slots.append(0)
             self.ids[value] = value_id
-        self._nodes[value_id] += 1
+        self._slots[value_id] += 1
         return value_id
+
+
+class TopologyColumn(DistinctValues[str]):
+    """The value of one label key on every node.
+
+    That ids are given to other values is safe for counts, as a pod is counted only while its node has the value: all
+    counts of an id are back at 0 before it is freed. So no pod of a slot may be counted while its value is assigned.
+    """
+
+    __slots__ = ("key", "users")
+
+    def __init__(self, key: str, capacity: int) -> None:
+        super().__init__(capacity)
+        self.key = key
+        self.users = 0  # live counters that read this column
+
+    def sums(self) -> Int64Array:
+        """Give zeros to add counts into: one per value id, and one each for UNSEEN and ABSENT, indexed from the end."""
+        return np.zeros(len(self.values) + _SENTINELS, np.int64)
+
+    def id_of(self, labels: Mapping[str, str]) -> int:
+        """Return the value id of a node with these labels: an id, UNSEEN or ABSENT."""
+        value = labels.get(self.key)
+        return ABSENT if value is None else self.ids.get(value, UNSEEN)
 
 
 class TopologyCounts:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from app.extender_v1 import Extender
 from app.watch.decode_namespace import decode_namespace
 from app.watch.decode_node import decode_node
 from app.watch.decode_pod import decode_pod
@@ -90,3 +91,18 @@ def state(mirror: ClusterMirror) -> dict[str, object]:
         "owners": mirror.affinity.owner_counts(),
         "audit": mirror.affinity.audit(),
     }
+
+
+class Bodies:
+    """The bodies that an extender's verbs answer with."""
+
+    def __init__(self, extender: Extender) -> None:
+        self._extender = extender
+
+    def filter(self, body: bytes) -> bytes:
+        """Give an ExtenderFilterResult."""
+        return self._extender.filter(body).body
+
+    def prioritize(self, body: bytes) -> bytes:
+        """Give a HostPriorityList."""
+        return self._extender.prioritize(body).body

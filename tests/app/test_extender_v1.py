@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from app.extender_v1 import Extender
 from app.main import create_extender
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
@@ -15,6 +14,7 @@ from tests.app.questions import (
     NEAR_WEB,
     UNKNOWN,
     ZONE,
+    Bodies,
     by_name,
     by_object,
     decoded,
@@ -36,8 +36,8 @@ INTRUDER = make_pod("p").label("app", "intruder")
 FIRST_OF_ITS_KIND = make_pod("p").label("app", "new").required_affinity(term(ZONE, labelled(app="new")))
 
 
-def extender(mirror: ClusterMirror | None = None, *, max_score: int = 100) -> Extender:
-    return create_extender(Settings(max_score=max_score), shop() if mirror is None else mirror)
+def extender(mirror: ClusterMirror | None = None, *, max_score: int = 100) -> Bodies:
+    return Bodies(create_extender(Settings(max_score=max_score), shop() if mirror is None else mirror))
 
 
 def in_zone(name: str, zone: str) -> NodeBuilder:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.extender_v1 import Extender, filter_error, prioritize_error
+from app.extender_v1 import filter_error, prioritize_error
 from app.main import create_extender
 from app.settings import Settings
-from tests.app.questions import NEAR_WEB, UNKNOWN, ZONE, by_name, decoded, reasons, shop, state, zeros
+from tests.app.questions import NEAR_WEB, UNKNOWN, ZONE, Bodies, by_name, decoded, reasons, shop, state, zeros
 from tests.builders import PREFERRED, REQUIRED, Object, expressed, labelled, make_node, make_pod, term
 
 POD = make_pod("p")
@@ -24,8 +24,8 @@ EMPTY_VALUES = (
 UNKNOWN_OPERATOR = '"Near" is not a valid label selector operator'
 
 
-def extender() -> Extender:
-    return create_extender(Settings(), shop())
+def extender() -> Bodies:
+    return Bodies(create_extender(Settings(), shop()))
 
 
 def args(**members: object) -> bytes:
@@ -227,7 +227,7 @@ def test_a_bad_request_leaves_the_mirror_as_it_was_and_the_next_one_is_answered(
 ) -> None:
     del error, neutral
     mirror = shop()
-    verbs, before = create_extender(Settings(), mirror), state(mirror)
+    verbs, before = Bodies(create_extender(Settings(), mirror)), state(mirror)
     verbs.filter(body)
     verbs.prioritize(body)
     assert before == state(mirror)
@@ -316,7 +316,7 @@ def spoiled_bodies(draw: st.DrawFn) -> bytes:
 def assert_answered(body: bytes) -> None:
     """Hold both answers to their form: an Error, or each node asked exactly once."""
     mirror = shop()
-    verbs, before = create_extender(Settings(), mirror), state(mirror)
+    verbs, before = Bodies(create_extender(Settings(), mirror)), state(mirror)
     result, priorities = decoded(verbs.filter(body)), decoded(verbs.prioritize(body))
     assert list(result) == ["Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"]
     if not result["Error"]:

@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from app.extender_v1 import MAX_NODES, Extender
+from app.extender_v1 import MAX_NODES
 from app.main import create_extender
 from app.settings import Settings
-from tests.app.questions import decoded, shop
+from tests.app.questions import Bodies, decoded, shop
 from tests.builders import make_pod
 
 POD = make_pod("p").json()
 MEBIBYTE = 1024 * 1024
 
 
-def extender() -> Extender:
-    return create_extender(Settings(), shop())
+def extender() -> Bodies:
+    return Bodies(create_extender(Settings(), shop()))
 
 
 def by_name(names: bytes) -> bytes:
@@ -36,10 +36,10 @@ def by_object(items: bytes) -> bytes:
     ],
 )
 @pytest.mark.parametrize(
-    "verb", [pytest.param(Extender.filter, id="filter"), pytest.param(Extender.prioritize, id="prioritize")]
+    "verb", [pytest.param(Bodies.filter, id="filter"), pytest.param(Bodies.prioritize, id="prioritize")]
 )
 def test_many_tiny_elements_are_refused_without_being_decoded(
-    verb: Callable[[Extender, bytes], bytes], body: bytes
+    verb: Callable[[Bodies, bytes], bytes], body: bytes
 ) -> None:
     asked = extender()
     tracemalloc.start()

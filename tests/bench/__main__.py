@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 
 from app.extender_v1 import Extender
 from app.watch.decode_pod import decode_pod
+from core.framework.evaluation import FreshEvaluation
 from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
 from core.profile import Profile, affinity_profile
@@ -96,15 +97,16 @@ class Bench:
 
     def _decide(self, pod: Pod, names: list[str]) -> tuple[list[str], Int64Array]:
         """Filter the nodes of the names, score those that fit: the engine without the wire."""
-        verdicts = filter_nodes(self.profile, self.mirror, pod, self.mirror.batch(names))
+        evaluation = FreshEvaluation(self.mirror, pod)
+        verdicts = filter_nodes(self.profile, evaluation, self.mirror.batch(names))
         feasible = list(itertools.compress(names, (verdicts.codes == 0).tolist()))
-        return feasible, score_nodes(self.profile, self.mirror, pod, self.mirror.batch(feasible))
+        return feasible, score_nodes(self.profile, evaluation, self.mirror.batch(feasible))
 
     def _time_verbs(self, into: list[float], v1_pod: cluster.Object) -> None:
         """Time both verbs from request bytes to response bytes, as the scheduler calls them one after the other."""
         body = json.dumps({"Pod": v1_pod, "Nodes": None, "NodeNames": self._names()}).encode()
         began = time.perf_counter()
-        answer = self.extender.filter(body)
+        answer = self.extender.filter(body).body
         spent = time.perf_counter() - began
         body = json.dumps({"Pod": v1_pod, "Nodes": None, "NodeNames": json.loads(answer)["NodeNames"]}).encode()
         began = time.perf_counter()

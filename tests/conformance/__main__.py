@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.conformance import bench_checks, plugin_cases
+from tests.conformance import bench_checks, plugin_cases, volume_cases
 from tests.conformance.golden_files import GoldenFileError, Kind, Line, read
 from tests.conformance.results import Results
 
 PASSED, FAILED, UNREADABLE = range(3)
-_RUN = {Kind.PLUGIN: plugin_cases.run, Kind.BENCH: bench_checks.run}
+_RUN = {Kind.PLUGIN: plugin_cases.run, Kind.BENCH: bench_checks.run, Kind.VOLUME: volume_cases.run}
 
 
 def main(arguments: Sequence[str]) -> int:

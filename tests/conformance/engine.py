@@ -45,7 +45,7 @@ def ask(
     strangers: Iterable[V1Object] = (),
 ) -> Answer:
     """Run InterPodAffinity for a pod over the named nodes and over whole nodes that the mirror does not know."""
-    incoming = decode_pod(json.dumps(pod).encode())
+    incoming = decoded_pod(pod)
     asked: Asked = dict.fromkeys(names)
     for node in strangers:
         asked[node["metadata"]["name"]] = decode_node(json.dumps(node).encode())
@@ -55,6 +55,11 @@ def ask(
     feasible = {name: node for name, node in asked.items() if verdicts[name] == _SUCCESS}
     scored = _score(plugin, mirror, incoming, feasible) if feasible else (NO_NODES, {}, {})
     return _answer(status, verdicts, _score(plugin, mirror, incoming, asked), scored)
+
+
+def decoded_pod(pod: V1Object) -> Pod:
+    """Decode a pod as a scheduler sends it."""
+    return decode_pod(json.dumps(pod).encode())
 
 
 def _filter(
@@ -70,11 +75,11 @@ def _filter(
 
 
 def _score(plugin: InterPodAffinity, mirror: ClusterMirror, pod: Pod, asked: Asked) -> Scored:
-    status, state = plugin.pre_score(mirror, pod)
+    status, state = plugin.pre_score(mirror, pod, _batch(mirror, asked))
     if state is None:
         return status.code.label, {}, {}
     raw = plugin.score(state, _batch(mirror, asked))
-    normalized = plugin.normalize(state, raw)
+    normalized = plugin.normalize(raw)
     return (
         status.code.label,
         dict(zip(asked, raw.tolist(), strict=True)),

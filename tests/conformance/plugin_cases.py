@@ -1,15 +1,25 @@
 """Plugin cases: each plugin with a runner is held against its part of a case, the others are left out by name."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from core.framework.evaluation import FreshEvaluation
+from core.framework.interface import NOT_SCORED, Plugin
+from core.framework.status import Code, Status
 from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
-from tests.conformance.engine import ask, load
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.profile import PLUGINS
+from tests.conformance.combined_cases import combined_answer, combined_expected
+from tests.conformance.engine import ask, decoded_pod, load
 from tests.conformance.golden_files import Line, Members
 from tests.conformance.results import Difference, Results, differences
 from tests.reference.answer import Answer
+
+_PASSED: Final = ("Success", "Skip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +43,81 @@ def _interpodaffinity_answer(mirror: ClusterMirror, case: Members) -> Members:
     return ask(plugin, mirror, case["pod"], [node["metadata"]["name"] for node in case["nodes"]]).members()
 
 
+def plugin_runner(name: str, make: Callable[[], Plugin]) -> Runner:
+    """Return the runner of any plugin with upstream's default arguments, over `expected.plugins.NAME`."""
+
+    def expected(case: Members) -> Members:
+        members = case["expected"]["plugins"][name]
+        failed = members.get("filter_failed", {})
+        scores = ("raw_scores_all", "normalized_all", "raw_scores_feasible", "normalized_feasible")
+        return {
+            # Skip and Success differ in nothing that a scheduler could see.
+            "prefilter": "Success" if members.get("prefilter", "Success") in _PASSED else members["prefilter"],
+            "filter_failed": {node: (one["code"], tuple(one["reasons"])) for node, one in failed.items()},
+            **{member: members.get(member, {}) for member in scores},
+        }
+
+    def answer(mirror: ClusterMirror, case: Members) -> Members:
+        return plugin_answer(make(), mirror, case)
+
+    return Runner(expected, answer)
+
+
+def plugin_answer(plugin: Plugin, mirror: ClusterMirror, case: Members) -> Members:
+    """Ask a plugin what the case asks: filter over all nodes, scores over all and over those that fit all plugins."""
+    pod = decoded_pod(case["pod"])
+    names = [node["metadata"]["name"] for node in case["nodes"]]
+    prefilter, failed = _filtered(plugin, mirror, pod, names)
+    passed = prefilter in _PASSED
+    over_all = _scored(plugin, mirror, pod, names if passed else [])
+    over_feasible = _scored(plugin, mirror, pod, case["expected"]["combined"]["feasible"] if passed else [])
+    return {
+        "prefilter": "Success" if passed else prefilter,
+        "filter_failed": failed,
+        "raw_scores_all": over_all[0],
+        "normalized_all": over_all[1],
+        "raw_scores_feasible": over_feasible[0],
+        "normalized_feasible": over_feasible[1],
+    }
+
+
+def _filtered(
+    plugin: Plugin, mirror: ClusterMirror, pod: Pod, names: Sequence[str]
+) -> tuple[str, Mapping[str, tuple[str, tuple[str, ...]]]]:
+    if not hasattr(plugin, "pre_filter"):
+        return "Success", {}
+    status: Status = plugin.pre_filter(mirror, pod)[0]
+    batch = mirror.batch(names)
+    verdicts = FreshEvaluation(mirror, pod).verdicts(plugin, batch)  # type: ignore[arg-type]  # it filters
+    if verdicts is None:
+        return status.code.label, {}
+    found = {name: verdicts.status(position) for position, name in enumerate(names)}
+    return status.code.label, {
+        name: (one.code.label, one.reasons) for name, one in found.items() if one.code is not Code.SUCCESS
+    }
+
+
+def _scored(
+    plugin: Plugin, mirror: ClusterMirror, pod: Pod, names: Sequence[str]
+) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    if not hasattr(plugin, "pre_score") or not names:
+        return {}, {}
+    raw = FreshEvaluation(mirror, pod).raw_scores(plugin, mirror.batch(names))  # type: ignore[arg-type]  # it scores
+    if raw is None:
+        return {}, {}
+    shown = [0 if score == NOT_SCORED else score for score in raw.tolist()]
+    normalized = plugin.normalize(raw).tolist()  # type: ignore[attr-defined]  # it scores
+    return dict(zip(names, shown, strict=True)), dict(zip(names, normalized, strict=True))
+
+
 RUNNERS: Final[Mapping[str, Runner]] = {
+    **{name: plugin_runner(name, make) for name, make in PLUGINS.items()},
+    "PodTopologySpread": plugin_runner("PodTopologySpread", partial(PodTopologySpread, defaulting_type="List")),
     "InterPodAffinity": Runner(_interpodaffinity_expected, _interpodaffinity_answer),
 }
+
+
+_COMBINED: Final = Runner(combined_expected, combined_answer)
 
 
 def run(lines: Iterable[Line], results: Results) -> None:
@@ -44,14 +126,15 @@ def run(lines: Iterable[Line], results: Results) -> None:
         case = line.content
         for name in ("InterPodAffinity", *case["expected"].get("plugins", {})):
             if name in RUNNERS:
-                results.add(name, f"{case['name']} ({line.place})", _differences(RUNNERS[name], case))
+                results.add(name, f"{case['name']} ({line.place})", differences_of(RUNNERS[name], case))
             else:
                 results.left_out[f"{name} (no runner)"] += 1
         if "combined" in case["expected"]:
-            results.left_out["combined (feasible nodes and totals of all plugins together; no runner)"] += 1
+            results.add("combined", f"{case['name']} ({line.place})", differences_of(_COMBINED, case))
 
 
-def _differences(runner: Runner, case: Members) -> list[Difference]:
+def differences_of(runner: Runner, case: Members) -> list[Difference]:
+    """Run one plugin over one case."""
     expected = runner.expected(case)
     try:
         mirror = load(case["namespaces"], case["nodes"], case["pods"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core.events import Kind
+from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Verdicts
 from core.framework.status import SKIP, SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
@@ -21,6 +22,7 @@ from core.profile import Profile, affinity_profile
 from core.scheduling_cycle import score_nodes
 from tests.builders import labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of
+from tests.core.plain_plugin import PlainPlugin
 
 WEB = make_pod("web").label("app", "web")
 NODES = [make_node("n1").label("zone", "a"), make_node("n2").label("zone", "b")]
@@ -37,24 +39,24 @@ def test_required_affinity_of_existing_pods_weighs_one_unless_told_otherwise() -
     pods = [WEB.uid("1").required_affinity(BY_ZONE).on("n1"), WEB.uid("2").preferred_affinity(1, BY_ZONE).on("n2")]
     mirror = mirror_of(*NODES, *pods)
     third = mirror.batch(["n1", "n2", "bare"], {2: node_of(make_node("bare"))})
-    assert score_nodes(affinity_profile(), mirror, pod_of(WEB), third).tolist() == [100, 100, 0]
+    assert score_nodes(affinity_profile(), FreshEvaluation(mirror, pod_of(WEB)), third).tolist() == [100, 100, 0]
 
 
 def test_the_hard_weight_reaches_the_plugin() -> None:
     pods = [WEB.uid("1").required_affinity(BY_ZONE).on("n1"), WEB.uid("2").preferred_affinity(50, BY_ZONE).on("n2")]
     mirror = mirror_of(*NODES, *pods)
     batch = mirror.batch(["n1", "n2"])
-    assert score_nodes(affinity_profile(), mirror, pod_of(WEB), batch).tolist() == [0, 100]
+    assert score_nodes(affinity_profile(), FreshEvaluation(mirror, pod_of(WEB)), batch).tolist() == [0, 100]
     heavy = affinity_profile(hard_pod_affinity_weight=100)
-    assert score_nodes(heavy, mirror, pod_of(WEB), batch).tolist() == [100, 0]
+    assert score_nodes(heavy, FreshEvaluation(mirror, pod_of(WEB)), batch).tolist() == [100, 0]
 
 
 def test_ignoring_preferences_of_existing_pods_reaches_the_plugin() -> None:
     mirror = mirror_of(*NODES, WEB.preferred_affinity(50, BY_ZONE).on("n1"))
     batch = mirror.batch(["n1", "n2"])
-    assert score_nodes(affinity_profile(), mirror, pod_of(WEB), batch).tolist() == [100, 0]
+    assert score_nodes(affinity_profile(), FreshEvaluation(mirror, pod_of(WEB)), batch).tolist() == [100, 0]
     ignoring = affinity_profile(ignore_preferred_terms_of_existing_pods=True)
-    assert score_nodes(ignoring, mirror, pod_of(WEB), batch).tolist() == [0, 0]
+    assert score_nodes(ignoring, FreshEvaluation(mirror, pod_of(WEB)), batch).tolist() == [0, 0]
 
 
 def test_an_argument_out_of_range_is_refused() -> None:
@@ -62,7 +64,7 @@ def test_an_argument_out_of_range_is_refused() -> None:
         affinity_profile(hard_pod_affinity_weight=101)
 
 
-class Reads:
+class Reads(PlainPlugin):
     """A plugin of which only what it reads matters here."""
 
     name = "Reads"
@@ -76,13 +78,13 @@ class Reads:
     def filter(self, _state: None, batch: NodeBatch) -> Verdicts:
         return Verdicts(np.zeros(len(batch), np.uint8), (SUCCESS,))
 
-    def pre_score(self, _mirror: ClusterMirror, _pod: Pod) -> tuple[Status, None]:
+    def pre_score(self, _mirror: ClusterMirror, _pod: Pod, _batch: NodeBatch) -> tuple[Status, None]:
         return SKIP, None
 
     def score(self, _state: None, batch: NodeBatch) -> Int64Array:
         return np.zeros(len(batch), np.int64)
 
-    def normalize(self, _state: None, raw: Int64Array) -> Int64Array:
+    def normalize(self, raw: Int64Array) -> Int64Array:
         return raw
 
 

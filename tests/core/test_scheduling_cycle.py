@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from core.events import Kind
+from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Verdicts
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -19,6 +20,7 @@ from core.profile import Profile
 from core.scheduling_cycle import OUT_OF_PARTITION, UNKNOWN_NODE, filter_nodes, score_nodes
 from tests.builders import NodeBuilder, make_node, make_pod
 from tests.core.decoded import mirror_of, node_of, pod_of
+from tests.core.plain_plugin import PlainPlugin
 
 POD: Final = pod_of(make_pod("p"))
 DISK: Final = Status(Code.UNSCHEDULABLE, ("disk",))
@@ -27,7 +29,7 @@ TWO: Final = Status(Code.UNSCHEDULABLE, ("one", "two"))
 
 
 @dataclass(frozen=True)
-class FakeFilter:
+class FakeFilter(PlainPlugin):
     """Fails nodes by name, or where `ends` is given ends before it judges any."""
 
     fails: Mapping[str, Status] = field(default_factory=dict)
@@ -48,7 +50,7 @@ class FakeFilter:
 
 
 @dataclass(frozen=True)
-class FakeScore:
+class FakeScore(PlainPlugin):
     """Scores nodes by name; normalises by taking the lowest from all, so that it shows which were normalised."""
 
     raw: Mapping[str, int] | None = None
@@ -56,7 +58,7 @@ class FakeScore:
     name: str = "Fake"
     kinds: tuple[Kind, ...] = ()
 
-    def pre_score(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
+    def pre_score(self, _mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Pod | None]:
         """Give the pod as the state."""
         return (self.ends, None) if self.raw is None else (SUCCESS, pod)
 
@@ -66,9 +68,8 @@ class FakeScore:
         assert self.raw is not None
         return np.array([self.raw.get(name, 0) for name in batch.names], np.int64)
 
-    def normalize(self, state: Pod, raw: Int64Array) -> Int64Array:
+    def normalize(self, raw: Int64Array) -> Int64Array:
         """Take the lowest from all."""
-        assert state is POD
         normalized: Int64Array = raw - raw.min(initial=10**6)
         return normalized
 
@@ -80,14 +81,16 @@ def batch_of(mirror: ClusterMirror, *names: str) -> NodeBatch:
 def statuses(filters: Sequence[FakeFilter], *names: str, unknown: Sequence[str] = ()) -> list[Status]:
     """Filter nodes that the mirror knows, but for those said to be unknown."""
     mirror = mirror_of(*(make_node(name) for name in names if name not in unknown))
-    verdicts = filter_nodes(Profile(tuple(filters), ()), mirror, POD, batch_of(mirror, *names))
+    verdicts = filter_nodes(Profile(tuple(filters), ()), FreshEvaluation(mirror, POD), batch_of(mirror, *names))
     return [verdicts.status(position) for position in range(len(names))]
 
 
 def scores(weighted: Sequence[tuple[FakeScore, int]], *names: str, unknown: Sequence[str] = ()) -> list[int]:
     """Score nodes that the mirror knows, but for those said to be unknown."""
     mirror = mirror_of(*(make_node(name) for name in names if name not in unknown))
-    found: list[int] = score_nodes(Profile((), tuple(weighted)), mirror, POD, batch_of(mirror, *names)).tolist()
+    found: list[int] = score_nodes(
+        Profile((), tuple(weighted)), FreshEvaluation(mirror, POD), batch_of(mirror, *names)
+    ).tolist()
     return found
 
 
@@ -146,9 +149,11 @@ def test_an_unknown_node_is_beyond_the_help_of_preemption() -> None:
 def test_a_node_given_as_an_object_is_not_unknown() -> None:
     mirror = mirror_of(make_node("a"))
     batch = mirror.batch(["a", "new", "b"], {1: node_of(make_node("new"))})
-    verdicts = filter_nodes(Profile((FakeFilter({"new": DISK}),), ()), mirror, POD, batch)
+    verdicts = filter_nodes(Profile((FakeFilter({"new": DISK}),), ()), FreshEvaluation(mirror, POD), batch)
     assert [verdicts.status(position) for position in range(3)] == [SUCCESS, DISK, UNKNOWN_NODE]
-    found = score_nodes(Profile((), ((FakeScore({"a": 1, "new": 5, "b": -9}), 1),)), mirror, POD, batch)
+    found = score_nodes(
+        Profile((), ((FakeScore({"a": 1, "new": 5, "b": -9}), 1),)), FreshEvaluation(mirror, POD), batch
+    )
     assert found.tolist() == [0, 4, 0]
 
 
@@ -212,12 +217,12 @@ def partitioned(*builders: NodeBuilder) -> ClusterMirror:
 
 
 def judged(mirror: ClusterMirror, batch: NodeBatch, *filters: FakeFilter) -> list[Status]:
-    verdicts = filter_nodes(Profile(filters, ()), mirror, POD, batch)
+    verdicts = filter_nodes(Profile(filters, ()), FreshEvaluation(mirror, POD), batch)
     return [verdicts.status(position) for position in range(len(batch))]
 
 
 def scored(mirror: ClusterMirror, batch: NodeBatch, plugin: FakeScore) -> list[int]:
-    found: list[int] = score_nodes(Profile((), ((plugin, 1),)), mirror, POD, batch).tolist()
+    found: list[int] = score_nodes(Profile((), ((plugin, 1),)), FreshEvaluation(mirror, POD), batch).tolist()
     return found
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.watch.decode_pod import decode_pod
+from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import affinity_profile
@@ -57,12 +58,13 @@ def test_the_scheduling_cycle_adds_nothing_but_a_verdict_on_unknown_names(
     batch = mirror.batch(["unknown", *names])
     profile, decoded = affinity_profile(**asdict(args)), decode_pod(json.dumps(pod).encode())
 
-    verdicts = filter_nodes(profile, mirror, decoded, batch)
+    evaluation = FreshEvaluation(mirror, decoded)
+    verdicts = filter_nodes(profile, evaluation, batch)
     statuses = [verdicts.status(position) for position in range(len(batch))]
     assert statuses[0] == UNKNOWN_NODE
     assert [answer.filter[name] for name in names] == [(one.code.label, one.reasons) for one in statuses[1:]]
 
-    scores = score_nodes(profile, mirror, decoded, batch).tolist()
+    scores = score_nodes(profile, evaluation, batch).tolist()
     assert [0, *(answer.normalized_all.get(name, 0) for name in names)] == scores
 
 

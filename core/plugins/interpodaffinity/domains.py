@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from core.framework.interface import Versions
 from core.mirror.affinity_counts import DomainCounts
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, TopologyColumn
@@ -26,6 +27,10 @@ class DomainSums:
     def empty(self) -> bool:
         """Whether no pod was counted in any domain. Weights that cancel out, or are 0, were still counted."""
         return not self._by_column
+
+    def versions(self) -> Versions:
+        """Return the versions of the counters; those that count nothing have no part in any sum, and are left out."""
+        return tuple(domains.version for weighted in self._by_column.values() for domains, _ in weighted)
 
     def per_node(self, batch: NodeBatch) -> Int64Array:
         """Return the sum over the keys of the node's domain, for each node of the batch."""

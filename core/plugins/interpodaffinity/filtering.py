@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from core.framework.interface import Verdicts
+from core.framework.interface import Verdicts, Versions
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.affinity_counts import DomainCounts, Role
 from core.mirror.cluster import ClusterMirror
@@ -49,6 +49,15 @@ class PreFilterState:
         # Or a series of pods that want each other would be pending for ever: the first may go anywhere (with the keys).
         self.first_of_its_kind = not any(domains.counts.nonzero for domains in self.affinity) and counts.selects_all(
             matchers, pod
+        )
+
+    def versions(self) -> Versions:
+        """Return the versions of all counters that the verdicts follow from, and whether the pod is the first one."""
+        return (
+            self.first_of_its_kind,
+            tuple(domains.version for domains in self.affinity),
+            self.anti_affinity.versions(),
+            self.existing_anti_affinity.versions(),
         )
 
     def judge(self, batch: NodeBatch) -> Verdicts:

@@ -4,7 +4,8 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/plugi
 """
 
 from core.events import Kind
-from core.framework.interface import Verdicts
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -18,6 +19,34 @@ from core.plugins.interpodaffinity.scoring import normalized, preferences
 
 MAX_HARD_POD_AFFINITY_WEIGHT = 100
 
+_INVALIDATED_BY = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="a label changed",
+        because="any node label can be the topology key of a term",
+        touches=lambda before, after: before.labels != after.labels,
+    ),
+    InvalidationRule(
+        kind=Pod,
+        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
+        scope=Scope.COUNTERS,
+        when="it has a term that selects the class, or a term of the class selects it",
+        because=(
+            "stronger than the design, by which an added pod breaks nothing: it can repel or attract another class, or "
+            "its own (kubernetes issue 67680), in its whole topology domain"
+        ),
+    ),
+    InvalidationRule(
+        kind=Namespace,
+        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
+        scope=Scope.COUNTERS,
+        when="a namespaceSelector selects it now and did not before, or the other way round",
+        because="the design is older than namespaceSelector",
+    ),
+)
+
 
 class InterPodAffinity:
     """Filter and score by inter-pod (anti-)affinity, with exactly the answers of the in-tree plugin.
@@ -29,6 +58,9 @@ class InterPodAffinity:
 
     name = "InterPodAffinity"
     kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
+    class_fields = ("namespace", "labels", "affinity")
+    invalidated_by = _INVALIDATED_BY
+    scores_alone = True
 
     def __init__(
         self, *, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False
@@ -39,6 +71,9 @@ class InterPodAffinity:
             )
         self._hard_pod_affinity_weight = hard_pod_affinity_weight
         self._ignore_preferred_terms_of_existing_pods = ignore_preferred_terms_of_existing_pods
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState | None]:
         """Resolve the pod's hard rules to counters; fails for a pod whose terms could not be parsed."""
@@ -55,7 +90,11 @@ class InterPodAffinity:
         """Judge every node of the batch."""
         return state.judge(batch)
 
-    def pre_score(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, DomainSums | None]:
+    def filter_versions(self, state: PreFilterState) -> Versions:
+        """Return the versions of all counters that the verdicts follow from."""
+        return state.versions()
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, DomainSums | None]:
         """Resolve the preferences to counters; SKIP when nothing at all was counted."""
         if pod.affinity.errors:
             return _unparsable(pod), None
@@ -69,7 +108,11 @@ class InterPodAffinity:
         """Return the raw score of every node: the sum over the topology keys of its domains' weighted counts."""
         return state.per_node(batch)
 
-    def normalize(self, _state: DomainSums, raw: Int64Array) -> Int64Array:
+    def score_versions(self, state: DomainSums) -> Versions:
+        """Return the versions of all counters that the raw scores follow from."""
+        return state.versions()
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
         """Spread the raw scores of the nodes asked over 0..100."""
         return normalized(raw)
 

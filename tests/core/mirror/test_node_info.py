@@ -27,7 +27,7 @@ def numbered(count: int) -> list[str]:
 
 
 def batch_of(table: NodeTable, names: Sequence[str], objects: Mapping[int, Node] | None = None) -> NodeBatch:
-    return NodeBatch(table, names, objects or {})
+    return NodeBatch.of(table, names, objects or {})
 
 
 def shown_names(batch: NodeBatch) -> list[str]:

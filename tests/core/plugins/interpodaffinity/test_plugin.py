@@ -31,7 +31,7 @@ def pre_score(pods: Sequence[PodBuilder], incoming: PodBuilder, **args: int) -> 
     plugin = InterPodAffinity(
         hard_pod_affinity_weight=args.get("hard", 1), ignore_preferred_terms_of_existing_pods=bool(args.get("ignore"))
     )
-    status, state = plugin.pre_score(mirror_of(*NODES, *pods), pod_of(incoming))
+    status, state = plugin.pre_score(mirror := mirror_of(*NODES, *pods), pod_of(incoming), mirror.batch([]))
     assert (state is not None) is (status == SUCCESS)
     return status
 
@@ -49,7 +49,7 @@ def test_a_plugin_without_arguments_has_the_defaults_of_upstream() -> None:
         *NODES, PICKY.required_affinity(BY_ZONE).on("n1"), PICKY.preferred_affinity(7, BY_ZONE).uid("2").on("n2")
     )
     plugin = InterPodAffinity()
-    _, state = plugin.pre_score(mirror, pod_of(WEB))
+    _, state = plugin.pre_score(mirror, pod_of(WEB), mirror.batch([]))
     assert state is not None
     assert plugin.score(state, mirror.batch(["n1", "n2"])).tolist() == [1, 7]
 
@@ -188,7 +188,7 @@ def test_the_extension_points_together_filter_and_score() -> None:
     plugin, batch = InterPodAffinity(), mirror.batch(["n1", "n2", "bare"])
     pod = pod_of(PICKY.required_affinity(BY_ZONE).preferred_anti_affinity(10, BY_ZONE))
     _, filter_state = plugin.pre_filter(mirror, pod)
-    _, score_state = plugin.pre_score(mirror, pod)
+    _, score_state = plugin.pre_score(mirror, pod, mirror.batch([]))
     assert filter_state is not None
     assert score_state is not None
     verdicts = plugin.filter(filter_state, batch)
@@ -198,4 +198,4 @@ def test_the_extension_points_together_filter_and_score() -> None:
         Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
     ]
     raw = plugin.score(score_state, batch)
-    assert (raw.tolist(), plugin.normalize(score_state, raw).tolist()) == ([-10, -20, 0], [50, 0, 100])
+    assert (raw.tolist(), plugin.normalize(raw).tolist()) == ([-10, -20, 0], [50, 0, 100])

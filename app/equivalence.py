@@ -1,0 +1,32 @@
+"""The equivalence cache's word to operators."""
+
+import logging
+
+import msgspec
+
+from app.logs import one_line
+from core.equivalence.cache import Mismatch
+
+log = logging.getLogger(__name__)
+
+
+class MismatchLog:
+    """Logs the first wrong result of the equivalence cache with all that is needed to reproduce it, others are counted.
+
+    One is enough to turn the cache off and report it; each would be as large as the first.
+    """
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def __call__(self, mismatch: Mismatch) -> None:
+        """Take note of one."""
+        if self._told:
+            return
+        self._told = True
+        text = msgspec.json.encode(mismatch, enc_hook=str).decode(errors="replace")
+        log.error(
+            "the equivalence cache was wrong; answered afresh, cache cleared. Please report it, and run with "
+            "KINDRED_EQUIVALENCE_CACHE=false: %s",
+            one_line(text),
+        )

@@ -1,0 +1,217 @@
+"""The cache: (node, predicate, class) -> (fit, reasons), and (node, priority, class) -> raw score.
+
+Source: the equivalence class design. It hears of every change with the mirror, before the next question, and drops what
+the plugins' rules name.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from core.equivalence.cached_evaluation import CachedEvaluation
+from core.equivalence.cells import Miss
+from core.equivalence.class_entry import ClassEntry
+from core.equivalence.classes import Classifier, ClassKey, Mode
+from core.equivalence.lookup import CellLookup
+from core.equivalence.shadow_check import Difference, Sampler, ShadowedEvaluation
+from core.equivalence.validity import Validities
+from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.framework.interface import Plugin
+from core.mirror.changes import Change
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+
+_REMEMBERED_EVICTIONS: Final = 16384
+
+
+class CacheOptions(msgspec.Struct, frozen=True):
+    """Which pods have a class (see Classifier), and what the cache may cost."""
+
+    mode: Mode = "controller"
+    max_bytes: int = 128 * 1024 * 1024
+    """Of all classes together, about."""
+    shadow_share: float = 0.0
+    """Share of the questions, 0..1, whose answers are computed again."""
+
+
+DEFAULT_OPTIONS: Final = CacheOptions()
+
+
+class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells that were wrong, with what is needed to reproduce it together with a dump of the mirror."""
+
+    equivalence_hash: str
+    differences: Sequence[Difference]
+    pod: Pod
+    first_pod: str
+    """NAMESPACE/NAME of the pod for which the class was made."""
+    generation: int
+    """The mirror's."""
+    invalidated: dict[str, int]
+    """Changes ago that an event made any cell of the plugin invalid, by plugin."""
+
+
+OnMismatch: TypeAlias = Callable[[Mismatch], None]
+Clock: TypeAlias = Callable[[], float]
+
+
+class Statistics(msgspec.Struct):
+    """Totals since the start. A cell is the result of one plugin for one node."""
+
+    hits: int = 0
+    """Cells answered from the cache."""
+    misses: Counter[str] = msgspec.field(default_factory=Counter)
+    """Cells evaluated, by the name of the Miss."""
+    questions: Counter[str] = msgspec.field(default_factory=Counter)
+    """Questions by how they were answered: hit, partial, miss, or none for pods without a class."""
+    evictions: int = 0
+    """Classes dropped to make room."""
+    checks: int = 0
+    """Cells that the shadow check computed again."""
+    mismatches: int = 0
+    """Those of them that were wrong. Must be 0."""
+
+
+class EquivalenceCache:
+    """The results of all plugins of a profile for the classes of pods that were asked about last.
+
+    Bounded by bytes; the class that was asked about least recently goes first.
+    """
+
+    def __init__(
+        self,
+        mirror: ClusterMirror,
+        plugins: Sequence[Plugin],
+        options: CacheOptions = DEFAULT_OPTIONS,
+        on_mismatch: OnMismatch = lambda _: None,
+        clock: Clock = lambda: 0.0,
+    ) -> None:
+        """Listen to the mirror. Raises ClassFieldError for a plugin that declares a field that pods do not have.
+
+        `clock` says for people when a class was asked about; nothing is decided by it.
+        """
+        self.statistics = Statistics()
+        self.validities = Validities(plugins, mirror.nodes.capacity)
+        self.nbytes = 0
+        self.max_bytes: Final = options.max_bytes
+        self._mirror = mirror
+        self._classifier = Classifier(plugins, options.mode)
+        self._entries: OrderedDict[ClassKey, ClassEntry] = OrderedDict()
+        self._evicted: OrderedDict[int, None] = OrderedDict()  # hashes of the classes that were dropped last
+        self._sampler = Sampler(options.shadow_share)
+        self._on_mismatch = on_mismatch
+        self._clock = clock
+        mirror.listen(self)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[ClassEntry]:
+        """Yield the classes, the one asked about least recently first."""
+        yield from self._entries.values()
+
+    def changed(self, change: Change) -> None:
+        """Take note of a change that the mirror has made."""
+        self.validities.changed(change, self._mirror.nodes.capacity)
+
+    def evaluation(self, pod: Pod) -> Evaluation:
+        """Return what answers for a pod: from the cache, if it has a class."""
+        key = self._classifier.key(self._mirror, pod)
+        if key is None:
+            return FreshEvaluation(self._mirror, pod)
+        entry = self._entry(key, pod)
+        cached = CachedEvaluation(self._mirror, entry, self.validities, self)
+        if not self._sampler.chosen():
+            return cached
+        return ShadowedEvaluation(
+            cached,
+            FreshEvaluation(self._mirror, pod),
+            lambda cells, differences: self._checked(entry, pod, cells, differences),
+        )
+
+    def find(self, class_hash: int) -> ClassEntry | None:
+        """Return the class of a hash, the one asked about least recently if they should be two; a loop over all."""
+        return next((entry for entry in self if entry.hash == class_hash), None)
+
+    def lookup(self, entry: ClassEntry, node: str) -> CellLookup | None:
+        """Return the cells of a class on a node; None for a node that the mirror does not know."""
+        if node not in self._mirror.nodes.slots:
+            return None
+        return CellLookup(self._mirror, self.validities, entry, node)
+
+    def finish(self, evaluation: Evaluation) -> str:
+        """Count a question that was answered; return where the answer was from (Evaluation.source)."""
+        source = evaluation.source
+        self.statistics.questions[source.partition(" ")[0]] += 1
+        return source
+
+    def clear(self) -> None:
+        """Drop all classes."""
+        for entry in self._entries.values():
+            entry.in_cache = False
+        self._entries.clear()
+        self.nbytes = 0
+
+    # What evaluations tell (cached_evaluation.Keeper).
+
+    def hit(self, cells: int) -> None:
+        """Take note of cells that were there."""
+        self.statistics.hits += cells
+
+    def miss(self, reason: Miss, cells: int) -> None:
+        """Take note of cells that were not there."""
+        self.statistics.misses[reason.name] += cells
+
+    def weigh(self, entry: ClassEntry) -> None:
+        """Take note that a class may have grown, and make room for it, if need be by dropping the class itself."""
+        if not entry.in_cache:
+            return
+        before, entry.nbytes = entry.nbytes, entry.weigh()
+        self.nbytes += entry.nbytes - before
+        while self.nbytes > self.max_bytes:
+            self._evict()
+
+    def _entry(self, key: ClassKey, pod: Pod) -> ClassEntry:
+        entry = self._entries.get(key)
+        now = self._clock()
+        if entry is not None:
+            self._entries.move_to_end(key)
+        else:
+            entry = ClassEntry(key, pod, self._classifier.representative(pod), now)
+            if entry.hash in self._evicted:
+                del self._evicted[entry.hash]
+                entry.miss = Miss.EVICTED
+            self._entries[key] = entry
+            self.weigh(entry)
+        entry.questions += 1
+        entry.asked_at = now
+        return entry
+
+    def _evict(self) -> None:
+        _, entry = self._entries.popitem(last=False)
+        entry.in_cache = False
+        self.nbytes -= entry.nbytes
+        self.statistics.evictions += 1
+        self._evicted[entry.hash] = None
+        if len(self._evicted) > _REMEMBERED_EVICTIONS:
+            self._evicted.popitem(last=False)
+
+    def _checked(self, entry: ClassEntry, pod: Pod, cells: int, differences: Sequence[Difference]) -> None:
+        self.statistics.checks += cells
+        if not differences:
+            return
+        self.statistics.mismatches += len(differences)
+        now = self.validities.now
+        self._on_mismatch(
+            Mismatch(
+                equivalence_hash=f"{entry.hash:016x}",
+                differences=differences,
+                pod=pod,
+                first_pod=entry.first_pod,
+                generation=self._mirror.generation,
+                invalidated={name: now - validity.last_at for name, validity in self.validities.of.items()},
+            )
+        )
+        self.clear()  # where one cell is wrong, none can be trusted

@@ -1,0 +1,118 @@
+"""A number for every node slot, or the reason why there is none."""
+
+from enum import IntEnum
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
+
+Integers: TypeAlias = NDArray[np.signedinteger[Any]]
+
+
+class Miss(IntEnum):
+    """Why there is no valid result in a cell."""
+
+    NEW_CLASS = 0
+    """Nobody has asked for it yet."""
+    EVICTED = 1
+    """The class was there, and was dropped to make room."""
+    NODE_CHANGED = 2
+    """An event changed what the plugin reads of the node."""
+    COUNTERS_CHANGED = 3
+    """An event changed a counter that the class reads."""
+    CLUSTER_CHANGED = 4
+    """An event changed what the plugin reads for all nodes."""
+
+    @property
+    def label(self) -> str:
+        """As people are told it, `new_class`."""
+        return self.name.lower()
+
+
+_WIDTHS: Final = (np.int8, np.int16, np.int32, np.int64)
+
+
+class Cells:
+    """Slot -> number, as narrow as the numbers allow; the lowest few numbers of the type stand for the reasons.
+
+    5,000 cells of verdicts take 5 KB. All cells are misses at first.
+    """
+
+    __slots__ = ("_floor", "_lowest", "values")
+
+    def __init__(self, capacity: int, reason: Miss) -> None:
+        self._set_type(_WIDTHS[0])
+        self.values: Integers = np.full(capacity, self._lowest + reason, _WIDTHS[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return int(self.values.nbytes)
+
+    def get(self, slots: IntpArray) -> Integers:
+        """Return the numbers of the slots, as they are kept; see `missing`."""
+        found: Integers = self.values.take(slots)  # 4.4 us for 5,000, where indexing takes 5.9
+        return found
+
+    def complete(self, found: Integers) -> bool:
+        """Tell whether all numbers found are numbers."""
+        return not len(found) or int(found.min()) >= self._floor
+
+    def missing(self, found: Integers) -> BoolArray:
+        """Tell which of the numbers found are none."""
+        missing: BoolArray = found < self._floor
+        return missing
+
+    @property
+    def kept(self) -> int:
+        """How many slots have a number."""
+        return int(np.count_nonzero(self.values >= self._floor))
+
+    def at(self, slot: int) -> Miss | int:
+        """Return the number of one slot, or why there is none."""
+        if slot >= len(self.values):
+            return Miss.NEW_CLASS
+        number = int(self.values[slot])
+        return number if number >= self._floor else Miss(number - self._lowest)
+
+    def reasons(self, found: Integers) -> Int64Array:
+        """Return how many of the numbers found, all of them none, are so for each Miss."""
+        return np.bincount(found.astype(np.int64) - self._lowest, minlength=len(Miss))
+
+    def put(self, slots: IntpArray, numbers: Int64Array) -> None:
+        """Set the numbers of some slots."""
+        if len(numbers):
+            self._make_room_for(int(numbers.min()), int(numbers.max()))
+            self.values[slots] = numbers
+
+    def drop(self, which: BoolArray, reason: Miss) -> None:
+        """Forget the numbers of some slots; one that has a reason already keeps it."""
+        which = which[: len(self.values)]
+        self.values[which & (self.values >= self._floor)] = self._lowest + reason
+
+    def drop_all(self, reason: Miss) -> None:
+        """Forget all numbers."""
+        self.values[self.values >= self._floor] = self._lowest + reason
+
+    def grow(self, capacity: int) -> None:
+        """Make room for `capacity` slots; nobody has asked for the new ones."""
+        if capacity > len(self.values):
+            more = np.full(capacity - len(self.values), self._lowest + Miss.NEW_CLASS, self.values.dtype)
+            self.values = np.concatenate((self.values, more))
+
+    def _set_type(self, width: type[np.signedinteger[Any]]) -> None:
+        self._lowest = int(np.iinfo(width).min)
+        self._floor = self._lowest + len(Miss)
+
+    def _make_room_for(self, lowest: int, highest: int) -> None:
+        if lowest >= self._floor and highest <= np.iinfo(self.values.dtype).max:
+            return
+        for width in _WIDTHS:
+            if lowest >= np.iinfo(width).min + len(Miss) and highest <= np.iinfo(width).max:
+                break
+        shift = int(np.iinfo(width).min) - self._lowest
+        wide = self.values.astype(np.int64)
+        self.values = np.where(wide < self._floor, wide + shift, wide).astype(width)
+        self._set_type(width)

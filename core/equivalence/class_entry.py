@@ -1,0 +1,68 @@
+"""All rows of one class."""
+
+from typing import Final
+
+from core.equivalence.cells import Miss
+from core.equivalence.classes import ClassKey, equivalence_hash
+from core.equivalence.rows import Row
+from core.objects.pod import Pod
+
+ENTRY_BYTES: Final = 2500
+"""A class without its rows: key, representative, dictionaries."""
+
+
+class ClassEntry:
+    """The rows of one class by plugin, verdicts and raw scores apart."""
+
+    __slots__ = (
+        "asked_at",
+        "filters",
+        "first_pod",
+        "hash",
+        "hits",
+        "in_cache",
+        "key",
+        "made_at",
+        "miss",
+        "misses",
+        "nbytes",
+        "questions",
+        "representative",
+        "scores",
+    )
+
+    def __init__(self, key: ClassKey, first_pod: Pod, representative: Pod, now: float) -> None:
+        """Begin without results, at a time of the cache's clock."""
+        self.key = key
+        self.hash = equivalence_hash(key)
+        self.first_pod = first_pod.full_name
+        self.representative = representative
+        self.miss = Miss.NEW_CLASS
+        self.filters: dict[str, Row] = {}
+        self.scores: dict[str, Row] = {}
+        self.made_at = now
+        self.asked_at = now
+        self.questions = 0
+        self.hits = 0  # cells that were there
+        self.misses = 0  # cells that were not
+        self.nbytes = 0  # as the cache has it in its sum
+        self.in_cache = True
+
+    def filter_row(self, name: str) -> Row:
+        """Return the verdicts of a plugin."""
+        row = self.filters.get(name)
+        if row is None:
+            row = self.filters[name] = Row(self.miss)
+        return row
+
+    def score_row(self, name: str) -> Row:
+        """Return the raw scores of a plugin."""
+        row = self.scores.get(name)
+        if row is None:
+            row = self.scores[name] = Row(self.miss)
+        return row
+
+    def weigh(self) -> int:
+        """Add up the bytes, about."""
+        rows = (*self.filters.values(), *self.scores.values())
+        return ENTRY_BYTES + sum(row.nbytes for row in rows)

@@ -1,0 +1,87 @@
+"""Which pods are of one class: those of one controller whose fields are alike, as far as any enabled plugin reads them.
+
+Source: the equivalence class design ("same controller = same class"), and what upstream learned of it: pods of one
+controller can differ (kubernetes issue 56265, PR 58555). So the fields are part of the class, too.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+from hashlib import blake2b
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from core.framework.interface import Plugin
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.objects.pod_volumes import PodClaim
+
+Mode: TypeAlias = Literal["controller", "spec"]
+ClassKey: TypeAlias = tuple[Hashable, ...]
+"""All that makes a class, compared whole on every hit, so that no collision of hashes can give a wrong answer."""
+
+_ALL_FIELDS: Final = tuple(Pod.__struct_fields__)
+_BLANK: Final = Pod(uid="", namespace="", name="")
+_HASH_BYTES: Final = 8
+
+
+class ClassFieldError(ValueError):
+    """A plugin that declares a field that pods do not have."""
+
+
+class Classifier:
+    """Tells the class of a pod, by the fields that the enabled plugins declare."""
+
+    def __init__(self, plugins: Iterable[Plugin], mode: Mode) -> None:
+        """Mode `controller`: pods without a controller have no class. Mode `spec`: whoever looks alike is of one class.
+
+        Raises ClassFieldError.
+        """
+        self._plugins = tuple(plugins)
+        self._mode = mode
+        for plugin in self._plugins:
+            for field in plugin.class_fields:
+                if field not in _ALL_FIELDS:
+                    raise ClassFieldError(f"{plugin.name}: pods have no field {field}")
+        declared = {field for plugin in self._plugins for field in plugin.class_fields}
+        self.fields: Final = tuple(field for field in _ALL_FIELDS if field in declared)
+        """The fields that any enabled plugin reads, in the order of the Pod."""
+        self._reads_volumes = "volumes" in declared
+        self._read = tuple((field, isinstance(getattr(_BLANK, field), Mapping)) for field in self.fields)
+
+    def key(self, mirror: ClusterMirror, pod: Pod) -> ClassKey | None:
+        """Return the class of a pod; None: it has none, and is evaluated afresh."""
+        owner = ""
+        if self._mode == "controller":
+            if pod.controller is None:
+                return None
+            owner = pod.controller.uid
+        parts = [
+            frozenset(getattr(pod, field).items()) if is_mapping else getattr(pod, field)
+            for field, is_mapping in self._read
+        ]
+        identity = _identity(pod) if self._reads_volumes else None
+        return (owner, identity, *parts, *[plugin.references(mirror, pod) for plugin in self._plugins])
+
+    def representative(self, pod: Pod) -> Pod:
+        """Return the pod with nothing but the declared fields, which is all that plugins are given for a class.
+
+        So what a plugin reads without having declared it is blank from the first question on, and not only wrong in a
+        cached answer.
+        """
+        known = {field: getattr(pod, field) for field in self.fields}
+        if self._reads_volumes and _identity(pod) is not None:
+            known |= {"uid": pod.uid, "name": pod.name}
+        return msgspec.structs.replace(_BLANK, **known)
+
+
+def equivalence_hash(key: ClassKey) -> int:
+    """Return the 64 bits by which people know a class: the same in every process. Any number is legal, 0 too."""
+    text = msgspec.json.encode(key, order="deterministic", enc_hook=str)
+    return int.from_bytes(blake2b(text, digest_size=_HASH_BYTES).digest(), "big")
+
+
+def _identity(pod: Pod) -> tuple[str, str] | None:
+    """Return the uid and the name of a pod with ephemeral volumes, whose claims have to be its own; None for others."""
+    if any(isinstance(volume, PodClaim) and volume.ephemeral for volume in pod.volumes):
+        return pod.uid, pod.name
+    return None

@@ -1,0 +1,160 @@
+"""What one plugin said of the nodes to one class: a verdict or a raw score per node, or one status for all of them."""
+
+from typing import Final, Protocol
+
+import numpy as np
+
+from core.equivalence.cells import Cells, Miss
+from core.framework.interface import AnyFilter, AnyScore, Codes, Versions
+from core.framework.status import SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import BoolArray, Int64Array
+from core.objects.pod import Pod
+
+_MANY_STATUSES: Final = 1024
+"""Statuses from which on those that no node has any more are worth getting rid of."""
+NEVER: Final = -1
+"""Time of a row that has no results yet."""
+ROW_BYTES: Final = 600
+"""A row without its cells, statuses apart."""
+
+
+class Row:
+    """The results of one plugin for one class. `cells` hold codes into `statuses`, or raw scores.
+
+    `outcome` is set where the plugin had one status for all nodes, and then there are no cells. `as_of` is the time of
+    the cache at which all that has a result was right, and `versions` are those of the counters that it follows from.
+    """
+
+    __slots__ = ("_codes", "as_of", "cells", "miss", "outcome", "statuses", "versions")
+
+    def __init__(self, miss: Miss) -> None:
+        self.as_of = NEVER
+        self.outcome: Status | None = None
+        self.cells: Cells | None = None
+        self.versions: Versions = ()
+        self.miss = miss  # why there is neither an outcome nor a cell
+        self.statuses: list[Status] = [SUCCESS]
+        self._codes: dict[Status, int] = {SUCCESS: 0}
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes, about."""
+        return ROW_BYTES + (self.cells.nbytes if self.cells is not None else 0)
+
+    def settle(self, outcome: Status) -> None:
+        """Keep one status for all nodes."""
+        self.outcome = outcome
+        self.cells = None
+        self.versions = ()
+
+    def grow(self, capacity: int) -> bool:
+        """Make room for `capacity` slots; tells whether there was not."""
+        if self.cells is None or capacity <= len(self.cells.values):
+            return False
+        self.cells.grow(capacity)
+        return True
+
+    def drop(self, miss: Miss) -> None:
+        """Forget everything."""
+        self.outcome = None
+        if self.cells is not None:
+            self.cells.drop_all(miss)
+        self.miss = miss
+        self.statuses, self._codes = [SUCCESS], {SUCCESS: 0}  # no code is in use now
+
+    def drop_some(self, which: BoolArray, miss: Miss) -> None:
+        """Forget the results of some slots; of all, where it has become long what statuses there have been."""
+        if self.cells is None:
+            return
+        if len(self.statuses) > max(_MANY_STATUSES, 2 * len(self.cells.values)):
+            self.drop(miss)
+        else:
+            self.cells.drop(which, miss)
+
+    def codes_of(self, statuses: tuple[Status, ...]) -> Int64Array:
+        """Return the codes in this row of a plugin's own statuses."""
+        codes = []
+        for status in statuses:
+            code = self._codes.get(status)
+            if code is None:
+                code = self._codes[status] = len(self.statuses)
+                self.statuses.append(status)
+            codes.append(code)
+        return np.array(codes, np.int64)
+
+
+class Aspect(Protocol):
+    """A plugin's filter side or score side, as a row sees it."""
+
+    name: str
+
+    def prepare(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, object]:
+        """Run the Pre extension point; a state of None: the status is that of all nodes."""
+
+    def versions(self, state: object) -> Versions:
+        """Return the versions of the counters that the state reads."""
+
+    def results(self, row: Row, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
+        """Run the extension point; return the row's numbers, and which of them may be kept (None: all)."""
+
+
+class FilterAspect:
+    """PreFilter and Filter."""
+
+    __slots__ = ("_plugin", "name")
+
+    def __init__(self, plugin: AnyFilter) -> None:
+        self.name = plugin.name
+        self._plugin = plugin
+
+    def prepare(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, object]:
+        """Run PreFilter."""
+        return self._plugin.pre_filter(mirror, pod)
+
+    def versions(self, state: object) -> Versions:
+        """Return the versions of the counters that the state reads."""
+        return self._plugin.filter_versions(state)
+
+    def results(self, row: Row, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
+        """Run Filter. An error may be gone by the next question, so it is not kept."""
+        verdicts = self._plugin.filter(state, batch)
+        codes = verdicts.codes
+        errors = [code for code, status in enumerate(verdicts.statuses) if status.code is Code.ERROR]
+        kept: BoolArray | None = ~np.isin(codes, errors) if errors else None
+        return _translated(codes, row.codes_of(verdicts.statuses)), kept
+
+
+class ScoreAspect:
+    """PreScore and Score."""
+
+    __slots__ = ("_plugin", "name")
+
+    def __init__(self, plugin: AnyScore) -> None:
+        self.name = plugin.name
+        self._plugin = plugin
+
+    def prepare(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, object]:
+        """Run PreScore."""
+        return self._plugin.pre_score(mirror, pod, batch)
+
+    def versions(self, state: object) -> Versions:
+        """Return the versions of the counters that the state reads."""
+        return self._plugin.score_versions(state)
+
+    def results(self, _row: Row, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
+        """Run Score."""
+        return self._plugin.score(state, batch), None
+
+
+def counters_unchanged(row: Row, aspect: Aspect, prepared: tuple[Status, object]) -> bool:
+    """Tell whether what a row has still follows from the counters, by what PreFilter or PreScore says now."""
+    status, state = prepared
+    if state is None:
+        return status == row.outcome
+    return row.outcome is None and aspect.versions(state) == row.versions
+
+
+def _translated(codes: Codes, table: Int64Array) -> Int64Array:
+    return table[codes]

@@ -1,0 +1,93 @@
+"""A share of the answers from the cache, computed again: the law of the cache, held while it is in service."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from core.framework.evaluation import Evaluation
+from core.framework.interface import AnyFilter, AnyScore, Plugin, Verdicts
+from core.framework.status import SUCCESS, Status
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+
+Result: TypeAlias = Status | int | None
+
+
+class Difference(msgspec.Struct, frozen=True, gc=False):
+    """A cell that is not what a fresh evaluation gives: a status, or a raw score, None where there is none."""
+
+    plugin: str
+    node: str
+    cached: Result
+    fresh: Result
+
+
+class Sampler:
+    """Chooses the questions to check: every so many that the share is kept, without any chance."""
+
+    def __init__(self, share: float) -> None:
+        """Take the share of questions to check, 0..1."""
+        self._share: Final = share
+        self._due = 0.0
+
+    def chosen(self) -> bool:
+        """Tell whether the next question is to be checked."""
+        self._due += self._share
+        if self._due < 1.0:
+            return False
+        self._due -= 1.0
+        return True
+
+
+class ShadowedEvaluation:
+    """Compares each answer of a cache with a fresh one, which is the one that it gives."""
+
+    def __init__(
+        self, cached: Evaluation, fresh: Evaluation, on_checked: Callable[[int, Sequence[Difference]], None]
+    ) -> None:
+        """Tell `on_checked` how many cells were compared, and which of them differ."""
+        self._cached = cached
+        self._fresh = fresh
+        self._on_checked = on_checked
+
+    @property
+    def source(self) -> str:
+        """As the cache has it, although each answer was computed again."""
+        return self._cached.source
+
+    def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
+        """Return the fresh verdicts."""
+        cached, fresh = self._cached.verdicts(plugin, batch), self._fresh.verdicts(plugin, batch)
+        if cached is not None or fresh is not None:
+            self._compare(plugin, batch, _statuses(cached, batch), _statuses(fresh, batch))
+        return fresh
+
+    def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
+        """Return the fresh scores."""
+        cached, fresh = self._cached.raw_scores(plugin, batch), self._fresh.raw_scores(plugin, batch)
+        if cached is not None or fresh is not None:
+            self._compare(plugin, batch, _numbers(cached, batch), _numbers(fresh, batch))
+        return fresh
+
+    def _compare(self, plugin: Plugin, batch: NodeBatch, cached: Sequence[Result], fresh: Sequence[Result]) -> None:
+        known = [position for position in range(len(batch)) if position not in batch.strangers]
+        self._on_checked(
+            len(known),
+            [
+                Difference(plugin.name, batch.names[position], cached[position], fresh[position])
+                for position in known
+                if cached[position] != fresh[position]
+            ],
+        )
+
+
+def _statuses(verdicts: Verdicts | None, batch: NodeBatch) -> Sequence[Result]:
+    if verdicts is None:
+        return [SUCCESS] * len(batch)
+    return [verdicts.statuses[code] for code in verdicts.codes.tolist()]
+
+
+def _numbers(scores: Int64Array | None, batch: NodeBatch) -> Sequence[Result]:
+    numbers: Sequence[Result] = [None] * len(batch) if scores is None else scores.tolist()
+    return numbers

@@ -1,0 +1,96 @@
+"""When something last made a plugin's results invalid: one store per event, one comparison per question."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from core.events import Kind
+from core.framework.interface import Plugin
+from core.framework.invalidation import NODE_LIFE, InvalidationRule, Operation, Scope
+from core.mirror.changes import Change, NamespaceChange, NodeChange, PodChange
+from core.mirror.node_info import NO_SLOT
+from core.mirror.topology import Int64Array
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+_NEVER: Final = 0
+
+
+class Validity:
+    """Times at which the results of one plugin became invalid, by slot and for all nodes."""
+
+    __slots__ = ("all_at", "changed_at", "counts", "last_at", "reads_counters")
+
+    def __init__(self, capacity: int) -> None:
+        self.changed_at = _times(capacity)
+        self.all_at = _NEVER
+        self.last_at = _NEVER  # the latest of them all
+        self.reads_counters = False  # whether there are counters whose versions tell more
+        self.counts: Counter[tuple[str, str]] = Counter()  # (kind, operation) -> invalidations
+
+    def grow(self, capacity: int) -> None:
+        """Make room for `capacity` slots."""
+        if capacity > len(self.changed_at):
+            self.changed_at = np.concatenate((self.changed_at, _times(capacity - len(self.changed_at))))
+
+
+class Validities:
+    """The validity of every plugin, moved on by the rules that the plugins declare."""
+
+    def __init__(self, plugins: Iterable[Plugin], capacity: int) -> None:
+        self.now = 1
+        """Number of the last change; what was computed now is right until the next one."""
+        self._capacity = capacity
+        self.of: dict[str, Validity] = {}
+        self._rules: dict[tuple[Kind, Operation], list[tuple[Validity, InvalidationRule]]] = defaultdict(list)
+        for plugin in plugins:
+            validity = self.of.setdefault(plugin.name, Validity(capacity))
+            for rule in (*NODE_LIFE, *plugin.invalidated_by):
+                if rule.scope is Scope.COUNTERS:
+                    validity.reads_counters = True
+                else:
+                    for operation in rule.operations:
+                        self._rules[rule.kind, operation].append((validity, rule))
+
+    @property
+    def capacity(self) -> int:
+        """Number of slots that every validity has."""
+        return self._capacity
+
+    def changed(self, change: Change, capacity: int) -> None:
+        """Take note of a change of a mirror with so many slots."""
+        self.now += 1
+        if capacity > self._capacity:
+            self._capacity = capacity
+            for validity in self.of.values():
+                validity.grow(capacity)
+        kind, slot = _subject(change)
+        operation = Operation.of(change.before, change.after)
+        for validity, rule in self._rules.get((kind, operation), ()):
+            if rule.touches(change.before, change.after):
+                self._invalidate(validity, rule.scope, slot)
+                validity.counts[kind.__name__, operation.value] += 1
+
+    def _invalidate(self, validity: Validity, scope: Scope, slot: int) -> None:
+        validity.last_at = self.now
+        if scope is Scope.ALL:
+            validity.all_at = self.now
+        elif slot != NO_SLOT:
+            validity.changed_at[slot] = self.now
+
+
+def _times(length: int) -> Int64Array:
+    return np.full(length, _NEVER, np.int64)
+
+
+def _subject(change: Change) -> tuple[Kind, int]:
+    if isinstance(change, PodChange):
+        return Pod, change.slot
+    if isinstance(change, NodeChange):
+        return Node, change.slot
+    if isinstance(change, NamespaceChange):
+        return Namespace, NO_SLOT
+    return change.kind, change.slot

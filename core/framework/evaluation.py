@@ -1,0 +1,53 @@
+"""How a plugin's answers for one pod are come by: afresh here, or from the equivalence cache."""
+
+from typing import Protocol
+
+import numpy as np
+
+from core.framework.interface import AnyFilter, AnyScore, Verdicts
+from core.framework.status import SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.pod import Pod
+
+
+class Evaluation(Protocol):
+    """The answers of plugins for one pod. Valid until the next event."""
+
+    @property
+    def source(self) -> str:
+        """Where the answers so far are from: `hit HASH`, `partial HASH` or `miss HASH` of a cache, or `none`."""
+
+    def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
+        """Return a plugin's verdict on every node of the batch; None: all pass."""
+
+    def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
+        """Return a plugin's raw score of every node of the batch; None: it has nothing to say, every node gets 0."""
+
+
+class FreshEvaluation:
+    """Asks the plugins."""
+
+    source = "none"
+
+    def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
+        self._mirror = mirror
+        self._pod = pod
+
+    def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
+        """Run PreFilter and Filter."""
+        status, state = plugin.pre_filter(self._mirror, self._pod)
+        return everywhere(status, batch) if state is None else plugin.filter(state, batch)
+
+    def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
+        """Run PreScore and Score."""
+        _, state = plugin.pre_score(self._mirror, self._pod, batch)
+        return None if state is None else plugin.score(state, batch)
+
+
+def everywhere(status: Status, batch: NodeBatch) -> Verdicts | None:
+    """Return the verdicts that a PreFilter without a state stands for: all pass, or all fail with its status."""
+    if status.code in {Code.SKIP, Code.SUCCESS}:
+        return None
+    return Verdicts(np.ones(len(batch), np.uint8), (SUCCESS, status))

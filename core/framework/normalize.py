@@ -1,0 +1,23 @@
+"""The normalisation that most scores share.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/helper/normalize_score.go (DefaultNormalizeScore).
+"""
+
+import numpy as np
+
+from core.framework.interface import MAX_NODE_SCORE
+from core.mirror.topology import Int64Array
+
+
+def default_normalize(raw: Int64Array, *, reverse: bool = False) -> Int64Array:
+    """Scale raw scores so that the highest becomes MAX_NODE_SCORE; `reverse` subtracts the result from it.
+
+    Where the highest is 0, all stay as they are, or get MAX_NODE_SCORE in reverse. Upstream assumes that no score is
+    negative and does not check: such scores come out as its arithmetic has them, and the highest is at least 0.
+    """
+    highest = int(raw.max(initial=0))
+    if not highest:
+        return np.full_like(raw, MAX_NODE_SCORE) if reverse else raw
+    product = MAX_NODE_SCORE * raw
+    scaled: Int64Array = (product - np.fmod(product, highest)) // highest  # truncated as in Go, not rounded down
+    return MAX_NODE_SCORE - scaled if reverse else scaled

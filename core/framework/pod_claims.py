@@ -1,0 +1,31 @@
+"""The claims of a pod: what stands behind their names, and whose they are."""
+
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.objects.pod_volumes import PodClaim
+from core.objects.volumes import PersistentVolumeClaim
+
+
+def claim_uids(mirror: ClusterMirror, pod: Pod) -> tuple[str | None, ...] | None:
+    """Return the UIDs of the pod's claims, None for one that is missing; None for a pod without claims.
+
+    Pods of one StatefulSet differ by them (kubernetes issue 56265), and so do the times before and after a claim was
+    deleted and made again.
+    """
+    if not pod.volumes:
+        return None
+    names = [f"{pod.namespace}/{volume.name}" for volume in pod.volumes if isinstance(volume, PodClaim)]
+    if not names:
+        return None
+    claims = mirror.objects(PersistentVolumeClaim)
+    return tuple([claims[name].uid if name in claims else None for name in names])
+
+
+def ownership_error(pod: Pod, volume: PodClaim, claim: PersistentVolumeClaim) -> str:
+    """Return why a claim is not the one that was made for an ephemeral volume of the pod; empty if nothing is wrong.
+
+    Source: k8s.io/component-helpers storage/ephemeral/ephemeral.go (VolumeIsForPod).
+    """
+    if not volume.ephemeral or (claim.controller is not None and claim.controller.uid == pod.uid):
+        return ""
+    return f"PVC {claim.full_name} was not created for pod {pod.full_name} (pod is not owner)"

@@ -1,0 +1,34 @@
+"""The claims that a pod names itself, looked up in the mirror, and how a pod fails for an object that is not there.
+
+Source: k8s.io/apimachinery pkg/api/errors/errors.go (NewNotFound), as the listers of client-go give it.
+"""
+
+from typing import Final
+
+from core.framework.status import Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.go_format import quoted
+from core.objects.pod import Pod
+from core.objects.pod_volumes import PodClaim
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+
+_RESOURCES: Final = {
+    PersistentVolume: "persistentvolume",
+    PersistentVolumeClaim: "persistentvolumeclaim",
+    StorageClass: "storageclass.storage.k8s.io",
+}
+
+
+def named_claims(pod: Pod) -> tuple[PodClaim, ...]:
+    """Return the claims that the pod names itself, in the order of its volumes: all but those of ephemeral volumes."""
+    return tuple([each for each in pod.volumes if isinstance(each, PodClaim) and not each.ephemeral])
+
+
+def find_claim(mirror: ClusterMirror, pod: Pod, claim: PodClaim) -> PersistentVolumeClaim | None:
+    """Return the claim that a volume of a pod names, which lies in the pod's namespace; None if there is none."""
+    return mirror.objects(PersistentVolumeClaim).get(f"{pod.namespace}/{claim.name}")
+
+
+def not_found(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> Status:
+    """Return how a pod fails on all nodes for an object that is not there."""
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"{_RESOURCES[kind]} {quoted(name)} not found",))

@@ -1,0 +1,78 @@
+"""What a change of the mirror was, for those who keep something that follows from it: told once the mirror has it."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from core.events import Kind
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+
+class NodeChange(msgspec.Struct, frozen=True, gc=False):
+    """A known node: a new one (no `before`), one that is gone (no `after`), or another state of it."""
+
+    slot: int
+    before: Node | None
+    after: Node | None
+
+
+class PodChange(msgspec.Struct, frozen=True, gc=False):
+    """A pod on a known node, watched or assumed; one that moves leaves the one node and comes to the other.
+
+    When a node goes, its pods leave it before; when it comes, the pods that waited for it come to it after.
+    """
+
+    slot: int
+    before: Pod | None
+    after: Pod | None
+
+
+class NamespaceChange(msgspec.Struct, frozen=True, gc=False):
+    """The labels of a namespace; None where there is no such Namespace."""
+
+    name: str
+    before: Mapping[str, str] | None
+    after: Mapping[str, str] | None
+
+
+class ObjectChange(msgspec.Struct, frozen=True, gc=False):
+    """An object of a kind without a rule of its own. `slot` is that of a CSINode's node, NO_SLOT for all others."""
+
+    kind: Kind
+    slot: int
+    before: Any
+    after: Any
+
+
+Change: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange
+
+
+class Listener(Protocol):
+    """One who is told of every change, in order; the mirror must not be changed meanwhile."""
+
+    def changed(self, change: Change) -> None:
+        """Take note of a change that the mirror has made."""
+
+
+class Listeners:
+    """All who are told."""
+
+    __slots__ = ("_listeners",)
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def __bool__(self) -> bool:
+        """Whether there is anybody, so that nobody has to describe a change to nobody."""
+        return bool(self._listeners)
+
+    def add(self, listener: Listener) -> None:
+        """Tell one more, from the next change on."""
+        self._listeners.append(listener)
+
+    def tell(self, change: Change) -> None:
+        """Tell all, in the order in which they were added."""
+        for listener in self._listeners:
+            listener.changed(change)

@@ -1,0 +1,93 @@
+"""What is read of every node, kept by distinct value, so that plugins judge a value once for all nodes that have it."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+
+from core.mirror.changes import Change, NodeChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import DistinctValues, Int64Array
+from core.objects.node import Node
+
+Value = TypeVar("Value", bound=Hashable)
+
+MAX_PROJECTIONS: Final = 256
+"""Sets of label keys whose values are kept by node. One costs 20 KB at 5,000 nodes, and 1 to 3 ms to make."""
+
+LabelValues = tuple[str | None, ...]
+
+
+class NodeValues(Generic[Value]):
+    """Node slot -> what `read` gives for its node; None is no value."""
+
+    def __init__(self, mirror: ClusterMirror, read: Callable[[Node], Value | None]) -> None:
+        """Read all nodes; from then on `changed` has to be told of their changes."""
+        self._read = read
+        self._column: DistinctValues[Value] = DistinctValues(mirror.nodes.capacity)
+        for slot, node in mirror.nodes:
+            self._column.assign(slot, read(node))
+
+    def changed(self, change: Change) -> None:
+        """Read a node again that has changed."""
+        if isinstance(change, NodeChange):
+            if change.slot >= len(self._column.of_slot):
+                self._column.grow(change.slot + 1)
+            self._column.assign(change.slot, None if change.after is None else self._read(change.after))
+
+    def judged(self, batch: NodeBatch, judge: Callable[[Value | None], int]) -> Int64Array:
+        """Return what `judge` says of each node's value, asked once per distinct value; 0 for an unknown node."""
+        results = self._results(batch, judge)
+        for position, node in batch.strangers.items():
+            results[position] = 0 if node is None else judge(self._read(node))
+        return results
+
+    def _results(self, batch: NodeBatch, judge: Callable[[Value | None], int]) -> Int64Array:
+        ids = self._column.of_slot[batch.slots]  # NO_SLOT looks up the last slot, which the caller mends
+        values = self._column.values
+        # The last one is for ABSENT. A value whose id is free is judged for nothing, which is seldom and does no harm.
+        if len(values) < len(ids):
+            return np.array([*map(judge, values), judge(None)], np.int64)[ids]
+        distinct, positions = np.unique(ids, return_inverse=True)
+        verdicts = [judge(values[each] if each >= 0 else None) for each in distinct.tolist()]
+        return np.array(verdicts, np.int64)[positions]
+
+
+class LabelProjections:
+    """Label keys -> the values of these labels on every node, for the keys that were asked for last."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._mirror = mirror
+        self._by_keys: OrderedDict[tuple[str, ...], NodeValues[LabelValues]] = OrderedDict()
+
+    def of(self, keys: tuple[str, ...]) -> NodeValues[LabelValues]:
+        """Return the values of these labels, in the order of the keys; None where a node lacks the label."""
+        found = self._by_keys.get(keys)
+        if found is not None:
+            self._by_keys.move_to_end(keys)
+            return found
+
+        def read(node: Node) -> LabelValues:
+            return tuple(map(node.labels.get, keys))
+
+        found = self._by_keys[keys] = NodeValues(self._mirror, read)
+        if len(self._by_keys) > MAX_PROJECTIONS:
+            self._by_keys.popitem(last=False)
+        return found
+
+    def changed(self, change: Change) -> None:
+        """Read a node again whose labels have changed."""
+        if isinstance(change, NodeChange) and _labels(change.before) != _labels(change.after):
+            for values in self._by_keys.values():
+                values.changed(change)
+
+
+def labels_of(keys: tuple[str, ...], values: LabelValues | None) -> dict[str, str]:
+    """Return the labels that a projection's value stands for."""
+    return {key: value for key, value in zip(keys, values or (), strict=False) if value is not None}
+
+
+def _labels(node: Node | None) -> Mapping[str, Any] | None:
+    return None if node is None else node.labels

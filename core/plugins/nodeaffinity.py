@@ -1,0 +1,202 @@
+"""NodeAffinity: which nodes a pod may be on by their labels and names, and which of them it would rather be on.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go and k8s.io/component-helpers
+scheduling/corev1/nodeaffinity/nodeaffinity.go.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.normalize import default_normalize
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.node_values import LabelProjections, LabelValues, labels_of
+from core.mirror.topology import BoolArray, Int64Array
+from core.objects.labels import Requirement, errors_text
+from core.objects.node import Node
+from core.objects.node_affinity import NO_NODE_AFFINITY, PreferredTerm
+from core.objects.node_affinity import NodeAffinity as AffinityToNodes
+from core.objects.node_selector import Comparison, FieldRequirement, NodeSelectorTerm
+from core.objects.pod import Pod
+
+POD_AFFINITY: Final = Status(
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's node affinity/selector",)
+)
+ENFORCED_AFFINITY: Final = Status(
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match scheduler-enforced node affinity",)
+)
+CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("pod affinity terms conflict",))
+# In the order in which they are judged: the first failure is a node's verdict.
+_STATUSES: Final = (SUCCESS, ENFORCED_AFFINITY, POD_AFFINITY)
+
+_INVALIDATED_BY = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="a label changed",
+        because="any node label can be asked for, by its presence and by its absence",
+        touches=lambda before, after: before.labels != after.labels,
+    ),
+)
+
+
+class RequiredState(msgspec.Struct, frozen=True):
+    """What one incoming pod requires of its node, and what the scheduler does. Stale after the next event."""
+
+    mirror: ClusterMirror
+    asked: AffinityToNodes
+    added: AffinityToNodes
+
+
+class PreferredState(msgspec.Struct, frozen=True):
+    """What one incoming pod prefers, and the scheduler for it. Stale after the next event."""
+
+    mirror: ClusterMirror
+    terms: tuple[PreferredTerm, ...]
+
+
+class BatchMatcher:
+    """Tells which nodes of a batch meet what is asked of labels and names: RequiredNodeAffinity.Match for all at once.
+
+    A requirement is judged once per distinct value of its own label, and then looked up for the nodes. There are few
+    values of each label but many combinations: with 420 of them on 5,000 nodes three requirements take 0.1 ms so, and
+    1 ms if each combination is judged. Names are distinct for every node, so a field only looks up the node it names.
+    """
+
+    __slots__ = ("_batch", "_projections", "_slots")
+
+    def __init__(self, mirror: ClusterMirror, batch: NodeBatch) -> None:
+        self._batch = batch
+        self._projections = mirror.derived(LabelProjections)
+        self._slots = mirror.nodes.slots
+
+    def required(self, affinity: AffinityToNodes) -> BoolArray:
+        """Tell which nodes have all labels of the nodeSelector and meet a required term, if terms are required."""
+        met = self._labelled(affinity.selector.requirements)
+        if affinity.required is not None:
+            alternatives = np.zeros(len(self._batch), np.bool_)
+            for term in affinity.required.terms:
+                alternatives |= self.term(term)
+            met &= alternatives
+        return met
+
+    def term(self, term: NodeSelectorTerm) -> BoolArray:
+        """Tell which nodes meet every requirement of a term; a broken one is met by none."""
+        if term.errors:
+            return np.zeros(len(self._batch), np.bool_)
+        met = self._labelled((*term.requirements, *term.comparisons))
+        for field in term.fields:
+            met &= self._named(field)
+        return met
+
+    def _labelled(self, requirements: Iterable[Requirement | Comparison]) -> BoolArray:
+        met = np.ones(len(self._batch), np.bool_)
+        for requirement in requirements:
+            keys = (requirement.key,)
+            values = self._projections.of(keys)
+            met &= values.judged(self._batch, _judge(requirement, keys)) > 0
+        return met
+
+    def _named(self, field: FieldRequirement) -> BoolArray:
+        met = np.full(len(self._batch), field.matches(f"not {field.value}"))  # what holds for all other names
+        # A name without a slot finds NO_SLOT, where the strangers are, which are mended below.
+        met[self._batch.slots == self._slots.get(field.value, NO_SLOT)] = field.matches(field.value)
+        for position, node in self._batch.strangers.items():
+            met[position] = node is not None and field.matches(node.name)
+        return met
+
+
+class NodeAffinity:
+    """Filter by the pod's nodeSelector and required affinity to nodes, and score by its preferred one.
+
+    `added_affinity` is asked for on behalf of every pod, beside what the pod itself asks for. Raises ValueError for one
+    with a broken term, as upstream's ValidateNodeAffinityArgs.
+    """
+
+    name = "NodeAffinity"
+    kinds: tuple[Kind, ...] = (Node,)
+    class_fields = ("node_affinity",)
+    invalidated_by = _INVALIDATED_BY
+    scores_alone = True
+
+    def __init__(self, *, added_affinity: AffinityToNodes = NO_NODE_AFFINITY) -> None:
+        if errors := _errors(added_affinity):
+            raise ValueError(errors_text(errors))
+        self._added = added_affinity
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object; of nodes they give the names, which stay theirs."""
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequiredState | None]:
+        """Gather what is required; fails for a pod each of whose terms wants a node to have two names.
+
+        Upstream narrows the search to `node_names` here. It needs no doing: Filter fails all other nodes by itself.
+        """
+        asked = pod.node_affinity
+        if asked.node_names is not None and not asked.node_names:
+            return CONFLICT, None
+        if not (_requires(asked) or _requires(self._added)):
+            return SKIP, None
+        return SUCCESS, RequiredState(mirror, asked, self._added)
+
+    def filter(self, state: RequiredState, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch; what the scheduler enforces comes before what the pod asks for."""
+        matcher = BatchMatcher(state.mirror, batch)
+        codes = np.zeros(len(batch), np.uint8)
+        codes[~matcher.required(state.asked)] = _STATUSES.index(POD_AFFINITY)
+        codes[~matcher.required(state.added)] = _STATUSES.index(ENFORCED_AFFINITY)
+        return Verdicts(codes, _STATUSES)
+
+    def filter_versions(self, _state: RequiredState) -> Versions:
+        """Return nothing: the verdicts follow from no counters."""
+        return ()
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, PreferredState | None]:
+        """Gather what is preferred; an error for a pod of whose terms one is broken."""
+        if error := pod.node_affinity.preferred_error:
+            return Status(Code.ERROR, (error,)), None
+        terms = (*self._added.preferred, *pod.node_affinity.preferred)
+        return (SUCCESS, PreferredState(mirror, terms)) if terms else (SKIP, None)
+
+    def score(self, state: PreferredState, batch: NodeBatch) -> Int64Array:
+        """Return the raw score of every node: the sum of the weights of the terms that it meets."""
+        matcher = BatchMatcher(state.mirror, batch)
+        total = np.zeros(len(batch), np.int64)
+        for each in state.terms:
+            total[matcher.term(each.term)] += each.weight
+        return total
+
+    def score_versions(self, _state: PreferredState) -> Versions:
+        """Return nothing: the scores follow from no counters."""
+        return ()
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Spread the raw scores of the nodes asked over 0..100."""
+        return default_normalize(raw)
+
+
+def _judge(requirement: Requirement | Comparison, keys: tuple[str, ...]) -> Callable[[LabelValues | None], bool]:
+    return lambda values: requirement.matches(labels_of(keys, values))
+
+
+def _requires(affinity: AffinityToNodes) -> bool:
+    return affinity.required is not None or not affinity.selector.everything
+
+
+def _required(affinity: AffinityToNodes) -> tuple[NodeSelectorTerm, ...]:
+    return () if affinity.required is None else affinity.required.terms
+
+
+def _errors(added: AffinityToNodes) -> list[str]:
+    """Return upstream's messages, with the path of the argument in front."""
+    path = "addedAffinity.{}DuringSchedulingIgnoredDuringExecution"
+    required = [f"{path.format('required')}.{error}" for term in _required(added) for error in term.errors]
+    return required + [f"{path.format('preferred')}{error}" for each in added.preferred for error in each.term.errors]

@@ -1,0 +1,151 @@
+"""The predicates that read a node's conditions themselves, for clusters that do not turn them into taints.
+
+Source: k8s.io/kubernetes v1.16 pkg/scheduler/algorithm/predicates (predicates.go; error.go has the reasons), the last
+minor release that has them; up to v1.13 there was OutOfDisk, too, a condition that no kubelet reports any more. All are
+unresolvable, as no preemption changes a condition (core/generic_scheduler.go, unresolvablePredicateFailureErrors).
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.node_values import NodeValues
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+Reasons: TypeAlias = tuple[str, ...]
+
+
+class Report(msgspec.Struct, frozen=True, gc=False):
+    """What a node says of itself: type and status of its conditions, in the order of its status, and its cordon."""
+
+    conditions: tuple[tuple[str, str], ...]
+    unschedulable: bool
+
+    @classmethod
+    def of(cls, node: Node) -> "Report":
+        """Read a node."""
+        return cls(tuple(node.conditions.items()), node.unschedulable)
+
+
+class _ConditionPredicate:
+    """What the predicates have in common: the reasons follow from a node's report, of which they read what they say."""
+
+    kinds: tuple[Kind, ...] = (Node,)
+    class_fields: tuple[str, ...] = ()
+
+    def __init__(self, reasons: Callable[[Report], Reasons], reads: str) -> None:
+        self._reasons = reasons
+        self.invalidated_by = (
+            InvalidationRule(
+                kind=Node,
+                operations=(Operation.UPDATE,),
+                scope=Scope.NODE,
+                when=f"other reasons follow from {reads}",
+                because="nothing else is read, and a heartbeat that says the same again changes nothing",
+                touches=lambda before, after: reasons(Report.of(before)) != reasons(Report.of(after)),
+            ),
+        )
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object."""
+
+    def pre_filter(self, mirror: ClusterMirror, _pod: Pod) -> tuple[Status, NodeValues[Report] | None]:
+        """Find the reports of all nodes."""
+        return SUCCESS, mirror.derived(_reports)
+
+    def filter(self, state: NodeValues[Report], batch: NodeBatch) -> Verdicts:
+        """Fail every node whose report gives reasons."""
+        codes: dict[Reasons, int] = {(): 0}
+
+        def judge(report: Report | None) -> int:
+            return codes.setdefault(self._reasons(report), len(codes)) if report is not None else 0
+
+        judged = state.judged(batch, judge)
+        failures = [Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons) for reasons in codes if reasons]
+        return Verdicts(judged, (SUCCESS, *failures))
+
+    def filter_versions(self, _state: NodeValues[Report]) -> Versions:
+        """Return none: no counters are read."""
+        return ()
+
+
+class CheckNodeCondition(_ConditionPredicate):
+    """Filter by readiness, network and cordon, whatever the pod tolerates; what a node does not report is no reason.
+
+    Source: CheckNodeConditionPredicate.
+    """
+
+    name = "CheckNodeCondition"
+
+    def __init__(self) -> None:
+        super().__init__(_unfitness, "Ready, NetworkUnavailable or spec.unschedulable")
+
+
+class CheckNodeMemoryPressure(_ConditionPredicate):
+    """Filter best-effort pods, and no others, by memory pressure.
+
+    Source: CheckNodeMemoryPressurePredicate.
+    """
+
+    name = "CheckNodeMemoryPressure"
+    class_fields = ("best_effort",)
+
+    def __init__(self) -> None:
+        super().__init__(_pressure("MemoryPressure", "node(s) had memory pressure"), "MemoryPressure")
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NodeValues[Report] | None]:
+        """Find the reports of all nodes; SKIP for a pod that is not best-effort."""
+        return super().pre_filter(mirror, pod) if pod.best_effort else (SKIP, None)
+
+
+class CheckNodeDiskPressure(_ConditionPredicate):
+    """Filter all pods by disk pressure.
+
+    Source: CheckNodeDiskPressurePredicate.
+    """
+
+    name = "CheckNodeDiskPressure"
+
+    def __init__(self) -> None:
+        super().__init__(_pressure("DiskPressure", "node(s) had disk pressure"), "DiskPressure")
+
+
+class CheckNodePIDPressure(_ConditionPredicate):
+    """Filter all pods by pressure on process ids.
+
+    Source: CheckNodePIDPressurePredicate.
+    """
+
+    name = "CheckNodePIDPressure"
+
+    def __init__(self) -> None:
+        super().__init__(_pressure("PIDPressure", "node(s) had pid pressure"), "PIDPressure")
+
+
+def _reports(mirror: ClusterMirror) -> NodeValues[Report]:
+    return NodeValues(mirror, Report.of)
+
+
+def _unfitness(report: Report) -> Reasons:
+    reasons = []
+    for kind, status in report.conditions:
+        if kind == "Ready" and status != "True":
+            reasons.append("node(s) were not ready")
+        elif kind == "NetworkUnavailable" and status != "False":
+            reasons.append("node(s) had unavailable network")
+    if report.unschedulable:
+        reasons.append("node(s) were unschedulable")
+    return tuple(reasons)
+
+
+def _pressure(kind: str, reason: str) -> Callable[[Report], Reasons]:
+    under_pressure = (kind, "True")  # Unknown is no pressure
+    return lambda report: (reason,) if under_pressure in report.conditions else ()

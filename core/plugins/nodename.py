@@ -1,0 +1,59 @@
+"""Keep a pod that names its node off all others.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodename/node_name.go.
+"""
+
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+_STATUSES: Final = (
+    SUCCESS,
+    Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match the requested node name",)),
+)
+
+
+class RequestedNode(msgspec.Struct, frozen=True, gc=False):
+    """The node that a pod names, with its slot if it is known. Stale after the next event."""
+
+    name: str
+    slot: int
+
+
+class NodeName:
+    """Filter by `spec.nodeName`; a pod without one passes everywhere."""
+
+    name = "NodeName"
+    kinds: tuple[Kind, ...] = (Node,)
+    class_fields = ("node_name",)
+    invalidated_by: tuple[InvalidationRule, ...] = ()  # no update of a node changes its name
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the node's name is all that is read of it."""
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequestedNode | None]:
+        """Look the node up; SKIP for a pod that names none."""
+        if not pod.node_name:
+            return SKIP, None
+        return SUCCESS, RequestedNode(pod.node_name, mirror.nodes.slots.get(pod.node_name, NO_SLOT))
+
+    def filter(self, state: RequestedNode, batch: NodeBatch) -> Verdicts:
+        """Fail every node but the one."""
+        codes = (batch.slots != state.slot).astype(np.uint8)  # NO_SLOT is that of all strangers, mended below
+        for position in batch.strangers:
+            codes[position] = batch.names[position] != state.name
+        return Verdicts(codes, _STATUSES)
+
+    def filter_versions(self, _state: RequestedNode) -> Versions:
+        """Return none: no counters are read."""
+        return ()

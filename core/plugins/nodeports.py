@@ -1,0 +1,125 @@
+"""NodePorts: a node whose ports are free for the pod.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeports/node_ports.go.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.changes import Change, PodChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import BoolArray
+from core.objects.host_port import HostPort
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+PORTS_TAKEN: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't have free ports for the requested pod ports",))
+_STATUSES: Final = (SUCCESS, PORTS_TAKEN)
+_NO_PORTS: Final[frozenset[HostPort]] = frozenset()
+
+
+def _ports(pod: Pod | None) -> frozenset[HostPort]:
+    return _NO_PORTS if pod is None else pod.host_ports
+
+
+_INVALIDATED_BY = (
+    InvalidationRule(
+        kind=Pod,
+        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
+        scope=Scope.NODE,
+        when="it takes a host port, or takes other ones than before",
+        because="the design looks at pods that are assumed here; one that anybody else placed takes its ports as well",
+        touches=lambda before, after: _ports(before) != _ports(after),
+    ),
+)
+
+
+class HostPortsInUse:
+    """Which host ports the pods of each known node have taken.
+
+    Two pods of one node may have the same port, if it was not a scheduler that put them there; then it is free when
+    both are gone. Upstream's HostPortInfo is a set, so there it is free when the first is, until the next restart.
+    """
+
+    __slots__ = ("_nodes", "in_use")
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        """Read all pods; from then on `changed` has to be told of their changes."""
+        self._nodes = mirror.nodes
+        # (port, protocol) -> port on an address -> slot -> number of pods that have it, never 0
+        self.in_use: dict[tuple[int, str], dict[HostPort, dict[int, int]]] = {}
+        for slot, pod in mirror.placed_pods():
+            for port in pod.host_ports:
+                self._take(port, slot)
+
+    def changed(self, change: Change) -> None:
+        """Count the ports of a pod that has come, changed or gone."""
+        if not isinstance(change, PodChange):
+            return
+        before, after = _ports(change.before), _ports(change.after)
+        for port in before - after:
+            self._release(port, change.slot)
+        for port in after - before:
+            self._take(port, change.slot)
+
+    def conflicts(self, wanted: Iterable[HostPort]) -> BoolArray:
+        """Return by slot whether its node has a port in use that conflicts with any of those wanted."""
+        taken = np.zeros(self._nodes.capacity, np.bool_)
+        taken[np.fromiter(self._slots(wanted), np.intp)] = True
+        return taken
+
+    def _slots(self, wanted: Iterable[HostPort]) -> Iterator[int]:
+        for port in wanted:
+            for other, slots in self.in_use.get((port.port, port.protocol), {}).items():
+                if port.conflicts_with(other):
+                    yield from slots
+
+    def _take(self, port: HostPort, slot: int) -> None:
+        slots = self.in_use.setdefault((port.port, port.protocol), {}).setdefault(port, {})
+        slots[slot] = slots.get(slot, 0) + 1
+
+    def _release(self, port: HostPort, slot: int) -> None:
+        addresses = self.in_use[port.port, port.protocol]
+        slots = addresses[port]
+        slots[slot] -= 1
+        if not slots[slot]:
+            del slots[slot]
+        if not slots:
+            del addresses[port]
+        if not addresses:
+            del self.in_use[port.port, port.protocol]
+
+
+class NodePorts:
+    """Filter by the host ports that the pod wants and those that pods of the node have taken."""
+
+    name = "NodePorts"
+    kinds: tuple[Kind, ...] = (Node, Pod)
+    class_fields = ("host_ports",)
+    invalidated_by = _INVALIDATED_BY
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object."""
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BoolArray | None]:
+        """Look up by slot where the pod's ports are taken; SKIP for a pod that wants none."""
+        if not pod.host_ports:
+            return SKIP, None
+        return SUCCESS, mirror.derived(HostPortsInUse).conflicts(pod.host_ports)
+
+    def filter(self, state: BoolArray, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch; one that the mirror does not know has no pods, so all its ports are free."""
+        codes = state[batch.slots].astype(np.uint8)  # NO_SLOT looks up the last slot, and is mended below
+        codes[list(batch.strangers)] = 0
+        return Verdicts(codes, _STATUSES)
+
+    def filter_versions(self, _state: BoolArray) -> Versions:
+        """Return nothing: the verdicts follow from no counters."""
+        return ()

@@ -1,0 +1,134 @@
+"""The plugin NodeResourcesBalancedAllocation: nodes whose resources would be used up evenly.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.events import Kind
+from core.framework.interface import MAX_NODE_SCORE
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.status import SKIP, SUCCESS, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import BoolArray, Int64Array
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.plugins.noderesources.allocation import (
+    CPU_AND_MEMORY,
+    Allocation,
+    ResourceSpec,
+    ScoreState,
+    in_range,
+    with_default_weights,
+)
+from core.plugins.noderesources.columns import ResourceColumns
+
+Float64Array: TypeAlias = NDArray[np.float64]
+
+_PAIR: Final = 2
+
+
+def _requests_differ(before: Pod | None, after: Pod | None) -> bool:
+    return (before.requests if before else {}) != (after.requests if after else {})
+
+
+_INVALIDATED_BY: Final = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="an allocatable amount changed",
+        because="the scores are of shares of what is allocatable",
+        touches=lambda before, after: before.allocatable != after.allocatable,
+    ),
+    InvalidationRule(
+        kind=Pod,
+        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
+        scope=Scope.NODE,
+        when="it asks for anything, and for something else than before",
+        because="what the pods of a node ask for is used of it; pods that ask for nothing are not seen",
+        touches=_requests_differ,
+    ),
+)
+
+
+class NodeResourcesBalancedAllocation:
+    """Score by how evenly the node's resources are asked for, exactly as the in-tree plugin.
+
+    Raises ValueError for resources that upstream's ValidateNodeResourcesBalancedAllocationArgs refuses.
+    """
+
+    name = "NodeResourcesBalancedAllocation"
+    kinds: tuple[Kind, ...] = (Node, Pod)
+    class_fields = ("requests",)
+    invalidated_by = _INVALIDATED_BY
+    scores_alone = True
+
+    def __init__(self, *, resources: Sequence[ResourceSpec] = CPU_AND_MEMORY) -> None:
+        self._resources = with_default_weights(resources)
+        errors = [*_errors(self._resources)]
+        if errors:
+            raise ValueError("; ".join(errors))
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object."""
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState | None]:
+        """Gather what the pod asks for; SKIP for one that asks for none of the resources (kubernetes issue 129138)."""
+        if not any(pod.requests.get(resource.name) for resource in self._resources):
+            return SKIP, None
+        return SUCCESS, ScoreState(mirror.derived(ResourceColumns), pod.requests, non_zero=False)
+
+    def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
+        """Return the score of every node: 100 where the same share of every resource is asked for."""
+        return state.score(self._resources, _balanced, batch)
+
+    def score_versions(self, _state: ScoreState) -> tuple[()]:
+        """Return no versions: there are no counters."""
+        return ()
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Return the scores, which are 0..100 already (upstream has no NormalizeScore)."""
+        return in_range(raw)
+
+
+def _errors(resources: Sequence[ResourceSpec]) -> Iterator[str]:
+    names = [resource.name for resource in resources]
+    for index, resource in enumerate(resources):
+        if resource.name in names[:index]:
+            yield f"resources[{index}].name: duplicate value: {resource.name}"
+        if resource.weight != 1:
+            yield f"resources[{index}].weight: must be 1, got {resource.weight}"
+
+
+def _balanced(allocations: Sequence[Allocation], length: int) -> Int64Array:
+    """Return 100 less the standard deviation of the shares asked for, in the very float64 operations of upstream."""
+    if len(allocations) < _PAIR:
+        return np.full(length, MAX_NODE_SCORE, np.int64)
+    offered = np.stack([each.offered for each in allocations])
+    shares = np.stack([np.minimum(each.requested / each.allocatable, 1.0) for each in allocations])
+    number: Int64Array = offered.sum(axis=0, dtype=np.int64)
+    # Of two shares upstream takes half of their difference, which needs no root; of one there is no deviation.
+    largest, least = np.where(offered, shares, -np.inf).max(axis=0), np.where(offered, shares, np.inf).min(axis=0)
+    deviation = np.where(number == _PAIR, (largest - least) / _PAIR, 0.0)
+    if len(allocations) > _PAIR:
+        deviation = np.where(number > _PAIR, _standard_deviation(offered, shares, number), deviation)
+    with np.errstate(invalid="ignore"):  # shares of sums that have overflowed may be any number, see in_range
+        return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
+
+
+def _standard_deviation(offered: BoolArray, shares: Float64Array, number: Int64Array) -> Float64Array:
+    # Added up one after the other, as numpy's own sums may take another order, and then round otherwise.
+    divisor = np.maximum(number, 1)
+    total, squares = np.zeros(len(number)), np.zeros(len(number))
+    for there, share in zip(offered, shares, strict=True):
+        total += np.where(there, share, 0.0)
+    mean = total / divisor
+    for there, share in zip(offered, shares, strict=True):
+        squares += np.where(there, (share - mean) * (share - mean), 0.0)
+    return np.sqrt(squares / divisor)

@@ -1,0 +1,194 @@
+"""What nodes offer and what their pods ask for, in columns by node slot, kept by every event.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/types.go (NodeInfo.update, Resource): a pod counts from when it is on
+its node, and every sum is an int64, which overflows as Go's does.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from core.mirror.changes import Change, NodeChange, PodChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch, NodeTable
+from core.mirror.topology import Int64Array
+from core.objects.pod import Pod
+
+PODS: Final = "pods"
+COMPUTE: Final = ("cpu", "memory")
+NATIVE: Final = (*COMPUTE, "ephemeral-storage")
+"""What has a field of its own upstream, in the order in which it is looked at; all others are scalars."""
+
+_INT64: Final = 2**63
+
+_DENSE_FROM: Final = 64
+"""Slots with an amount up to which a column is a dict: or pods that each ask for a resource of their own would take 40
+KB apiece at 5,000 nodes."""
+
+
+class AmountColumn:
+    """The amount of one resource by slot: a dict while few slots have any, then an int64 array for good."""
+
+    __slots__ = ("_dense", "_sparse", "nonzero")
+
+    def __init__(self, slots: Sequence[int] = (), amounts: Sequence[int] = (), capacity: int = 0) -> None:
+        """Begin with the sums of amounts on slots, each of which may come often."""
+        dense = np.zeros(capacity, np.int64)
+        np.add.at(dense, np.array(slots, np.intp), np.array(amounts, np.int64))
+        filled = np.flatnonzero(dense)
+        self.nonzero = len(filled)  # slots whose amount is not 0
+        self._sparse: dict[int, int] = {}
+        self._dense: Int64Array | None = dense
+        if self.nonzero <= _DENSE_FROM:
+            self._dense, self._sparse = None, dict(zip(filled.tolist(), dense[filled].tolist(), strict=True))
+
+    def add(self, slot: int, amount: int, capacity: int) -> None:
+        """Add to the amount of a slot, one of `capacity`."""
+        dense = self._dense
+        if dense is None:
+            self._add_sparse(slot, amount, capacity)
+            return
+        if slot >= len(dense):
+            dense = self._roomy(dense, capacity)
+        before = dense.item(slot)
+        after = dense[slot] = _wrapped(before + amount)
+        if not before or not after:
+            self.nonzero += (after != 0) - (before != 0)
+
+    def by_slot(self, capacity: int) -> Int64Array:
+        """Return the amounts of at least `capacity` slots, which must not be written to."""
+        return self._scattered(capacity) if self._dense is None else self._roomy(self._dense, capacity)
+
+    def _add_sparse(self, slot: int, amount: int, capacity: int) -> None:
+        total = _wrapped(self._sparse.get(slot, 0) + amount)
+        if total:
+            self._sparse[slot] = total
+        else:
+            self._sparse.pop(slot, None)
+        self.nonzero = len(self._sparse)
+        if self.nonzero > _DENSE_FROM:
+            self._dense, self._sparse = self._scattered(capacity), {}
+
+    def _roomy(self, dense: Int64Array, capacity: int) -> Int64Array:
+        if capacity > len(dense):
+            dense = self._dense = np.concatenate((dense, np.zeros(capacity - len(dense), np.int64)))
+        return dense
+
+    def _scattered(self, capacity: int) -> Int64Array:
+        amounts = np.zeros(capacity, np.int64)
+        for slot, amount in self._sparse.items():
+            amounts[slot] = amount
+        return amounts
+
+
+class AmountColumns:
+    """Resource -> its column, which it has while its amount on any slot is not 0."""
+
+    def __init__(self, nodes: NodeTable, held: Iterable[tuple[int, Mapping[str, int]]]) -> None:
+        """Begin with the sums of what slots hold, each of which may come often."""
+        self._nodes = nodes
+        gathered: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        for slot, amounts in held:
+            for resource, amount in amounts.items():
+                slots, parts = gathered[resource]
+                slots.append(slot)
+                parts.append(amount)
+        made = {resource: AmountColumn(*each, nodes.capacity) for resource, each in gathered.items()}
+        self.of = {resource: column for resource, column in made.items() if column.nonzero}
+
+    def add(self, slot: int, amounts: Mapping[str, int], sign: int) -> None:
+        """Add amounts (sign 1) to those of a slot, or take them away (sign -1)."""
+        capacity = self._nodes.capacity
+        for resource, amount in amounts.items():
+            column = self.of.get(resource)
+            if column is None:
+                column = self.of[resource] = AmountColumn()
+            column.add(slot, sign * amount, capacity)
+            if not column.nonzero:
+                del self.of[resource]
+
+    def at(self, resource: str, batch: NodeBatch) -> Int64Array:
+        """Return the amounts of the batch's nodes, in an array of its own; what stands for strangers means nothing."""
+        column = self.of.get(resource)
+        if column is None:
+            return np.zeros(len(batch), np.int64)
+        return column.by_slot(self._nodes.capacity).take(batch.slots)  # NO_SLOT takes the last one
+
+
+class ResourceColumns:
+    """What every known node offers, and what the pods on it ask for, by resource and slot; a derived state.
+
+    Every pod asks for 1 of `pods`. Strangers offer what they say, and have no pods.
+    """
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        """Add everything up; from then on `changed` has to be told of every change."""
+        nodes, placed = mirror.nodes, [*mirror.placed_pods()]
+        self.allocatable = AmountColumns(nodes, ((slot, node.allocatable) for slot, node in nodes))
+        self.requested = AmountColumns(nodes, ((slot, _requested_by(pod)) for slot, pod in placed))
+        self.non_zero_requested = AmountColumns(
+            nodes, ((slot, cpu_and_memory(pod.non_zero_requests)) for slot, pod in placed)
+        )
+
+    def changed(self, change: Change) -> None:
+        """Follow a change of a node's allocatable amounts, or of what a pod asks for."""
+        if isinstance(change, NodeChange):
+            before = {} if change.before is None else change.before.allocatable
+            after = {} if change.after is None else change.after.allocatable
+            if before != after:
+                self.allocatable.add(change.slot, before, -1)
+                self.allocatable.add(change.slot, after, 1)
+        elif isinstance(change, PodChange) and asks_otherwise(change.before, change.after):
+            if change.before is not None:
+                self._count(change.slot, change.before, -1)
+            if change.after is not None:
+                self._count(change.slot, change.after, 1)
+
+    def allocatable_of(self, resource: str, batch: NodeBatch) -> Int64Array:
+        """Return how much of a resource each node of the batch offers."""
+        amounts = self.allocatable.at(resource, batch)
+        for position, node in batch.strangers.items():
+            amounts[position] = 0 if node is None else node.allocatable.get(resource, 0)
+        return amounts
+
+    def requested_of(self, resource: str, batch: NodeBatch) -> Int64Array:
+        """Return how much of a resource the pods on each node of the batch ask for."""
+        return _without_strangers(self.requested.at(resource, batch), batch)
+
+    def non_zero_requested_of(self, resource: str, batch: NodeBatch) -> Int64Array:
+        """Return how much cpu or memory scoring takes the pods on each node of the batch for."""
+        return _without_strangers(self.non_zero_requested.at(resource, batch), batch)
+
+    def _count(self, slot: int, pod: Pod, sign: int) -> None:
+        self.requested.add(slot, _requested_by(pod), sign)
+        self.non_zero_requested.add(slot, cpu_and_memory(pod.non_zero_requests), sign)
+
+
+def asks_otherwise(before: Pod | None, after: Pod | None) -> bool:
+    """Tell whether a pod takes anything else of its node than before; one that comes or goes does."""
+    if before is None or after is None:
+        return True
+    return before.requests != after.requests or before.non_zero_requests != after.non_zero_requests
+
+
+def cpu_and_memory(amounts: tuple[int, int]) -> dict[str, int]:
+    """Return what scoring takes a pod for, by resource."""
+    cpu, memory = amounts
+    return {"cpu": cpu, "memory": memory}
+
+
+def _requested_by(pod: Pod) -> dict[str, int]:
+    return {**pod.requests, PODS: 1}
+
+
+def _without_strangers(amounts: Int64Array, batch: NodeBatch) -> Int64Array:
+    if batch.strangers:
+        amounts[list(batch.strangers)] = 0
+    return amounts
+
+
+def _wrapped(amount: int) -> int:
+    """Return a sum as int64 holds it."""
+    return amount if -_INT64 <= amount < _INT64 else (amount + _INT64) % (2 * _INT64) - _INT64

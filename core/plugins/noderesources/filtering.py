@@ -1,0 +1,97 @@
+"""The filter side: every resource that a node has too little of, all at once.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go (Filter, fitsRequest).
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from itertools import compress
+from typing import Final
+
+import numpy as np
+
+from core.framework.interface import Verdicts
+from core.framework.status import SUCCESS, Code, Status
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import BoolArray, IntpArray
+from core.plugins.noderesources.columns import NATIVE, PODS, ResourceColumns
+
+_NATIVE_DOMAIN: Final = "kubernetes.io/"
+_QUOTA_PREFIX: Final = "requests."
+
+
+class IgnoredResources:
+    """The extended resources that are not looked at, by name or by what stands before the `/` of the name."""
+
+    __slots__ = ("_groups", "_names")
+
+    def __init__(self, names: Collection[str], groups: Collection[str]) -> None:
+        self._names = frozenset(names)
+        self._groups = frozenset(groups)
+
+    def __contains__(self, resource: str) -> bool:
+        group, slash, _ = resource.partition("/")
+        if not slash or _NATIVE_DOMAIN in resource or resource.startswith(_QUOTA_PREFIX):
+            return False  # no extended resource (v1helper.IsExtendedResourceName)
+        return resource in self._names or group in self._groups
+
+
+class PreFilterState:
+    """What one incoming pod asks for, in the order of the reasons. Stale after the next event."""
+
+    __slots__ = ("_asked", "_columns")
+
+    def __init__(self, columns: ResourceColumns, requests: Mapping[str, int], ignored: IgnoredResources) -> None:
+        self._columns = columns
+        self._asked = [(resource, requests[resource]) for resource in NATIVE if requests.get(resource, 0) > 0]
+        # Upstream has the others in the order of a Go map, which is any.
+        self._asked += [
+            (resource, amount)
+            for resource, amount in sorted(requests.items())
+            if amount and resource not in NATIVE and resource not in ignored
+        ]
+
+    def judge(self, batch: NodeBatch) -> Verdicts:
+        """Give each node its verdict: unresolvable where the pod asks for more of anything short than there ever is."""
+        columns = self._columns
+        shortages = _Shortages(len(batch))
+        unresolvable = np.zeros(len(batch), np.bool_)
+        too_many = columns.requested_of(PODS, batch) >= columns.allocatable_of(PODS, batch)
+        shortages.amend(too_many, _with_reason("Too many pods"))
+        for resource, amount in self._asked:
+            allocatable = columns.allocatable_of(resource, batch)
+            short = allocatable - columns.requested_of(resource, batch) < amount
+            if short.any():
+                shortages.amend(short, _with_reason(f"Insufficient {resource}"))
+                unresolvable |= short & (allocatable < amount)
+        shortages.amend(unresolvable, _unresolvable)
+        return Verdicts(shortages.codes, tuple(shortages.statuses))
+
+
+class _Shortages:
+    """The statuses of a batch, each once, and the code of each node: few, as nodes that lack the same share one."""
+
+    __slots__ = ("codes", "statuses")
+
+    def __init__(self, length: int) -> None:
+        self.codes: IntpArray = np.zeros(length, np.intp)
+        self.statuses = [SUCCESS]
+
+    def amend(self, which: BoolArray, amended: Callable[[Status], Status]) -> None:
+        """Change the status of some nodes."""
+        if not which.any():
+            return
+        # Each status as it was and amended, of which those stay that any node has, and success, which is code 0.
+        codes = self.codes + which * len(self.statuses)
+        statuses = [*self.statuses, *map(amended, self.statuses)]
+        used = np.bincount(codes, minlength=len(statuses)) > 0
+        used[0] = True
+        self.codes = (np.cumsum(used) - 1)[codes]
+        self.statuses = list(compress(statuses, used.tolist()))
+
+
+def _with_reason(reason: str) -> Callable[[Status], Status]:
+    return lambda status: Status(Code.UNSCHEDULABLE, (*status.reasons, reason))
+
+
+def _unresolvable(status: Status) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, status.reasons)

@@ -1,0 +1,117 @@
+"""The plugin NodeResourcesFit: its arguments and its extension points.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go, with the feature gates of v1.34: dynamic
+allocation of extended resources is off.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from core.events import Kind
+from core.framework.interface import Verdicts
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.status import SUCCESS, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.label_validation import label_key_errors
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.plugins.noderesources.allocation import ScoreState, in_range, with_default_weights
+from core.plugins.noderesources.columns import ResourceColumns, asks_otherwise, cpu_and_memory
+from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState
+from core.plugins.noderesources.strategies import ScoringStrategy
+
+LEAST_ALLOCATED: Final = ScoringStrategy()
+
+_INVALIDATED_BY: Final = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="an allocatable amount changed",
+        because="what is allocatable, less what is requested, is what a pod has to fit into",
+        touches=lambda before, after: before.allocatable != after.allocatable,
+    ),
+    InvalidationRule(
+        kind=Pod,
+        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
+        scope=Scope.NODE,
+        when="it comes, goes, or asks for something else than before",
+        because="every pod takes one of the node's pods, and what it asks for; also one that was resized in place",
+        touches=asks_otherwise,
+    ),
+)
+
+
+class NodeResourcesFit:
+    """Filter by all that a pod asks for, and score by how much is asked for, exactly as the in-tree plugin.
+
+    `ignored_resources` and `ignored_resource_groups` name extended resources that the filter does not look at, because
+    another extender does. Raises ValueError for what upstream's ValidateNodeResourcesFitArgs refuses.
+    """
+
+    name = "NodeResourcesFit"
+    kinds: tuple[Kind, ...] = (Node, Pod)
+    class_fields = ("requests", "scored_requests")
+    invalidated_by = _INVALIDATED_BY
+    scores_alone = True
+
+    def __init__(
+        self,
+        *,
+        ignored_resources: Sequence[str] = (),
+        ignored_resource_groups: Sequence[str] = (),
+        scoring_strategy: ScoringStrategy = LEAST_ALLOCATED,
+    ) -> None:
+        errors = [
+            *_ignored_errors("ignoredResources", ignored_resources),
+            *_ignored_errors("ignoredResourceGroups", ignored_resource_groups),
+            *scoring_strategy.errors(),
+        ]
+        if errors:
+            raise ValueError("; ".join(errors))
+        self._ignored = IgnoredResources(ignored_resources, ignored_resource_groups)
+        self._resources = with_default_weights(scoring_strategy.resources)
+        self._scorer = scoring_strategy.scorer()
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object."""
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState]:
+        """Gather what the pod asks for; never skipped, as every pod takes one of the node's pods."""
+        return SUCCESS, PreFilterState(mirror.derived(ResourceColumns), pod.requests, self._ignored)
+
+    def filter(self, state: PreFilterState, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch."""
+        return state.judge(batch)
+
+    def filter_versions(self, _state: PreFilterState) -> tuple[()]:
+        """Return no versions: there are no counters."""
+        return ()
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
+        """Gather what scoring takes the pod for."""
+        # Not what a pod on a node is taken for: upstream's scorer looks at the containers of the incoming pod alone.
+        asked = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
+        return SUCCESS, ScoreState(mirror.derived(ResourceColumns), asked, non_zero=True)
+
+    def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
+        """Return the score of every node by the strategy."""
+        return state.score(self._resources, self._scorer, batch)
+
+    def score_versions(self, _state: ScoreState) -> tuple[()]:
+        """Return no versions: there are no counters."""
+        return ()
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Return the scores, which are 0..100 already (upstream has no NormalizeScore)."""
+        return in_range(raw)
+
+
+def _ignored_errors(argument: str, names: Sequence[str]) -> Iterator[str]:
+    for index, name in enumerate(names):
+        if argument == "ignoredResourceGroups" and "/" in name:
+            yield f"{argument}[{index}]: resource group name can't contain '/', got {name}"
+        for error in label_key_errors(name):
+            yield f"{argument}[{index}]: {error}, got {name}"

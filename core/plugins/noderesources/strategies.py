@@ -1,0 +1,133 @@
+"""The scoring strategies of NodeResourcesFit, in Go's integer arithmetic.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/ (least_allocated.go, most_allocated.go,
+requested_to_capacity_ratio.go) and plugins/helper/shape_score.go.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.framework.interface import MAX_NODE_SCORE
+from core.mirror.topology import Int64Array
+from core.plugins.noderesources.allocation import (
+    CPU_AND_MEMORY,
+    Allocation,
+    ResourceSpec,
+    Scorer,
+    quotient,
+    with_default_weights,
+)
+
+MAX_UTILIZATION: Final = 100
+MAX_CUSTOM_PRIORITY_SCORE: Final = 10
+MAX_WEIGHT: Final = 100
+_TYPES: Final = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+_PATH: Final = "scoringStrategy"
+
+
+class UtilizationShapePoint(msgspec.Struct, frozen=True, gc=False):
+    """A point of the function from utilization, 0..100, to score, 0..10."""
+
+    utilization: int
+    score: int
+
+
+class ScoringStrategy(msgspec.Struct, frozen=True, gc=False):
+    """How nodes are scored, and by which resources; `shape` is read by RequestedToCapacityRatio alone."""
+
+    type: str = "LeastAllocated"
+    resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+    def errors(self) -> Iterator[str]:
+        """Yield what is wrong with it, by upstream's names (ValidateNodeResourcesFitArgs)."""
+        if self.type not in _TYPES:
+            yield f"{_PATH}.type: must be one of {', '.join(_TYPES)}, got {self.type}"
+        for index, resource in enumerate(with_default_weights(self.resources)):
+            if not 0 < resource.weight <= MAX_WEIGHT:
+                path = f"{_PATH}.resources[{index}].weight"
+                yield (
+                    f"{path}: resource weight of {resource.name} not in valid range (0, {MAX_WEIGHT}], "
+                    f"got {resource.weight}"
+                )
+        if self.shape or self.type == "RequestedToCapacityRatio":
+            yield from _shape_errors(self.shape)
+
+    def scorer(self) -> Scorer:
+        """Return what scores. The strategy must be without errors."""
+        if self.type == "LeastAllocated":
+            return _weighted_mean(_least_requested)
+        if self.type == "MostAllocated":
+            return _weighted_mean(_most_requested)
+        return _requested_to_capacity_ratio(_score_by_utilization(self.shape))
+
+
+def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[str]:
+    path = f"{_PATH}.shape"
+    if not shape:
+        yield f"{path}: at least one point must be specified"
+    for index, (before, point) in enumerate(pairwise(shape), 1):
+        if before.utilization >= point.utilization:
+            yield f"{path}[{index}].utilization: values must be sorted in increasing order, got {point.utilization}"
+            break
+    for index, point in enumerate(shape):
+        if not 0 <= point.utilization <= MAX_UTILIZATION:
+            yield f"{path}[{index}].utilization: not in valid range [0, {MAX_UTILIZATION}], got {point.utilization}"
+        if not 0 <= point.score <= MAX_CUSTOM_PRIORITY_SCORE:
+            yield f"{path}[{index}].score: not in valid range [0, {MAX_CUSTOM_PRIORITY_SCORE}], got {point.score}"
+
+
+def _weighted_mean(score_of: Callable[[Int64Array, Int64Array], Int64Array]) -> Scorer:
+    def scorer(allocations: Sequence[Allocation], length: int) -> Int64Array:
+        scores, weights = np.zeros(length, np.int64), np.zeros(length, np.int64)
+        for each in allocations:
+            weight = each.offered * np.int64(each.weight)
+            scores += score_of(each.requested, each.allocatable) * weight
+            weights += weight
+        return quotient(scores, np.maximum(weights, 1))
+
+    return scorer
+
+
+def _least_requested(requested: Int64Array, capacity: Int64Array) -> Int64Array:
+    return np.where(requested > capacity, 0, quotient((capacity - requested) * MAX_NODE_SCORE, capacity))
+
+
+def _most_requested(requested: Int64Array, capacity: Int64Array) -> Int64Array:
+    # More than there is may be asked for, as pods that ask for nothing are taken to use some.
+    return quotient(np.minimum(requested, capacity) * MAX_NODE_SCORE, capacity)
+
+
+def _requested_to_capacity_ratio(by_utilization: Int64Array) -> Scorer:
+    def scorer(allocations: Sequence[Allocation], length: int) -> Int64Array:
+        scores, weights = np.zeros(length, np.int64), np.zeros(length, np.int64)
+        for each in allocations:
+            utilization = quotient(each.requested * MAX_UTILIZATION, each.allocatable)
+            utilization[each.requested > each.allocatable] = MAX_UTILIZATION
+            # Products that overflow are out of range; there the function is as it is at its ends.
+            score = by_utilization[np.clip(utilization, 0, MAX_UTILIZATION)]
+            # A score of 0 has no weight either, so that it does not lower the mean of the others.
+            weight = (each.offered & (score > 0)) * np.int64(each.weight)
+            scores += score * weight
+            weights += weight
+        divisor = np.maximum(weights, 1)
+        # math.Round of the mean, exactly: no score is below 0.
+        return quotient(2 * scores + divisor, 2 * divisor)
+
+    return scorer
+
+
+def _score_by_utilization(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
+    """Return the broken linear function of the shape at 0..MAX_UTILIZATION (BuildBrokenLinearFunction)."""
+    factor = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
+    by_utilization = np.full(MAX_UTILIZATION + 1, shape[-1].score * factor, np.int64)
+    by_utilization[: shape[0].utilization + 1] = shape[0].score * factor
+    for start, end in pairwise(shape):
+        steps = np.arange(1, end.utilization - start.utilization + 1, dtype=np.int64)
+        rise = quotient((end.score - start.score) * factor * steps, np.full_like(steps, len(steps)))
+        by_utilization[start.utilization + 1 : end.utilization + 1] = start.score * factor + rise
+    return by_utilization

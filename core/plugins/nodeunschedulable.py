@@ -1,0 +1,61 @@
+"""Keep pods off nodes that are cordoned.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go.
+"""
+
+from typing import Final
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.node_values import NodeValues
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.objects.toleration import Taint
+
+_UNSCHEDULABLE_TAINT: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+_STATUSES: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",)))
+
+_INVALIDATED_BY = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="spec.unschedulable changed",
+        because="cordoning a node changes none of its conditions, which the design waits for (PR 58780)",
+        touches=lambda before, after: before.unschedulable != after.unschedulable,
+    ),
+)
+
+
+class NodeUnschedulable:
+    """Filter by `spec.unschedulable`, which a pod tolerates that tolerates the taint of the same meaning."""
+
+    name = "NodeUnschedulable"
+    kinds: tuple[Kind, ...] = (Node,)
+    class_fields = ("tolerations",)
+    invalidated_by = _INVALIDATED_BY
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object."""
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NodeValues[bool] | None]:
+        """Find the cordoned nodes; SKIP for a pod that tolerates them."""
+        if any(toleration.tolerates(_UNSCHEDULABLE_TAINT) for toleration in pod.tolerations):
+            return SKIP, None
+        return SUCCESS, mirror.derived(_cordoned_nodes)
+
+    def filter(self, state: NodeValues[bool], batch: NodeBatch) -> Verdicts:
+        """Fail the cordoned nodes."""
+        return Verdicts(state.judged(batch, lambda cordoned: 1 if cordoned else 0), _STATUSES)
+
+    def filter_versions(self, _state: NodeValues[bool]) -> Versions:
+        """Return none: no counters are read."""
+        return ()
+
+
+def _cordoned_nodes(mirror: ClusterMirror) -> NodeValues[bool]:
+    return NodeValues(mirror, lambda node: node.unschedulable or None)

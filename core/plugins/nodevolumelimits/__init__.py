@@ -1,0 +1,1 @@
+"""NodeVolumeLimits: no more volumes on a node than its CSI drivers can attach."""

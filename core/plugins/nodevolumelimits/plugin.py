@@ -1,0 +1,241 @@
+"""The plugin: its extension points, and what makes its answers invalid.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go. In the equivalence class design it is
+MaxEBSVolumeCount, MaxGCEPDVolumeCount, MaxAzureDiskVolumeCount and MaxCSIVolumeCount.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Final
+
+import numpy as np
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.pod_claims import claim_uids
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import BoolArray, Int64Array
+from core.objects.csi_migration import is_migratable, zones_label
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume
+from core.objects.volumes import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+    VolumeSource,
+)
+from core.plugins.nodevolumelimits.attachable import (
+    DriversByVolume,
+    Migration,
+    StorageObjects,
+    UncountableError,
+    attachable_volumes,
+    is_counted,
+)
+from core.plugins.nodevolumelimits.volumes_in_use import NodeVolumes, VolumesInUse
+
+LIMIT_EXCEEDED: Final = Status(Code.UNSCHEDULABLE, ("node(s) exceed max volume count",))
+
+_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
+
+
+def _volumes(pod: Pod | None) -> tuple[PodVolume, ...]:
+    return () if pod is None else tuple([volume for volume in pod.volumes if _can_count(volume)])
+
+
+def _can_count(volume: PodVolume) -> bool:
+    return isinstance(volume, PodClaim) or (isinstance(volume, InlineDisk) and is_migratable(volume.source))
+
+
+def _limits(csi_node: CSINode | None) -> tuple[Migration, Mapping[str, int]]:
+    return Migration.of(csi_node), {} if csi_node is None else csi_node.volume_limits
+
+
+def _stands_for(claim: PersistentVolumeClaim | None) -> object:
+    return None if claim is None else (claim.volume, claim.storage_class, claim.controller)
+
+
+def _disk(volume: PersistentVolume | None) -> tuple[VolumeSource | None, str] | None:
+    if volume is None:
+        return None
+    return volume.source, zones_label(volume) if is_migratable(volume.source) else ""
+
+
+def _provisioner(storage_class: StorageClass | None) -> str | None:
+    return None if storage_class is None else storage_class.provisioner
+
+
+def _place(attachment: VolumeAttachment | None) -> tuple[str, str, str] | None:
+    return None if attachment is None else (attachment.attacher, attachment.node, attachment.volume)
+
+
+_INVALIDATED_BY: Final = (
+    InvalidationRule(
+        kind=CSINode,
+        operations=_ANY,
+        scope=Scope.NODE,
+        when="a limit changed, or whether Portworx is migrated, or the node has a CSINode at all",
+        because=(
+            "its allocatable counts are the limits, as the node's attachable-volumes were when the design was written; "
+            "its events invalidated nothing (kubernetes issue 56163)"
+        ),
+        touches=lambda before, after: _limits(before) != _limits(after),
+    ),
+    InvalidationRule(
+        kind=Pod,
+        operations=_ANY,
+        scope=Scope.NODE,
+        when="it has a claim, or a disk of a migrated in-tree plugin",
+        because="its volumes are attached to the node; and a volume of the class that is there already takes no room",
+        touches=lambda before, after: _volumes(before) != _volumes(after),
+    ),
+    InvalidationRule(
+        kind=PersistentVolumeClaim,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or its volume, its class or its controller changed",
+        because="a claim of the class, or of a pod on any node, is another volume then, or none, or cannot be counted",
+        touches=lambda before, after: _stands_for(before) != _stands_for(after),
+    ),
+    InvalidationRule(
+        kind=PersistentVolume,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or its source changed, or the zone label of one with an in-tree source",
+        because="it is what counts for a claim, and what is attached; by its zone, too, a GCE disk is told apart",
+        touches=lambda before, after: _disk(before) != _disk(after),
+    ),
+    InvalidationRule(
+        kind=StorageClass,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or its provisioner changed",
+        because=(
+            "claims without a volume count under the provisioner; its events invalidated nothing (kubernetes issue "
+            "56163)"
+        ),
+        touches=lambda before, after: _provisioner(before) != _provisioner(after),
+    ),
+    InvalidationRule(
+        kind=VolumeAttachment,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or its attacher, node or volume changed; not its status",
+        because="a volume is attached before its pod is there, and for a while after it is gone",
+        touches=lambda before, after: _place(before) != _place(after),
+    ),
+)
+
+
+class NewVolumes:
+    """What an incoming pod would attach. Stale after the next event."""
+
+    __slots__ = ("_by_migration", "_mirror", "_pod", "in_use")
+
+    def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
+        self.in_use = mirror.derived(VolumesInUse)
+        self._mirror = mirror
+        self._pod = pod
+        self._by_migration: dict[Migration, DriversByVolume | Status] = {}
+
+    def on(self, migration: Migration) -> DriversByVolume | Status:
+        """Return the pod's volumes on nodes with this migration, or why they cannot be counted."""
+        found = self._by_migration.get(migration)
+        if found is None:
+            try:
+                found = attachable_volumes(StorageObjects(self._mirror), self._pod, migration, is_new=True)
+            except UncountableError as error:
+                found = error.status
+            self._by_migration[migration] = found
+        return found
+
+
+class NodeVolumeLimits:
+    """Filter by how many volumes of each CSI driver a node can attach, with exactly the answers of the in-tree plugin.
+
+    Limits are those of the CSINodes, for in-tree volumes too, which their drivers have taken over.
+    """
+
+    name = "NodeVolumeLimits"
+    kinds: tuple[Kind, ...] = (
+        Node,
+        Pod,
+        PersistentVolume,
+        PersistentVolumeClaim,
+        StorageClass,
+        CSINode,
+        VolumeAttachment,
+    )
+    class_fields = ("namespace", "volumes")
+    invalidated_by = _INVALIDATED_BY
+
+    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
+        """Return the UIDs of the pod's claims."""
+        return claim_uids(mirror, pod)
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NewVolumes | None]:
+        """SKIP for a pod without volumes that could count. What is wrong with them, each node says for itself."""
+        return (SUCCESS, NewVolumes(mirror, pod)) if is_counted(pod) else (SKIP, None)
+
+    def filter(self, state: NewVolumes, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch."""
+        state.in_use.refresh()
+        statuses = {SUCCESS: 0, LIMIT_EXCEEDED: 1}  # status -> code
+        migration = state.in_use.migration[batch.slots]
+        codes = np.zeros(len(batch), np.int64)
+        for each in np.unique(migration).tolist():
+            of_slot = _codes_by_slot(state, Migration(each), statuses)
+            where = migration == each
+            codes[where] = of_slot[batch.slots[where]]
+        for position, node in batch.strangers.items():
+            if node is not None:
+                verdict = _verdict(state, state.in_use.of_unknown(node.name))
+                codes[position] = statuses.setdefault(verdict, len(statuses))
+        return Verdicts(codes, tuple(statuses))
+
+    def filter_versions(self, _state: NewVolumes) -> Versions:
+        """Return none: no counters are read."""
+        return ()
+
+
+def _codes_by_slot(state: NewVolumes, migration: Migration, statuses: dict[Status, int]) -> Int64Array:
+    """Return the verdict of every slot whose node has this migration; those of the others mean nothing."""
+    in_use, new = state.in_use, state.on(migration)
+    codes = np.zeros(len(in_use.limited), np.int64)
+    if isinstance(new, Status):
+        codes[:] = statuses.setdefault(new, len(statuses))
+    elif new:
+        codes[_exceeded(in_use, new)] = statuses[LIMIT_EXCEEDED]
+        for slot, error in in_use.errors.items():
+            if in_use.limited[slot]:
+                codes[slot] = statuses.setdefault(error, len(statuses))
+    return codes
+
+
+def _exceeded(in_use: VolumesInUse, new: DriversByVolume) -> BoolArray:
+    exceeded = np.zeros(len(in_use.limited), np.bool_)
+    for driver in set(new.values()):
+        limits = in_use.limits.get(driver)
+        if limits is None:
+            continue
+        volumes = [volume for volume, its_driver in new.items() if its_driver == driver]
+        added = np.full(len(limits), len(volumes), np.int64)
+        for volume in volumes:
+            added[list(in_use.users.get(volume, ()))] -= 1
+        attached = in_use.attached.get(driver, 0)
+        exceeded |= (added > 0) & (attached + added > limits)
+    return exceeded
+
+
+def _verdict(state: NewVolumes, node: NodeVolumes) -> Status:
+    new = state.on(node.migration)
+    if isinstance(new, Status):
+        return new
+    if new and node.limits and node.error is not None:
+        return node.error
+    return LIMIT_EXCEEDED if node.exceeded_by(new) else SUCCESS

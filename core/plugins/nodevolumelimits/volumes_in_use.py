@@ -1,0 +1,228 @@
+"""How many volumes every node has attached, by driver, kept by events.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (Filter, getVolumeLimits,
+getNodeVolumeAttachmentInfo).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
+
+import msgspec
+import numpy as np
+
+from core.framework.status import Code, Status
+from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT
+from core.mirror.topology import BoolArray, Int64Array
+from core.objects.pod import Pod
+from core.objects.volumes import CSINode, PersistentVolume, VolumeAttachment
+from core.plugins.nodevolumelimits.attachable import (
+    DriversByVolume,
+    Migration,
+    ObjectKey,
+    StorageObjects,
+    UncountableError,
+    attachable_volumes,
+    is_counted,
+)
+
+Key = TypeVar("Key", str, ObjectKey)
+
+NO_LIMIT: Final = 2**62
+
+
+class NodeVolumes(msgspec.Struct, frozen=True, kw_only=True):
+    """The volumes of one node, and how many there may be.
+
+    `in_use` are those of its pods; `attached` is, by driver, how many there are with those that are attached without a
+    pod that uses them. `error` is set when the volumes of a pod of the node cannot be counted.
+    """
+
+    migration: Migration = Migration.NONE
+    limits: Mapping[str, int] = {}
+    in_use: Mapping[str, str] = {}
+    attached: Mapping[str, int] = {}
+    error: Status | None = None
+    asked: frozenset[ObjectKey] = frozenset()
+    """The objects that it follows from."""
+
+    def exceeded_by(self, new: DriversByVolume) -> bool:
+        """Tell whether the node would have too many volumes with new ones; those in use already are not new."""
+        added = Counter(driver for volume, driver in new.items() if volume not in self.in_use)
+        return any(
+            self.attached.get(driver, 0) + number > self.limits.get(driver, NO_LIMIT)
+            for driver, number in added.items()
+        )
+
+
+_NOTHING: Final = NodeVolumes()
+
+
+class VolumesInUse:
+    """The NodeVolumes of all known nodes, in columns by slot. `refresh` before anything is read.
+
+    An event only says which nodes have to be counted again: those that asked for the object that has changed.
+    """
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self.migration = np.zeros(0, np.int8)  # slot -> Migration
+        self.limited: BoolArray = np.zeros(0, np.bool_)  # slot -> whether its node has any limit
+        self.limits: dict[str, Int64Array] = {}  # driver -> slot -> limit, NO_LIMIT where there is none
+        self.attached: dict[str, Int64Array] = {}  # driver -> slot -> number of volumes
+        self.users: defaultdict[str, set[int]] = defaultdict(set)  # volume -> slots whose pods use it
+        self.errors: dict[int, Status] = {}  # slot -> why its volumes cannot be counted
+        self._mirror = mirror
+        self._names: dict[int, str] = {}  # slot -> node name
+        self._pods: defaultdict[int, dict[str, Pod]] = defaultdict(dict)  # slot -> uid -> pod with volumes that count
+        self._attachments: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)  # by node and full name
+        self._readers: defaultdict[ObjectKey, set[int]] = defaultdict(set)  # object -> slots that follow from it
+        self._held: dict[int, NodeVolumes] = {}  # slot -> what the columns have of it
+        self._stale: set[int] = set()
+        for slot, node in mirror.nodes:
+            self._names[slot] = node.name
+            self._stale.add(slot)
+        for slot, pod in mirror.placed_pods():
+            if is_counted(pod):
+                self._pods[slot][pod.uid] = pod
+        for attachment in mirror.objects(VolumeAttachment).values():
+            self._attachments[attachment.node][attachment.full_name] = attachment
+
+    def changed(self, change: Change) -> None:
+        """Take note of which nodes have to be counted again."""
+        if isinstance(change, PodChange):
+            self._pod_changed(change)
+        elif isinstance(change, ObjectChange):
+            self._object_changed(change)
+        elif isinstance(change, NodeChange):
+            if change.after is None:
+                self._names.pop(change.slot, None)
+                self._pods.pop(change.slot, None)
+                self._stale.add(change.slot)
+            elif change.before is None:
+                self._names[change.slot] = change.after.name
+                self._stale.add(change.slot)
+
+    def refresh(self) -> None:
+        """Count again what has changed."""
+        if self._mirror.nodes.capacity > len(self.limited):
+            self._grow(self._mirror.nodes.capacity)
+        for slot in self._stale:
+            self._hold(slot, self._counted_slot(slot))
+        self._stale.clear()
+
+    def of_unknown(self, name: str) -> NodeVolumes:
+        """Return the volumes of a node that the mirror does not know: no pods, but perhaps limits and attachments."""
+        return self._counted(name, ())
+
+    def _pod_changed(self, change: PodChange) -> None:
+        before, after = change.before, change.after
+        if before is not None and after is not None and before.volumes == after.volumes:
+            return
+        if before is not None and self._pods[change.slot].pop(before.uid, None) is not None:
+            self._stale.add(change.slot)
+        if after is not None and is_counted(after):
+            self._pods[change.slot][after.uid] = after
+            self._stale.add(change.slot)
+
+    def _object_changed(self, change: ObjectChange) -> None:
+        if change.kind is CSINode:
+            if change.slot != NO_SLOT:
+                self._stale.add(change.slot)
+        elif change.kind is VolumeAttachment:
+            if change.before is not None:
+                self._attachments[change.before.node].pop(change.before.full_name, None)
+                self._attached_at(change.before.node)
+            if change.after is not None:
+                self._attachments[change.after.node][change.after.full_name] = change.after
+                self._attached_at(change.after.node)
+        else:
+            self._stale |= self._readers.get((change.kind, (change.before or change.after).full_name), set())
+
+    def _attached_at(self, name: str) -> None:
+        if not self._attachments[name]:
+            del self._attachments[name]
+        slot = self._mirror.nodes.slots.get(name)
+        if slot is not None:
+            self._stale.add(slot)
+
+    def _counted_slot(self, slot: int) -> NodeVolumes:
+        name = self._names.get(slot)
+        return _NOTHING if name is None else self._counted(name, self._pods.get(slot, {}).values())
+
+    def _counted(self, name: str, pods: Iterable[Pod]) -> NodeVolumes:
+        csi_node = self._mirror.objects(CSINode).get(name)
+        migration = Migration.of(csi_node)
+        objects = StorageObjects(self._mirror)
+        in_use: DriversByVolume = {}
+        error = None
+        try:
+            for pod in pods:
+                in_use.update(attachable_volumes(objects, pod, migration))
+        except UncountableError as uncountable:
+            error = Status(Code.ERROR, uncountable.status.reasons)
+        attached = self._attached(objects, name)
+        return NodeVolumes(
+            migration=migration,
+            limits={} if csi_node is None else csi_node.volume_limits,
+            in_use=in_use,
+            attached=Counter((attached | in_use).values()),
+            error=error,
+            asked=frozenset(objects.asked),
+        )
+
+    def _attached(self, objects: StorageObjects, name: str) -> DriversByVolume:
+        found: DriversByVolume = {}
+        for attachment in self._attachments.get(name, {}).values():
+            if not attachment.attacher or not attachment.volume:
+                continue
+            volume = objects.get(PersistentVolume, attachment.volume)
+            if volume is not None and volume.source is not None and not volume.source.in_tree:
+                found[f"{attachment.attacher}/{volume.source.volume}"] = attachment.attacher
+        return found
+
+    def _hold(self, slot: int, now: NodeVolumes) -> None:
+        held = self._held.pop(slot, _NOTHING)
+        for key in held.asked - now.asked:
+            _discard(self._readers, key, slot)
+        for key in now.asked - held.asked:
+            self._readers[key].add(slot)
+        for volume in held.in_use.keys() - now.in_use.keys():
+            _discard(self.users, volume, slot)
+        for volume in now.in_use.keys() - held.in_use.keys():
+            self.users[volume].add(slot)
+        self._write(self.limits, slot, held.limits, now.limits, NO_LIMIT)
+        self._write(self.attached, slot, held.attached, now.attached, 0)
+        self.migration[slot] = now.migration
+        self.limited[slot] = bool(now.limits)
+        self.errors.pop(slot, None)
+        if now.error is not None:
+            self.errors[slot] = now.error
+        if now is not _NOTHING:
+            self._held[slot] = now
+
+    def _write(
+        self, columns: dict[str, Int64Array], slot: int, held: Mapping[str, int], now: Mapping[str, int], absent: int
+    ) -> None:
+        for driver in held.keys() - now.keys():
+            columns[driver][slot] = absent
+        for driver, number in now.items():
+            if driver not in columns:
+                columns[driver] = np.full(len(self.limited), absent, np.int64)
+            columns[driver][slot] = number
+
+    def _grow(self, capacity: int) -> None:
+        more = capacity - len(self.limited)
+        self.migration = np.concatenate((self.migration, np.zeros(more, np.int8)))
+        self.limited = np.concatenate((self.limited, np.zeros(more, np.bool_)))
+        for columns, absent in ((self.limits, NO_LIMIT), (self.attached, 0)):
+            for driver, column in columns.items():
+                columns[driver] = np.concatenate((column, np.full(more, absent, np.int64)))
+
+
+def _discard(slots_of: defaultdict[Key, set[int]], key: Key, slot: int) -> None:
+    slots = slots_of[key]
+    slots.discard(slot)
+    if not slots:
+        del slots_of[key]

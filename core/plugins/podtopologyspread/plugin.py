@@ -1,0 +1,135 @@
+"""The plugin: its arguments and its extension points.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/plugin.go.
+"""
+
+from typing import Final
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.labels import Selector
+from core.objects.node import Node
+from core.objects.owner import ReplicaSet
+from core.objects.pod import Pod
+from core.objects.service import Service
+from core.objects.topology_spread import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
+from core.plugins.podtopologyspread import constraints as resolving
+from core.plugins.podtopologyspread.default_selector import default_selector
+from core.plugins.podtopologyspread.domains import domains_differ
+from core.plugins.podtopologyspread.filtering import PreFilterState
+from core.plugins.podtopologyspread.scoring import PreScoreState, normalized
+
+_INVALIDATED_BY: Final = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.ADD, Operation.DELETE),
+        scope=Scope.ALL,
+        because="a domain can come or go with a node, and with it the fewest pods of any domain, which all are held to",
+    ),
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.ALL,
+        when="a label or a taint changed",
+        because=(
+            "any label can be a topology key or be asked for by node affinity, and by the policies of a constraint the "
+            "node is counted or not; the pods of its domain, and the fewest of any domain, are then others for all"
+        ),
+        touches=domains_differ,
+    ),
+    InvalidationRule(
+        kind=Pod,
+        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
+        scope=Scope.COUNTERS,
+        when="a constraint of the class selects it, and it came, went, changed its labels or began to terminate",
+        because="it can change the fewest pods of any domain, so that the skew of every domain is another",
+    ),
+)
+
+
+class PodTopologySpread:
+    """Filter and score by how evenly pods are spread over topology domains, with the answers of the in-tree plugin.
+
+    Pods without constraints get the default ones: upstream's two for `defaulting_type` System, else
+    `default_constraints`, which have no selector, as it is deduced from the Services and the ReplicaSet of the pod.
+    Raises ValueError for what upstream's ValidatePodTopologySpreadArgs does not allow.
+    """
+
+    name = "PodTopologySpread"
+    kinds: tuple[Kind, ...] = (Node, Pod)
+    class_fields: tuple[str, ...] = ("namespace", "labels", "tolerations", "node_affinity", "spread")
+    invalidated_by = _INVALIDATED_BY
+    scores_alone = False
+
+    def __init__(
+        self,
+        *,
+        defaulting_type: resolving.DefaultingType = "System",
+        default_constraints: tuple[SpreadConstraint, ...] = (),
+    ) -> None:
+        resolving.check_arguments(defaulting_type, default_constraints)
+        self._system_defaulted = defaulting_type == "System"
+        self._defaults = resolving.SYSTEM_DEFAULTS if self._system_defaulted else default_constraints
+        if self._defaults:
+            self.kinds += (Service, ReplicaSet)
+            self.class_fields += ("controller",)
+
+    def references(self, mirror: ClusterMirror, pod: Pod) -> Selector | None:
+        """Return the selector of the default constraints, if they apply, which follows from Services and ReplicaSet."""
+        return default_selector(mirror, pod) if self._defaults and not pod.spread else None
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState | None]:
+        """Resolve the hard constraints to counters; an error for a pod that has a broken one."""
+        try:
+            constraints = self._constraints(mirror, pod, DO_NOT_SCHEDULE)
+        except resolving.BrokenConstraintError as error:
+            reason = f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}"
+            return Status(Code.ERROR, (reason,)), None
+        if not constraints:
+            return SKIP, None
+        return SUCCESS, PreFilterState(mirror, pod, constraints)
+
+    def filter(self, state: PreFilterState, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch."""
+        return state.judge(batch)
+
+    def filter_versions(self, state: PreFilterState) -> Versions:
+        """Return the versions of all counters that the verdicts follow from."""
+        return state.versions()
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, PreScoreState | None]:
+        """Resolve the soft constraints to counters, and weigh them by the domains of the nodes asked."""
+        try:
+            constraints = self._constraints(mirror, pod, SCHEDULE_ANYWAY)
+        except resolving.BrokenConstraintError as error:
+            reason = f"calculating preScoreState: obtaining pod's soft topology spread constraints: {error}"
+            return Status(Code.ERROR, (reason,)), None
+        if not constraints:
+            return SKIP, None
+        # A node without a zone is still scored by its hostname where upstream's own constraints apply.
+        require_all_topologies = bool(pod.spread) or not self._system_defaulted
+        return SUCCESS, PreScoreState(mirror, pod, constraints, batch, require_all_topologies=require_all_topologies)
+
+    def score(self, state: PreScoreState, batch: NodeBatch) -> Int64Array:
+        """Return the raw score of every node: the weighted pods of its domains, the fewer the better."""
+        return state.score(batch)
+
+    def score_versions(self, state: PreScoreState) -> Versions:
+        """Return the versions of all counters that the raw scores follow from."""
+        return state.versions()
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Turn the raw scores round and into 0..100."""
+        return normalized(raw)
+
+    def _constraints(self, mirror: ClusterMirror, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
+        if pod.spread:
+            return resolving.own_constraints(pod, action)
+        if not any(each.when_unsatisfiable == action for each in self._defaults):
+            return ()
+        return resolving.default_constraints(self._defaults, action, default_selector(mirror, pod))

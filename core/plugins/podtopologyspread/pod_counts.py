@@ -1,0 +1,133 @@
+"""How many pods a constraint counts on each node, kept by every event, so that no question loops over pods.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (countPodsMatchSelector).
+"""
+
+from collections import OrderedDict
+from functools import partial
+from itertools import count
+from typing import Final
+
+import numpy as np
+
+from core.mirror.changes import Change, PodChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.pod_columns import namespace_is_selected
+from core.mirror.term_index import TermIndex
+from core.mirror.topology import Int64Array, TopologyCounts
+from core.objects.affinity import PodMatcher
+from core.objects.labels import NOTHING, Selector
+from core.objects.pod import Pod
+
+MAX_POD_COUNTERS: Final = 2048
+"""Counters kept. One costs about 5 KB where it counts pods on 50 nodes, and at most 33 KB over 5,000 nodes."""
+
+_SENTINELS: Final = 2  # TopologyCounts leaves the last two sums alone
+_versions: Final = count()
+
+_selects_namespace: Final = partial(namespace_is_selected, labels=None)
+
+
+class PodCounter:
+    """Numbers of pods per node slot.
+
+    `version` is another one after every change, and never that of another counter.
+    """
+
+    __slots__ = ("_counts", "version")
+
+    def __init__(self, counts: TopologyCounts) -> None:
+        self._counts = counts
+        self.version = next(_versions)
+
+    def add(self, slot: int, delta: int) -> None:
+        """Count a pod on the node of a slot (delta 1), or no longer (delta -1)."""
+        self._counts.add(slot, delta)
+        self.version = next(_versions)
+
+    def per_slot(self, capacity: int) -> Int64Array:
+        """Return the number of pods on the node of each slot; NO_SLOT looks up 0."""
+        numbers = np.zeros(capacity + _SENTINELS, np.int64)
+        self._counts.add_into(numbers)
+        return numbers
+
+
+class PodCounts:
+    """Counters of the placed pods by namespace and selector, for those that were asked for last.
+
+    Terminating pods are not counted (kubernetes issue 87621). The columns of pods do not tell them from others, so that
+    they are kept apart here, and taken off when a counter is made.
+    """
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._mirror = mirror
+        self._counters: OrderedDict[PodMatcher, PodCounter] = OrderedDict()  # least recently asked first
+        self._index: TermIndex[PodMatcher] = TermIndex()
+        self._terminating: dict[str, dict[str, tuple[int, Pod]]] = {}  # namespace -> uid -> (slot, pod)
+        self._none = PodCounter(TopologyCounts())
+        for slot, pod in mirror.placed_pods():
+            if pod.terminating:
+                self._note_terminating(pod, slot, 1)
+
+    def of(self, namespace: str, selector: Selector) -> PodCounter:
+        """Return how many pods of the namespace the selector selects; stale after the next event.
+
+        The empty selector `{}`, which matches everything elsewhere, counts no pods.
+        """
+        if selector.everything or selector.nothing:
+            return self._none
+        matcher = PodMatcher(frozenset((namespace,)), NOTHING, selector)
+        counter = self._counters.get(matcher)
+        if counter is not None:
+            self._counters.move_to_end(matcher)
+            return counter
+        counter = self._counters[matcher] = PodCounter(self._counted(namespace, matcher))
+        self._index.add(matcher, matcher)
+        if len(self._counters) > MAX_POD_COUNTERS:
+            oldest, _ = self._counters.popitem(last=False)
+            self._index.remove(oldest)
+        return counter
+
+    def changed(self, change: Change) -> None:
+        """Count a pod that comes, goes, changes its labels or begins to terminate."""
+        if not isinstance(change, PodChange):
+            return
+        before, after = change.before, change.after
+        if before is not None and after is not None and _counts_alike(before, after):
+            return
+        if before is not None:
+            self._count(before, change.slot, -1)
+        if after is not None:
+            self._count(after, change.slot, 1)
+
+    def _count(self, pod: Pod, slot: int, delta: int) -> None:
+        if pod.terminating:
+            self._note_terminating(pod, slot, delta)
+            return
+        for matcher in self._index.candidates(pod.namespace, pod.labels):
+            if matcher.selector.matches(pod.labels):
+                self._counters[matcher].add(slot, delta)
+
+    def _note_terminating(self, pod: Pod, slot: int, delta: int) -> None:
+        if delta > 0:
+            self._terminating.setdefault(pod.namespace, {})[pod.uid] = (slot, pod)
+            return
+        pods = self._terminating[pod.namespace]
+        del pods[pod.uid]
+        if not pods:
+            del self._terminating[pod.namespace]
+
+    def _counted(self, namespace: str, matcher: PodMatcher) -> TopologyCounts:
+        counts = TopologyCounts.of(self._mirror.pods.slots_of((matcher,), _selects_namespace))
+        for slot, pod in self._terminating.get(namespace, {}).values():
+            if matcher.selector.matches(pod.labels):
+                counts.add(slot, -1)
+        return counts
+
+
+def _counts_alike(before: Pod, after: Pod) -> bool:
+    return (
+        before.terminating == after.terminating
+        and before.namespace == after.namespace
+        and before.labels == after.labels
+    )

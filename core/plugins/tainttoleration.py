@@ -1,0 +1,116 @@
+"""Keep pods off nodes with taints that they do not tolerate, and away from those that had better be left alone.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go.
+"""
+
+from collections.abc import Set as AbstractSet
+from typing import Final, TypeAlias
+
+import msgspec
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.normalize import default_normalize
+from core.framework.status import SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.node_values import NodeValues
+from core.mirror.topology import Int64Array
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.objects.toleration import Taint, Toleration
+
+Taints: TypeAlias = tuple[Taint, ...]
+
+_DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule", "NoExecute"})
+_PREFER_NO_SCHEDULE: Final = frozenset({"PreferNoSchedule"})
+
+_INVALIDATED_BY = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="a taint changed, or their order",
+        because="the first taint that is not tolerated is the reason",
+        touches=lambda before, after: before.taints != after.taints,
+    ),
+)
+
+
+class TaintsAndTolerations(msgspec.Struct, frozen=True):
+    """The taints of all nodes, and what a pod tolerates. Stale after the next event."""
+
+    taints: NodeValues[Taints]
+    tolerations: frozenset[Toleration]
+
+    def untolerated(self, taints: Taints | None, effects: AbstractSet[str]) -> list[Taint]:
+        """Return the taints of these effects that the pod does not tolerate, in the order of the node's spec."""
+        return [
+            taint
+            for taint in taints or ()
+            if taint.effect in effects and not any(toleration.tolerates(taint) for toleration in self.tolerations)
+        ]
+
+
+class TaintToleration:
+    """Filter by the taints NoSchedule and NoExecute, score by the number of PreferNoSchedule that are not tolerated."""
+
+    name = "TaintToleration"
+    kinds: tuple[Kind, ...] = (Node,)
+    class_fields = ("tolerations",)
+    invalidated_by = _INVALIDATED_BY
+    scores_alone = True
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object."""
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, TaintsAndTolerations]:
+        """Gather taints and tolerations."""
+        return SUCCESS, TaintsAndTolerations(mirror.derived(_taints), pod.tolerations)
+
+    def filter(self, state: TaintsAndTolerations, batch: NodeBatch) -> Verdicts:
+        """Fail every node with a taint that keeps the pod off; the reason tells the first one."""
+        statuses = [SUCCESS]
+        codes: dict[Taint, int] = {}
+
+        def judge(taints: Taints | None) -> int:
+            untolerated = state.untolerated(taints, _DO_NOT_SCHEDULE)
+            if not untolerated:
+                return 0
+            first = untolerated[0]
+            if first not in codes:
+                codes[first] = len(statuses)
+                statuses.append(_untolerated(first))
+            return codes[first]
+
+        return Verdicts(state.taints.judged(batch, judge), tuple(statuses))
+
+    def filter_versions(self, _state: TaintsAndTolerations) -> Versions:
+        """Return none: no counters are read."""
+        return ()
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, TaintsAndTolerations]:
+        """Gather taints and tolerations. Never SKIP: where no node has a taint, each gets MAX_NODE_SCORE and not 0."""
+        return self.pre_filter(mirror, pod)
+
+    def score(self, state: TaintsAndTolerations, batch: NodeBatch) -> Int64Array:
+        """Count the taints of every node that had better be tolerated and are not."""
+        return state.taints.judged(batch, lambda taints: len(state.untolerated(taints, _PREFER_NO_SCHEDULE)))
+
+    def score_versions(self, _state: TaintsAndTolerations) -> Versions:
+        """Return none: no counters are read."""
+        return ()
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Give MAX_NODE_SCORE to nodes without such taints, 0 to those with the most of them."""
+        return default_normalize(raw, reverse=True)
+
+
+def _taints(mirror: ClusterMirror) -> NodeValues[Taints]:
+    return NodeValues(mirror, lambda node: node.taints or None)
+
+
+def _untolerated(taint: Taint) -> Status:
+    reason = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))

@@ -1,0 +1,166 @@
+"""Whether a node can reach the volumes of a pod, judged once for all nodes that are alike.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (FindPodVolumes, checkBoundClaims,
+findMatchingVolumes, checkVolumeProvisions, tryTranslatePVToCSI).
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+import msgspec
+
+from core.framework.status import SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.csi_migration import TranslationError, is_migratable, translate_affinity
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
+from core.plugins.volumebinding.claims import PodVolumeClaims
+from core.plugins.volumebinding.finding import BIND_CONFLICT, NOT_ENOUGH_SPACE, MatchingVolumes, Provisioning
+from core.plugins.volumebinding.offers import Offers
+from core.plugins.volumebinding.topology import label_keys
+
+NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
+VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+_REASONS: Final = (NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING)
+"""In the order in which they are told."""
+
+
+class NodeView(msgspec.Struct, frozen=True, gc=False):
+    """All that is read of a node.
+
+    `migrated_plugins` are the in-tree plugins whose volumes it attaches by CSI; `selected` is whether claims of the pod
+    are being provisioned for it.
+    """
+
+    labels: Mapping[str, str]
+    migrated_plugins: AbstractSet[str] = frozenset()
+    selected: bool = False
+
+
+class BoundVolume:
+    """The volume of a bound claim, with its affinity as it is and as its CSI driver has it."""
+
+    def __init__(self, volume: PersistentVolume) -> None:
+        self._affinity = volume.node_affinity
+        self._translated = volume.node_affinity
+        self._error = ""
+        self.plugin = ""
+        """The in-tree plugin on whose migration the answer depends, empty if there is none."""
+        if volume.source is not None and is_migratable(volume.source):
+            self.plugin = volume.source.plugin
+            try:
+                self._translated = translate_affinity(volume)
+            except TranslationError as error:
+                self._error = f"could not translate pv: {error}"
+
+    @property
+    def keys(self) -> set[str]:
+        """The label keys of nodes that decide."""
+        return label_keys(self._affinity) | label_keys(self._translated)
+
+    def reached_from(self, node: NodeView) -> bool:
+        """Tell whether a node can reach the volume. Raises TranslationError."""
+        affinity = self._affinity
+        if self.plugin in node.migrated_plugins:
+            if self._error:
+                raise TranslationError(self._error)
+            affinity = self._translated
+        return affinity is None or affinity.matches(node.labels)
+
+
+class UnboundClaims:
+    """The claims of a pod that wait for it, with what there is for them."""
+
+    def __init__(self, mirror: ClusterMirror, claims: tuple[PersistentVolumeClaim, ...]) -> None:
+        offers = mirror.derived(Offers)
+        self._selected = [claim for claim in claims if claim.selected_node is not None]
+        # The smallest first, so that each takes the smallest volume; those of one size as the pod has them.
+        self._wanting = sorted(
+            (claim for claim in claims if claim.selected_node is None), key=lambda claim: claim.requested or 0
+        )
+        self._volumes = {claim.full_name: MatchingVolumes(offers, claim) for claim in self._wanting}
+        self._provisioning = {claim.full_name: Provisioning(mirror, offers, claim) for claim in claims}
+
+    @property
+    def selected_nodes(self) -> set[str | None]:
+        """The names of the nodes for which claims are being provisioned, and so the only ones for the pod."""
+        return {claim.selected_node for claim in self._selected}
+
+    @property
+    def keys(self) -> set[str]:
+        """The label keys of nodes that decide."""
+        volumes = (each.keys for each in self._volumes.values())
+        return set[str]().union(*volumes, *(each.keys for each in self._provisioning.values()))
+
+    @property
+    def error(self) -> str:
+        """Why no volume can be looked for, empty where nothing is wrong."""
+        for claim in self._wanting:
+            if claim.selector_error:
+                return f"error creating internal label selector for claim: {claim.full_name}: {claim.selector_error}"
+        return ""
+
+    def conflict(self, node: NodeView) -> str:
+        """Return why a node has no volumes for the claims, empty if it has."""
+        if self._selected and not node.selected:
+            return BIND_CONFLICT
+        to_provision = [claim.full_name for claim in self._selected]
+        taken: set[str] = set()
+        for claim in self._wanting:
+            volume = self._volumes[claim.full_name].find(node.labels, taken)
+            if volume is None:
+                to_provision.append(claim.full_name)
+            else:
+                taken.add(volume)
+        conflicts = (self._provisioning[name].conflict(node.labels) for name in to_provision)
+        return next((conflict for conflict in conflicts if conflict), "")
+
+
+class PodVolumes:
+    """What one incoming pod asks of a node. Stale after the next event."""
+
+    def __init__(self, mirror: ClusterMirror, claims: PodVolumeClaims) -> None:
+        volumes = mirror.objects(PersistentVolume)
+        found = [volumes.get(claim.volume) for claim in claims.bound]
+        self._bound = [None if volume is None else BoundVolume(volume) for volume in found]
+        self._unbound = UnboundClaims(mirror, claims.unbound) if claims.unbound else None
+
+    @property
+    def selected_nodes(self) -> set[str | None]:
+        """The names of the nodes for which claims are being provisioned."""
+        return set() if self._unbound is None else self._unbound.selected_nodes
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The label keys of nodes that decide."""
+        bound = [volume.keys for volume in self._bound if volume is not None]
+        return tuple(sorted(set[str]().union(*bound, () if self._unbound is None else self._unbound.keys)))
+
+    @property
+    def reads_migration(self) -> bool:
+        """Whether it matters which in-tree plugins a node attaches by CSI."""
+        return any(volume is not None and volume.plugin for volume in self._bound)
+
+    def judge(self, node: NodeView) -> Status:
+        """Give a node its verdict."""
+        try:
+            conflicts = {self._bound_conflict(node)}
+        except TranslationError as error:
+            return Status(Code.ERROR, (str(error),))
+        if self._unbound is not None:
+            # Upstream does not look for volumes on nodes other than the selected one, and so does not see the error.
+            elsewhere = bool(self.selected_nodes) and not node.selected
+            if self._unbound.error and not elsewhere:
+                return Status(Code.ERROR, (self._unbound.error,))
+            conflicts.add(self._unbound.conflict(node))
+        reasons = tuple(reason for reason in _REASONS if reason in conflicts)
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons) if reasons else SUCCESS
+
+    def _bound_conflict(self, node: NodeView) -> str:
+        for volume in self._bound:
+            if volume is None:
+                return VOLUME_MISSING
+            if not volume.reached_from(node):
+                return NODE_CONFLICT
+        return ""

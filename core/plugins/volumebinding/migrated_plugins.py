@@ -1,0 +1,44 @@
+"""Which in-tree plugins each node attaches by CSI, as its CSINode says, kept by events."""
+
+from typing import TypeAlias
+
+from core.mirror.changes import Change, NodeChange, ObjectChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.topology import DistinctValues, Int32Array
+from core.objects.volumes import CSINode
+
+Plugins: TypeAlias = frozenset[str]
+
+_NONE: Plugins = frozenset()
+
+
+class MigratedPlugins:
+    """Node slot -> the plugins; no value where there are none."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._mirror = mirror
+        self._column: DistinctValues[Plugins] = DistinctValues(mirror.nodes.capacity)
+        for slot, node in mirror.nodes:
+            self._column.assign(slot, self._of(node.name) or None)
+
+    def changed(self, change: Change) -> None:
+        """Take note of a node or of a CSINode that comes, goes or has changed."""
+        if isinstance(change, NodeChange):
+            self._column.grow(change.slot + 1)
+            self._column.assign(change.slot, None if change.after is None else self._of(change.after.name) or None)
+        elif isinstance(change, ObjectChange) and change.kind is CSINode and change.slot != NO_SLOT:
+            self._column.assign(change.slot, None if change.after is None else change.after.migrated_plugins or None)
+
+    def of(self, batch: NodeBatch) -> tuple[Int32Array, list[Plugins]]:
+        """Return for each node the place of its plugins in a list of those that there are."""
+        places: Int32Array = self._column.of_slot[batch.slots] + 1  # ABSENT is the first; NO_SLOT is mended below
+        plugins = [_NONE, *self._column.values]
+        for position, node in batch.strangers.items():
+            places[position] = len(plugins)
+            plugins.append(_NONE if node is None else self._of(node.name))
+        return places, plugins
+
+    def _of(self, name: str) -> Plugins:
+        csi_node = self._mirror.objects(CSINode).get(name)
+        return _NONE if csi_node is None else csi_node.migrated_plugins

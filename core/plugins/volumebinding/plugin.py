@@ -1,0 +1,204 @@
+"""The plugin: its extension points, and what makes its answers invalid.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go. In the equivalence class
+design it is CheckVolumeBinding.
+"""
+
+from collections.abc import Hashable
+from typing import Final
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.pod_claims import claim_uids
+from core.framework.status import SKIP, SUCCESS, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.csi_migration import is_migratable
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.objects.pod_volumes import PodClaim
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from core.plugins.volumebinding.claims import LOST, ClaimError, claims_of
+from core.plugins.volumebinding.filtering import PodVolumes
+from core.plugins.volumebinding.node_views import node_views
+from core.plugins.volumebinding.offers import AVAILABLE
+
+_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
+
+
+def _claim(claim: PersistentVolumeClaim | None) -> PersistentVolumeClaim | None:
+    """Leave of a claim what is read: not how it came to be bound."""
+    return None if claim is None else replace(claim, phase=_known(claim.phase, LOST), resource_version="")
+
+
+def _volume(volume: PersistentVolume | None) -> PersistentVolume | None:
+    """Leave of a volume what is read: not the handle of a CSI source, nor labels that no selector is held against."""
+    if volume is None:
+        return None
+    migratable = is_migratable(volume.source)
+    return replace(
+        volume,
+        source=volume.source if migratable else None,
+        labels=volume.labels if migratable or volume.claim is None else {},
+        phase=_known(volume.phase, AVAILABLE),
+        uid="",
+        resource_version="",
+    )
+
+
+def _known(phase: str, known: str) -> str:
+    return phase if phase == known else ""
+
+
+def _storage_class(storage_class: StorageClass | None) -> StorageClass | None:
+    return None if storage_class is None else replace(storage_class, uid="", resource_version="")
+
+
+def _migrated(csi_node: CSINode | None) -> frozenset[str]:
+    return frozenset() if csi_node is None else csi_node.migrated_plugins
+
+
+def _tracks_capacity(driver: CSIDriver | None) -> bool:
+    return driver is not None and driver.storage_capacity
+
+
+def _room(capacity: CSIStorageCapacity | None) -> CSIStorageCapacity | None:
+    if capacity is None or capacity.limit is None or capacity.topology.nothing:
+        return None
+    return replace(capacity, uid="", resource_version="")
+
+
+_INVALIDATED_BY: Final = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="a label changed",
+        because="volumes, topologies of classes and capacities select nodes by any label, old or new",
+        touches=lambda before, after: before.labels != after.labels,
+    ),
+    InvalidationRule(
+        kind=CSINode,
+        operations=_ANY,
+        scope=Scope.NODE,
+        when="its migrated plugins changed",
+        because=(
+            "where its plugin is migrated, an in-tree volume has the topology of the driver; events of CSINodes "
+            "invalidated nothing (kubernetes issue 56163)"
+        ),
+        touches=lambda before, after: _migrated(before) != _migrated(after),
+    ),
+    InvalidationRule(
+        kind=PersistentVolumeClaim,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or anything changed but a phase other than Lost",
+        because="pods wait for it to come, to be bound, or to be provisioned on a selected node, and not if it goes",
+        touches=lambda before, after: _claim(before) != _claim(after),
+    ),
+    InvalidationRule(
+        kind=PersistentVolume,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when=(
+            "it comes or goes, becomes or is no longer Available, or its affinity, its claim, a label or what else "
+            "claims ask of it changed"
+        ),
+        because=(
+            "no node can reach a volume that is missing; a free one may be what a claim waits for, on any node that "
+            "can reach it; a zone label that is removed counts as one that is added"
+        ),
+        touches=lambda before, after: _volume(before) != _volume(after),
+    ),
+    InvalidationRule(
+        kind=StorageClass,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or its provisioner, binding mode or topologies changed",
+        because=(
+            "it says whether a claim waits for its pod and where a volume can be made for it; its events invalidated "
+            "nothing (kubernetes issue 56163)"
+        ),
+        touches=lambda before, after: _storage_class(before) != _storage_class(after),
+    ),
+    InvalidationRule(
+        kind=CSIDriver,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it begins or ends to publish capacities",
+        because="only then volumes are not made where there is no room for them",
+        touches=lambda before, after: _tracks_capacity(before) != _tracks_capacity(after),
+    ),
+    InvalidationRule(
+        kind=CSIStorageCapacity,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="the size it leaves, its class or its topology changed",
+        because="a topology can be any number of nodes",
+        touches=lambda before, after: _room(before) != _room(after),
+    ),
+)
+
+
+class BindingState(msgspec.Struct, frozen=True):
+    """A pod's volumes, with the mirror that knows the nodes. Stale after the next event."""
+
+    mirror: ClusterMirror
+    volumes: PodVolumes
+
+
+class VolumeBinding:
+    """Filter by the volumes of claims: those that they have, could take, or could be made for them.
+
+    With exactly the answers of the in-tree plugin's Filter; it neither scores nor binds.
+    """
+
+    name = "VolumeBinding"
+    kinds: tuple[Kind, ...] = (
+        Node,
+        PersistentVolume,
+        PersistentVolumeClaim,
+        StorageClass,
+        CSINode,
+        CSIDriver,
+        CSIStorageCapacity,
+    )
+    class_fields = ("namespace", "volumes")
+    invalidated_by = _INVALIDATED_BY
+
+    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
+        """Return the UIDs of the pod's claims."""
+        return claim_uids(mirror, pod)
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BindingState | None]:
+        """Find the pod's claims; SKIP for a pod without any, and a failure for claims that no node can help."""
+        if not any(isinstance(volume, PodClaim) for volume in pod.volumes):
+            return SKIP, None
+        try:
+            claims = claims_of(mirror, pod)
+        except ClaimError as error:
+            return error.status, None
+        return SUCCESS, BindingState(mirror, PodVolumes(mirror, claims))
+
+    def filter(self, state: BindingState, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch, those once that are alike."""
+        places, views = node_views(state.mirror, state.volumes, batch)
+        statuses = {SUCCESS: 0}  # status -> code
+        codes = [statuses.setdefault(state.volumes.judge(view), len(statuses)) for view in views]
+        return Verdicts(np.array(codes, np.int64)[places], tuple(statuses))
+
+    def filter_versions(self, _state: BindingState) -> Versions:
+        """Return none: no counters are read."""
+        return ()

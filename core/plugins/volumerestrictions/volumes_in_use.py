@@ -1,0 +1,96 @@
+"""Which disks pods have mounted on each node, and which claims they use anywhere."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from typing import Final, TypeAlias, TypeGuard, TypeVar
+
+from core.mirror.changes import Change, PodChange
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume, RBDImage
+
+_Counted = TypeVar("_Counted", int, str)
+
+Disk: TypeAlias = InlineDisk | RBDImage
+DiskKey: TypeAlias = tuple[str, ...]
+"""What two disks have in common when they are the same."""
+
+EXCLUSIVE_PLUGINS: Final = frozenset({"kubernetes.io/gce-pd", "kubernetes.io/aws-ebs", "kubernetes.io/iscsi"})
+"""In-tree plugins whose disks two pods on a node cannot both write. Azure disks and Cinder volumes are none of them."""
+
+
+def disks_of(pod: Pod) -> tuple[Disk, ...]:
+    """Return the disks of a pod that can be in conflict with another pod's (upstream needsRestrictionsCheck)."""
+    return tuple([volume for volume in pod.volumes if _is_exclusive(volume)]) if pod.volumes else ()
+
+
+def _is_exclusive(volume: PodVolume) -> TypeGuard[Disk]:
+    if isinstance(volume, InlineDisk):
+        return volume.source.plugin in EXCLUSIVE_PLUGINS
+    return isinstance(volume, RBDImage)
+
+
+class VolumesInUse:
+    """The volumes of the pods on known nodes, kept by every event."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        # (disk, whether mounted read-only) -> slot -> number of volumes
+        self.disks: defaultdict[tuple[DiskKey, bool], Counter[int]] = defaultdict(Counter)
+        self.claims: Counter[str] = Counter()  # NAMESPACE/NAME of a claim -> number of volumes; ephemeral ones apart
+        for slot, pod in mirror.placed_pods():
+            if pod.volumes:
+                self._count(pod, slot, 1)
+
+    def changed(self, change: Change) -> None:
+        """Count the volumes of a pod that has come, has gone, or has become another."""
+        if not isinstance(change, PodChange):
+            return
+        before, after = change.before, change.after
+        if before is not None and after is not None and _same_volumes(before, after):
+            return
+        if before is not None:
+            self._count(before, change.slot, -1)
+        if after is not None:
+            self._count(after, change.slot, 1)
+
+    def conflicts(self, disks: Iterable[Disk]) -> set[int]:
+        """Return the slots of the nodes where a pod has mounted one of the disks, and not both only read it.
+
+        Upstream isVolumeConflict. That a disk can be read together is known of GCE, iSCSI and RBD disks alone.
+        """
+        slots: set[int] = set()
+        for disk in disks:
+            for key in _keys(disk):
+                slots.update(self.disks.get((key, False), ()))
+                if not disk.read_only:
+                    slots.update(self.disks.get((key, True), ()))
+        return slots
+
+    def _count(self, pod: Pod, slot: int, delta: int) -> None:
+        for volume in pod.volumes:
+            if isinstance(volume, PodClaim):
+                if not volume.ephemeral:
+                    _add(self.claims, f"{pod.namespace}/{volume.name}", delta)
+            elif _is_exclusive(volume):
+                for key in _keys(volume):
+                    place = (key, volume.read_only)
+                    _add(self.disks[place], slot, delta)
+                    if not self.disks[place]:
+                        del self.disks[place]
+
+
+def _keys(disk: Disk) -> Collection[DiskKey]:
+    """Return a key for each way to the disk: RBD images are the same if they have any monitor in common."""
+    if isinstance(disk, RBDImage):
+        return [("kubernetes.io/rbd", monitor, disk.pool, disk.image) for monitor in disk.monitors]
+    return [(disk.source.plugin, disk.source.volume)]
+
+
+def _same_volumes(before: Pod, after: Pod) -> bool:
+    return before.volumes == after.volumes and before.namespace == after.namespace
+
+
+def _add(counts: Counter[_Counted], key: _Counted, delta: int) -> None:
+    counts[key] += delta
+    if not counts[key]:
+        del counts[key]

@@ -1,0 +1,192 @@
+"""VolumeZone: the zones and regions of the pod's volumes, where those are bound and say so in labels.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone.go. In the equivalence class design it
+is NoVolumeZoneConflict.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Final, TypeAlias
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.pod_claims import claim_uids
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.volume_lookup import find_claim, named_claims, not_found
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.node_values import LabelProjections, LabelValues, labels_of
+from core.objects.go_format import quoted
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+
+Topology: TypeAlias = tuple[str, frozenset[str]]
+"""A topology label of a volume, and the values of which a node must have one."""
+
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+
+WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
+
+ZONE_CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had no available volume zone",))
+_STATUSES: Final = (SUCCESS, ZONE_CONFLICT)
+
+_GA_LABELS: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}  # beta label -> what a node may have instead
+_VALUE_DELIMITER: Final = "__"  # cloud-provider volume/constants.go (LabelMultiZoneDelimiter)
+
+_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
+
+
+def volume_topologies(volume: PersistentVolume) -> frozenset[Topology]:
+    """Return what a volume asks of nodes. A label with an empty value among those that it lists asks for nothing.
+
+    Source: getPVTopologies, k8s.io/cloud-provider volume/helpers/zones.go (LabelZonesToSet).
+    """
+    topologies = set()
+    for key in TOPOLOGY_LABELS:
+        if key in volume.labels:
+            values = frozenset([value.strip() for value in volume.labels[key].split(_VALUE_DELIMITER)])
+            if "" not in values:
+                topologies.add((key, values))
+    return frozenset(topologies)
+
+
+def _node_topology(node: Node) -> list[str | None]:
+    return [node.labels.get(key) for key in TOPOLOGY_LABELS]
+
+
+def _read_of_volume(volume: PersistentVolume | None) -> frozenset[Topology] | None:
+    return None if volume is None else volume_topologies(volume)
+
+
+def _read_of_claim(claim: PersistentVolumeClaim | None) -> tuple[str, str] | None:
+    if claim is None:
+        return None
+    return claim.volume, "" if claim.volume else claim.storage_class
+
+
+def _read_of_class(storage_class: StorageClass | None) -> tuple[str | None] | None:
+    return None if storage_class is None else (storage_class.volume_binding_mode,)
+
+
+_INVALIDATED_BY: Final = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="a zone or region label came, changed or went",
+        because="the labels of volumes are held against them",
+        touches=lambda before, after: _node_topology(before) != _node_topology(after),
+    ),
+    InvalidationRule(
+        kind=PersistentVolume,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or its zones or regions changed, removed ones too",
+        because="a claim may name it, and the pod fails without it",
+        touches=lambda before, after: _read_of_volume(before) != _read_of_volume(after),
+    ),
+    InvalidationRule(
+        kind=PersistentVolumeClaim,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or names another volume, or another class while it names no volume",
+        because="it says which volume is to be looked at, or that there is none yet",
+        touches=lambda before, after: _read_of_claim(before) != _read_of_claim(after),
+    ),
+    InvalidationRule(
+        kind=StorageClass,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or its volumeBindingMode changed",
+        because="a claim without a volume holds the pod back unless its class waits for the first consumer",
+        touches=lambda before, after: _read_of_class(before) != _read_of_class(after),
+    ),
+)
+
+
+class ZoneConstraints:
+    """What the bound volumes of one incoming pod ask of nodes. Stale after the next event."""
+
+    __slots__ = ("_nodes", "_topologies")
+
+    def __init__(self, mirror: ClusterMirror, topologies: frozenset[Topology]) -> None:
+        self._nodes = mirror.derived(LabelProjections).of(TOPOLOGY_LABELS)
+        self._topologies = topologies
+
+    def judge(self, batch: NodeBatch) -> Verdicts:
+        """Give each node its verdict, once for all nodes with the same labels."""
+        return Verdicts(self._nodes.judged(batch, self._code), _STATUSES)
+
+    def _code(self, values: LabelValues | None) -> int:
+        labels = labels_of(TOPOLOGY_LABELS, values)
+        return 0 if self._admit(labels) else _STATUSES.index(ZONE_CONFLICT)
+
+    def _admit(self, labels: Mapping[str, str]) -> bool:
+        if not labels:
+            return True  # a cluster with a single zone need not say so
+        return all(labels.get(key, labels.get(_GA_LABELS.get(key, key))) in values for key, values in self._topologies)
+
+
+class VolumeZone:
+    """Filter by the zones and regions of bound volumes, with exactly the answers of the in-tree plugin."""
+
+    name = "VolumeZone"
+    kinds: tuple[Kind, ...] = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)
+    class_fields = ("namespace", "volumes")
+    invalidated_by = _INVALIDATED_BY
+
+    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
+        """Return the UIDs of the pod's claims."""
+        return claim_uids(mirror, pod)
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, ZoneConstraints | None]:
+        """Find the pod's volumes; fails for the first claim that is in the way, SKIP if none of them is zonal."""
+        if not pod.volumes:
+            return SKIP, None
+        topologies: set[Topology] = set()
+        for named in named_claims(pod):
+            if not named.name:
+                return _unresolvable("PersistentVolumeClaim had no name"), None
+            claim = find_claim(mirror, pod, named)
+            if claim is None:
+                return not_found(PersistentVolumeClaim, named.name), None
+            if not claim.volume:
+                if failure := _failure_of_unbound(mirror, claim):
+                    return failure, None
+                continue
+            volume = mirror.objects(PersistentVolume).get(claim.volume)
+            if volume is None:
+                return not_found(PersistentVolume, claim.volume), None
+            topologies |= volume_topologies(volume)
+        return (SUCCESS, ZoneConstraints(mirror, frozenset(topologies))) if topologies else (SKIP, None)
+
+    def filter(self, state: ZoneConstraints, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch."""
+        return state.judge(batch)
+
+    def filter_versions(self, _state: ZoneConstraints) -> Versions:
+        """Return nothing: no rule has Scope.COUNTERS."""
+        return ()
+
+
+def _failure_of_unbound(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> Status | None:
+    """Return why a claim without a volume holds the pod back; None: its volume waits for the pod."""
+    if not claim.storage_class:
+        return _unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+    storage_class = mirror.objects(StorageClass).get(claim.storage_class)
+    if storage_class is None:
+        return not_found(StorageClass, claim.storage_class)
+    if storage_class.volume_binding_mode is None:
+        return _unresolvable(f"VolumeBindingMode not set for StorageClass {quoted(claim.storage_class)}")
+    if storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
+        return _unresolvable("PersistentVolume had no name")
+    return None
+
+
+def _unresolvable(reason: str) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))

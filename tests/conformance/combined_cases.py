@@ -1,0 +1,63 @@
+"""All plugins of a case together: which nodes pass every one, and the weighted mean of their normalised scores."""
+
+from typing import Any, Final
+
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.mirror.cluster import ClusterMirror
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.profile import PLUGINS, Profile
+from core.scheduling_cycle import filter_nodes, score_nodes
+from tests.conformance.engine import decoded_pod
+from tests.conformance.golden_files import Members
+
+_FILTERS: Final = ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit")
+_WEIGHTS: Final = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodeResourcesFit": 1,
+    "NodeResourcesBalancedAllocation": 1,
+    "ImageLocality": 1,
+}
+
+
+def _profile(args: Members) -> Profile:
+    affinity = InterPodAffinity(
+        hard_pod_affinity_weight=args.get("hardPodAffinityWeight", 1),
+        ignore_preferred_terms_of_existing_pods=args.get("ignorePreferredTermsOfExistingPods", False),
+    )
+    spread = PodTopologySpread(defaulting_type="List")
+    made: dict[str, Any] = {name: PLUGINS[name]() for name in {*_FILTERS, *_WEIGHTS}}
+    return Profile(
+        filters=(*(made[name] for name in _FILTERS), spread, affinity),
+        scores=(*((made[name], weight) for name, weight in _WEIGHTS.items()), (spread, 2), (affinity, 2)),
+    )
+
+
+def combined_expected(case: Members) -> Members:
+    """Return what the scheduler finds, its totals as the mean that `prioritize` answers, for each way of asking."""
+    combined = case["expected"]["combined"]
+    weights = sum(_WEIGHTS.values()) + 4
+    answer = {
+        "feasible": list(combined["feasible"]),
+        "mean": {node: total // weights for node, total in (combined["total"] or {}).items()},
+    }
+    return {f"{way} {member}": value for way in ("fresh", "cold", "cached") for member, value in answer.items()}
+
+
+def combined_answer(mirror: ClusterMirror, case: Members) -> Members:
+    """Ask afresh, of an empty cache, and again of the cache."""
+    profile = _profile(case.get("args") or {})
+    pod = decoded_pod(case["pod"])
+    names = [node["metadata"]["name"] for node in case["nodes"]]
+    cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
+    answers: dict[str, object] = {}
+    for way in ("fresh", "cold", "cached"):
+        evaluation: Evaluation = FreshEvaluation(mirror, pod) if way == "fresh" else cache.evaluation(pod)
+        verdicts = filter_nodes(profile, evaluation, mirror.batch(names))
+        feasible = [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if not code]
+        scores = score_nodes(profile, evaluation, mirror.batch(feasible)).tolist()
+        answers[f"{way} feasible"] = feasible
+        answers[f"{way} mean"] = dict(zip(feasible, scores, strict=True))
+    return answers

@@ -1,0 +1,56 @@
+"""The normalisation that most scores share. Upstream's own table is in helper/normalize_score_test.go."""
+
+import numpy as np
+import pytest
+
+from core.framework.normalize import default_normalize
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        pytest.param([1, 2, 3, 4], [25, 50, 75, 100], id="upstream-0"),
+        pytest.param([1000, 10, 20, 30], [100, 1, 2, 3], id="upstream-2"),
+        pytest.param([1, 1, 1, 1], [100, 100, 100, 100], id="upstream-4"),
+        pytest.param([1000, 1, 1, 1], [100, 0, 0, 0], id="upstream-5"),
+        pytest.param([0, 0, 0, 0], [0, 0, 0, 0], id="upstream-7"),
+        pytest.param([2, 3], [66, 100], id="rounded-down"),
+        pytest.param([2**50, 2**51], [50, 100], id="beyond-what-a-float-divides-exactly"),
+        pytest.param([], [], id="no-nodes"),
+    ],
+)
+def test_the_highest_score_becomes_100_and_the_others_in_proportion(raw: list[int], expected: list[int]) -> None:
+    assert expected == default_normalize(np.array(raw, np.int64)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        pytest.param([1, 2, 3, 4], [75, 50, 25, 0], id="upstream-1"),
+        pytest.param([1000, 10, 20, 30], [0, 99, 98, 97], id="upstream-3"),
+        pytest.param([0, 1, 1, 1], [100, 0, 0, 0], id="upstream-6"),
+        pytest.param([0, 0, 0, 0], [100, 100, 100, 100], id="upstream-8"),
+        pytest.param([2, 3], [34, 0], id="rounded-down-before-it-is-subtracted"),
+        pytest.param([], [], id="no-nodes"),
+    ],
+)
+def test_in_reverse_the_highest_score_becomes_0(raw: list[int], expected: list[int]) -> None:
+    assert expected == default_normalize(np.array(raw, np.int64), reverse=True).tolist()
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        pytest.param([-7, 3], [-233, 100], id="truncated-towards-zero"),
+        pytest.param([-7, -3], [-7, -3], id="none-is-above-0"),
+    ],
+)
+def test_negative_scores_come_out_as_the_arithmetic_of_upstream_has_them(raw: list[int], expected: list[int]) -> None:
+    assert expected == default_normalize(np.array(raw, np.int64)).tolist()
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["straight", "in-reverse"])
+def test_raw_scores_are_left_as_they_are(*, reverse: bool) -> None:
+    raw = np.array([1, 2], np.int64)
+    default_normalize(raw, reverse=reverse)
+    assert raw.tolist() == [1, 2]

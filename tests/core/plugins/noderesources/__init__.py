@@ -1,0 +1,1 @@
+"""Tests of NodeResourcesFit and NodeResourcesBalancedAllocation."""

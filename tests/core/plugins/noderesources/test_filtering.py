@@ -1,0 +1,204 @@
+"""The filter: which resources a node has too little of, in which order they are told, and what preemption can do.
+
+Source of the rules: fit.go (fitsRequest, Filter) and fit_test.go of k8s.io/kubernetes v1.34.1.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Final
+
+import numpy as np
+import pytest
+
+from core.framework.interface import Verdicts
+from core.framework.status import SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.pod import Pod
+from core.plugins.noderesources.fit import NodeResourcesFit
+from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, stranger
+
+NODE: Final = {"cpu": 4000, "memory": 100, DISK: 50, GPU: 2}
+ISSUES: Final = "kubernetes.io/batch"
+"""A name that is scalar, but no extended resource."""
+
+
+def resolvable(*reasons: str) -> Status:
+    return Status(Code.UNSCHEDULABLE, reasons)
+
+
+def unresolvable(*reasons: str) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
+
+
+def verdicts(mirror: ClusterMirror, pod: Pod, batch: NodeBatch, plugin: NodeResourcesFit | None = None) -> Verdicts:
+    plugin = plugin or NodeResourcesFit()
+    status, state = plugin.pre_filter(mirror, pod)
+    assert status == SUCCESS
+    return plugin.filter(state, batch)
+
+
+def verdict(
+    node: Amounts, there: Sequence[Amounts], incoming: Amounts, plugin: NodeResourcesFit | None = None
+) -> Status:
+    pods = [asking(f"p{number}", amounts, "n") for number, amounts in enumerate(there)]
+    mirror = mirror_of(offering("n", node), *pods)
+    return verdicts(mirror, asking("incoming", incoming), mirror.batch(["n"]), plugin).status(0)
+
+
+@pytest.mark.parametrize(
+    ("there", "incoming", "expected"),
+    [
+        pytest.param([], {}, SUCCESS, id="nothing-asked"),
+        pytest.param([{"cpu": 9000, "memory": 900}], {}, SUCCESS, id="nothing-asked-of-an-overcommitted-node"),
+        pytest.param([{"cpu": 9000}], {"cpu": 0, "memory": 1}, SUCCESS, id="zero-cpu-asked-of-an-overcommitted-node"),
+        pytest.param([{GPU: 3}], {GPU: 0, "memory": 1}, SUCCESS, id="zero-of-a-scalar-asked-of-an-overcommitted-node"),
+        pytest.param([{"cpu": 1500}, {"cpu": 500}], {"cpu": 2000}, SUCCESS, id="exactly-what-is-left"),
+        pytest.param([{"cpu": 1500}, {"cpu": 500}], {"cpu": 2001}, resolvable("Insufficient cpu"), id="one-more"),
+        pytest.param([], {"cpu": 4001}, unresolvable("Insufficient cpu"), id="cpu-that-the-node-never-has"),
+        pytest.param([{"memory": 1}], {"memory": 100}, resolvable("Insufficient memory"), id="memory"),
+        pytest.param([], {"memory": 101}, unresolvable("Insufficient memory"), id="memory-that-the-node-never-has"),
+        pytest.param([{DISK: 1}], {DISK: 50}, resolvable("Insufficient ephemeral-storage"), id="ephemeral-storage"),
+        pytest.param(
+            [], {DISK: 51}, unresolvable("Insufficient ephemeral-storage"), id="ephemeral-storage-never-there"
+        ),
+        pytest.param([{GPU: 1}], {GPU: 2}, resolvable(f"Insufficient {GPU}"), id="extended-resource"),
+        pytest.param([], {GPU: 3}, unresolvable(f"Insufficient {GPU}"), id="extended-resource-never-there"),
+        pytest.param(
+            [], {"example.com/x": 1}, unresolvable("Insufficient example.com/x"), id="extended-resource-of-no-node"
+        ),
+        pytest.param([], {"hugepages-2Mi": 1}, unresolvable("Insufficient hugepages-2Mi"), id="huge-pages-of-no-node"),
+    ],
+)
+def test_a_pod_fits_if_what_it_asks_for_is_left(there: list[Amounts], incoming: Amounts, expected: Status) -> None:
+    assert expected == verdict(NODE, there, incoming)
+
+
+@pytest.mark.parametrize(
+    ("pods", "there", "expected"),
+    [
+        pytest.param(1, 0, SUCCESS, id="the-last-place"),
+        pytest.param(1, 1, resolvable("Too many pods"), id="no-place-left"),
+        pytest.param(1, 2, resolvable("Too many pods"), id="more-pods-than-places"),
+        pytest.param(0, 0, resolvable("Too many pods"), id="no-place-ever-which-upstream-calls-resolvable"),
+    ],
+)
+def test_every_pod_takes_a_place_though_it_asks_for_nothing(pods: int, there: int, expected: Status) -> None:
+    assert expected == verdict({"pods": pods}, [{}] * there, {})
+
+
+def test_all_that_is_short_is_told_in_upstream_s_order_and_scalars_by_name() -> None:
+    incoming = {"example.com/b": 1, GPU: 2, DISK: 50, "memory": 100, "example.com/a": 1, "cpu": 4000}
+    there = [{"cpu": 1, "memory": 1, DISK: 1, GPU: 1}]
+    expected = (
+        "Too many pods",
+        "Insufficient cpu",
+        "Insufficient memory",
+        "Insufficient ephemeral-storage",
+        "Insufficient example.com/a",
+        "Insufficient example.com/b",
+        "Insufficient example.com/gpu",
+    )
+    offered = {**NODE, "pods": 1, "example.com/a": 0, "example.com/b": 1}
+    assert unresolvable(*expected) == verdict(offered, [{**there[0], "example.com/b": 1}], incoming)
+
+
+@pytest.mark.parametrize(
+    ("incoming", "expected"),
+    [
+        pytest.param(
+            {"cpu": 4000, "memory": 101},
+            unresolvable("Insufficient cpu", "Insufficient memory"),
+            id="memory-never-there",
+        ),
+        pytest.param(
+            {"cpu": 4001, "memory": 100}, unresolvable("Insufficient cpu", "Insufficient memory"), id="cpu-never-there"
+        ),
+        pytest.param(
+            {"cpu": 4000, "memory": 100}, resolvable("Insufficient cpu", "Insufficient memory"), id="both-taken-by-pods"
+        ),
+    ],
+)
+def test_preemption_cannot_help_if_any_shortage_is_of_the_node_itself(incoming: Amounts, expected: Status) -> None:
+    assert expected == verdict(NODE, [{"cpu": 1, "memory": 1}], incoming)
+
+
+@pytest.mark.parametrize(
+    ("names", "groups", "incoming", "expected"),
+    [
+        pytest.param([GPU], [], {GPU: 9}, SUCCESS, id="by-name"),
+        pytest.param([], ["example.com"], {GPU: 9}, SUCCESS, id="by-group"),
+        pytest.param(["example.com/x"], ["example"], {GPU: 9}, unresolvable(f"Insufficient {GPU}"), id="others"),
+        pytest.param([GPU], [], {GPU: 9, "cpu": 9000}, unresolvable("Insufficient cpu"), id="but-not-the-rest"),
+        pytest.param(["cpu"], ["cpu"], {"cpu": 9000}, unresolvable("Insufficient cpu"), id="cpu-cannot-be-ignored"),
+        pytest.param(
+            ["hugepages-2Mi"],
+            ["hugepages-2Mi"],
+            {"hugepages-2Mi": 1},
+            unresolvable("Insufficient hugepages-2Mi"),
+            id="huge-pages-cannot-be-ignored",
+        ),
+        pytest.param(
+            [ISSUES], ["kubernetes.io"], {ISSUES: 1}, unresolvable(f"Insufficient {ISSUES}"), id="nor-what-is-native"
+        ),
+    ],
+)
+def test_ignored_extended_resources_are_not_looked_at(
+    names: list[str], groups: list[str], incoming: Amounts, expected: Status
+) -> None:
+    plugin = NodeResourcesFit(ignored_resources=names, ignored_resource_groups=groups)
+    assert expected == verdict(NODE, [], incoming, plugin)
+
+
+def test_nodes_that_lack_the_same_share_a_status() -> None:
+    kinds = [*product((1000, 3000), (10, 30), (1, 2))]
+    nodes = [
+        offering(f"n{number}", dict(zip(("cpu", "memory", GPU), kinds[number % 8], strict=True)))
+        for number in range(400)
+    ]
+    mirror = mirror_of(*nodes)
+    found = verdicts(mirror, asking("p", {"cpu": 2000, "memory": 20, GPU: 2}), mirror.batch([n.name for n in nodes]))
+    assert found.statuses[0] == SUCCESS
+    assert len(set(found.statuses)) == len(found.statuses) == 8
+    for number, (cpu, memory, gpu) in enumerate(kinds):
+        lacking = [("cpu", cpu < 2000), ("memory", memory < 20), (GPU, gpu < 2)]
+        reasons = [f"Insufficient {resource}" for resource, lacks in lacking if lacks]
+        assert found.status(number) == (unresolvable(*reasons) if reasons else SUCCESS)
+        assert len(np.unique(found.codes[number::8])) == 1
+
+
+def test_code_0_is_success_though_every_node_fails() -> None:
+    mirror = mirror_of(offering("a", {"cpu": 1}), offering("b", {"cpu": 1, "pods": 0}))
+    found = verdicts(mirror, asking("p", {"cpu": 2}), mirror.batch(["a", "b"]))
+    assert (found.statuses[0], found.codes.tolist()) == (SUCCESS, [1, 2])
+
+
+def test_more_resources_than_an_int64_has_bits_are_told_apart() -> None:
+    names = [f"example.com/{number:03}" for number in range(90)]
+    mirror = mirror_of(offering("none", {}), offering("all", dict.fromkeys(names, 1)), offering("last", {names[-1]: 1}))
+    found = verdicts(mirror, asking("p", dict.fromkeys(names, 1)), mirror.batch(["none", "all", "last"]))
+    reasons = [f"Insufficient {name}" for name in names]
+    assert found.status(0) == unresolvable(*reasons)
+    assert found.status(1) == SUCCESS
+    assert found.status(2) == unresolvable(*reasons[:-1])
+    assert len(found.statuses) == 3
+
+
+@pytest.mark.parametrize(
+    ("node", "incoming", "expected"),
+    [
+        pytest.param({"cpu": 4000}, {"cpu": 4000}, SUCCESS, id="fits"),
+        pytest.param({"cpu": 4000}, {"cpu": 4001}, unresolvable("Insufficient cpu"), id="too-small"),
+        pytest.param({"pods": 0}, {}, resolvable("Too many pods"), id="no-place"),
+    ],
+)
+def test_a_node_that_the_mirror_does_not_know_is_judged_from_the_whole_node(
+    node: Amounts, incoming: Amounts, expected: Status
+) -> None:
+    mirror, batch = stranger(node)
+    assert expected == verdicts(mirror, asking("p", incoming), batch).status(0)
+
+
+def test_no_nodes_have_no_verdicts() -> None:
+    mirror = mirror_of()
+    assert len(verdicts(mirror, asking("p", {"cpu": 1}), mirror.batch([])).codes) == 0

@@ -1,0 +1,191 @@
+"""ImageLocality: what the images that a node has are worth, and how the states of images are kept.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/imagelocality/image_locality.go.
+"""
+
+from random import Random
+from typing import Final
+
+import numpy as np
+import pytest
+
+from core.events import ClusterEvent
+from core.framework.invalidation import Operation, Scope
+from core.framework.status import SKIP
+from core.mirror.cluster import ClusterMirror
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.plugins.imagelocality import MAX_COLUMNS, ImageLocality, ImageStates
+from tests.builders import NodeBuilder, make_node
+from tests.core.decoded import mirror_of, node_of, tell
+from tests.core.plugins.cached_answers import assert_cached_scores_are_fresh, random_events
+
+MIB: Final = 1024 * 1024
+WEB: Final = make_node("web").image(1000 * MIB, "web:1")
+
+
+def pod_with(*images: str) -> Pod:
+    return Pod(uid="incoming", namespace="default", name="incoming", images=images)
+
+
+def scores(mirror: ClusterMirror, pod: Pod, *names: str, whole: tuple[Node, ...] = ()) -> list[int]:
+    """Score a pod over nodes by name, and then over whole ones."""
+    plugin = ImageLocality()
+    objects = {len(names) + index: node for index, node in enumerate(whole)}
+    batch = mirror.batch([*names, *(node.name for node in whole)], objects)
+    _, state = plugin.pre_score(mirror, pod, batch)
+    assert state is not None
+    found: list[int] = plugin.normalize(plugin.score(state, batch)).tolist()
+    return found
+
+
+def test_a_pod_without_containers_is_skipped() -> None:
+    mirror = mirror_of(WEB)
+    assert ImageLocality().pre_score(mirror, pod_with(), mirror.batch(["web"])) == (SKIP, None)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        pytest.param(0, 0, id="nothing"),
+        pytest.param(23 * MIB, 0, id="minThreshold"),
+        pytest.param(23 * MIB + 10 * MIB, 1, id="rounded-down"),
+        pytest.param((1000 + 23) * MIB // 2, 50, id="half-way"),
+        pytest.param(1000 * MIB - 1, 99, id="a-byte-short"),
+        pytest.param(1000 * MIB, 100, id="maxContainerThreshold"),
+        pytest.param(5000 * MIB, 100, id="more"),
+    ],
+)
+def test_the_size_between_two_thresholds_is_scaled_to_a_hundred(size: int, expected: int) -> None:
+    assert scores(mirror_of(make_node("n").image(size, "web:1")), pod_with("web:1"), "n") == [expected]
+
+
+def test_an_image_weighs_by_the_share_of_nodes_that_have_it() -> None:
+    mirror = mirror_of(WEB, make_node("other"))
+    assert scores(mirror, pod_with("web:1"), "web", "other") == [100 * (500 - 23) // (1000 - 23), 0]
+
+
+def test_every_container_adds_its_image_and_raises_the_threshold() -> None:
+    mirror = mirror_of(make_node("n").image(500 * MIB, "web:1").image(200 * MIB, "init:1"))
+    assert scores(mirror, pod_with("init:1", "web:1", "web:1"), "n") == [100 * (1200 - 23) // (3000 - 23)]
+
+
+def test_what_an_image_adds_is_truncated_before_it_is_added_up() -> None:
+    # scaledImageScore gives int64 for each container: a third of 50 MiB + 2 bytes, three times, is 49 MiB and some.
+    size = 69 * MIB + 2
+    mirror = mirror_of(make_node("n").image(size, "web:1"), make_node("x"), make_node("y"))
+    whole = 3 * (size // 3)
+    assert scores(mirror, pod_with("web:1", "web:1", "web:1"), "n") == [100 * (whole - 23 * MIB) // (2977 * MIB)]
+
+
+def test_every_name_of_an_image_is_the_image() -> None:
+    mirror = mirror_of(make_node("n").image(1000 * MIB, "web:1", "registry/web:1"))
+    assert scores(mirror, pod_with("registry/web:1"), "n") == scores(mirror, pod_with("web:1"), "n") == [100]
+
+
+def test_the_size_is_what_the_node_itself_says() -> None:
+    # As in getNodeImageStates; in the cache of upstream it would be the size on the node that came first.
+    mirror = mirror_of(make_node("a").image(1000 * MIB, "web:1"), make_node("b").image(23 * MIB, "web:1"))
+    assert scores(mirror, pod_with("web:1"), "a", "b") == [100, 0]
+
+
+def test_a_stranger_counts_as_one_node_more() -> None:
+    mirror = mirror_of(WEB, make_node("other"))
+    stranger = node_of(make_node("stranger").image(900 * MIB, "web:1").image(300 * MIB, "new:1"))
+    # Two of three nodes have web, one of three has new.
+    expected = 100 * (600 + 100 - 23) // (2000 - 23)
+    assert scores(mirror, pod_with("web:1", "new:1"), "web", whole=(stranger,))[1] == expected
+
+
+def test_a_name_of_which_nothing_is_known_does_no_harm() -> None:
+    assert scores(mirror_of(WEB), pod_with("web:1"), "nobody", "web") == [0, 100]
+
+
+def test_strangers_can_be_scored_where_no_node_is_known() -> None:
+    assert scores(ClusterMirror(), pod_with("web:1"), whole=(node_of(WEB),)) == [100]
+
+
+def test_an_image_that_comes_to_another_node_is_worth_more_where_it_was() -> None:
+    mirror = mirror_of(WEB, make_node("other"))
+    before = scores(mirror, pod_with("web:1"), "web")
+    tell(mirror, "Update", make_node("other").image(MIB, "web:1"))
+    assert [before, scores(mirror, pod_with("web:1"), "web")] == [[48], [100]]
+
+
+def test_a_node_that_goes_takes_its_images_along() -> None:
+    mirror = mirror_of(WEB, make_node("gone").image(1000 * MIB, "web:1", "rare:1"))
+    scores(mirror, pod_with("rare:1"), "web")
+    tell(mirror, "Delete", make_node("gone"))
+    states = mirror.derived(ImageStates)
+    assert (states.total, dict(states.holders)) == (1, {"web:1": 1})
+
+
+def test_more_images_can_be_asked_for_than_are_kept() -> None:
+    names = [f"image-{number}:1" for number in range(MAX_COLUMNS + 10)]
+    mirror = mirror_of(make_node("n").image(1000 * MIB, *names))
+    assert scores(mirror, pod_with(*names), "n") == [100]
+    assert scores(mirror, pod_with(names[0]), "n") == [100]
+
+
+def random_node(random: Random, number: int) -> NodeBuilder:
+    node = make_node(f"n{number}")
+    for name in "abcd":
+        if random.random() < 0.4:
+            node = node.image(random.choice((100, 400, 900)) * MIB, f"{name}:1")
+    return node
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_states_kept_by_events_are_those_made_anew(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    mirror = ClusterMirror()
+    names = ["a:1", "b:1", "d:1"]
+    kept = mirror.derived(ImageStates)
+    for event in random_events(seed, [node_of(random_node(random, at % 40)) for at in range(120)], 300):
+        mirror.apply(event)
+        anew = ImageStates(mirror)
+        assert (kept.total, kept.holders) == (anew.total, anew.holders)
+        if random.random() < 0.3:
+            np.testing.assert_array_equal(kept.sizes(names), anew.sizes(names))
+
+
+def test_cached_scores_are_fresh_ones() -> None:
+    random = Random(7)  # noqa: S311 - no secret; the same in every run
+    pool = [node_of(random_node(random, at % 6)) for at in range(40)]
+    assert_cached_scores_are_fresh(
+        ImageLocality(), random_events(7, pool, 200), [pod_with("a:1"), pod_with("b:1", "c:1")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(WEB, WEB.image(1, "new:1"), True, id="an-image-came"),
+        pytest.param(WEB, make_node("web"), True, id="an-image-went"),
+        pytest.param(WEB, make_node("web").image(1, "web:1"), True, id="an-image-of-another-size"),
+        pytest.param(WEB, WEB.label("zone", "a").condition("Ready", "True"), False, id="a-label-and-a-heartbeat"),
+    ],
+)
+def test_a_node_s_images_and_nothing_else_of_it_touch_all_nodes(
+    before: NodeBuilder,
+    after: NodeBuilder,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    (rule,) = [rule for rule in ImageLocality().invalidated_by if Operation.UPDATE in rule.operations]
+    assert rule.scope is Scope.ALL
+    assert rule.touches(node_of(before), node_of(after)) is expected
+
+
+@pytest.mark.parametrize("operation", [Operation.ADD, Operation.DELETE])
+def test_a_node_that_comes_or_goes_touches_all_nodes(operation: Operation) -> None:
+    (rule,) = [rule for rule in ImageLocality().invalidated_by if operation in rule.operations]
+    assert (rule.kind, rule.scope) == (Node, Scope.ALL)
+    assert rule.touches(None, node_of(WEB))
+    assert rule.touches(node_of(WEB), None)
+
+
+def test_applying_an_update_that_changes_no_image_recounts_nothing() -> None:
+    mirror = mirror_of(WEB)
+    kept = mirror.derived(ImageStates)
+    mirror.apply(ClusterEvent("Update", node_of(WEB.label("zone", "a"))))
+    assert (kept.total, dict(kept.holders)) == (1, {"web:1": 1})

@@ -1,0 +1,233 @@
+"""NodePorts: which ports conflict, and which are in use on the nodes.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeports/node_ports.go and k8s.io/kube-scheduler
+framework/types.go (HostPortInfo).
+"""
+
+import json
+import random
+from typing import Final
+
+import pytest
+
+from app.watch.decode_pod import decode_pod
+from core.events import Action, ClusterEvent
+from core.framework.invalidation import Operation, Scope
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.host_port import HostPort
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.plugins.nodeports import HostPortsInUse, NodePorts
+from tests.builders import Object, make_node, make_pod
+from tests.core.decoded import mirror_of, node_of, tell
+
+TAKEN: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't have free ports for the requested pod ports",))
+HTTP: Final = {"hostPort": 80}
+ACTIONS: Final[tuple[Action, ...]] = ("Add", "Update", "Delete")
+
+
+def pod_with(*ports: Object, name: str = "p", on: str = "") -> Pod:
+    pod = make_pod(name).on(on).obj()
+    pod["spec"]["containers"] = [{"name": "c", "ports": list(ports)}]
+    return decode_pod(json.dumps(pod).encode())
+
+
+def mirror_with(*pods: Pod) -> ClusterMirror:
+    mirror = mirror_of(make_node("n1"), make_node("n2"))
+    add(mirror, *pods)
+    return mirror
+
+
+def add(mirror: ClusterMirror, *pods: Pod) -> None:
+    for pod in pods:
+        mirror.apply(ClusterEvent("Add", pod))
+
+
+def delete(mirror: ClusterMirror, *pods: Pod) -> None:
+    for pod in pods:
+        mirror.apply(ClusterEvent("Delete", pod))
+
+
+def statuses(mirror: ClusterMirror, pod: Pod, *names: str, whole: tuple[Node, ...] = ()) -> list[Status]:
+    """Filter a pod that wants ports, over nodes by name and then over whole ones."""
+    plugin = NodePorts()
+    status, state = plugin.pre_filter(mirror, pod)
+    assert status == SUCCESS
+    assert state is not None
+    objects = {len(names) + index: node for index, node in enumerate(whole)}
+    batch = mirror.batch([*names, *(node.name for node in whole)], objects)
+    verdicts = plugin.filter(state, batch)
+    return [verdicts.status(position) for position in range(len(batch))]
+
+
+def free(mirror: ClusterMirror, *names: str) -> list[bool]:
+    """Tell of each node whether a pod that wants port 80 passes."""
+    return [status == SUCCESS for status in statuses(mirror, pod_with(HTTP), *names)]
+
+
+def test_a_pod_without_host_ports_is_skipped() -> None:
+    assert NodePorts().pre_filter(mirror_with(), pod_with({"containerPort": 80})) == (SKIP, None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "used", "expected"),
+    [
+        pytest.param([HTTP], [HTTP], TAKEN, id="the-same-port"),
+        pytest.param([HTTP], [{"hostPort": 81}], SUCCESS, id="another-port"),
+        pytest.param([HTTP], [{"containerPort": 80}], SUCCESS, id="a-port-of-the-container-alone"),
+        pytest.param([HTTP], [{"hostPort": 80, "protocol": "UDP"}], SUCCESS, id="another-protocol"),
+        pytest.param([HTTP], [{"hostPort": 80, "protocol": "TCP"}], TAKEN, id="no-protocol-is-tcp"),
+        pytest.param([HTTP], [{"hostPort": 80, "hostIP": "10.0.0.1"}], TAKEN, id="all-addresses-against-one"),
+        pytest.param([{"hostPort": 80, "hostIP": "10.0.0.1"}], [HTTP], TAKEN, id="one-address-against-all"),
+        pytest.param(
+            [{"hostPort": 80, "hostIP": "0.0.0.0"}],  # noqa: S104 - an address in a pod, nothing binds to it here
+            [{"hostPort": 80, "hostIP": "10.0.0.1"}],
+            TAKEN,
+            id="all-addresses-said-in-so-many-words",
+        ),
+        pytest.param(
+            [{"hostPort": 80, "hostIP": "10.0.0.1"}], [{"hostPort": 80, "hostIP": "10.0.0.1"}], TAKEN, id="one-address"
+        ),
+        pytest.param(
+            [{"hostPort": 80, "hostIP": "10.0.0.1"}],
+            [{"hostPort": 80, "hostIP": "10.0.0.2"}],
+            SUCCESS,
+            id="another-address",
+        ),
+        pytest.param(
+            [{"hostPort": 80, "hostIP": "::"}],
+            [{"hostPort": 80, "hostIP": "10.0.0.1"}],
+            SUCCESS,
+            id="all-ipv6-addresses-are-an-address-like-any-other",
+        ),
+        pytest.param([{"hostPort": 81}, HTTP], [HTTP], TAKEN, id="one-of-those-wanted"),
+        pytest.param([HTTP], [{"hostPort": 81}, HTTP], TAKEN, id="one-of-those-in-use"),
+    ],
+)
+def test_a_port_that_conflicts_with_one_in_use_fails_the_node(
+    wanted: list[Object], used: list[Object], expected: Status
+) -> None:
+    mirror = mirror_with(pod_with(*used, name="there", on="n1"))
+    assert statuses(mirror, pod_with(*wanted), "n2", "n1") == [SUCCESS, expected]
+
+
+def test_ports_of_all_pods_of_a_node_are_in_use() -> None:
+    there = [pod_with({"hostPort": port}, name=f"p{port}", on="n1") for port in (79, 80, 81)]
+    assert free(mirror_with(*there), "n1", "n2") == [False, True]
+
+
+def test_a_port_is_in_use_on_every_node_that_has_a_pod_with_it() -> None:
+    there = [pod_with(HTTP, name=node, on=node) for node in ("n1", "n2")]
+    assert free(mirror_with(*there), "n2", "n1") == [False, False]
+
+
+def test_a_port_is_free_again_when_the_last_pod_that_has_it_is_gone() -> None:
+    first, second = (pod_with(HTTP, name=name, on="n1") for name in ("first", "second"))
+    mirror = mirror_with(first, second)
+    assert free(mirror, "n1") == [False]
+    delete(mirror, first)
+    assert free(mirror, "n1") == [False]
+    delete(mirror, second)
+    assert free(mirror, "n1") == [True]
+
+
+def test_a_pod_that_moves_takes_its_ports_along() -> None:
+    mirror = mirror_with(pod_with(HTTP, on="n1"))
+    assert free(mirror, "n1", "n2") == [False, True]
+    mirror.apply(ClusterEvent("Update", pod_with(HTTP, on="n2")))
+    assert free(mirror, "n1", "n2") == [True, False]
+
+
+def test_an_assumed_pod_has_its_ports_until_it_is_forgotten() -> None:
+    mirror = mirror_with()
+    assert free(mirror, "n1") == [True]
+    assumed = mirror.assume(pod_with(HTTP), "n1", 0.0)
+    assert free(mirror, "n1") == [False]
+    mirror.forget(assumed.uid)
+    assert free(mirror, "n1") == [True]
+
+
+def test_the_ports_of_a_node_that_comes_again_are_those_of_its_pods() -> None:
+    mirror = mirror_with(pod_with(HTTP, on="n1"))
+    assert free(mirror, "n1") == [False]
+    tell(mirror, "Delete", make_node("n1"))
+    tell(mirror, "Add", make_node("other"))  # in the slot of the one that is gone
+    assert free(mirror, "other", "n2") == [True, True]
+    tell(mirror, "Add", make_node("n1"))
+    assert free(mirror, "other", "n1", "n2") == [True, False, True]
+
+
+def test_ports_are_known_on_nodes_beyond_the_slots_of_the_start() -> None:
+    mirror = mirror_with()
+    assert free(mirror, "n1") == [True]
+    tell(mirror, "Add", *(make_node(f"more{index}") for index in range(40)))
+    add(mirror, pod_with(HTTP, on="more39"))
+    assert free(mirror, "more38", "more39") == [True, False]
+
+
+def test_all_ports_of_a_node_that_the_mirror_does_not_know_are_free() -> None:
+    mirror = mirror_of(*(make_node(f"n{index}") for index in range(16)))  # every slot is a node's, the last one too
+    add(mirror, pod_with(HTTP, on="n15"))
+    found = statuses(mirror, pod_with(HTTP), "n15", whole=(node_of(make_node("new")),))
+    assert found == [TAKEN, SUCCESS]
+
+
+def test_the_plugin_says_what_it_follows_from() -> None:
+    plugin = NodePorts()
+    mirror = mirror_with()
+    _, state = plugin.pre_filter(mirror, pod_with(HTTP))
+    assert state is not None
+    assert (plugin.name, plugin.kinds, plugin.class_fields) == ("NodePorts", (Node, Pod), ("host_ports",))
+    assert plugin.filter_versions(state) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(None, pod_with(HTTP), True, id="a-pod-with-ports-comes"),
+        pytest.param(pod_with(HTTP), None, True, id="a-pod-with-ports-goes"),
+        pytest.param(pod_with(HTTP), pod_with(HTTP, {"hostPort": 81}), True, id="a-pod-has-other-ports"),
+        pytest.param(None, pod_with(), False, id="a-pod-without-ports-comes"),
+        pytest.param(pod_with(), None, False, id="a-pod-without-ports-goes"),
+        pytest.param(pod_with(HTTP), pod_with(HTTP, name="renamed"), False, id="whatever-else-changes"),
+    ],
+)
+def test_ports_that_are_taken_or_set_free_invalidate_the_node(
+    before: Pod | None, after: Pod | None, *, expected: bool
+) -> None:
+    (rule,) = NodePorts().invalidated_by
+    assert (rule.kind, rule.scope) == (Pod, Scope.NODE)
+    assert Operation.of(before, after) in rule.operations
+    assert rule.touches(before, after) is expected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ports_kept_by_events_are_those_of_a_fresh_look(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - a test's choice
+    mirror = mirror_with()
+    kept = mirror.derived(HostPortsInUse)
+    for _ in range(200):
+        pod = _random_pod(chance)
+        if chance.random() < 0.1:
+            tell(mirror, chance.choice(("Add", "Delete")), make_node(f"n{chance.randrange(4)}"))
+        else:
+            mirror.apply(ClusterEvent(chance.choice(ACTIONS), pod))
+        assert kept.in_use == HostPortsInUse(mirror).in_use
+
+
+def _random_pod(chance: random.Random) -> Pod:
+    ports = [
+        {"hostPort": chance.choice((80, 81)), "hostIP": chance.choice(("", "10.0.0.1", "10.0.0.2"))}
+        for _ in range(chance.randrange(3))
+    ]
+    return pod_with(*ports, name=f"p{chance.randrange(6)}", on=f"n{chance.randrange(4)}")
+
+
+def test_nothing_is_kept_of_ports_that_nobody_has() -> None:
+    pod = pod_with(HTTP, on="n1")
+    mirror = mirror_with(pod)
+    kept = mirror.derived(HostPortsInUse)
+    assert kept.in_use == {(80, "TCP"): {HostPort(80): {mirror.nodes.slots["n1"]: 1}}}
+    delete(mirror, pod)
+    assert kept.in_use == {}

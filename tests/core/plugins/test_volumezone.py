@@ -1,0 +1,217 @@
+"""Which nodes VolumeZone keeps a pod from, and what changes that.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone.go.
+"""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any, Final
+
+import pytest
+
+from core.events import ClusterEvent, Object
+from core.framework.invalidation import Scope
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.objects.pod_volumes import PodClaim
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.plugins.volumezone import VolumeZone
+from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events
+
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had no available volume zone",))
+
+
+def pod_with(*claims: str | PodClaim) -> Pod:
+    volumes = tuple(PodClaim(each) if isinstance(each, str) else each for each in claims)
+    return Pod(uid="incoming", namespace="default", name="incoming", volumes=volumes)
+
+
+def volume(name: str = "pv", **labels: str) -> PersistentVolume:
+    return PersistentVolume(name=name, labels=labels)
+
+
+def claim(name: str = "c", *, volume: str = "pv", storage_class: str = "", uid: str = "1") -> PersistentVolumeClaim:
+    return PersistentVolumeClaim(namespace="default", name=name, volume=volume, storage_class=storage_class, uid=uid)
+
+
+def mirror_with(*objects: Object) -> ClusterMirror:
+    mirror = ClusterMirror()
+    tell(mirror, *objects)
+    return mirror
+
+
+def tell(mirror: ClusterMirror, *objects: Object) -> None:
+    for each in objects:
+        mirror.apply(ClusterEvent("Update", each))
+
+
+def statuses(mirror: ClusterMirror, pod: Pod, *names: str, whole: tuple[Node, ...] = ()) -> list[Status]:
+    """Filter a pod over nodes by name, and then over whole ones."""
+    plugin = VolumeZone()
+    status, state = plugin.pre_filter(mirror, pod)
+    objects = {len(names) + index: node for index, node in enumerate(whole)}
+    batch = mirror.batch([*names, *(node.name for node in whole)], objects)
+    if state is None:
+        return [SUCCESS if status == SKIP else status] * len(batch)
+    assert status == SUCCESS
+    verdicts = plugin.filter(state, batch)
+    return [verdicts.status(position) for position in range(len(batch))]
+
+
+@pytest.mark.parametrize(
+    ("of_volume", "of_node", "expected"),
+    [
+        pytest.param({ZONE: "a"}, {ZONE: "a"}, SUCCESS, id="the-zone"),
+        pytest.param({ZONE: "a"}, {ZONE: "b"}, CONFLICT, id="another-zone"),
+        pytest.param({ZONE: "a__b"}, {ZONE: "b"}, SUCCESS, id="one-of-its-zones"),
+        pytest.param({ZONE: "a__b"}, {ZONE: "a__b"}, CONFLICT, id="a-list-is-no-zone"),
+        pytest.param({ZONE: "a____b"}, {ZONE: "c"}, SUCCESS, id="an-empty-zone-in-the-list-makes-it-void"),
+        pytest.param({ZONE: ""}, {ZONE: "c"}, SUCCESS, id="an-empty-value-is-void"),
+        pytest.param({ZONE: "a"}, {}, SUCCESS, id="a-node-without-any-zone-or-region"),
+        pytest.param({ZONE: "a"}, {"rack": "r"}, SUCCESS, id="a-node-with-other-labels-alone"),
+        pytest.param({ZONE: "a"}, {REGION: "r"}, CONFLICT, id="a-node-with-a-region-alone"),
+        pytest.param({ZONE: "a", REGION: "r"}, {ZONE: "a", REGION: "s"}, CONFLICT, id="the-zone-but-another-region"),
+        pytest.param({ZONE: "a", REGION: "r"}, {ZONE: "a", REGION: "r"}, SUCCESS, id="zone-and-region"),
+        pytest.param({BETA_ZONE: "a"}, {BETA_ZONE: "a"}, SUCCESS, id="beta-zone"),
+        pytest.param({BETA_ZONE: "a"}, {ZONE: "a"}, SUCCESS, id="beta-zone-of-the-volume-ga-zone-of-the-node"),
+        pytest.param({BETA_REGION: "r"}, {REGION: "r"}, SUCCESS, id="beta-region-of-the-volume-ga-region-of-the-node"),
+        pytest.param({BETA_ZONE: "a"}, {BETA_ZONE: "b", ZONE: "a"}, CONFLICT, id="the-node-s-beta-label-comes-first"),
+        pytest.param({BETA_ZONE: "a"}, {REGION: "a"}, CONFLICT, id="a-zone-is-no-region"),
+        pytest.param({ZONE: "a"}, {BETA_ZONE: "a"}, CONFLICT, id="ga-zone-of-the-volume-beta-zone-of-the-node"),
+        pytest.param({ZONE: "a"}, {ZONE: ""}, CONFLICT, id="an-empty-zone-of-the-node"),
+    ],
+)
+def test_the_zones_and_regions_of_a_volume_are_held_against_those_of_the_node(
+    of_volume: Mapping[str, str], of_node: Mapping[str, str], expected: Status
+) -> None:
+    node = Node(name="n", labels=of_node)
+    mirror = mirror_with(node, volume(**of_volume), claim())
+    stranger = Node(name="stranger", labels=of_node)
+    assert statuses(mirror, pod_with("c"), "n", whole=(stranger,)) == [expected, expected]
+
+
+def test_every_volume_must_be_near() -> None:
+    nodes = [Node(name=f"{zone}{region}", labels={ZONE: zone, REGION: region}) for zone, region in product("ab", "rs")]
+    mirror = mirror_with(
+        *nodes,
+        volume("pv1", **{ZONE: "a"}),
+        volume("pv2", **{REGION: "r"}),
+        claim("c1", volume="pv1"),
+        claim("c2", volume="pv2"),
+    )
+    found = statuses(mirror, pod_with("c1", "c2"), "ar", "as", "br", "bs")
+    assert found == [SUCCESS, CONFLICT, CONFLICT, CONFLICT]
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(pod_with(), id="no-volumes"),
+        pytest.param(pod_with(PodClaim("incoming-v", ephemeral=True)), id="ephemeral-volume"),
+        pytest.param(pod_with("anywhere"), id="volume-without-zones"),
+        pytest.param(pod_with("waits"), id="volume-that-waits-for-the-pod"),
+    ],
+)
+def test_a_pod_without_volumes_in_zones_is_skipped(pod: Pod) -> None:
+    waits = StorageClass(name="waits", volume_binding_mode="WaitForFirstConsumer")
+    claims = (claim("anywhere"), claim("waits", volume="", storage_class="waits"))
+    assert VolumeZone().pre_filter(mirror_with(waits, volume(rack="r"), *claims), pod) == (SKIP, None)
+
+
+@pytest.mark.parametrize(
+    ("claims", "reason"),
+    [
+        pytest.param([""], "PersistentVolumeClaim had no name", id="claim-without-a-name"),
+        pytest.param(["gone"], 'persistentvolumeclaim "gone" not found', id="missing-claim"),
+        pytest.param(["lost"], 'persistentvolume "nowhere" not found', id="missing-volume"),
+        pytest.param(["plain"], "PersistentVolumeClaim had no pv name and storageClass name", id="no-class"),
+        pytest.param(["classless"], 'storageclass.storage.k8s.io "nope" not found', id="missing-class"),
+        pytest.param(["modeless"], 'VolumeBindingMode not set for StorageClass "modeless"', id="class-without-a-mode"),
+        pytest.param(["immediate"], "PersistentVolume had no name", id="unbound-though-immediate"),
+        pytest.param(["near", "lost", "gone"], 'persistentvolume "nowhere" not found', id="the-first-one-is-told"),
+    ],
+)
+def test_a_claim_that_is_in_the_way_fails_all_nodes(claims: list[str], reason: str) -> None:
+    mirror = mirror_with(
+        Node(name="n"),
+        volume(**{ZONE: "a"}),
+        claim("near"),
+        claim("lost", volume="nowhere"),
+        claim("plain", volume=""),
+        claim("classless", volume="", storage_class="nope"),
+        claim("modeless", volume="", storage_class="modeless"),
+        StorageClass(name="modeless"),
+        claim("immediate", volume="", storage_class="immediate"),
+        StorageClass(name="immediate", volume_binding_mode="Immediate"),
+    )
+    expected = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
+    assert VolumeZone().pre_filter(mirror, pod_with(*claims)) == (expected, None)
+
+
+def test_a_claim_of_another_namespace_is_not_the_pod_s() -> None:
+    mirror = mirror_with(PersistentVolumeClaim(namespace="another", name="c", volume="pv"), volume())
+    assert statuses(mirror, pod_with("c"), "n")[0].reasons == ('persistentvolumeclaim "c" not found',)
+
+
+def test_pods_whose_claims_of_one_name_are_others_are_of_different_classes() -> None:
+    mirror = mirror_with(claim("c", uid="1"))
+    before = VolumeZone().references(mirror, pod_with("c", "gone"))
+    tell(mirror, claim("c", uid="2"))
+    assert [before, VolumeZone().references(mirror, pod_with("c", "gone"))] == [("1", None), ("2", None)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(Node(name="n"), Node(name="n", labels={BETA_REGION: "r"}), True, id="node-label-came"),
+        pytest.param(Node(name="n", labels={ZONE: "a"}), Node(name="n"), True, id="node-label-went"),
+        pytest.param(Node(name="n"), Node(name="n", labels={"rack": "r"}, unschedulable=True), False, id="other-label"),
+        pytest.param(None, volume(), True, id="volume-came"),
+        pytest.param(volume(), None, True, id="volume-went"),
+        pytest.param(volume(), volume(**{ZONE: "a"}), True, id="volume-label-came"),
+        # Hole 5: upstream's version looked at the new labels only.
+        pytest.param(volume(**{ZONE: "a"}), volume(), True, id="volume-label-went"),
+        pytest.param(
+            volume(**{ZONE: "a__b"}), volume(**{ZONE: "b__a", "rack": "r"}), False, id="volume-zones-the-same"
+        ),
+        pytest.param(None, claim(), True, id="claim-came"),
+        pytest.param(claim(), None, True, id="claim-went"),
+        pytest.param(claim(volume=""), claim(), True, id="claim-got-its-volume"),
+        pytest.param(claim(volume="", storage_class="a"), claim(volume="", storage_class="b"), True, id="claim-class"),
+        pytest.param(claim(storage_class="a"), claim(storage_class="b", uid="2"), False, id="class-of-a-bound-claim"),
+        pytest.param(None, StorageClass(name="s"), True, id="class-came"),
+        pytest.param(StorageClass(name="s"), None, True, id="class-went"),
+        pytest.param(
+            StorageClass(name="s"), StorageClass(name="s", volume_binding_mode="Immediate"), True, id="binding-mode"
+        ),
+        pytest.param(StorageClass(name="s"), StorageClass(name="s", provisioner="p"), False, id="provisioner"),
+    ],
+)
+def test_a_change_touches_where_it_is_of_what_is_read(before: Any, after: Any, expected: bool) -> None:  # noqa: ANN401, FBT001 - columns of the table
+    kind = type(after if before is None else before)
+    (rule,) = [rule for rule in VolumeZone().invalidated_by if rule.kind is kind]
+    assert rule.scope is (Scope.NODE if kind is Node else Scope.ALL)
+    assert rule.touches(before, after) is expected
+
+
+def test_cached_verdicts_are_fresh_ones() -> None:
+    modes = (None, "Immediate", "WaitForFirstConsumer")
+    pool: list[Object] = [
+        *(
+            Node(name=f"n{at % 3}", labels=labels)
+            for at, labels in enumerate(({}, {ZONE: "a"}, {ZONE: "b"}, {REGION: "a"}))
+        ),
+        *(Node(name="n0", labels={ZONE: zone}) for zone in "ab"),
+        *(volume(name, **labels) for name in ("pv", "other") for labels in ({}, {ZONE: "a"}, {BETA_ZONE: "a__b"})),
+        *(claim("c", volume=name, storage_class="s") for name in ("pv", "pv", "other", "")),
+        *(claim("d", volume=name, storage_class="s") for name in ("pv", "")),
+        *(StorageClass(name="s", volume_binding_mode=mode) for mode in modes),
+    ]
+    asked = [pod_with("c"), pod_with("c", "d"), pod_with()]
+    assert_cached_verdicts_are_fresh(VolumeZone(), random_events(5, pool, 600), asked)

@@ -1,0 +1,172 @@
+"""A random life of a cluster, with questions that are asked of the cache and afresh after every event."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, TypeAlias
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import Action, ClusterEvent
+from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.framework.status import SUCCESS, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.pod import Pod
+from core.profile import Profile, affinity_profile
+from tests.properties import scheduling_pool as pool
+
+TTL: Final = 30.0
+MOST_QUESTIONS: Final = 3
+CONTROLLERS: Final = ("", "rs-1", "rs-1", "rs-2")
+
+arrivals: st.SearchStrategy[Action] = st.sampled_from(("Add", "Update"))
+templates = st.integers(0, len(pool.PODS) - 1)
+pod_names = st.integers(0, 7)
+node_names = st.sampled_from((*pool.NODE_NAMES, pool.STRANGER))
+indices = st.integers(0, 2**16)
+Shown: TypeAlias = dict[tuple[str, str], Sequence[Status | int | None]]
+
+
+def shown(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Shown:
+    """Give every verdict with its reasons, and every raw score, by plugin and side."""
+    results: Shown = {}
+    for plugin in profile.filters:
+        found = evaluation.verdicts(plugin, batch)
+        results[plugin.name, "filter"] = [SUCCESS if found is None else found.status(at) for at in range(len(batch))]
+    for scorer, _ in profile.scores:
+        raw = evaluation.raw_scores(scorer, batch)
+        results[scorer.name, "score"] = [None] * len(batch) if raw is None else raw.tolist()
+    return results
+
+
+class EquivalenceMachine(RuleBasedStateMachine):
+    """Tells a mirror of events, and asks."""
+
+    profile: ClassVar[Profile] = affinity_profile()
+    options: ClassVar[CacheOptions] = CacheOptions(mode="spec")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mirror = ClusterMirror(assumed_pod_ttl=TTL)
+        self.cache = self.new_cache()
+        self.now = 0.0
+        self.uids: dict[int, int] = {}  # number of a pod -> how often it was made
+        self.questions: list[Pod] = []
+
+    def new_cache(self) -> EquivalenceCache:
+        """Make the cache that is held against fresh answers."""
+        return EquivalenceCache(self.mirror, self.profile.plugins, self.options)
+
+    @initialize(
+        nodes=st.lists(indices, min_size=1, max_size=6), template=templates, controller=st.sampled_from(CONTROLLERS)
+    )
+    def start(self, nodes: Sequence[int], template: int, controller: str) -> None:
+        for index in nodes:
+            self.node_arrives_or_changes("Add", index)
+        for namespace in pool.NAMESPACE_STATES[:2]:
+            self.mirror.apply(ClusterEvent("Add", namespace))
+        self.pod_of_a_class_is_asked_about(template, controller)
+
+    # Questions.
+
+    @precondition(lambda self: len(self.questions) < MOST_QUESTIONS)
+    @rule(template=templates, controller=st.sampled_from(CONTROLLERS))
+    def pod_of_a_class_is_asked_about(self, template: int, controller: str) -> None:
+        self.questions.append(pool.incoming(pool.PODS[template], f"q{len(self.questions)}", controller))
+
+    @precondition(lambda self: len(self.questions) == MOST_QUESTIONS)
+    @rule(index=st.integers(0, MOST_QUESTIONS - 1))
+    def pod_is_asked_about_no_more(self, index: int) -> None:
+        del self.questions[index]
+
+    @rule(
+        names=st.lists(node_names, unique=True, max_size=4), template=templates, controller=st.sampled_from(CONTROLLERS)
+    )
+    def some_nodes_are_asked_about_once(self, names: Sequence[str], template: int, controller: str) -> None:
+        self.compare(pool.incoming(pool.PODS[template], "once", controller), names)
+
+    # Pods, watched and decided here.
+
+    @rule(action=arrivals, number=pod_names, template=templates, node=node_names, terminating=st.booleans())
+    def pod_arrives_or_changes(self, action: Action, number: int, template: int, node: str, terminating: bool) -> None:  # noqa: FBT001 - drawn by name
+        phase = "Terminating" if terminating else "Running"
+        pod = pool.placed(pool.PODS[template], self.identity(number), node, phase)
+        self.mirror.apply(ClusterEvent(action, pod))
+
+    @rule(number=pod_names, phase=st.sampled_from(("Succeeded", "Failed")))
+    def pod_ends(self, number: int, phase: str) -> None:
+        known = self.mirror.get_pod(self.identity(number)[1])
+        if known is not None:
+            ended = pool.placed(pool.PODS[0], (known.name, known.uid), known.node_name, phase)
+            self.mirror.apply(ClusterEvent("Update", ended))
+
+    @rule(number=pod_names)
+    def pod_is_deleted_and_the_next_of_its_name_is_another(self, number: int) -> None:
+        known = self.mirror.get_pod(self.identity(number)[1])
+        if known is not None:
+            self.mirror.apply(ClusterEvent("Delete", known))
+        self.uids[number] = self.uids.get(number, 0) + 1
+
+    @rule(number=pod_names, template=templates, node=node_names)
+    def pod_is_assumed(self, number: int, template: int, node: str) -> None:
+        identity = self.identity(number)
+        if not self.mirror.is_mirrored(identity[1]):
+            self.mirror.assume(pool.placed(pool.PODS[template], identity, ""), node, self.now)
+
+    @rule(number=pod_names)
+    def assumed_pod_is_forgotten(self, number: int) -> None:
+        uid = self.identity(number)[1]
+        if self.mirror.is_assumed(uid):
+            self.mirror.forget(uid)
+
+    @rule(number=pod_names)
+    def binding_is_finished(self, number: int) -> None:
+        self.mirror.finish_binding(self.identity(number)[1], self.now)
+
+    @rule(seconds=st.sampled_from((1.0, TTL, 2 * TTL)))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        self.mirror.expire(self.now)
+
+    # Everything else.
+
+    @rule(action=arrivals, index=indices)
+    def node_arrives_or_changes(self, action: Action, index: int) -> None:
+        self.mirror.apply(ClusterEvent(action, pool.NODES[index % len(pool.NODES)]))
+
+    @rule(index=indices)
+    def node_is_deleted(self, index: int) -> None:
+        self.mirror.apply(ClusterEvent("Delete", pool.NODES[index % len(pool.NODES)]))
+
+    @rule(index=indices, deleted=st.booleans())
+    def namespace_changes_or_goes(self, index: int, deleted: bool) -> None:  # noqa: FBT001 - drawn by name
+        namespace = pool.NAMESPACE_STATES[index % len(pool.NAMESPACE_STATES)]
+        self.mirror.apply(ClusterEvent("Delete" if deleted else "Update", namespace))
+
+    @rule(index=indices, deleted=st.booleans())
+    def other_object_changes_or_goes(self, index: int, deleted: bool) -> None:  # noqa: FBT001 - drawn by name
+        other = pool.OTHERS[index % len(pool.OTHERS)]
+        self.mirror.apply(ClusterEvent("Delete" if deleted else "Update", other))
+
+    # The law.
+
+    @invariant()
+    def every_cached_answer_is_the_fresh_one(self) -> None:
+        for pod in self.questions:
+            self.compare(pod, list(self.mirror.nodes.slots))
+
+    def compare(self, pod: Pod, names: Sequence[str]) -> None:
+        """Ask the cache and afresh; the nodes that the mirror does not know come as objects, or not at all."""
+        stranger = next(node for node in pool.NODES if node.name == pool.STRANGER)
+        objects = {at: stranger for at, name in enumerate(names) if name == pool.STRANGER}
+        batch = self.mirror.batch(names, objects)
+        known = [at for at in range(len(names)) if batch.strangers.get(at, stranger) is not None]
+        cached = shown(self.profile, self.cache.evaluation(pod), batch)
+        fresh = shown(self.profile, FreshEvaluation(self.mirror, pod), batch)
+        for side, results in fresh.items():
+            assert [cached[side][at] for at in known] == [results[at] for at in known], side
+
+    def identity(self, number: int) -> tuple[str, str]:
+        """Give the name and the uid of a pod."""
+        return f"p{number}", f"p{number}-{self.uids.get(number, 0)}"

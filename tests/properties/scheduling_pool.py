@@ -1,0 +1,268 @@
+"""Pools of small v1 objects in which everything that any plugin reads occurs, decoded once, the simple ones first.
+
+Drawing an index is cheap, so that a stream of events may be long. Names, labels and values are few, so that pods,
+terms, ports, claims and domains meet often.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, Final, TypeAlias
+
+from app.watch.decode_namespace import decode_namespace
+from app.watch.decode_node import decode_node
+from app.watch.decode_owner import decode_replica_set
+from app.watch.decode_pod import decode_pod
+from app.watch.decode_service import decode_service
+from app.watch.decode_storage import decode_csi_node, decode_storage_class
+from app.watch.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
+from core.events import Object
+from core.objects.pod import Pod
+
+V1: TypeAlias = dict[str, Any]
+
+NODE_NAMES: Final = ("n0", "n1", "n2", "n3")
+STRANGER: Final = "s0"
+NAMESPACES: Final = ("a", "b")
+ZONE: Final = "topology.kubernetes.io/zone"
+HOST: Final = "kubernetes.io/hostname"
+DRIVER: Final = "ebs.csi.aws.com"
+_SIMPLE: Final = 4  # objects at the head of a pool that have next to nothing
+
+
+def _node(random: Random, number: int) -> V1:
+    name = (*NODE_NAMES, STRANGER)[number % 5]
+    simple = number < _SIMPLE
+    labels = {HOST: name}
+    if random.random() < 0.9:
+        labels[ZONE] = random.choice("ab")
+    if random.random() < 0.5:
+        labels["disk"] = random.choice(("ssd", "hdd"))
+    if random.random() < 0.2:
+        labels["cores"] = random.choice(("4", "8", "x"))
+    spec: V1 = {}
+    if not simple and random.random() < 0.4:
+        effect = random.choice(("NoSchedule", "NoExecute", "PreferNoSchedule"))
+        spec["taints"] = [{"key": random.choice(("dedicated", "gpu")), "value": "x", "effect": effect}]
+    if not simple and random.random() < 0.15:
+        spec["unschedulable"] = True
+    allocatable = {"cpu": random.choice(("1", "2", "4")), "memory": random.choice(("1Gi", "2Gi")), "pods": "4"}
+    if random.random() < 0.3:
+        allocatable["example.com/gpu"] = "1"
+    status: V1 = {"allocatable": allocatable}
+    if random.random() < 0.5:
+        status["images"] = [{"names": [f"image-{random.choice('xy')}:latest"], "sizeBytes": 300_000_000}]
+    if random.random() < 0.2:
+        condition = {"type": random.choice(("Ready", "MemoryPressure")), "status": random.choice(("True", "False"))}
+        status["conditions"] = [condition]
+    return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
+
+
+def _selector(random: Random) -> V1:
+    if random.random() < 0.7:
+        return {"matchLabels": {"app": random.choice("xy")}}
+    return {"matchExpressions": [{"key": "app", "operator": random.choice(("Exists", "DoesNotExist"))}]}
+
+
+def _term(random: Random) -> V1:
+    made: V1 = {"topologyKey": random.choice((ZONE, HOST)), "labelSelector": _selector(random)}
+    if random.random() < 0.3:
+        made["namespaceSelector"] = random.choice(({}, {"matchLabels": {"team": "red"}}))
+    return made
+
+
+def _pod_affinity(random: Random) -> V1:
+    required, preferred = (f"{kind}DuringSchedulingIgnoredDuringExecution" for kind in ("required", "preferred"))
+    found: V1 = {}
+    for member in ("podAffinity", "podAntiAffinity"):
+        lists: V1 = {}
+        if random.random() < 0.4:
+            lists[required] = [_term(random) for _ in range(random.randint(1, 2))]
+        if random.random() < 0.4:
+            lists[preferred] = [{"weight": random.randint(1, 100), "podAffinityTerm": _term(random)}]
+        if lists:
+            found[member] = lists
+    return found
+
+
+def _node_affinity(random: Random) -> V1:
+    expressions = (
+        {"key": "disk", "operator": "In", "values": ["ssd"]},
+        {"key": ZONE, "operator": "NotIn", "values": ["b"]},
+        {"key": "cores", "operator": "Gt", "values": ["4"]},
+        {"key": "disk", "operator": "Exists"},
+    )
+    terms: list[V1] = [{"matchExpressions": [random.choice(expressions)]}]
+    if random.random() < 0.3:
+        terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [random.choice(NODE_NAMES)]}]}]
+    preferred = [{"weight": random.randint(1, 9), "preference": {"matchExpressions": [random.choice(expressions)]}}]
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms},
+            **({"preferredDuringSchedulingIgnoredDuringExecution": preferred} if random.random() < 0.5 else {}),
+        }
+    }
+
+
+def _volumes(random: Random) -> list[V1]:
+    kinds: Sequence[V1] = (
+        {"name": "v", "persistentVolumeClaim": {"claimName": random.choice(("c0", "c1", "c2"))}},
+        {"name": "v", "awsElasticBlockStore": {"volumeID": random.choice(("vol-1", "vol-2"))}},
+        {"name": "v", "gcePersistentDisk": {"pdName": "disk", "readOnly": random.random() < 0.5}},
+    )
+    return [random.choice(kinds)]
+
+
+def _spread(random: Random) -> V1:
+    made: V1 = {
+        "maxSkew": random.randint(1, 2),
+        "topologyKey": random.choice((ZONE, HOST)),
+        "whenUnsatisfiable": random.choice(("DoNotSchedule", "ScheduleAnyway")),
+        "labelSelector": _selector(random),
+    }
+    if random.random() < 0.3:
+        made["nodeTaintsPolicy"] = "Honor"
+    return made
+
+
+def _container(random: Random) -> V1:
+    requests = {}
+    if random.random() < 0.6:
+        requests["cpu"] = random.choice(("100m", "1", "1500m"))
+    if random.random() < 0.4:
+        requests["memory"] = random.choice(("100Mi", "900Mi"))
+    if random.random() < 0.1:
+        requests["example.com/gpu"] = "1"
+    made: V1 = {"name": "c", "image": f"image-{random.choice('xyz')}", "resources": {"requests": requests}}
+    if random.random() < 0.15:
+        made["ports"] = [{"hostPort": random.choice((80, 81)), "protocol": random.choice(("TCP", "UDP"))}]
+    return made
+
+
+def _pod(random: Random, number: int) -> V1:
+    simple = number < _SIMPLE
+    metadata: V1 = {"namespace": random.choice(NAMESPACES), "labels": {"app": random.choice("xy")}}
+    spec: V1 = {"containers": [_container(random)]}
+    if random.random() < 0.2:
+        metadata["labels"]["tier"] = random.choice("12")
+    if simple:
+        return {"metadata": metadata, "spec": spec}
+    affinity = _pod_affinity(random) if random.random() < 0.6 else {}
+    if random.random() < 0.25:
+        affinity |= _node_affinity(random)
+    if affinity:
+        spec["affinity"] = affinity
+    if random.random() < 0.3:
+        spec["tolerations"] = [{"key": random.choice(("dedicated", "gpu")), "operator": "Exists"}]
+    if random.random() < 0.15:
+        spec["nodeSelector"] = {"disk": "ssd"}
+    if random.random() < 0.3:
+        spec["volumes"] = _volumes(random)
+    if random.random() < 0.3:
+        spec["topologySpreadConstraints"] = [_spread(random)]
+    return {"metadata": metadata, "spec": spec}
+
+
+def _claim(random: Random, number: int) -> V1:
+    name = f"c{number % 3}"
+    bound = random.random() < 0.6
+    spec: V1 = {
+        "storageClassName": random.choice(("fast", "slow")),
+        "accessModes": [random.choice(("ReadWriteOnce", "ReadWriteOncePod"))],
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    annotations = {}
+    if bound:
+        spec["volumeName"] = random.choice(("pv0", "pv1"))
+        annotations["pv.kubernetes.io/bind-completed"] = "yes"
+    uid = f"{name}-{random.randint(0, 1)}"
+    metadata = {"name": name, "namespace": random.choice(NAMESPACES), "uid": uid, "annotations": annotations}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": "Bound" if bound else "Pending"}}
+
+
+def _volume(random: Random, number: int) -> V1:
+    name = f"pv{number % 2}"
+    labels = {ZONE: random.choice("ab")} if random.random() < 0.6 else {}
+    spec: V1 = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": random.choice(("fast", "slow")),
+        "csi": {"driver": DRIVER, "volumeHandle": random.choice(("vol-1", "vol-2"))},
+    }
+    if random.random() < 0.4:
+        expression = {"key": ZONE, "operator": "In", "values": [random.choice("ab")]}
+        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+    return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": {"phase": "Available"}}
+
+
+def _storage_class(random: Random, number: int) -> V1:
+    mode = random.choice(("WaitForFirstConsumer", "Immediate"))
+    return {"metadata": {"name": ("fast", "slow")[number % 2]}, "provisioner": DRIVER, "volumeBindingMode": mode}
+
+
+def _csi_node(random: Random, number: int) -> V1:
+    driver = {"name": DRIVER, "nodeID": "i", "allocatable": {"count": random.randint(0, 2)}}
+    return {"metadata": {"name": NODE_NAMES[number % 4]}, "spec": {"drivers": [driver]}}
+
+
+def _service(random: Random, number: int) -> V1:
+    return {
+        "metadata": {"name": f"svc{number % 2}", "namespace": random.choice(NAMESPACES)},
+        "spec": {"selector": {"app": random.choice("xy")}},
+    }
+
+
+def _replica_set(random: Random, number: int) -> V1:
+    return {
+        "metadata": {
+            "name": f"rs{number % 2}",
+            "namespace": random.choice(NAMESPACES),
+            "labels": {"app": random.choice("xy")},
+        }
+    }
+
+
+def _namespace(random: Random, number: int) -> V1:
+    labels = {"team": random.choice(("red", "blue"))} if random.random() < 0.7 else {}
+    return {"metadata": {"name": NAMESPACES[number % 2], "labels": labels}}
+
+
+def _pool(seed: int, size: int, make: Callable[[Random, int], V1]) -> list[V1]:
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    return [make(random, number) for number in range(size)]
+
+
+def placed(template: V1, identity: tuple[str, str], node: str, phase: str = "Running") -> Pod:
+    """Decode a pod of the pool, of a name and uid, on a node (none: pending); `Terminating` is none of v1."""
+    metadata = {**template["metadata"], "name": identity[0], "uid": identity[1]}
+    if phase == "Terminating":
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    spec = {**template["spec"], **({"nodeName": node} if node else {})}
+    return decode_pod(json.dumps({"metadata": metadata, "spec": spec, "status": {"phase": phase}}).encode())
+
+
+def incoming(template: V1, name: str, controller: str) -> Pod:
+    """Decode a pod of the pool that is to be scheduled, of a controller if one is given."""
+    metadata = {**template["metadata"], "name": name, "uid": name}
+    if controller:
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs0", "uid": controller, "controller": True}
+        metadata["ownerReferences"] = [owner]
+    return decode_pod(json.dumps({"metadata": metadata, "spec": template["spec"]}).encode())
+
+
+def _decoded(decode: Callable[[bytes], Object], pool: Sequence[V1]) -> list[Object]:
+    return [decode(json.dumps(each).encode()) for each in pool]
+
+
+PODS: Final = _pool(1, 120, _pod)
+NODES: Final = [decode_node(json.dumps(each).encode()) for each in _pool(2, 80, _node)]
+NAMESPACE_STATES: Final = [decode_namespace(json.dumps(each).encode()) for each in _pool(3, 8, _namespace)]
+OTHERS: Final[Sequence[Object]] = [
+    *_decoded(decode_persistent_volume_claim, _pool(4, 24, _claim)),
+    *_decoded(decode_persistent_volume, _pool(5, 16, _volume)),
+    *_decoded(decode_storage_class, _pool(6, 6, _storage_class)),
+    *_decoded(decode_csi_node, _pool(7, 10, _csi_node)),
+    *_decoded(decode_service, _pool(8, 6, _service)),
+    *_decoded(decode_replica_set, _pool(9, 4, _replica_set)),
+]
+"""Objects of the kinds for which the mirror has no rule of its own."""

@@ -1,0 +1,31 @@
+"""The law of the cache: at every moment, for every pod and node, the cached answer is the fresh one."""
+
+import os
+from typing import ClassVar, Final
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test as run_machine
+
+from core.equivalence.cache import CacheOptions
+from tests.properties.equivalence_machine import EquivalenceMachine
+
+STREAMS: Final = int(os.environ.get("KINDRED_TEST_STREAMS", "200"))
+"""Random lives of a cluster, of 200 events each; `make soak` sets many more."""
+
+SETTINGS: Final = settings(
+    max_examples=STREAMS, stateful_step_count=200, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+class TinyCache(EquivalenceMachine):
+    """A budget for one or two classes, so that classes are evicted while they are in use."""
+
+    options: ClassVar[CacheOptions] = CacheOptions(mode="controller", max_bytes=9_000)
+
+
+def test_cached_answers_are_fresh_ones() -> None:
+    run_machine(EquivalenceMachine, settings=SETTINGS)
+
+
+def test_cached_answers_are_fresh_ones_where_classes_are_evicted() -> None:
+    run_machine(TinyCache, settings=settings(SETTINGS, max_examples=max(1, STREAMS // 4)))
