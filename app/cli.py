@@ -1,4 +1,4 @@
-"""The command line: `kindred serve | filter | prioritize`."""
+"""The command line: `kindred serve | filter | prioritize | invalidation-table`."""
 
 import gc
 import shlex
@@ -6,8 +6,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
+from itertools import zip_longest
 from pathlib import Path
-from typing import BinaryIO, TypedDict, TypeVar, Unpack
+from textwrap import wrap
+from typing import BinaryIO, Literal, TypedDict, TypeVar, Unpack
 
 import click
 import msgspec
@@ -15,16 +17,20 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import __version__, logs, process
-from app.extender_v1 import Extender, decode_incoming_pod
+from app.extender_v1 import Answer, Extender, decode_incoming_pod
 from app.main import Service, create_extender, create_partition, create_service
 from app.settings import Settings, SettingsError, load_settings
 from app.watch.credentials import ConfigurationError, load_credentials
 from app.watch.decode import DecodeError
 from app.watch.snapshot_file import SnapshotError, SnapshotSummary, documents, load_items, read_items
+from core.equivalence.invalidation_table import TableRow, invalidation_table
 from core.mirror.cluster import ClusterMirror
+from core.profile import PLUGINS
 
 _DEMO = resources.files("app") / "demo"
 _SHOWN_PROBLEMS = 20
+_TABLE_COLUMNS = {"OPERATION": 19, "KIND": 21, "PLUGIN": 31, "SCOPE": 21, "WHEN": 32, "BECAUSE": 44}
+"""Of the table of invalidation, with their widths; words that are longer stay whole."""
 
 
 class Source(TypedDict):
@@ -42,6 +48,7 @@ class Question(TypedDict):
     snapshot: BinaryIO | None
     demo: bool
     skip_invalid: bool
+    profile: str | None
     pod: BinaryIO
     nodes: tuple[str, ...]
 
@@ -57,8 +64,12 @@ _SOURCE_OPTIONS = (
     click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump."),
     click.option("--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."),
 )
+_PROFILE_OPTION = click.option(
+    "--profile", help="Plugins (KINDRED_PROFILE): affinity, full, or a list of NAME[=WEIGHT].  [default: affinity]"
+)
 _QUESTION_OPTIONS = (
     *_SOURCE_OPTIONS,
+    _PROFILE_OPTION,
     click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin."),
     click.option(
         "--nodes", multiple=True, help="Nodes to ask about, separated by commas; all when left out. Can be repeated."
@@ -87,10 +98,11 @@ def main() -> None:
 @click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
 @click.option("--host", help="Address to listen on (KINDRED_LISTEN_HOST).  [default: 127.0.0.1]")
 @click.option("--port", help="Port to listen on (KINDRED_LISTEN_PORT), 0 for any.  [default: 8888]")
-def serve(*, host: str | None, port: str | None, demo: bool, **source: Unpack[Source]) -> None:
+@_PROFILE_OPTION
+def serve(*, host: str | None, port: str | None, profile: str | None, demo: bool, **source: Unpack[Source]) -> None:
     """Serve the extender over HTTP, following a cluster, or from a dump of one."""
     with _clear_errors():
-        settings = load_settings(listen_host=host, listen_port=port)
+        settings = load_settings(listen_host=host, listen_port=port, profile=profile)
         logs.configure(settings.log_level)
         service = _service(settings, demo=demo, **source)
     servers = [_server(service.app, settings.listen_host, settings.listen_port, lambda url: _announce(url, demo=demo))]
@@ -138,6 +150,29 @@ def filter_command(**question: Unpack[Question]) -> None:
 def prioritize(**question: Unpack[Question]) -> None:
     """Print the HostPriorityList for a pod, without a server."""
     _answer(Extender.prioritize, question)
+
+
+@main.command("invalidation-table")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def invalidation_table_command(form: Literal["text", "json"]) -> None:
+    """Print which events make which cached results invalid, of all plugins."""
+    rows = invalidation_table([make() for make in PLUGINS.values()])
+    if form == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
+        return
+    widths = _TABLE_COLUMNS.values()
+    for cells in (tuple(_TABLE_COLUMNS), *map(_table_cells, rows)):
+        wrapped = [
+            wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+            for cell, width in zip(cells, widths, strict=True)
+        ]
+        for line in zip_longest(*wrapped, fillvalue=""):
+            click.echo("  ".join(map(str.ljust, line, widths)).rstrip())
+
+
+def _table_cells(row: TableRow) -> tuple[str, ...]:
+    keys = f" ({', '.join(row.design_keys)})" if row.design_keys else ""
+    return ", ".join(row.operations), row.kind, row.plugin + keys, row.scope, row.when or "always", row.because
 
 
 def _announce(url: str, *, demo: bool) -> None:
@@ -193,10 +228,10 @@ def _report(summary: SnapshotSummary) -> None:
         click.echo("Warning: there is no node in the dump; every question will fail.", err=True)
 
 
-def _answer(verb: Callable[[Extender, bytes], bytes], question: Question) -> None:
+def _answer(verb: Callable[[Extender, bytes], Answer], question: Question) -> None:
     """Ask as kube-scheduler would, and print the answer; exit status 2 where it is an error."""
     with _clear_errors():
-        settings = load_settings()
+        settings = load_settings(profile=question["profile"])
         manifest = _pod_manifest(question["pod"])
         mirror = _loaded_mirror(question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
         create_partition(settings, mirror)
@@ -204,7 +239,7 @@ def _answer(verb: Callable[[Extender, bytes], bytes], question: Question) -> Non
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
         extender = create_extender(settings, mirror)
         extender.question(body)  # over HTTP a bad question has an answer, here it is an error
-    click.echo(msgspec.json.format(verb(extender, body), indent=2))
+    click.echo(msgspec.json.format(verb(extender, body).body, indent=2))
 
 
 def _names_json(names: list[str]) -> bytes:

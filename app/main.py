@@ -8,11 +8,14 @@ from typing import TypeAlias
 from fastapi import APIRouter, FastAPI
 
 from app import __version__
+from app.equivalence import MismatchLog
 from app.extender_v1 import Extender
 from app.metrics import Metrics
 from app.partition import NodePartition, decode_rule
+from app.plugin_args import plugin_arguments
 from app.process import Background
 from app.routes.debug import debug_router
+from app.routes.equivalence import equivalence_router
 from app.routes.extender import extender_routes
 from app.routes.health import health_router
 from app.routes.metrics import metrics_router
@@ -26,8 +29,9 @@ from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.watch.reflector import Timing
 from app.watch.resources import RESOURCES
 from app.watch.watcher import Watcher
+from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.mirror.cluster import ClusterMirror
-from core.profile import Profile, affinity_profile
+from core.profile import Profile, ProfileError, parse_profile
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -42,16 +46,28 @@ class Service:
 
 
 def create_profile(settings: Settings) -> Profile:
-    """Return the plugins that are enabled, as the settings want them."""
-    return affinity_profile(
-        hard_pod_affinity_weight=settings.hard_pod_affinity_weight,
-        ignore_preferred_terms_of_existing_pods=settings.ignore_preferred_terms_of_existing_pods,
+    """Return the plugins that are enabled, with their arguments, as the settings want them. Raises SettingsError."""
+    try:
+        return parse_profile(settings.profile, plugin_arguments(settings))
+    except ProfileError as error:
+        raise SettingsError(f"KINDRED_PROFILE={settings.profile!r}: {error}") from None
+
+
+def create_cache(settings: Settings, mirror: ClusterMirror) -> EquivalenceCache | None:
+    """Return the equivalence cache over a mirror; None when it is off."""
+    if not settings.equivalence_cache:
+        return None
+    options = CacheOptions(
+        mode=settings.equivalence_mode,
+        max_bytes=settings.equivalence_max_bytes,
+        shadow_share=settings.equivalence_shadow_share,
     )
+    return EquivalenceCache(mirror, create_profile(settings).plugins, options, MismatchLog(), time.monotonic)
 
 
-def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
+def create_extender(settings: Settings, mirror: ClusterMirror, cache: EquivalenceCache | None = None) -> Extender:
     """Return the verbs over a mirror."""
-    return Extender(create_profile(settings), mirror, settings.max_score)
+    return Extender(create_profile(settings), mirror, cache, settings.max_score)
 
 
 def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition:
@@ -89,7 +105,10 @@ def create_service(settings: Settings, mirror: ClusterMirror, credentials: Crede
 def _service(
     settings: Settings, mirror: ClusterMirror, freshness: Freshness, metrics: Metrics, client: ApiClient | None
 ) -> Service:
-    extender = create_extender(settings, mirror)
+    cache = create_cache(settings, mirror)
+    if cache is not None:
+        metrics.add_cache(cache)
+    extender = create_extender(settings, mirror, cache)
     partition = create_partition(settings, mirror)
     stale_policy = StalePolicy(freshness, settings.stale_policy, metrics.count_stale_answer)
 
@@ -103,7 +122,10 @@ def _service(
     admin = None
     if settings.admin_port is not None:
         resources = [state.resource for state in freshness.states]
-        admin = _app(debug_router(mirror, partition, client, resources))
+        admin = _app(
+            debug_router(mirror, partition, client, resources),
+            equivalence_router(cache, create_profile(settings), time.monotonic),
+        )
     return Service(app, admin, ())
 
 

@@ -31,10 +31,23 @@ class Settings(BaseSettings):
     range for extenders, and 20 with weight 1 weighs as the in-tree InterPodAffinity does."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
     """Largest request body, in bytes. 5,000 whole Node objects are about 32 MB."""
+    profile: str = "affinity"
+    """Plugins that answer: `affinity` (InterPodAffinity alone), `full` (upstream's default ones), or a list of
+    `[filter:|score:]NAME[=WEIGHT]`, separated by commas."""
+    plugin_args: str = ""
+    """Arguments of plugins, as JSON: plugin -> upstream's *Args. Empty: upstream's defaults."""
     hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=MAX_HARD_POD_AFFINITY_WEIGHT)] = 1
     """Score of a required affinity term of an existing pod (InterPodAffinityArgs hardPodAffinityWeight)."""
     ignore_preferred_terms_of_existing_pods: bool = False
     """Score only pods that have preferences of their own (InterPodAffinityArgs, the same name)."""
+    equivalence_cache: bool = True
+    """Whether results are kept for pods of one class. Off, every question is evaluated afresh."""
+    equivalence_mode: Literal["controller", "spec"] = "controller"
+    """Which pods are of one class: those of one controller that look alike to the plugins, or all that look alike."""
+    equivalence_max_bytes: Annotated[int, Field(ge=64 * 1024)] = 128 * 1024 * 1024
+    """Bytes that the results may take, about; the classes that were not asked about for longest go first."""
+    equivalence_shadow_share: Annotated[float, Field(ge=0, le=1)] = 0.001
+    """Share of the questions whose answers from the cache are computed again and compared."""
     partition: str = ""
     """Nodes that this scheduler may use, as JSON; the rule of `PUT /debug/partition`. Empty: all."""
     stale_after: Annotated[float, Field(ge=1)] = 180.0

@@ -1,14 +1,21 @@
-"""Which plugins decide, and how much each score weighs."""
+"""Which plugins decide, and how much each score weighs.
 
-from collections.abc import Callable, Mapping
-from typing import Final
+Source of the profile `full`: k8s.io/kubernetes v1.34 pkg/scheduler/apis/config/v1/default_plugins.go.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import msgspec
 
 from core.events import Kind
+from core.framework.composite import Composite
 from core.framework.interface import AnyFilter, AnyScore, Plugin
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.plugin_names import FORMER_NAMES, Side
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity import NodeAffinity
@@ -22,6 +29,7 @@ from core.plugins.nodename import NodeName
 from core.plugins.nodeports import NodePorts
 from core.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
 from core.plugins.noderesources.fit import NodeResourcesFit
+from core.plugins.noderesources.strategies import ScoringStrategy
 from core.plugins.nodeunschedulable import NodeUnschedulable
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
@@ -31,7 +39,7 @@ from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumerestrictions.plugin import VolumeRestrictions
 from core.plugins.volumezone import VolumeZone
 
-PLUGINS: Final[Mapping[str, Callable[[], Plugin]]] = {
+PLUGINS: Final[Mapping[str, Callable[..., Plugin]]] = {
     "NodeUnschedulable": NodeUnschedulable,
     "NodeName": NodeName,
     "TaintToleration": TaintToleration,
@@ -52,7 +60,35 @@ PLUGINS: Final[Mapping[str, Callable[[], Plugin]]] = {
     "CheckNodeDiskPressure": CheckNodeDiskPressure,
     "CheckNodePIDPressure": CheckNodePIDPressure,
 }
-"""Every plugin by its name, with its default arguments."""
+"""Every plugin by its name; called without arguments, it has upstream's default ones."""
+
+COMPOSITES: Final[Mapping[str, Sequence[str]]] = {
+    "GeneralPredicates": ("NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity"),
+}
+"""Every predicate that is made of other plugins: their names, in the order of their reasons."""
+
+PROFILES: Final[Mapping[str, str]] = {
+    "affinity": "InterPodAffinity",
+    "full": (
+        "NodeUnschedulable,NodeName,TaintToleration=3,NodeAffinity=2,NodePorts,NodeResourcesFit=1,VolumeRestrictions,"
+        "NodeVolumeLimits,VolumeBinding,VolumeZone,PodTopologySpread=2,InterPodAffinity=2,"
+        "NodeResourcesBalancedAllocation=1,ImageLocality=1"
+    ),
+}
+"""What a registration beside a scheduler needs, and what a scheduler does by default, by name."""
+MAX_WEIGHT: Final = 100
+
+_item: Final = re.compile(r"(?:(?P<side>filter|score):)?(?P<name>\w+)(?:=(?P<weight>.*))?")
+_weight: Final = re.compile("[0-9]{1,9}")
+
+Arguments: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Plugin -> keyword arguments of its constructor."""
+
+NO_ARGUMENTS: Final[Arguments] = MappingProxyType({})
+
+
+class ProfileError(ValueError):
+    """A text that is no profile; the message says which part of it, and what there is."""
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -83,3 +119,131 @@ def affinity_profile(
         ignore_preferred_terms_of_existing_pods=ignore_preferred_terms_of_existing_pods,
     )
     return Profile(filters=(plugin,), scores=((plugin, 1),))
+
+
+def full_profile(arguments: Arguments = NO_ARGUMENTS) -> Profile:
+    """Return the profile of a whole scheduler: upstream's default plugins and weights. Raises ProfileError."""
+    return parse_profile("full", arguments)
+
+
+def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
+    """Return the profile of that name, or of a list `[filter:|score:]NAME[=WEIGHT],...`.
+
+    A name without a side enables whatever the plugin has, as upstream's multiPoint does; a former name is of one side.
+    A score weighs 1 unless it is said. The predicates are asked in the order of the list, each once. Raises
+    ProfileError.
+    """
+    items = [_parsed(part.strip()) for part in PROFILES.get(text.strip(), text).split(",")]
+    plugins = _PluginSet(_with_strategies(items, arguments))
+    filters: dict[str, AnyFilter] = {}
+    scores: dict[str, tuple[AnyScore, int]] = {}
+    for item in items:
+        plugin = plugins.get(item.plugin)
+        _check_sides(item, plugin)
+        if item.side is not Side.SCORE and _filters(plugin):
+            filters[plugin.name] = plugin
+        if item.side is not Side.FILTER and _scores(plugin):
+            if plugin.name in scores:
+                raise ProfileError(f"{item.text}: {plugin.name} scores already, with weight {scores[plugin.name][1]}")
+            scores[plugin.name] = (plugin, item.weight or 1)
+    return Profile(filters=tuple(filters.values()), scores=tuple(scores.values()))
+
+
+class _Item(msgspec.Struct, frozen=True):
+    """An entry of the list. `plugin` is today's name, `side` None for each that the plugin has, `weight` of its score.
+
+    `scoring_strategy` is the one that a former name stands for.
+    """
+
+    text: str
+    plugin: str
+    side: Side | None
+    weight: int | None
+    scoring_strategy: str = ""
+
+
+class _PluginSet:
+    """The plugins of one profile, each made once, when it is first asked for."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+        self._made: dict[str, Plugin] = {}
+
+    def get(self, name: str) -> Plugin:
+        """Return a plugin, with its arguments. Raises ProfileError for arguments that it does not allow."""
+        plugin = self._made.get(name)
+        if plugin is None:
+            plugin = self._made[name] = self._composite(name) if name in COMPOSITES else self._plugin(name)
+        return plugin
+
+    def _plugin(self, name: str) -> Plugin:
+        try:
+            return PLUGINS[name](**self._arguments.get(name, {}))
+        except ValueError as error:
+            raise ProfileError(f"{name}: {error}") from None
+
+    def _composite(self, name: str) -> Composite:
+        parts = [self.get(part) for part in COMPOSITES[name]]
+        return Composite(name, [part for part in parts if _filters(part)])
+
+
+def _parsed(text: str) -> _Item:
+    found = _item.fullmatch(text)
+    if found is None:
+        raise ProfileError(f"expected [filter:|score:]NAME[=WEIGHT], got {text!r}; {_what_there_is()}")
+    name, asked = found["name"], None if found["side"] is None else Side(found["side"])
+    weight = _weight_of(text, found["weight"])
+    if name in PLUGINS or name in COMPOSITES:
+        return _Item(text, name, asked, weight)
+    former = FORMER_NAMES.get(name)
+    if former is None:
+        raise ProfileError(f"unknown plugin {name}; {_what_there_is()}")
+    if asked not in {None, former.side}:
+        raise ProfileError(f"{text}: {name} is the name of a {former.side.value}")
+    return _Item(text, former.plugin, former.side, weight, former.scoring_strategy)
+
+
+def _weight_of(item: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not _weight.fullmatch(text) or not 1 <= int(text) <= MAX_WEIGHT:
+        raise ProfileError(f"{item}: the weight must be 1..{MAX_WEIGHT}, got {text!r}")
+    return int(text)
+
+
+def _what_there_is() -> str:
+    return (
+        f"there are the profiles {', '.join(PROFILES)}, the plugins {', '.join(sorted({*PLUGINS, *COMPOSITES}))}, "
+        f"and their former names {', '.join(sorted(FORMER_NAMES))}"
+    )
+
+
+def _with_strategies(items: Iterable[_Item], arguments: Arguments) -> Arguments:
+    """Add the scoring strategies that former names stand for. Raises ProfileError if another one is wanted."""
+    merged = {name: dict(each) for name, each in arguments.items()}
+    for item in items:
+        if item.scoring_strategy:
+            implied = ScoringStrategy(type=item.scoring_strategy)
+            strategy = merged.setdefault(item.plugin, {}).setdefault("scoring_strategy", implied)
+            if strategy.type != implied.type:
+                raise ProfileError(
+                    f"{item.text}: is {item.plugin} with the scoringStrategy {implied.type}, but it is {strategy.type}"
+                )
+    return merged
+
+
+def _check_sides(item: _Item, plugin: Plugin) -> None:
+    if item.side is Side.FILTER and not _filters(plugin):
+        raise ProfileError(f"{item.text}: {plugin.name} does not filter")
+    if item.side is Side.SCORE and not _scores(plugin):
+        raise ProfileError(f"{item.text}: {plugin.name} does not score")
+    if item.weight is not None and (item.side is Side.FILTER or not _scores(plugin)):
+        raise ProfileError(f"{item.text}: only scores have a weight")
+
+
+def _filters(plugin: Plugin) -> TypeGuard[AnyFilter]:
+    return hasattr(plugin, "filter")
+
+
+def _scores(plugin: Plugin) -> TypeGuard[AnyScore]:
+    return hasattr(plugin, "score")

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.framework.evaluation import Evaluation
 from core.framework.interface import Verdicts
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.status import Code, Status
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.profile import Profile
@@ -30,21 +30,14 @@ def filter_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> 
     A node of which nothing is known fails with UNKNOWN_NODE, and one out of the partition with OUT_OF_PARTITION,
     whatever the pod asks and the predicates say.
     """
-    codes = np.zeros(len(batch), np.int64)
-    statuses = [SUCCESS]
-    for plugin in profile.filters:
-        verdicts = evaluation.verdicts(plugin, batch)
-        if verdicts is not None and verdicts.codes.any():
-            fails_first_here = (verdicts.codes > 0) & (codes == 0)
-            codes[fails_first_here] = verdicts.codes[fails_first_here] + (len(statuses) - 1)
-            statuses += verdicts.statuses[1:]
-    if unknown := batch.unknown:
-        codes[unknown] = len(statuses)
-        statuses.append(UNKNOWN_NODE)
-    if (outside := batch.out_of_partition) is not None:
-        codes[outside] = len(statuses)
-        statuses.append(OUT_OF_PARTITION)
-    return Verdicts(codes, tuple(statuses))
+    verdicts = evaluation.filtered(profile.filters, batch)
+    unknown, outside = batch.unknown, batch.out_of_partition
+    if not unknown and outside is None:
+        return verdicts
+    codes = verdicts.codes.astype(np.int64)
+    codes[unknown] = len(verdicts.statuses)
+    codes[outside if outside is not None else []] = len(verdicts.statuses) + 1
+    return Verdicts(codes, (*verdicts.statuses, UNKNOWN_NODE, OUT_OF_PARTITION))
 
 
 def score_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:

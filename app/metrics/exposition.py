@@ -7,12 +7,14 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCol
 from prometheus_client.core import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+from app.metrics.cache_collector import CacheCollector
 from app.metrics.figure_lines import FigureLines
 from app.metrics.gc_pauses import GcPauses
 from app.metrics.mirror_collector import MirrorCollector
 from app.metrics.watch_collector import WatchCollector
 from app.watch.freshness import Freshness
 from app.watch.reflector import Reflector
+from core.equivalence.cache import EquivalenceCache
 from core.mirror.cluster import ClusterMirror
 
 _DELAYS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # seconds
@@ -65,6 +67,10 @@ class Metrics:
     def follow(self, reflectors: Iterable[Reflector]) -> None:
         """Tell also how many objects these know."""
         self._watch.known = {reflector.state.plural: reflector.known for reflector in reflectors}
+
+    def add_cache(self, cache: EquivalenceCache) -> None:
+        """Tell also of an equivalence cache; without one there is no word of it."""
+        self._registry.register(CacheCollector(cache))
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the text format in pieces of which each takes far less than a millisecond to make.

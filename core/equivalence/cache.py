@@ -23,6 +23,8 @@ from core.mirror.changes import Change
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
+RESULTS: Final = ("hit", "partial", "miss", "none")
+"""How a question was answered: all cells were there, some, or none; or the pod has no class."""
 _REMEMBERED_EVICTIONS: Final = 16384
 
 
@@ -65,7 +67,7 @@ class Statistics(msgspec.Struct):
     misses: Counter[str] = msgspec.field(default_factory=Counter)
     """Cells evaluated, by the name of the Miss."""
     questions: Counter[str] = msgspec.field(default_factory=Counter)
-    """Questions by how they were answered: hit, partial, miss, or none for pods without a class."""
+    """Questions by how they were answered, see RESULTS."""
     evictions: int = 0
     """Classes dropped to make room."""
     checks: int = 0
@@ -93,7 +95,7 @@ class EquivalenceCache:
         `clock` says for people when a class was asked about; nothing is decided by it.
         """
         self.statistics = Statistics()
-        self.validities = Validities(plugins, mirror.nodes.capacity)
+        self.validities = Validities(plugins, mirror.nodes.extent)
         self.nbytes = 0
         self.max_bytes: Final = options.max_bytes
         self._mirror = mirror
@@ -114,7 +116,7 @@ class EquivalenceCache:
 
     def changed(self, change: Change) -> None:
         """Take note of a change that the mirror has made."""
-        self.validities.changed(change, self._mirror.nodes.capacity)
+        self.validities.changed(change, self._mirror.nodes.extent)
 
     def evaluation(self, pod: Pod) -> Evaluation:
         """Return what answers for a pod: from the cache, if it has a class."""

@@ -1,5 +1,6 @@
 """A number for every node slot, or the reason why there is none."""
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
@@ -31,7 +32,8 @@ class Miss(IntEnum):
         return self.name.lower()
 
 
-_WIDTHS: Final = (np.int8, np.int16, np.int32, np.int64)
+_WIDTHS: Final[Sequence[type[np.signedinteger[Any]]]] = (np.int8, np.int16, np.int32, np.int64)
+_LIMITS: Final = {width: (int(np.iinfo(width).min), int(np.iinfo(width).max)) for width in _WIDTHS}
 
 
 class Cells:
@@ -40,7 +42,7 @@ class Cells:
     5,000 cells of verdicts take 5 KB. All cells are misses at first.
     """
 
-    __slots__ = ("_floor", "_lowest", "values")
+    __slots__ = ("_floor", "_highest", "_lowest", "values")
 
     def __init__(self, capacity: int, reason: Miss) -> None:
         self._set_type(_WIDTHS[0])
@@ -103,16 +105,15 @@ class Cells:
             self.values = np.concatenate((self.values, more))
 
     def _set_type(self, width: type[np.signedinteger[Any]]) -> None:
-        self._lowest = int(np.iinfo(width).min)
+        self._lowest, self._highest = _LIMITS[width]
         self._floor = self._lowest + len(Miss)
 
     def _make_room_for(self, lowest: int, highest: int) -> None:
-        if lowest >= self._floor and highest <= np.iinfo(self.values.dtype).max:
+        if lowest >= self._floor and highest <= self._highest:
             return
-        for width in _WIDTHS:
-            if lowest >= np.iinfo(width).min + len(Miss) and highest <= np.iinfo(width).max:
-                break
-        shift = int(np.iinfo(width).min) - self._lowest
+        fitting = (width for width, (least, most) in _LIMITS.items() if lowest >= least + len(Miss) and highest <= most)
+        width = next(fitting)
+        shift = _LIMITS[width][0] - self._lowest
         wide = self.values.astype(np.int64)
         self.values = np.where(wide < self._floor, wide + shift, wide).astype(width)
         self._set_type(width)

@@ -16,6 +16,7 @@ class ClassEntry:
 
     __slots__ = (
         "asked_at",
+        "chain",
         "filters",
         "first_pod",
         "hash",
@@ -40,6 +41,7 @@ class ClassEntry:
         self.miss = Miss.NEW_CLASS
         self.filters: dict[str, Row] = {}
         self.scores: dict[str, Row] = {}
+        self.chain: Row | None = None  # the verdicts of all filters together: of the first that fails
         self.made_at = now
         self.asked_at = now
         self.questions = 0
@@ -62,7 +64,15 @@ class ClassEntry:
             row = self.scores[name] = Row(self.miss)
         return row
 
+    def chain_row(self) -> Row:
+        """Return the verdicts of all filters together."""
+        if self.chain is None:
+            self.chain = Row(self.miss)
+        return self.chain
+
     def weigh(self) -> int:
         """Add up the bytes, about."""
-        rows = (*self.filters.values(), *self.scores.values())
+        rows = [*self.filters.values(), *self.scores.values()]
+        if self.chain is not None:
+            rows.append(self.chain)
         return ENTRY_BYTES + sum(row.nbytes for row in rows)

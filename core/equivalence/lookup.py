@@ -21,9 +21,9 @@ class PredicateCell(msgspec.Struct, frozen=True, gc=False):
     fit: bool
     reasons: tuple[str, ...]
     invalid: bool
-    """Whether the next question evaluates it."""
+    """Whether it is evaluated before it is used again."""
     miss: str | None
-    """Why it does."""
+    """Why it is."""
 
 
 class ScoreCell(msgspec.Struct, frozen=True, gc=False):
@@ -33,9 +33,9 @@ class ScoreCell(msgspec.Struct, frozen=True, gc=False):
     raw: int | None
     """None where it is invalid, or the plugin has nothing to say."""
     invalid: bool
-    """Whether the next question evaluates it, which it always does for scores that are never kept (`scores_alone`)."""
+    """Whether it is evaluated before it is used again, as scores are that are never kept (`scores_alone`)."""
     miss: str | None
-    """Why it does; None for scores that are never kept."""
+    """Why it is; None for scores that are never kept."""
 
 
 class CellLookup:
@@ -72,7 +72,7 @@ class CellLookup:
         """Return the number in the cell, or the status of all nodes, or why there is neither."""
         if row is None:
             return self._entry.miss
-        found = row.outcome or (row.miss if row.cells is None else row.cells.at(self._slot))
+        found = row.outcome or (row.miss if row.empty or row.cells is None else row.cells.at(self._slot))
         if isinstance(found, Miss):
             return found
         dropped = self._dropped(aspect, row)

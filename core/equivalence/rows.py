@@ -5,7 +5,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from core.equivalence.cells import Cells, Miss
-from core.framework.interface import AnyFilter, AnyScore, Codes, Versions
+from core.framework.interface import AnyFilter, AnyScore, Verdicts, Versions
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -17,7 +17,9 @@ _MANY_STATUSES: Final = 1024
 NEVER: Final = -1
 """Time of a row that has no results yet."""
 ROW_BYTES: Final = 600
-"""A row without its cells, statuses apart."""
+"""A row without its cells and statuses."""
+STATUS_BYTES: Final = 300
+"""A status other than success, with a reason and its code."""
 
 
 class Row:
@@ -27,41 +29,47 @@ class Row:
     the cache at which all that has a result was right, and `versions` are those of the counters that it follows from.
     """
 
-    __slots__ = ("_codes", "as_of", "cells", "miss", "outcome", "statuses", "versions")
+    __slots__ = ("_codes", "as_of", "cells", "drops", "empty", "miss", "outcome", "statuses", "versions")
 
     def __init__(self, miss: Miss) -> None:
         self.as_of = NEVER
         self.outcome: Status | None = None
         self.cells: Cells | None = None
         self.versions: Versions = ()
-        self.miss = miss  # why there is neither an outcome nor a cell
+        self.drops = 0
+        """How often all results were dropped or became one outcome."""
+        self.empty = True  # whether no cell has a number
+        self.miss = miss  # why it is empty
         self.statuses: list[Status] = [SUCCESS]
         self._codes: dict[Status, int] = {SUCCESS: 0}
 
     @property
     def nbytes(self) -> int:
         """Size in bytes, about."""
-        return ROW_BYTES + (self.cells.nbytes if self.cells is not None else 0)
+        cells = 0 if self.cells is None else self.cells.nbytes
+        return ROW_BYTES + cells + STATUS_BYTES * (len(self.statuses) - 1)
 
     def settle(self, outcome: Status) -> None:
         """Keep one status for all nodes."""
         self.outcome = outcome
         self.cells = None
         self.versions = ()
+        self.drops += 1
 
-    def grow(self, capacity: int) -> bool:
-        """Make room for `capacity` slots; tells whether there was not."""
-        if self.cells is None or capacity <= len(self.cells.values):
-            return False
-        self.cells.grow(capacity)
-        return True
+    def grow(self, capacity: int) -> None:
+        """Make room for `capacity` slots."""
+        if self.cells is not None:
+            self.cells.grow(capacity)
 
     def drop(self, miss: Miss) -> None:
         """Forget everything."""
+        if self.outcome is not None or not self.empty:
+            self.miss = miss
+        self.drops += 1
         self.outcome = None
         if self.cells is not None:
             self.cells.drop_all(miss)
-        self.miss = miss
+        self.empty = True
         self.statuses, self._codes = [SUCCESS], {SUCCESS: 0}  # no code is in use now
 
     def drop_some(self, which: BoolArray, miss: Miss) -> None:
@@ -118,12 +126,8 @@ class FilterAspect:
         return self._plugin.filter_versions(state)
 
     def results(self, row: Row, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
-        """Run Filter. An error may be gone by the next question, so it is not kept."""
-        verdicts = self._plugin.filter(state, batch)
-        codes = verdicts.codes
-        errors = [code for code, status in enumerate(verdicts.statuses) if status.code is Code.ERROR]
-        kept: BoolArray | None = ~np.isin(codes, errors) if errors else None
-        return _translated(codes, row.codes_of(verdicts.statuses)), kept
+        """Run Filter."""
+        return kept_codes(row, self._plugin.filter(state, batch))
 
 
 class ScoreAspect:
@@ -148,13 +152,18 @@ class ScoreAspect:
         return self._plugin.score(state, batch), None
 
 
+def kept_codes(row: Row, verdicts: Verdicts) -> tuple[Int64Array, BoolArray | None]:
+    """Return a row's codes of verdicts, and which may be kept, None for all: an error may be gone the next time."""
+    codes = verdicts.codes
+    errors = [code for code, status in enumerate(verdicts.statuses) if status.code is Code.ERROR]
+    kept: BoolArray | None = ~np.isin(codes, errors) if errors else None
+    translated: Int64Array = row.codes_of(verdicts.statuses)[codes]
+    return translated, kept
+
+
 def counters_unchanged(row: Row, aspect: Aspect, prepared: tuple[Status, object]) -> bool:
     """Tell whether what a row has still follows from the counters, by what PreFilter or PreScore says now."""
     status, state = prepared
     if state is None:
         return status == row.outcome
     return row.outcome is None and aspect.versions(state) == row.versions
-
-
-def _translated(codes: Codes, table: Int64Array) -> Int64Array:
-    return table[codes]

@@ -6,12 +6,16 @@ from typing import Final, TypeAlias
 import msgspec
 
 from core.framework.evaluation import Evaluation
-from core.framework.interface import AnyFilter, AnyScore, Plugin, Verdicts
+from core.framework.interface import AnyFilter, AnyScore, Verdicts
 from core.framework.status import SUCCESS, Status
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 
 Result: TypeAlias = Status | int | None
+
+
+CHAIN: Final = "first failing filter"
+"""What the verdicts of all filters together are called where plugins are called by their names."""
 
 
 class Difference(msgspec.Struct, frozen=True, gc=False):
@@ -60,22 +64,28 @@ class ShadowedEvaluation:
         """Return the fresh verdicts."""
         cached, fresh = self._cached.verdicts(plugin, batch), self._fresh.verdicts(plugin, batch)
         if cached is not None or fresh is not None:
-            self._compare(plugin, batch, _statuses(cached, batch), _statuses(fresh, batch))
+            self._compare(plugin.name, batch, _statuses(cached, batch), _statuses(fresh, batch))
+        return fresh
+
+    def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
+        """Return the fresh verdicts."""
+        cached, fresh = self._cached.filtered(filters, batch), self._fresh.filtered(filters, batch)
+        self._compare(CHAIN, batch, _statuses(cached, batch), _statuses(fresh, batch))
         return fresh
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Return the fresh scores."""
         cached, fresh = self._cached.raw_scores(plugin, batch), self._fresh.raw_scores(plugin, batch)
         if cached is not None or fresh is not None:
-            self._compare(plugin, batch, _numbers(cached, batch), _numbers(fresh, batch))
+            self._compare(plugin.name, batch, _numbers(cached, batch), _numbers(fresh, batch))
         return fresh
 
-    def _compare(self, plugin: Plugin, batch: NodeBatch, cached: Sequence[Result], fresh: Sequence[Result]) -> None:
+    def _compare(self, name: str, batch: NodeBatch, cached: Sequence[Result], fresh: Sequence[Result]) -> None:
         known = [position for position in range(len(batch)) if position not in batch.strangers]
         self._on_checked(
             len(known),
             [
-                Difference(plugin.name, batch.names[position], cached[position], fresh[position])
+                Difference(name, batch.names[position], cached[position], fresh[position])
                 for position in known
                 if cached[position] != fresh[position]
             ],

@@ -1,5 +1,6 @@
 """How a plugin's answers for one pod are come by: afresh here, or from the equivalence cache."""
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +23,12 @@ class Evaluation(Protocol):
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Return a plugin's verdict on every node of the batch; None: all pass."""
 
+    def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
+        """Return on every node of the batch the verdict of the first plugin that fails there, or success.
+
+        It is always the same plugins for one pod.
+        """
+
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Return a plugin's raw score of every node of the batch; None: it has nothing to say, every node gets 0."""
 
@@ -40,10 +47,31 @@ class FreshEvaluation:
         status, state = plugin.pre_filter(self._mirror, self._pod)
         return everywhere(status, batch) if state is None else plugin.filter(state, batch)
 
+    def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
+        """Run PreFilter and Filter of all plugins."""
+        return first_failures(filters, batch, self.verdicts)
+
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Run PreScore and Score."""
         _, state = plugin.pre_score(self._mirror, self._pod, batch)
         return None if state is None else plugin.score(state, batch)
+
+
+def first_failures(
+    filters: Sequence[AnyFilter],
+    batch: NodeBatch,
+    verdicts_of: Callable[[AnyFilter, NodeBatch], Verdicts | None],
+) -> Verdicts:
+    """Ask all plugins for their verdicts; the first one that fails a node gives it its status."""
+    codes = np.zeros(len(batch), np.int64)
+    statuses = [SUCCESS]
+    for plugin in filters:
+        verdicts = verdicts_of(plugin, batch)
+        if verdicts is not None and verdicts.codes.any():
+            fails_first_here = (verdicts.codes > 0) & (codes == 0)
+            codes[fails_first_here] = verdicts.codes[fails_first_here] + (len(statuses) - 1)
+            statuses += verdicts.statuses[1:]
+    return Verdicts(codes, tuple(statuses))
 
 
 def everywhere(status: Status, batch: NodeBatch) -> Verdicts | None:

@@ -108,6 +108,28 @@ def test_prioritize_prints_a_score_for_every_node(dump: str, tmp_path: Path) -> 
     assert (result.exit_code, result.stderr) == (0, LOADED)
 
 
+def test_the_profile_says_which_plugins_answer(dump: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_PROFILE", "NodePorts")
+    pod = saved(tmp_path, "p", WANTS_WEB.node_selector({ZONE: "a"}).json())
+    by_profile = {
+        profile: json.loads(kindred("filter", "--snapshot", dump, "--pod", pod, *profile.split()).stdout)["NodeNames"]
+        for profile in ("", "--profile affinity", "--profile MatchNodeSelector", "--profile full")
+    }
+    assert by_profile == {
+        "": ["a1", "b1", "c1"],
+        "--profile affinity": ["a1", "b1"],
+        "--profile MatchNodeSelector": ["a1"],
+        "--profile full": [],
+    }
+
+
+@pytest.mark.parametrize("command", [["serve"], ["filter", "--pod", "-"], ["prioritize", "--pod", "-"]], ids=" ".join)
+def test_a_profile_that_is_none_is_refused(command: list[str], dump: str) -> None:
+    result = kindred(*command, "--snapshot", dump, "--profile", "NodeName=3", stdin=LIKES_WEB.json())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith("Error: KINDRED_PROFILE='NodeName=3': NodeName=3: only scores have a weight\n")
+
+
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
 @pytest.mark.parametrize("incoming", [WANTS_WEB, LIKES_WEB], ids=["wants-web", "likes-web"])
 @pytest.mark.parametrize("names", [["a1", "b1", "c1"], ["c1", "ghost", "a1"]], ids=["all", "some"])
@@ -368,7 +390,9 @@ def test_version_is_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["-h"], ["--help"], ["serve", "-h"], ["filter", "-h"], ["prioritize", "-h"]], ids=" ".join
+    "arguments",
+    [["-h"], ["--help"], ["serve", "-h"], ["filter", "-h"], ["prioritize", "-h"], ["invalidation-table", "-h"]],
+    ids=" ".join,
 )
 def test_help_is_printed(arguments: list[str]) -> None:
     result = kindred(*arguments)

@@ -36,12 +36,12 @@ def test_hard_pod_affinity_weight_is_what_a_required_term_of_an_existing_pod_add
     weight: int, expected: dict[str, int]
 ) -> None:
     extender = create_extender(Settings(hard_pod_affinity_weight=weight), mirror_of(*SUITORS))
-    assert expected == scores(extender.prioritize(X))
+    assert expected == scores(extender.prioritize(X).body)
 
 
 def test_preferred_terms_of_existing_pods_can_be_ignored_for_pods_without_preferences() -> None:
     extender = create_extender(Settings(ignore_preferred_terms_of_existing_pods=True), mirror_of(*SUITORS))
-    assert scores(extender.prioritize(X)) == {"n1": 0, "n2": 0, "n3": 0}
+    assert scores(extender.prioritize(X).body) == {"n1": 0, "n2": 0, "n3": 0}
 
 
 def test_max_score_and_max_body_bytes_reach_the_service() -> None:

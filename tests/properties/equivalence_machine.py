@@ -31,9 +31,13 @@ Shown: TypeAlias = dict[tuple[str, str], Sequence[Status | int | None]]
 def shown(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Shown:
     """Give every verdict with its reasons, and every raw score, by plugin and side."""
     results: Shown = {}
+    filtered = evaluation.filtered(profile.filters, batch) if len(batch) % 2 else None
     for plugin in profile.filters:
         found = evaluation.verdicts(plugin, batch)
         results[plugin.name, "filter"] = [SUCCESS if found is None else found.status(at) for at in range(len(batch))]
+    # Asked before the plugins or after them, as rows that are brought up to date must not hide a change from the chain.
+    filtered = filtered or evaluation.filtered(profile.filters, batch)
+    results["all", "filter"] = [filtered.status(at) for at in range(len(batch))]
     for scorer, _ in profile.scores:
         raw = evaluation.raw_scores(scorer, batch)
         results[scorer.name, "score"] = [None] * len(batch) if raw is None else raw.tolist()

@@ -25,9 +25,8 @@ class ByTopology(Generic[Thing]):
         self._anchored: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for place, (thing, selector) in enumerate(things):
             anchors = _anchors(selector)
-            for anchor in anchors or ():
-                for value in anchor.values:
-                    self._anchored[anchor.key][value].append(place)
+            for key, value in {(anchor.key, value) for anchor in anchors or () for value in anchor.values}:
+                self._anchored[key][value].append(place)
             if anchors is None:
                 self._anywhere.append(place)
             self.keys |= label_keys(selector)

@@ -39,6 +39,11 @@ def test_nothing_is_missed_and_the_order_is_kept(seed: int) -> None:
             assert list(indexed.reached(labels)) == expected
 
 
+def test_what_two_terms_let_a_node_reach_is_reached_once() -> None:
+    twice = parse_node_selector([([("zone", "In", ["a"])], []), ([("zone", "In", ["a", "b"])], [])])
+    assert list(ByTopology([("x", twice)]).reached({"zone": "a"})) == ["x"]
+
+
 def test_the_keys_are_those_that_any_of_them_reads() -> None:
     greater = parse_node_selector([([("rank", "Gt", ["1"])], [])])
     assert ByTopology([("a", within("zone", "a")), ("b", greater), ("c", None)]).keys == {"zone", "rank"}

@@ -1,0 +1,102 @@
+"""A predicate that is made of others, such as GeneralPredicates.
+
+Source: k8s.io/kubernetes v1.13 pkg/scheduler/algorithm/predicates/predicates.go (GeneralPredicates): all parts judge
+every node, whatever the others say. Upstream's equivalence cache dropped results of a composite and kept those of its
+parts (kubernetes PR 70991). Here a composite has results of its own, and what makes a part's invalid does so for them.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+
+from core.framework.evaluation import everywhere
+from core.framework.interface import AnyFilter, Verdicts, Versions
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.pod import Pod
+
+_NO_FAILURES: Final = (SUCCESS,)
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What PreFilter of a part said. Without a state, its status is that of all nodes."""
+
+    part: AnyFilter
+    status: Status
+    state: Any
+
+
+CompositeState: TypeAlias = tuple[Prepared, ...]
+
+
+class Composite:
+    """Filter by all parts: a node that fails any has the reasons of all that it fails, in the order of the parts.
+
+    It is unresolvable where any failing part is. An error of a part is an error of the whole.
+    """
+
+    def __init__(self, name: str, parts: Sequence[AnyFilter]) -> None:
+        self.name = name
+        self.kinds = tuple(dict.fromkeys(kind for part in parts for kind in part.kinds))
+        self.class_fields = tuple(dict.fromkeys(field for part in parts for field in part.class_fields))
+        self.invalidated_by = tuple(dict.fromkeys(rule for part in parts for rule in part.invalidated_by))
+        self._parts = tuple(parts)
+
+    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
+        """Return what the names in the pod's fields stand for, part by part; None if they do for none of them."""
+        found = tuple(part.references(mirror, pod) for part in self._parts)
+        return None if all(each is None for each in found) else found
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, CompositeState | None]:
+        """Ask every part; no state if none of them has one."""
+        prepared = tuple(Prepared(part, *part.pre_filter(mirror, pod)) for part in self._parts)
+        status = SUCCESS
+        for each in prepared:
+            if each.state is None:
+                status = _joined(status, each.status)
+        if status.code is Code.ERROR:
+            return status, None
+        if any(each.state is not None for each in prepared):
+            return SUCCESS, prepared
+        return (SKIP if status.code is Code.SUCCESS else status), None
+
+    def filter(self, state: CompositeState, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch by all parts."""
+        combined = Verdicts(np.zeros(len(batch), np.uint8), _NO_FAILURES)
+        for each in state:
+            verdicts = everywhere(each.status, batch) if each.state is None else each.part.filter(each.state, batch)
+            if verdicts is not None and verdicts.codes.any():
+                combined = _combined(combined, verdicts)
+        return combined
+
+    def filter_versions(self, state: CompositeState) -> Versions:
+        """Return the versions of all parts; what a part without a state says of all nodes is one, too."""
+        return tuple(each.status if each.state is None else each.part.filter_versions(each.state) for each in state)
+
+
+def _combined(first: Verdicts, second: Verdicts) -> Verdicts:
+    if first.statuses is _NO_FAILURES:
+        return second
+    radix = len(second.statuses)
+    # As narrow as can be: up to 16 bits np.unique takes 0.09 ms for 5,000 nodes, else 0.26 ms.
+    pairs = np.zeros(len(first.codes) + 1, np.min_scalar_type(len(first.statuses) * radix))
+    pairs[1:] = first.codes.astype(np.int64) * radix + second.codes
+    found, codes = np.unique(pairs, return_inverse=True)  # with the success in front, which has to have the code 0
+    return Verdicts(
+        codes[1:],
+        tuple(_joined(first.statuses[pair // radix], second.statuses[pair % radix]) for pair in found.tolist()),
+    )
+
+
+def _joined(first: Status, second: Status) -> Status:
+    for status in (first, second):
+        if status.code is Code.ERROR:
+            return status
+    if second.code in {Code.SUCCESS, Code.SKIP}:
+        return first
+    if first.code is Code.SUCCESS:
+        return second
+    return Status(max(first.code, second.code), (*first.reasons, *second.reasons))

@@ -1,0 +1,78 @@
+"""The names that plugins had as predicates and priorities, which are accepted wherever today's names are.
+
+Source: k8s.io/kubernetes v1.13 pkg/scheduler/algorithm/predicates/predicates.go, v1.17
+pkg/scheduler/algorithm/priorities/priorities.go, and v1.18 pkg/scheduler/framework/plugins/legacy_registry.go, which
+says what plugins they are. Those of the equivalence class design that differ are here, too.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+
+class Side(Enum):
+    """What a plugin is used for."""
+
+    FILTER = "filter"
+    SCORE = "score"
+
+
+class FormerName(msgspec.Struct, frozen=True):
+    """What a name stood for: one side of a plugin of today, for scores by resources with a strategy."""
+
+    plugin: str
+    side: Side
+    scoring_strategy: str = ""
+
+
+_PREDICATES: Final = {
+    "PodFitsResources": "NodeResourcesFit",
+    "PodFitsHost": "NodeName",
+    "HostName": "NodeName",
+    "PodFitsHostPorts": "NodePorts",
+    "PodMatchNodeSelector": "NodeAffinity",
+    "MatchNodeSelector": "NodeAffinity",
+    "MatchInterPodAffinity": "InterPodAffinity",
+    "PodToleratesNodeTaints": "TaintToleration",
+    "CheckNodeUnschedulable": "NodeUnschedulable",
+    "NoDiskConflict": "VolumeRestrictions",
+    "MaxEBSVolumeCount": "NodeVolumeLimits",
+    "MaxGCEPDVolumeCount": "NodeVolumeLimits",
+    "MaxAzureDiskVolumeCount": "NodeVolumeLimits",
+    "MaxCinderVolumeCount": "NodeVolumeLimits",
+    "MaxPDVolumeCountPredicate": "NodeVolumeLimits",
+    "MaxCSIVolumeCount": "NodeVolumeLimits",
+    "MaxCSIVolumeCountPred": "NodeVolumeLimits",
+    "NoVolumeZoneConflict": "VolumeZone",
+    "CheckVolumeBinding": "VolumeBinding",
+    "EvenPodsSpread": "PodTopologySpread",
+    "CheckServiceAffinity": "ServiceAffinity",
+}
+_PRIORITIES: Final = {
+    "TaintTolerationPriority": "TaintToleration",
+    "NodeAffinityPriority": "NodeAffinity",
+    "InterPodAffinityPriority": "InterPodAffinity",
+    "EvenPodsSpreadPriority": "PodTopologySpread",
+    "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
+    "ImageLocalityPriority": "ImageLocality",
+}
+_STRATEGIES: Final = {
+    "LeastRequestedPriority": "LeastAllocated",
+    "MostRequestedPriority": "MostAllocated",
+    "RequestedToCapacityRatioPriority": "RequestedToCapacityRatio",
+}
+
+FORMER_NAMES: Final[Mapping[str, FormerName]] = {
+    **{name: FormerName(plugin, Side.FILTER) for name, plugin in _PREDICATES.items()},
+    **{name: FormerName(plugin, Side.SCORE) for name, plugin in _PRIORITIES.items()},
+    **{name: FormerName("NodeResourcesFit", Side.SCORE, strategy) for name, strategy in _STRATEGIES.items()},
+}
+"""Former name -> what it stood for."""
+
+
+def todays_name(name: str) -> str:
+    """Return the name by which a plugin is reported."""
+    former = FORMER_NAMES.get(name)
+    return name if former is None else former.plugin

@@ -1,0 +1,73 @@
+"""Answers that are computed afresh."""
+
+import pytest
+
+from core.framework.evaluation import FreshEvaluation, everywhere
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, whole
+from tests.core.mirror.values import mirror_of, node, pod
+
+FULL = failing("Insufficient cpu")
+
+
+def test_a_fresh_evaluation_asks_the_plugin_at_every_question() -> None:
+    mirror = mirror_of(node("a"), node("b"))
+    plugin = SaidPlugin()
+    evaluation = FreshEvaluation(mirror, pod("p"))
+    for number in range(2):
+        plugin.said, plugin.raw = {"b": FULL}, {"b": number}
+        assert statuses(evaluation, plugin, whole(mirror)) == [SUCCESS, FULL]
+        assert scores(evaluation, plugin, whole(mirror)) == [0, number]
+
+    assert len(plugin.asked) == 4
+    assert evaluation.source == "none"
+
+
+def test_a_plugin_gets_the_whole_pod() -> None:
+    mirror = mirror_of(node("a"))
+    plugin = SaidPlugin()
+    asked = pod("p", version="7", cpu=1)
+    statuses(FreshEvaluation(mirror, asked), plugin, whole(mirror))
+
+    assert plugin.prepared == [asked]
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        pytest.param(FULL, id="unschedulable"),
+        pytest.param(failing("a", "b", code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE), id="unresolvable"),
+        pytest.param(failing("broken", code=Code.ERROR), id="error"),
+    ],
+)
+def test_a_failure_of_pre_filter_is_that_of_every_node(outcome: Status) -> None:
+    mirror = mirror_of(node("a"), node("b"))
+    plugin = SaidPlugin()
+    plugin.outcome = outcome
+
+    assert statuses(FreshEvaluation(mirror, pod("p")), plugin, mirror.batch(["b", "unknown"])) == [outcome] * 2
+    assert plugin.asked == []
+
+
+@pytest.mark.parametrize("outcome", [SKIP, SUCCESS])
+def test_a_filter_with_nothing_to_say_lets_all_nodes_pass(outcome: Status) -> None:
+    mirror = mirror_of(node("a"))
+
+    assert everywhere(outcome, whole(mirror)) is None
+
+
+def test_one_status_everywhere_is_code_1_after_success() -> None:
+    verdicts = everywhere(FULL, mirror_of(node("a")).batch(["a", "b", "c"]))
+
+    assert verdicts is not None
+    assert verdicts.codes.tolist() == [1, 1, 1]
+    assert verdicts.statuses == (SUCCESS, FULL)
+
+
+@pytest.mark.parametrize("outcome", [SKIP, failing("broken", code=Code.ERROR)])
+def test_a_pre_score_without_a_state_gives_no_scores(outcome: Status) -> None:
+    mirror = mirror_of(node("a"))
+    plugin = SaidPlugin()
+    plugin.outcome = outcome
+
+    assert FreshEvaluation(mirror, pod("p")).raw_scores(plugin, whole(mirror)) is None

@@ -1,0 +1,128 @@
+"""Whatever field of a pod is another one: it is of another class, or no plugin answers it otherwise."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from core.equivalence.classes import Classifier, Mode
+from core.events import ClusterEvent, Object
+from core.framework.evaluation import FreshEvaluation
+from core.mirror.cluster import ClusterMirror
+from core.objects.node import Node
+from core.objects.owner import ControllerRef
+from core.objects.pod import Pod
+from core.objects.pod_volumes import PodClaim
+from core.objects.volumes import PersistentVolumeClaim
+from core.plugins.serviceaffinity import ServiceAffinity
+from core.profile import PLUGINS, Profile, full_profile
+from tests.properties import scheduling_pool as pool
+from tests.properties.equivalence_machine import Shown, shown
+
+FULL: Final = full_profile()
+_ADDED: Final = [PLUGINS[name]() for name in PLUGINS if name.startswith("CheckNode")]
+PROFILE: Final = Profile(
+    filters=(*FULL.filters, *_ADDED, ServiceAffinity(affinity_labels=(pool.ZONE,))),  # type: ignore[arg-type]  # filters
+    scores=FULL.scores,
+)
+"""Every plugin that there is."""
+
+FIELDS: Final = tuple(Pod.__struct_fields__)
+_EPHEMERAL: Final = replace(
+    pool.incoming(pool.PODS[0], "e", "rs-1"), volumes=(PodClaim("e-scratch", ephemeral=True),), namespace="a"
+)
+ASKING: Final = (*(pool.incoming(each, "q", "rs-1") for each in pool.PODS), _EPHEMERAL)
+"""Pods that are to be scheduled, one of them with an ephemeral volume."""
+_MADE_FOR_IT: Final = PersistentVolumeClaim(
+    namespace="a",
+    name="e-scratch",
+    uid="made",
+    storage_class="fast",
+    controller=ControllerRef(kind="Pod", name="e", uid="e"),
+)
+OTHER_VALUES: Final[dict[str, Sequence[Any]]] = {
+    "uid": ("other",),
+    "name": ("other",),
+    "namespace": pool.NAMESPACES,
+    "node_name": ("", *pool.NODE_NAMES),
+    "terminal": (False, True),
+    "terminating": (False, True),
+    "best_effort": (False, True),
+    "resource_version": ("7",),
+    "controller": (None, ControllerRef("ReplicaSet", "rs1", "rs-2"), ControllerRef("ReplicaSet", "rs1", "rs-1")),
+}
+"""What a field can be instead; the others are taken from other pods of the pool."""
+
+DECLARED: Final = Classifier(PROFILE.plugins, "spec").fields
+
+fields = st.sampled_from(FIELDS)
+indices = st.integers(0, len(ASKING) - 1)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> ClusterMirror:
+    """Draw a small cluster with everything in it, the claim of the ephemeral volume among them."""
+    mirror = ClusterMirror()
+    objects: list[Object] = [_MADE_FOR_IT, *pool.NAMESPACE_STATES[:2]]
+    objects += draw(st.lists(st.sampled_from(pool.NODES), min_size=1, max_size=5))
+    objects += draw(st.lists(st.sampled_from(pool.OTHERS), max_size=12))
+    for number in range(draw(st.integers(0, 6))):
+        node = draw(st.sampled_from(pool.NODE_NAMES))
+        objects.append(pool.placed(pool.PODS[draw(indices) % len(pool.PODS)], (f"p{number}", f"p{number}"), node))
+    for each in objects:
+        mirror.apply(ClusterEvent("Add", each))
+    return mirror
+
+
+def answers(mirror: ClusterMirror, pod: Pod) -> Shown:
+    """Ask all plugins afresh, about all nodes."""
+    return shown(PROFILE, FreshEvaluation(mirror, pod), mirror.batch(list(mirror.nodes.slots)))
+
+
+def otherwise(pod: Pod, field: str, choice: int) -> Pod:
+    """Give one field of a pod another value."""
+    values = OTHER_VALUES.get(field) or [getattr(each, field) for each in ASKING]
+    return replace(pod, **{field: values[choice % len(values)]})
+
+
+@pytest.mark.parametrize("mode", ["controller", "spec"])
+@settings(max_examples=1000)
+@given(mirror=clusters(), asking=indices, field=fields, choice=indices)
+def test_a_field_makes_another_class_or_changes_no_answer(
+    mode: Mode, mirror: ClusterMirror, asking: int, field: str, choice: int
+) -> None:
+    pod = ASKING[asking]
+    other = otherwise(pod, field, choice)
+    classifier = Classifier(PROFILE.plugins, mode)
+    if classifier.key(mirror, pod) == classifier.key(mirror, other):
+        assert answers(mirror, pod) == answers(mirror, other)
+
+
+@settings(max_examples=1000)
+@given(mirror=clusters(), asking=indices)
+def test_the_fields_that_plugins_declare_are_all_that_they_need(mirror: ClusterMirror, asking: int) -> None:
+    pod = ASKING[asking]
+    representative = Classifier(PROFILE.plugins, "spec").representative(pod)
+
+    assert answers(mirror, pod) == answers(mirror, representative)
+
+
+@pytest.mark.parametrize("field", DECLARED)
+def test_some_answer_follows_from_every_field_that_is_declared(field: str) -> None:
+    """Or the tests above would find nothing if it were not declared, and classes would be smaller than they need be."""
+    mirror = ClusterMirror()
+    pressed = Node("pressed", conditions={"MemoryPressure": "True"})
+    for each in (_MADE_FOR_IT, *pool.NAMESPACE_STATES, *pool.NODES, pressed, *pool.OTHERS):
+        mirror.apply(ClusterEvent("Add", each))
+    for number, template in enumerate(pool.PODS[::4]):
+        placed = pool.placed(template, (f"p{number}", f"p{number}"), pool.NODE_NAMES[number % 4])
+        mirror.apply(ClusterEvent("Add", placed))
+
+    assert any(
+        answers(mirror, pod) != answers(mirror, otherwise(pod, field, choice))
+        for choice in range(0, len(ASKING), 3)
+        for pod in ASKING[choice % 7 :: 7]
+    )
