@@ -8,7 +8,7 @@ GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.j
 	tests/conformance/data/bench_checks_1000.jsonl.gz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench conformance lock image clean
+.PHONY: help run test check format soak bench conformance lock image clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,9 +32,13 @@ format: $(STAMP) ## Let ruff format and mend what it can
 conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summary per plugin
 	$(BIN)/python -m tests.conformance $(GOLDEN)
 
+soak: $(STAMP) ## The law of the equivalence cache over 25 times as many random lives of a cluster (an hour)
+	KINDRED_TEST_STREAMS=5000 $(BIN)/python -m pytest tests/properties/test_equivalence.py
+
 bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, decisions as ratios, the sync, filter under churn (minutes)
 	$(BIN)/python -m tests.conformance tests/conformance/data/bench_checks_5000.jsonl.gz
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.cache
 	$(BIN)/python -m tests.bench.sync
 	$(BIN)/python -m tests.bench.churn
 

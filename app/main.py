@@ -29,6 +29,7 @@ from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.watch.reflector import Timing
 from app.watch.resources import RESOURCES
 from app.watch.watcher import Watcher
+from core.derived_states import derive_states
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.mirror.cluster import ClusterMirror
 from core.profile import Profile, ProfileError, parse_profile
@@ -53,7 +54,7 @@ def create_profile(settings: Settings) -> Profile:
         raise SettingsError(f"KINDRED_PROFILE={settings.profile!r}: {error}") from None
 
 
-def create_cache(settings: Settings, mirror: ClusterMirror) -> EquivalenceCache | None:
+def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) -> EquivalenceCache | None:
     """Return the equivalence cache over a mirror; None when it is off."""
     if not settings.equivalence_cache:
         return None
@@ -62,12 +63,12 @@ def create_cache(settings: Settings, mirror: ClusterMirror) -> EquivalenceCache 
         max_bytes=settings.equivalence_max_bytes,
         shadow_share=settings.equivalence_shadow_share,
     )
-    return EquivalenceCache(mirror, create_profile(settings).plugins, options, MismatchLog(), time.monotonic)
+    return EquivalenceCache(mirror, profile.plugins, options, MismatchLog(), time.monotonic)
 
 
-def create_extender(settings: Settings, mirror: ClusterMirror, cache: EquivalenceCache | None = None) -> Extender:
-    """Return the verbs over a mirror."""
-    return Extender(create_profile(settings), mirror, cache, settings.max_score)
+def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
+    """Return the verbs over a mirror, for a few questions: without a cache."""
+    return Extender(create_profile(settings), mirror, None, settings.max_score)
 
 
 def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition:
@@ -86,29 +87,39 @@ def create_service(settings: Settings, mirror: ClusterMirror, credentials: Crede
 
     Raises SettingsError.
     """
-    profile = create_profile(settings)
+    engine = _Engine(settings, mirror)
     clock = time.monotonic
     if credentials is None:
         metrics = Metrics(mirror, OF_A_DUMP, clock, node_figures=settings.node_metrics)
-        return _service(settings, mirror, OF_A_DUMP, metrics, None)
-    states = [ResourceState(RESOURCES[kind]) for kind in profile.kinds]
+        return _service(settings, engine, OF_A_DUMP, metrics, None)
+    states = [ResourceState(RESOURCES[kind]) for kind in engine.profile.kinds]
     freshness = Freshness(states, settings.stale_after, clock)
     metrics = Metrics(mirror, freshness, clock, node_figures=settings.node_metrics)
     client = ApiClient(credentials)
     feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
     watcher = Watcher(client, states, feed, Timing(clock=clock))
     metrics.follow(watcher.reflectors)
-    service = _service(settings, mirror, freshness, metrics, client)
+    service = _service(settings, engine, freshness, metrics, client)
     return Service(service.app, service.admin, (watcher.run, feed.expire_assumed_pods))
 
 
+class _Engine:
+    """A mirror with all that answers from it."""
+
+    def __init__(self, settings: Settings, mirror: ClusterMirror) -> None:
+        self.mirror = mirror
+        self.profile = create_profile(settings)
+        derive_states(self.profile, mirror)
+        self.cache = create_cache(settings, mirror, self.profile)
+        self.extender = Extender(self.profile, mirror, self.cache, settings.max_score)
+
+
 def _service(
-    settings: Settings, mirror: ClusterMirror, freshness: Freshness, metrics: Metrics, client: ApiClient | None
+    settings: Settings, engine: _Engine, freshness: Freshness, metrics: Metrics, client: ApiClient | None
 ) -> Service:
-    cache = create_cache(settings, mirror)
+    mirror, cache = engine.mirror, engine.cache
     if cache is not None:
         metrics.add_cache(cache)
-    extender = create_extender(settings, mirror, cache)
     partition = create_partition(settings, mirror)
     stale_policy = StalePolicy(freshness, settings.stale_policy, metrics.count_stale_answer)
 
@@ -118,13 +129,13 @@ def _service(
             yield
 
     app = _app(health_router(mirror, freshness), metrics_router(metrics), lifespan=lifespan)
-    app.router.routes.extend(extender_routes(extender, stale_policy, settings.max_body_bytes))
+    app.router.routes.extend(extender_routes(engine.extender, stale_policy, settings.max_body_bytes))
     admin = None
     if settings.admin_port is not None:
         resources = [state.resource for state in freshness.states]
         admin = _app(
             debug_router(mirror, partition, client, resources),
-            equivalence_router(cache, create_profile(settings), time.monotonic),
+            equivalence_router(cache, engine.profile, time.monotonic),
         )
     return Service(app, admin, ())
 

@@ -105,8 +105,9 @@ def _node_affinity(random: Random) -> V1:
 
 
 def _volumes(random: Random) -> list[V1]:
+    claim = {"name": "v", "persistentVolumeClaim": {"claimName": random.choice(("c0", "c1"))}}
     kinds: Sequence[V1] = (
-        {"name": "v", "persistentVolumeClaim": {"claimName": random.choice(("c0", "c1", "c2"))}},
+        *[claim] * 4,
         {"name": "v", "awsElasticBlockStore": {"volumeID": random.choice(("vol-1", "vol-2"))}},
         {"name": "v", "gcePersistentDisk": {"pdName": "disk", "readOnly": random.random() < 0.5}},
     )
@@ -156,7 +157,7 @@ def _pod(random: Random, number: int) -> V1:
         spec["tolerations"] = [{"key": random.choice(("dedicated", "gpu")), "operator": "Exists"}]
     if random.random() < 0.15:
         spec["nodeSelector"] = {"disk": "ssd"}
-    if random.random() < 0.3:
+    if random.random() < 0.4:
         spec["volumes"] = _volumes(random)
     if random.random() < 0.3:
         spec["topologySpreadConstraints"] = [_spread(random)]
@@ -164,8 +165,8 @@ def _pod(random: Random, number: int) -> V1:
 
 
 def _claim(random: Random, number: int) -> V1:
-    name = f"c{number % 3}"
-    bound = random.random() < 0.6
+    name = f"c{number % 2}"
+    bound = random.random() < 0.8
     spec: V1 = {
         "storageClassName": random.choice(("fast", "slow")),
         "accessModes": [random.choice(("ReadWriteOnce", "ReadWriteOncePod"))],
@@ -182,7 +183,7 @@ def _claim(random: Random, number: int) -> V1:
 
 def _volume(random: Random, number: int) -> V1:
     name = f"pv{number % 2}"
-    labels = {ZONE: random.choice("ab")} if random.random() < 0.6 else {}
+    labels = {ZONE: random.choice("ab")} if random.random() < 0.8 else {}
     spec: V1 = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],

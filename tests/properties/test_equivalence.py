@@ -7,7 +7,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from core.equivalence.cache import CacheOptions
+from core.profile import PLUGINS, Profile, parse_profile
 from tests.properties.equivalence_machine import EquivalenceMachine
+from tests.properties.scheduling_pool import ZONE
 
 STREAMS: Final = int(os.environ.get("KINDRED_TEST_STREAMS", "200"))
 """Random lives of a cluster, of 200 events each; `make soak` sets many more."""
@@ -17,14 +19,26 @@ SETTINGS: Final = settings(
 )
 
 
-class TinyCache(EquivalenceMachine):
+class FullProfile(EquivalenceMachine):
+    """Every plugin that there is, and the composite."""
+
+    profile: ClassVar[Profile] = parse_profile(
+        ",".join((*PLUGINS, "GeneralPredicates")), {"ServiceAffinity": {"affinity_labels": (ZONE,)}}
+    )
+
+
+class TinyCache(FullProfile):
     """A budget for one or two classes, so that classes are evicted while they are in use."""
 
-    options: ClassVar[CacheOptions] = CacheOptions(mode="controller", max_bytes=9_000)
+    options: ClassVar[CacheOptions] = CacheOptions(mode="controller", max_bytes=30_000)
 
 
-def test_cached_answers_are_fresh_ones() -> None:
+def test_cached_answers_of_inter_pod_affinity_are_fresh_ones() -> None:
     run_machine(EquivalenceMachine, settings=SETTINGS)
+
+
+def test_cached_answers_of_all_plugins_are_fresh_ones() -> None:
+    run_machine(FullProfile, settings=SETTINGS)
 
 
 def test_cached_answers_are_fresh_ones_where_classes_are_evicted() -> None:
