@@ -89,7 +89,7 @@ def _with(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command]
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="kindred")
 def main() -> None:
-    """Answer kube-scheduler's filter and prioritize calls for inter-pod affinity."""
+    """Answer kube-scheduler's filter and prioritize calls, exactly as its own plugins would."""
 
 
 @main.command()

@@ -32,8 +32,8 @@ class Settings(BaseSettings):
     max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
     """Largest request body, in bytes. 5,000 whole Node objects are about 32 MB."""
     profile: str = "affinity"
-    """Plugins that answer: `affinity` (InterPodAffinity alone), `full` (upstream's default ones), or a list of
-    `[filter:|score:]NAME[=WEIGHT]`, separated by commas."""
+    """Plugins that answer: `affinity` (InterPodAffinity alone), `full` (upstream's default ones but DynamicResources),
+    or a list of `[filter:|score:]NAME[=WEIGHT]`, separated by commas."""
     plugin_args: str = ""
     """Arguments of plugins, as JSON: plugin -> upstream's *Args. Empty: upstream's defaults."""
     hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=MAX_HARD_POD_AFFINITY_WEIGHT)] = 1

@@ -1,5 +1,9 @@
-"""The scheduler configurations name verbs that exist and obey the extender contract; RBAC is what is watched."""
+"""The scheduler configurations name verbs that exist and obey the extender contract; RBAC is what is watched.
 
+Their README tells the same of the full profile.
+"""
+
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,9 @@ from app.main import create_profile, create_service
 from app.settings import Settings
 from app.watch.resources import RESOURCES
 from core.mirror.cluster import ClusterMirror
+from core.profile import PLUGINS, full_profile
 
+README = Path("manifests/README.md").read_text("utf-8")
 CONFIGURATIONS = {path.stem: path for path in sorted(Path("manifests/scheduler").glob("*.yaml"))}
 each_configuration = pytest.mark.parametrize("name", CONFIGURATIONS)
 
@@ -66,12 +72,44 @@ def test_only_the_full_offload_takes_the_hard_rules_from_the_scheduler() -> None
     assert without_filter == {"full-offload"}
 
 
-def test_the_cluster_role_allows_to_follow_what_is_enabled_and_nothing_else() -> None:
-    documents = {each["kind"]: each for each in yaml.safe_load_all(Path("manifests/rbac.yaml").read_text("utf-8"))}
-    watched = [RESOURCES[kind].rbac_rule for kind in create_profile(Settings()).kinds]
+@pytest.mark.parametrize(
+    ("file", "profile"), [pytest.param("rbac", "affinity", id="affinity"), pytest.param("rbac-full", "full", id="full")]
+)
+def test_the_cluster_role_allows_to_follow_what_is_enabled_and_nothing_else(file: str, profile: str) -> None:
+    text = Path(f"manifests/{file}.yaml").read_text("utf-8")
+    documents = {each["kind"]: each for each in yaml.safe_load_all(text)}
+    watched = [RESOURCES[kind].rbac_rule for kind in create_profile(Settings(profile=profile)).kinds]
     expected = [yaml.safe_load("{" + rule + "}") for rule in watched]
     assert expected == documents["ClusterRole"]["rules"]
     binding, account = documents["ClusterRoleBinding"], documents["ServiceAccount"]["metadata"]
     assert binding["roleRef"]["name"] == documents["ClusterRole"]["metadata"]["name"]
     assert binding["subjects"] == [{"kind": "ServiceAccount", **account}]
     assert account["namespace"] == documents["Namespace"]["metadata"]["name"]
+
+
+def test_what_the_full_profile_needs_is_enough_for_every_list_of_plugins() -> None:
+    read = {kind for make in PLUGINS.values() for kind in make().kinds}
+    assert read <= set(full_profile().kinds)
+
+
+def test_the_readme_switches_off_the_scores_of_the_full_profile() -> None:
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    config = {"profiles": [{"plugins": yaml.safe_load(block)}]}
+    scores = {plugin.name for plugin, _ in full_profile().scores}
+    assert scores == switched_off(config, "score")
+    assert scores - {"ImageLocality"} == switched_off(config, "preScore"), "ImageLocality has no PreScore upstream"
+
+
+def test_the_readme_weighs_kindred_as_what_it_stands_for() -> None:
+    in_tree = 100 * sum(weight for _, weight in full_profile().scores)
+    assert re.search(rf"100 \* 12 += up to {in_tree}$", README, re.MULTILINE)
+    assert f"KINDRED_MAX_SCORE=60, weight: 2    60 * 2 * 10 = up to {60 * 2 * 10}, the same" in README
+    assert in_tree == 60 * 2 * 10
+
+
+def test_the_readme_names_every_plugin_of_the_full_profile_once_for_its_filter_and_once_for_its_score() -> None:
+    rows = re.findall(r"^\| (scores|filters) of ([^|]+) \|", README, re.MULTILINE)
+    named = [(side, name) for side, names in rows for name in re.findall(r"`(\w+)`", names)]
+    profile = full_profile()
+    filters = {("filters", plugin.name) for plugin in profile.filters} - {("filters", "VolumeBinding")}
+    assert sorted(filters | {("scores", plugin.name) for plugin, _ in profile.scores}) == sorted(named)

@@ -9,6 +9,8 @@ import httpx
 import pytest
 
 from app.settings import Settings
+from app.watch.resources import RESOURCES
+from core.profile import full_profile
 from tests.demo_server import demo_server
 
 README = Path("README.md").read_text(encoding="utf-8")
@@ -43,6 +45,11 @@ def test_the_table_of_settings_is_what_the_settings_are() -> None:
         for name, field in Settings.model_fields.items()
     }
     assert actual == documented
+
+
+def test_the_dump_for_every_plugin_has_all_that_the_full_profile_reads() -> None:
+    (kinds,) = re.findall(r"kubectl get -A -o json ([\w,\\\n]+)", README)
+    assert {RESOURCES[kind].plural for kind in full_profile().kinds} == set(kinds.replace("\\\n", "").split(","))
 
 
 @pytest.mark.parametrize("target", re.findall(r"`?make ([a-z]+)", README + Path("CONTRIBUTING.md").read_text("utf-8")))
