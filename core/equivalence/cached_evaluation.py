@@ -42,6 +42,7 @@ class CachedEvaluation:
         self._keeper = keeper
         self._pod = entry.representative
         self._prepared: dict[Row, _Prepared] = {}  # by plugins that had to be asked before their rows were looked up
+        self._prepared_at = NEVER
         self._hits = 0
         self._misses = 0
 
@@ -92,22 +93,24 @@ class CachedEvaluation:
         Then it is not worth making again before another question has come: where each question is followed by a
         placement that changes its counters, that would cost 0.1 ms every time, for nothing.
         """
-        as_of, chain.as_of = chain.as_of, self._validities.now
-        if as_of == chain.as_of:
+        as_of, now = chain.as_of, self._validities.now
+        if as_of == now:
             if chain.cells is None:
                 chain.cells = Cells(self._validities.capacity, chain.miss)
                 self._keeper.weigh(self._entry)
             return chain.cells
         changed = self._chain_changes(filters, batch, as_of)
         drops = self._drops(filters)
-        if changed is None or drops != chain.versions:
+        chain.as_of = now  # only now: a plugin that raises leaves the chain to be looked at again
+        chain.grow(self._validities.capacity)
+        keeps = changed is not None and drops == chain.versions
+        if not keeps:
             chain.drop(Miss.COUNTERS_CHANGED)
             chain.versions = drops
-            return None
-        chain.grow(self._validities.capacity)
-        if changed.any():
+        elif changed is not None and changed.any():
             chain.drop_some(changed, Miss.NODE_CHANGED)
-        return chain.cells
+        self._keeper.weigh(self._entry)
+        return chain.cells if keeps else None
 
     def _chain_changes(self, filters: Sequence[AnyFilter], batch: NodeBatch, as_of: int) -> BoolArray | None:
         """Return which slots events have changed for any of the plugins; None: all of them."""
@@ -159,6 +162,9 @@ class CachedEvaluation:
         """Drop what events have made invalid; returns what PreFilter or PreScore said if it had to be asked."""
         validity = self._validities.of[aspect.name]  # fails at once for a plugin that no event would invalidate
         as_of, now = row.as_of, self._validities.now
+        if self._prepared_at != now:  # what was prepared before an event must not be used after it
+            self._prepared.clear()
+            self._prepared_at = now
         if as_of == now:
             return self._prepared.get(row)
         prepared = None if as_of == NEVER else self._drop_invalid(aspect, row, batch, validity)

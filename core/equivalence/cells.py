@@ -34,6 +34,7 @@ class Miss(IntEnum):
 
 _WIDTHS: Final[Sequence[type[np.signedinteger[Any]]]] = (np.int8, np.int16, np.int32, np.int64)
 _LIMITS: Final = {width: (int(np.iinfo(width).min), int(np.iinfo(width).max)) for width in _WIDTHS}
+_LOWEST_NUMBER: Final = _LIMITS[np.int64][0] + len(Miss)
 
 
 class Cells:
@@ -84,10 +85,16 @@ class Cells:
         return np.bincount(found.astype(np.int64) - self._lowest, minlength=len(Miss))
 
     def put(self, slots: IntpArray, numbers: Int64Array) -> None:
-        """Set the numbers of some slots."""
-        if len(numbers):
-            self._make_room_for(int(numbers.min()), int(numbers.max()))
-            self.values[slots] = numbers
+        """Set the numbers of some slots, but for those at the very end of int64, which stand for the reasons there."""
+        if not len(numbers):
+            return
+        lowest = int(numbers.min())
+        if lowest < _LOWEST_NUMBER:  # what a score becomes that has overflowed as a float
+            fitting = numbers >= _LOWEST_NUMBER
+            self.put(slots[fitting], numbers[fitting])
+            return
+        self._make_room_for(lowest, int(numbers.max()))
+        self.values[slots] = numbers
 
     def drop(self, which: BoolArray, reason: Miss) -> None:
         """Forget the numbers of some slots; one that has a reason already keeps it."""

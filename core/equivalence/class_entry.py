@@ -3,18 +3,23 @@
 from typing import Final
 
 from core.equivalence.cells import Miss
-from core.equivalence.classes import ClassKey, equivalence_hash
+from core.equivalence.classes import ClassKey, equivalence_hash, key_text
 from core.equivalence.rows import Row
 from core.objects.pod import Pod
 
 ENTRY_BYTES: Final = 2500
-"""A class without its rows: key, representative, dictionaries."""
+"""A class without its rows: a short key, representative, dictionaries."""
+SHORT_KEY: Final = 1000
+"""Bytes of the text of a key up to which it is short."""
+KEY_FACTOR: Final = 4
+"""Bytes that the fields of a pod take for each byte of their text: 3.5 to 5, and a pod may have a megabyte of it."""
 
 
 class ClassEntry:
     """The rows of one class by plugin, verdicts and raw scores apart."""
 
     __slots__ = (
+        "_own_bytes",
         "asked_at",
         "chain",
         "filters",
@@ -36,6 +41,7 @@ class ClassEntry:
         """Begin without results, at a time of the cache's clock."""
         self.key = key
         self.hash = equivalence_hash(key)
+        self._own_bytes = ENTRY_BYTES + KEY_FACTOR * max(0, len(key_text(key)) - SHORT_KEY)
         self.first_pod = first_pod.full_name
         self.representative = representative
         self.miss = Miss.NEW_CLASS
@@ -75,4 +81,4 @@ class ClassEntry:
         rows = [*self.filters.values(), *self.scores.values()]
         if self.chain is not None:
             rows.append(self.chain)
-        return ENTRY_BYTES + sum(row.nbytes for row in rows)
+        return self._own_bytes + sum(row.nbytes for row in rows)

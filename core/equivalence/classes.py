@@ -76,8 +76,12 @@ class Classifier:
 
 def equivalence_hash(key: ClassKey) -> int:
     """Return the 64 bits by which people know a class: the same in every process. Any number is legal, 0 too."""
-    text = msgspec.json.encode(key, order="deterministic", enc_hook=str)
-    return int.from_bytes(blake2b(text, digest_size=_HASH_BYTES).digest(), "big")
+    return int.from_bytes(blake2b(key_text(key), digest_size=_HASH_BYTES).digest(), "big")
+
+
+def key_text(key: ClassKey) -> bytes:
+    """Write a class out, the same in every process."""
+    return msgspec.json.encode(key, order="deterministic", enc_hook=str)
 
 
 def _identity(pod: Pod) -> tuple[str, str] | None:

@@ -64,8 +64,11 @@ class NodeTable:
 
     @property
     def extent(self) -> int:
-        """Number of slots that were ever in use, a little more, so that it does not change with every new node."""
-        return -(-self._used // FEWEST_SLOTS) * FEWEST_SLOTS
+        """Number of slots that were ever in use, a little more, so that it does not change with every new node.
+
+        Never 0, or looking up NO_SLOT would meet an empty array.
+        """
+        return -(-max(self._used, 1) // FEWEST_SLOTS) * FEWEST_SLOTS
 
     def __iter__(self) -> Iterator[tuple[int, Node]]:
         """Yield (slot, node) of the known nodes."""

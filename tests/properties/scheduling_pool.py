@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final, TypeAlias
 
+from app.watch.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
 from app.watch.decode_namespace import decode_namespace
 from app.watch.decode_node import decode_node
 from app.watch.decode_owner import decode_replica_set
@@ -52,9 +53,9 @@ def _node(random: Random, number: int) -> V1:
     status: V1 = {"allocatable": allocatable}
     if random.random() < 0.5:
         status["images"] = [{"names": [f"image-{random.choice('xy')}:latest"], "sizeBytes": 300_000_000}]
-    if random.random() < 0.2:
-        condition = {"type": random.choice(("Ready", "MemoryPressure")), "status": random.choice(("True", "False"))}
-        status["conditions"] = [condition]
+    if random.random() < 0.6:
+        kinds = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+        status["conditions"] = [{"type": kind, "status": random.choice(("True", "False"))} for kind in kinds]
     return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
 
 
@@ -135,7 +136,7 @@ def _container(random: Random) -> V1:
     if random.random() < 0.1:
         requests["example.com/gpu"] = "1"
     made: V1 = {"name": "c", "image": f"image-{random.choice('xyz')}", "resources": {"requests": requests}}
-    if random.random() < 0.15:
+    if random.random() < 0.4:
         made["ports"] = [{"hostPort": random.choice((80, 81)), "protocol": random.choice(("TCP", "UDP"))}]
     return made
 
@@ -219,8 +220,31 @@ def _replica_set(random: Random, number: int) -> V1:
             "name": f"rs{number % 2}",
             "namespace": random.choice(NAMESPACES),
             "labels": {"app": random.choice("xy")},
-        }
+        },
+        "spec": {"selector": {"matchLabels": {"app": random.choice("xy")}}},
     }
+
+
+def _csi_driver(random: Random, _number: int) -> V1:
+    return {"metadata": {"name": DRIVER}, "spec": {"storageCapacity": random.random() < 0.5}}
+
+
+def _capacity(random: Random, number: int) -> V1:
+    return {
+        "metadata": {"name": f"capacity{number % 2}", "namespace": "a"},
+        "storageClassName": random.choice(("fast", "slow")),
+        "nodeTopology": {"matchLabels": {ZONE: random.choice("ab")}},
+        "capacity": random.choice(("100Mi", "2Gi")),
+    }
+
+
+def _attachment(random: Random, number: int) -> V1:
+    spec = {
+        "attacher": DRIVER,
+        "nodeName": random.choice(NODE_NAMES),
+        "source": {"persistentVolumeName": random.choice(("pv0", "pv1"))},
+    }
+    return {"metadata": {"name": f"attachment{number % 2}"}, "spec": spec}
 
 
 def _namespace(random: Random, number: int) -> V1:
@@ -263,6 +287,9 @@ OTHERS: Final[Sequence[Object]] = [
     *_decoded(decode_persistent_volume, _pool(5, 16, _volume)),
     *_decoded(decode_storage_class, _pool(6, 6, _storage_class)),
     *_decoded(decode_csi_node, _pool(7, 10, _csi_node)),
+    *_decoded(decode_csi_driver, _pool(10, 2, _csi_driver)),
+    *_decoded(decode_csi_storage_capacity, _pool(11, 6, _capacity)),
+    *_decoded(decode_volume_attachment, _pool(12, 6, _attachment)),
     *_decoded(decode_service, _pool(8, 6, _service)),
     *_decoded(decode_replica_set, _pool(9, 4, _replica_set)),
 ]

@@ -71,3 +71,35 @@ def test_a_pre_score_without_a_state_gives_no_scores(outcome: Status) -> None:
     plugin.outcome = outcome
 
     assert FreshEvaluation(mirror, pod("p")).raw_scores(plugin, whole(mirror)) is None
+
+
+# Of all filters together.
+
+
+def test_the_first_filter_that_fails_gives_a_node_its_status() -> None:
+    mirror = mirror_of(node("a"), node("b"), node("c"))
+    first, silent, last = SaidPlugin("First"), SaidPlugin("Silent"), SaidPlugin("Last")
+    silent.outcome = SKIP
+    first.said, last.said = {"a": FULL}, {"a": failing("never told"), "b": failing("last"), "c": failing("else")}
+
+    verdicts = FreshEvaluation(mirror, pod("p")).filtered((first, silent, last), whole(mirror))
+
+    assert [verdicts.status(position) for position in range(3)] == [FULL, failing("last"), failing("else")]
+    assert verdicts.statuses[0] == SUCCESS
+
+
+def test_all_filters_are_asked_about_all_nodes_whatever_the_first_says() -> None:
+    mirror = mirror_of(node("a"), node("b"))
+    first, last = SaidPlugin("First"), SaidPlugin("Last")
+    first.outcome = FULL
+
+    verdicts = FreshEvaluation(mirror, pod("p")).filtered((first, last), whole(mirror))
+
+    assert [verdicts.status(position) for position in range(2)] == [FULL, FULL]
+    assert last.asked == [["a", "b"]]
+
+
+def test_without_filters_all_nodes_pass() -> None:
+    mirror = mirror_of(node("a"))
+
+    assert FreshEvaluation(mirror, pod("p")).filtered((), whole(mirror)).status(0) == SUCCESS

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from msgspec.structs import replace
 
-from core.events import ClusterEvent
+from core.events import ClusterEvent, Object
 from core.mirror.changes import Change, Listeners, NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
@@ -280,9 +280,9 @@ def test_a_csi_node_is_told_with_the_slot_of_its_node(name: str, slot: int) -> N
     ],
 )
 def test_the_mirror_has_a_change_before_anybody_is_told(
-    before: tuple[object, ...], event: ClusterEvent, look: Callable[[ClusterMirror], object], expected: list[object]
+    before: tuple[Object, ...], event: ClusterEvent, look: Callable[[ClusterMirror], object], expected: list[object]
 ) -> None:
-    mirror = mirror_of(*before)  # type: ignore[arg-type]  # a row of a table
+    mirror = mirror_of(*before)
     heard = Heard(mirror, look)
     mirror.apply(event)
 

@@ -1,0 +1,392 @@
+"""The cache: classes by key, bounded by bytes, and what it counts."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+
+from core.equivalence import class_entry
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.equivalence.class_entry import ENTRY_BYTES, ClassEntry
+from core.equivalence.classes import ClassFieldError
+from core.equivalence.rows import ROW_BYTES
+from core.framework.evaluation import FreshEvaluation
+from core.framework.invalidation import Scope
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.namespace import Namespace
+from core.objects.owner import ControllerRef
+from core.objects.pod import Pod
+from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, when, whole
+from tests.core.mirror.values import mirror_of, node, tell
+
+FULL: Final = failing("Insufficient cpu")
+ONE_CLASS: Final = ENTRY_BYTES + ROW_BYTES + 16
+"""A class with one row over the fewest slots that there are."""
+
+
+def of_class(name: str) -> Pod:
+    """Make a pod of the class of this name."""
+    return Pod(name, "default", name, labels={"class": name})
+
+
+class Asked:
+    """A cache over three nodes and one plugin, asked by class."""
+
+    def __init__(self, max_bytes: int = 10**6, mirror: ClusterMirror | None = None) -> None:
+        self.mirror = mirror or mirror_of(node("a"), node("b"), node("c"))
+        rules = (when(Pod, Scope.NODE), when(Namespace, Scope.ALL))
+        self.plugin = SaidPlugin(invalidated_by=rules)
+        self.cache = EquivalenceCache(self.mirror, [self.plugin], CacheOptions(mode="spec", max_bytes=max_bytes))
+
+    def ask(self, name: str) -> Sequence[Status]:
+        found = statuses(self.cache.evaluation(of_class(name)), self.plugin, whole(self.mirror))
+        assert self.cache.nbytes <= self.cache.max_bytes
+        assert self.cache.nbytes == sum(entry.weigh() for entry in self.cache)
+        return found
+
+    def classes(self) -> list[str]:
+        """Name the classes that are there, the one asked about least recently first."""
+        return [entry.first_pod.removeprefix("default/") for entry in self.cache]
+
+
+# Bounded by bytes.
+
+
+def test_the_class_that_was_asked_about_least_recently_goes_first() -> None:
+    asked = Asked(max_bytes=3 * ONE_CLASS)
+    for name in "abcad":
+        asked.ask(name)
+
+    assert asked.classes() == ["c", "a", "d"]
+    assert asked.cache.statistics.evictions == 1
+
+
+def test_bytes_are_those_of_the_classes_that_are_there() -> None:
+    asked = Asked(max_bytes=3 * ONE_CLASS)
+    for name in "abcdea":
+        asked.ask(name)
+        assert asked.cache.nbytes == len(asked.cache) * ONE_CLASS
+
+
+def test_one_off_classes_do_not_let_the_cache_grow() -> None:
+    asked = Asked(max_bytes=10 * ONE_CLASS)
+    for number in range(300):
+        asked.ask(f"p{number}")
+
+    assert len(asked.cache) == 10
+    assert asked.cache.statistics.evictions == 290
+
+
+def test_a_class_that_is_larger_than_the_budget_is_answered_and_not_kept() -> None:
+    asked = Asked(max_bytes=ONE_CLASS - 1)
+    asked.plugin.said = {"b": FULL}
+    for _ in range(2):
+        assert asked.ask("a") == [SUCCESS, FULL, SUCCESS]
+
+    assert (len(asked.cache), asked.cache.nbytes) == (0, 0)
+    assert asked.cache.statistics.hits == 0
+
+
+def test_a_budget_of_nothing_keeps_nothing() -> None:
+    asked = Asked(max_bytes=0)
+
+    assert asked.ask("a") == [SUCCESS] * 3
+    assert (len(asked.cache), asked.cache.nbytes) == (0, 0)
+
+
+def test_a_class_grows_with_every_row_and_every_width() -> None:
+    asked = Asked()
+    asked.ask("a")
+    asked.plugin.raw = {"a": 2**40}
+    scores(asked.cache.evaluation(of_class("a")), asked.plugin, whole(asked.mirror))
+
+    assert asked.cache.nbytes == ENTRY_BYTES + 2 * ROW_BYTES + 16 + 8 * 16
+
+
+@pytest.mark.parametrize("outcome", [SKIP, FULL, failing("broken", code=Code.ERROR)])
+def test_a_row_without_cells_is_weighed(outcome: Status) -> None:
+    asked = Asked()
+    asked.plugin.outcome = outcome
+    asked.ask("a")
+
+    assert asked.cache.nbytes == ENTRY_BYTES + ROW_BYTES
+
+
+def test_a_question_about_no_nodes_is_weighed() -> None:
+    asked = Asked()
+    statuses(asked.cache.evaluation(of_class("a")), asked.plugin, asked.mirror.batch([]))
+
+    assert asked.cache.nbytes == sum(entry.weigh() for entry in asked.cache)
+
+
+def test_cells_that_grow_with_the_nodes_are_weighed_even_where_all_are_hits() -> None:
+    asked = Asked(max_bytes=2 * ONE_CLASS + 2 * 64 - 1)
+    asked.ask("a")
+    asked.ask("b")
+    tell(asked.mirror, "Add", *(node(f"n{number}") for number in range(60)))
+    for name in "ab":
+        statuses(asked.cache.evaluation(of_class(name)), asked.plugin, asked.mirror.batch(["a"]))
+        assert asked.cache.nbytes == sum(entry.weigh() for entry in asked.cache) <= asked.cache.max_bytes
+
+
+def test_an_evaluation_of_a_class_that_was_evicted_still_answers_right() -> None:
+    asked = Asked(max_bytes=ONE_CLASS)
+    evaluation = asked.cache.evaluation(of_class("a"))
+    asked.ask("b")
+    asked.plugin.said = {"b": FULL}
+
+    assert statuses(evaluation, asked.plugin, whole(asked.mirror)) == [SUCCESS, FULL, SUCCESS]
+    assert asked.classes() == ["b"]
+    assert asked.cache.nbytes == ONE_CLASS
+
+
+def test_a_class_that_comes_back_says_that_it_was_evicted() -> None:
+    asked = Asked(max_bytes=ONE_CLASS)
+    for name in "aba":
+        asked.ask(name)
+
+    assert asked.cache.statistics.misses == {"NEW_CLASS": 6, "EVICTED": 3}
+    asked.ask("c")
+    assert asked.cache.statistics.misses == {"NEW_CLASS": 9, "EVICTED": 3}
+
+
+def test_node_churn_does_not_let_the_cache_grow() -> None:
+    asked = Asked()
+    asked.ask("a")
+    before = asked.cache.nbytes
+    for number in range(200):
+        tell(asked.mirror, "Add", node(f"n{number}"))
+        asked.ask("a")
+        tell(asked.mirror, "Delete", node(f"n{number}"))
+        asked.ask("a")
+
+    assert asked.cache.nbytes == before
+    assert asked.cache.validities.capacity == asked.mirror.nodes.capacity
+
+
+# Slots.
+
+
+def test_a_slot_that_another_node_has_now_is_asked_about_again() -> None:
+    asked = Asked()
+    asked.plugin.said = {"b": FULL}
+    asked.ask("a")
+    slot = asked.mirror.nodes.slots["b"]
+    tell(asked.mirror, "Delete", node("b"))
+    tell(asked.mirror, "Add", node("d"))
+
+    assert asked.mirror.nodes.slots["d"] == slot
+    assert asked.ask("a") == [SUCCESS] * 3
+    assert asked.cache.statistics.misses == {"NEW_CLASS": 3, "NODE_CHANGED": 1}
+
+
+def test_nodes_beyond_the_capacity_are_asked_about() -> None:
+    asked = Asked()
+    asked.ask("a")
+    tell(asked.mirror, "Add", *(node(f"n{number:02}") for number in range(100)))
+    asked.plugin.said = {"n99": FULL}
+
+    assert asked.ask("a") == [SUCCESS] * 102 + [FULL]
+    assert asked.cache.statistics.hits == 3
+    assert asked.cache.statistics.misses == {"NEW_CLASS": 103}
+
+
+# Which class.
+
+
+def test_a_pod_without_a_class_is_answered_afresh() -> None:
+    mirror = mirror_of(node("a"))
+    plugin = SaidPlugin()
+    cache = EquivalenceCache(mirror, [plugin])
+    for said in ({}, {"a": FULL}):
+        plugin.said = said
+        evaluation = cache.evaluation(of_class("a"))
+        assert isinstance(evaluation, FreshEvaluation)
+        assert statuses(evaluation, plugin, whole(mirror)) == [said.get("a", SUCCESS)]
+        assert cache.finish(evaluation) == "none"
+
+    assert cache.statistics.questions == {"none": 2}
+    assert (len(cache), cache.nbytes, cache.statistics.misses) == (0, 0, {})
+
+
+def test_by_default_a_controller_makes_the_class() -> None:
+    mirror = mirror_of(node("a"))
+    plugin = SaidPlugin()
+    cache = EquivalenceCache(mirror, [plugin])
+    owner = ControllerRef("ReplicaSet", "rs", "rs-1")
+    for name in "pq":
+        pod = Pod(name, "default", name, controller=owner)
+        evaluation = cache.evaluation(pod)
+        statuses(evaluation, plugin, whole(mirror))
+        cache.finish(evaluation)
+
+    assert cache.statistics.questions == {"miss": 1, "hit": 1}
+    assert len(cache) == 1
+
+
+def test_classes_whose_hashes_collide_are_not_taken_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_entry, "equivalence_hash", lambda _key: 0)
+    asked = Asked()
+    expected = {}
+    for name, status in (("a", FULL), ("b", SUCCESS), ("c", failing("tainted"))):
+        asked.plugin.said = {"a": status}
+        expected[name] = asked.ask(name)
+    asked.plugin.said = {"a": failing("of no class")}
+
+    assert {name: asked.ask(name) for name in expected} == expected
+    assert [entry.hash for entry in asked.cache] == [0, 0, 0]
+    assert asked.cache.statistics.hits == 9
+
+
+def test_keys_whose_python_hashes_collide_are_not_taken_for_each_other() -> None:
+    class Colliding(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            return 0
+
+    asked = Asked()
+    answers = []
+    for name, status in (("a", FULL), ("b", SUCCESS)):
+        asked.plugin.said, asked.plugin.reference = {"a": status}, Colliding(name)
+        answers.append(asked.ask("same"))
+
+    assert answers == [[FULL, SUCCESS, SUCCESS], [SUCCESS] * 3]
+    assert len(asked.cache) == 2
+
+
+def test_a_reference_that_changes_makes_another_class() -> None:
+    asked = Asked()
+    asked.plugin.reference = "claim-1"
+    asked.ask("a")
+    asked.plugin.reference, asked.plugin.said = "claim-2", {"a": FULL}
+
+    assert asked.ask("a") == [FULL, SUCCESS, SUCCESS]
+    assert len(asked.cache) == 2
+
+
+def test_a_plugin_with_an_unknown_field_is_refused() -> None:
+    with pytest.raises(ClassFieldError):
+        EquivalenceCache(ClusterMirror(), [SaidPlugin(class_fields=("lables",))])
+
+
+def test_a_plugin_gets_a_pod_that_is_blank_but_for_the_fields_that_are_declared() -> None:
+    asked = Asked()
+    asked.ask("a")
+
+    assert asked.plugin.prepared == [Pod("", "default", "", labels={"class": "a"})]
+
+
+# What is counted.
+
+
+def test_cells_are_counted_by_why_they_were_missing() -> None:
+    asked = Asked()
+    asked.plugin.invalidated_by += (when(Pod, Scope.COUNTERS),)
+    asked.cache = EquivalenceCache(asked.mirror, [asked.plugin], CacheOptions(mode="spec"))
+    asked.ask("a")
+    assert asked.cache.statistics.misses == {"NEW_CLASS": 3}
+
+    tell(asked.mirror, "Add", Pod("x", "default", "x", node_name="b"))
+    asked.ask("a")
+    assert asked.cache.statistics.misses == {"NEW_CLASS": 3, "NODE_CHANGED": 1}
+
+    tell(asked.mirror, "Update", Namespace("n", {"a": "b"}))
+    asked.ask("a")
+    assert asked.cache.statistics.misses == {"NEW_CLASS": 3, "NODE_CHANGED": 1, "CLUSTER_CHANGED": 3}
+
+    tell(asked.mirror, "Delete", Pod("x", "default", "x", node_name="b"))
+    asked.plugin.version = 1
+    asked.ask("a")
+    assert asked.cache.statistics.misses == {
+        "NEW_CLASS": 3,
+        "NODE_CHANGED": 1,
+        "CLUSTER_CHANGED": 3,
+        "COUNTERS_CHANGED": 3,
+    }
+    assert asked.cache.statistics.hits == 2
+
+
+def test_an_outcome_for_all_nodes_counts_for_each_of_them() -> None:
+    asked = Asked()
+    asked.plugin.outcome = FULL
+    for _ in range(2):
+        asked.ask("a")
+
+    assert asked.cache.statistics.misses == {"NEW_CLASS": 3}
+    assert asked.cache.statistics.hits == 3
+
+
+def test_questions_are_counted_by_how_they_were_answered() -> None:
+    asked = Asked()
+    sources = []
+    for names in (("a",), ("a",), ("a", "b")):
+        evaluation = asked.cache.evaluation(of_class("a"))
+        statuses(evaluation, asked.plugin, asked.mirror.batch(names))
+        sources.append(asked.cache.finish(evaluation))
+
+    (made,) = asked.cache
+    assert sources == [f"{word} {made.hash:016x}" for word in ("miss", "hit", "partial")]
+    assert asked.cache.statistics.questions == {"miss": 1, "hit": 1, "partial": 1}
+
+
+def test_a_class_counts_its_own_questions_and_cells() -> None:
+    asked = Asked()
+    for name in "aba":
+        asked.ask(name)
+
+    figures = {entry.first_pod: (entry.questions, entry.hits, entry.misses) for entry in asked.cache}
+    assert figures == {"default/b": (1, 0, 3), "default/a": (2, 3, 3)}
+
+
+def test_the_clock_says_when_a_class_was_made_and_asked_about() -> None:
+    times = iter((10.0, 20.0))
+    mirror = mirror_of(node("a"))
+    plugin = SaidPlugin()
+    cache = EquivalenceCache(mirror, [plugin], CacheOptions(mode="spec"), clock=lambda: next(times))
+    for _ in range(2):
+        cache.evaluation(of_class("a"))
+
+    (made,) = cache
+    assert (made.made_at, made.asked_at) == (10.0, 20.0)
+
+
+def test_clearing_drops_all_classes_and_keeps_the_totals() -> None:
+    asked = Asked()
+    asked.ask("a")
+    asked.cache.clear()
+    assert (len(asked.cache), asked.cache.nbytes) == (0, 0)
+
+    asked.plugin.said = {"a": FULL}
+    assert asked.ask("a") == [FULL, SUCCESS, SUCCESS]
+    assert asked.cache.statistics.misses == {"NEW_CLASS": 6}
+    assert asked.cache.statistics.evictions == 0
+
+
+def test_a_class_that_was_cleared_away_does_not_weigh_any_more() -> None:
+    asked = Asked()
+    evaluation = asked.cache.evaluation(of_class("a"))
+    asked.cache.clear()
+    statuses(evaluation, asked.plugin, whole(asked.mirror))
+
+    assert (len(asked.cache), asked.cache.nbytes) == (0, 0)
+
+
+def test_a_class_is_found_by_its_hash() -> None:
+    asked = Asked()
+    asked.ask("a")
+    asked.ask("b")
+
+    found: list[ClassEntry | None] = [asked.cache.find(entry.hash) for entry in asked.cache]
+    assert found == [*asked.cache]
+    assert asked.cache.find(0) is None
+
+
+def test_two_caches_over_one_mirror_do_not_disturb_each_other() -> None:
+    mirror = mirror_of(node("a"), node("b"), node("c"))
+    one, other = Asked(mirror=mirror), Asked(mirror=mirror)
+    one.plugin.said = {"a": FULL}
+    for _ in range(2):
+        assert one.ask("a") == [FULL, SUCCESS, SUCCESS]
+        assert other.ask("a") == [SUCCESS] * 3

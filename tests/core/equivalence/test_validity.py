@@ -1,0 +1,168 @@
+"""What events make invalid, by the rules that plugins declare."""
+
+from typing import Any
+
+import pytest
+
+from core.equivalence.validity import Validities, Validity
+from core.events import Kind
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.mirror.changes import Change, NamespaceChange, NodeChange, ObjectChange, PodChange
+from core.mirror.node_info import NO_SLOT
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.objects.volumes import CSINode, PersistentVolume
+from tests.core.equivalence.said_plugin import SaidPlugin, when
+from tests.core.mirror.values import node, pod
+
+CAPACITY = 4
+NODE, OTHER_NODE, POD, OTHER_POD = node("n"), node("n", cpu=1), pod("p"), pod("p", cpu=1)
+CSI_NODE, VOLUME = CSINode(name="n"), PersistentVolume(name="v")
+
+
+def told(rules: tuple[InvalidationRule, ...], *changes: Change) -> Validity:
+    """Give the validity of a plugin with these rules, after the changes."""
+    validities = Validities([SaidPlugin(invalidated_by=rules)], CAPACITY)
+    for change in changes:
+        validities.changed(change, CAPACITY)
+    return validities.of["Said"]
+
+
+def invalid(validity: Validity) -> list[int] | str:
+    """Give the slots that have ever been invalid."""
+    return "all" if validity.all_at else [slot for slot in range(CAPACITY) if validity.changed_at[slot]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "scope", "change", "expected"),
+    [
+        pytest.param(Pod, Scope.NODE, PodChange(2, None, POD), [2], id="pod-on-a-node"),
+        pytest.param(Pod, Scope.ALL, PodChange(2, None, POD), "all", id="pod-for-all-nodes"),
+        pytest.param(Pod, Scope.COUNTERS, PodChange(2, None, POD), [], id="pod-by-counters"),
+        pytest.param(Node, Scope.NODE, NodeChange(1, NODE, OTHER_NODE), [1], id="node-alone"),
+        pytest.param(Node, Scope.ALL, NodeChange(1, NODE, OTHER_NODE), "all", id="node-for-all-nodes"),
+        pytest.param(Namespace, Scope.ALL, NamespaceChange("a", None, {}), "all", id="namespace"),
+        pytest.param(CSINode, Scope.NODE, ObjectChange(CSINode, 3, None, CSI_NODE), [3], id="csi-node"),
+        pytest.param(CSINode, Scope.NODE, ObjectChange(CSINode, NO_SLOT, None, CSI_NODE), [], id="of-no-node"),
+        pytest.param(
+            PersistentVolume, Scope.ALL, ObjectChange(PersistentVolume, NO_SLOT, None, VOLUME), "all", id="pv"
+        ),
+    ],
+)
+def test_a_rule_makes_invalid_what_its_scope_says(
+    kind: Kind, scope: Scope, change: Change, expected: list[int] | str
+) -> None:
+    assert invalid(told((when(kind, scope),), change)) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(NodeChange(1, NODE, OTHER_NODE), id="another-kind"),
+        pytest.param(ObjectChange(PersistentVolume, NO_SLOT, None, VOLUME), id="an-object-of-another-kind"),
+        pytest.param(NamespaceChange("a", {}, None), id="a-namespace"),
+    ],
+)
+def test_a_rule_hears_of_its_own_kind_alone(change: Change) -> None:
+    assert invalid(told((when(Pod, Scope.ALL),), change)) == []
+
+
+@pytest.mark.parametrize("operation", Operation)
+@pytest.mark.parametrize(
+    ("before", "after", "happened"),
+    [
+        pytest.param(None, POD, Operation.ADD, id="comes"),
+        pytest.param(POD, OTHER_POD, Operation.UPDATE, id="changes"),
+        pytest.param(POD, None, Operation.DELETE, id="goes"),
+    ],
+)
+def test_a_rule_hears_of_its_own_operations_alone(
+    operation: Operation, before: Pod | None, after: Pod | None, happened: Operation
+) -> None:
+    validity = told((when(Pod, Scope.NODE, (operation,)),), PodChange(1, before, after))
+
+    assert invalid(validity) == ([1] if operation is happened else [])
+
+
+@pytest.mark.parametrize("touched", [True, False])
+def test_a_rule_decides_by_both_states(touched: bool) -> None:  # noqa: FBT001 - what the rule says
+    seen: list[tuple[Any, Any]] = []
+
+    def touches(before: Pod, after: Pod) -> bool:
+        seen.append((before, after))
+        return touched
+
+    validity = told((when(Pod, Scope.NODE, touches=touches),), PodChange(1, POD, OTHER_POD))
+
+    assert seen == [(POD, OTHER_POD)]
+    assert invalid(validity) == ([1] if touched else [])
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param(NodeChange(2, None, NODE), [2], id="comes"),
+        pytest.param(NodeChange(2, NODE, None), [2], id="goes"),
+        pytest.param(NodeChange(2, NODE, OTHER_NODE), [], id="changes"),
+    ],
+)
+def test_a_node_that_comes_or_goes_is_invalid_for_plugins_without_rules(change: Change, expected: list[int]) -> None:
+    assert invalid(told((), change)) == expected
+
+
+def test_every_change_has_a_time_of_its_own_whatever_it_touches() -> None:
+    validities = Validities([SaidPlugin(invalidated_by=(when(Pod, Scope.NODE),))], CAPACITY)
+    validity = validities.of["Said"]
+    times = [validities.now]
+    for change in (PodChange(0, None, POD), NamespaceChange("a", None, {}), PodChange(1, POD, None)):
+        validities.changed(change, CAPACITY)
+        times.append(validities.now)
+
+    assert times == sorted(set(times))
+    assert validity.changed_at.tolist() == [times[1], times[3], 0, 0]
+    assert validity.last_at == times[3]
+    assert validity.all_at < times[0]  # so that nothing that was computed before is invalid by it
+
+
+def test_the_last_time_is_that_of_either_scope() -> None:
+    validity = told((when(Pod, Scope.ALL),), PodChange(0, None, POD), NamespaceChange("a", None, {}))
+
+    assert validity.last_at == validity.all_at > 0
+
+
+def test_only_rules_by_counters_make_versions_worth_a_look() -> None:
+    assert told((when(Pod, Scope.COUNTERS),)).reads_counters
+    assert not told((when(Pod, Scope.NODE), when(Node, Scope.ALL))).reads_counters
+
+
+def test_plugins_do_not_hear_of_each_others_rules() -> None:
+    one = SaidPlugin("One", invalidated_by=(when(Pod, Scope.ALL),))
+    other = SaidPlugin("Other", invalidated_by=(when(Namespace, Scope.ALL),))
+    validities = Validities([one, other], CAPACITY)
+    validities.changed(PodChange(0, None, POD), CAPACITY)
+
+    assert invalid(validities.of["One"]) == "all"
+    assert invalid(validities.of["Other"]) == []
+
+
+def test_invalidations_are_counted_by_kind_and_operation() -> None:
+    validity = told(
+        (when(Pod, Scope.NODE), when(Pod, Scope.COUNTERS), when(CSINode, Scope.NODE, touches=lambda *_: False)),
+        PodChange(0, None, POD),
+        PodChange(0, POD, OTHER_POD),
+        PodChange(1, None, POD),
+        ObjectChange(CSINode, 0, None, CSI_NODE),
+        NodeChange(0, NODE, None),
+    )
+
+    assert validity.counts == {("Pod", "ADD"): 2, ("Pod", "UPDATE"): 1, ("Node", "DELETE"): 1}
+
+
+def test_slots_that_come_later_have_times_too_and_the_old_ones_stay() -> None:
+    validities = Validities([SaidPlugin(invalidated_by=(when(Pod, Scope.NODE),))], CAPACITY)
+    validities.changed(PodChange(1, None, POD), CAPACITY)
+    validities.changed(NodeChange(5, None, NODE), 2 * CAPACITY)
+
+    assert validities.capacity == 2 * CAPACITY
+    assert validities.of["Said"].changed_at.tolist() == [0, 2, 0, 0, 0, 3, 0, 0]
