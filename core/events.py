@@ -7,7 +7,7 @@ import msgspec
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
+from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from core.objects.service import Service
 from core.objects.volumes import (
@@ -34,6 +34,8 @@ Object: TypeAlias = (
     | Service
     | PodDisruptionBudget
     | ReplicaSet
+    | StatefulSet
+    | ReplicationController
 )
 """Each has `name`, `full_name` (its key within its kind), `uid` and `resource_version`."""
 Kind: TypeAlias = type[Object]

@@ -22,7 +22,7 @@ class ApiError(Exception):
     +-- ConnectionFailedError   nothing was answered, or not to the end, or not by an API server: refused, unknown host,
     |                           TLS, reset, cut, not HTTP, not JSON
     +-- ReadTimeoutError        the connection stands, but nothing came for too long
-    +-- StatusError             the server answered something other than 200, or ERROR in a watch
+    +-- StatusError             the server answered something other than success, or ERROR in a watch
     """
 
     def __init__(self, text: str) -> None:
@@ -31,6 +31,11 @@ class ApiError(Exception):
 
 class ConnectionFailedError(ApiError):
     """No API server was reached, or the connection broke."""
+
+    def __init__(self, text: str, *, unsent: bool = False) -> None:
+        super().__init__(text)
+        self.unsent = unsent
+        """Whether the server cannot have done what was asked, as there was no connection to ask it by."""
 
 
 class ReadTimeoutError(ApiError):

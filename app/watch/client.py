@@ -1,4 +1,4 @@
-"""GET requests to the API server over kept connections: whole answers, or streams of bytes as they arrive.
+"""Requests to the API server over kept connections: whole answers, or streams of bytes as they arrive.
 
 Nothing else talks to the API server. httpx's transport is used without its client: no redirects, cookies or proxies
 but those that are configured, and no log line for each request.
@@ -11,7 +11,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import httpx
 
@@ -22,12 +22,14 @@ from app.watch.tls_context import openssl_reason
 
 __all__ = ["ApiClient", "ApiError", "ConnectionFailedError", "ReadTimeoutError", "StatusError"]
 
-_MOST_CONNECTIONS: Final = 64  # ten watches, lists beside them, and room; past it, a leak of ours
+_MOST_CONNECTIONS: Final = 64  # ten watches, lists beside them, and room: past it, bindings wait, or a leak of ours
 _IDLE: Final = 30.0  # seconds that an unused connection is kept: less than servers and balancers do
 _LONGEST_REFUSAL: Final = 64 * 1024  # bytes that are read of an answer other than 200
 _DECODED: Final = {"", "identity", "gzip", "deflate"}
+_SUCCESS: Final = {"GET": {HTTPStatus.OK}, "POST": {HTTPStatus.OK, HTTPStatus.CREATED}}
 # TLS that breaks while reading comes through anyio and httpcore as it is.
 _FAULTS: Final = (httpx.TransportError, httpx.DecodingError, ssl.SSLError)
+_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 
 
 def _keepalive() -> list[tuple[int, int, int]]:
@@ -43,6 +45,8 @@ class _Request(NamedTuple):
     path: str
     params: Mapping[str, str]
     accept: str
+    method: Literal["GET", "POST"] = "GET"
+    body: bytes | None = None
 
 
 class _Pool:
@@ -94,8 +98,16 @@ class ApiClient:
 
     async def get(self, path: str, params: Mapping[str, str], *, accept: str = "application/json") -> bytes:
         """Return the body of an answer. Raises ApiError, CredentialsError."""
-        async with self.stream(path, params, accept=accept) as chunks:
-            return b"".join([chunk async for chunk in chunks])
+        return await self._whole(_Request(path, params, accept))
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        """Send JSON, and return the body of the answer. Raises ApiError, CredentialsError.
+
+        Whether the server has done what was asked is certain after an answer, and after a ConnectionFailedError that
+        says `unsent`; after any other error, and when cancelled, it is open. A login that the server refuses is renewed
+        and the request sent again, as by `get`; nothing else is.
+        """
+        return await self._whole(_Request(path, {}, "application/json", "POST", body))
 
     @asynccontextmanager
     async def stream(
@@ -106,14 +118,23 @@ class ApiClient:
         It is entered when the server has accepted; leaving it before the end closes the connection. Raises ApiError,
         also between two chunks, and CredentialsError.
         """
-        async with AsyncExitStack() as stack:
-            response = await self._open(stack, _Request(path, params, accept))
-            yield await stack.enter_async_context(aclosing(self._chunks(path, response)))
+        async with self._stream(_Request(path, params, accept)) as chunks:
+            yield chunks
 
     async def close(self) -> None:
         """Close the connections: at once where they are not in use, else when their users leave."""
         self._pool.retired = True
         await self._pool.close_if_unused()
+
+    async def _whole(self, request: _Request) -> bytes:
+        async with self._stream(request) as chunks:
+            return b"".join([chunk async for chunk in chunks])
+
+    @asynccontextmanager
+    async def _stream(self, request: _Request) -> AsyncIterator[AsyncIterator[bytes]]:
+        async with AsyncExitStack() as stack:
+            response = await self._open(stack, request)
+            yield await stack.enter_async_context(aclosing(self._chunks(request, response)))
 
     async def _open(self, stack: AsyncExitStack, request: _Request) -> httpx.Response:
         """Send a request, and once more with a new login where the server refuses the login."""
@@ -137,10 +158,10 @@ class ApiClient:
         except _FAULTS as error:
             # Behind a proxy httpcore keeps a connection whose TLS failed for ever, so it is left with its pool.
             pool.retired = True
-            raise self._failure(request.path, error) from None
+            raise self._failure(request, error) from None
         stack.push_async_callback(response.aclose)
-        if response.status_code != HTTPStatus.OK:
-            raise await self._refusal(request.path, response)
+        if response.status_code not in _SUCCESS[request.method]:
+            raise await self._refusal(request, response)
         self._check_content(request, response)
         return response
 
@@ -154,11 +175,13 @@ class ApiClient:
 
     def _request(self, request: _Request, login: Mapping[str, str]) -> httpx.Request:
         return httpx.Request(
-            "GET",
+            request.method,
             self._credentials.server + request.path,
             params=request.params,
+            content=request.body,
             headers={
                 "Accept": request.accept,
+                **({"Content-Type": "application/json"} if request.body is not None else {}),
                 # Compressed, events would cost the server time, and may be held back until a block is full.
                 "Accept-Encoding": "identity",
                 "User-Agent": f"kindred/{__version__}",
@@ -167,24 +190,24 @@ class ApiClient:
             extensions={"timeout": httpx.Timeout(self._connect_timeout, read=self._read_timeout).as_dict()},
         )
 
-    async def _chunks(self, path: str, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, request: _Request, response: httpx.Response) -> AsyncGenerator[bytes, None]:
         try:
             async for chunk in response.aiter_bytes():
                 yield chunk
         except _FAULTS as error:
-            raise self._failure(path, error) from None
+            raise self._failure(request, error) from None
 
-    async def _refusal(self, path: str, response: httpx.Response) -> StatusError:
-        """Return the error of an answer other than 200, with as much of its body as there is."""
+    async def _refusal(self, request: _Request, response: httpx.Response) -> StatusError:
+        """Return the error of an answer other than success, with as much of its body as there is."""
         body = b""
         # What is missing of it is no error of its own: the status says enough.
         with suppress(ApiError, TimeoutError):
-            async with asyncio.timeout(self._connect_timeout), aclosing(self._chunks(path, response)) as chunks:
+            async with asyncio.timeout(self._connect_timeout), aclosing(self._chunks(request, response)) as chunks:
                 async for chunk in chunks:
                     body += chunk
                     if len(body) > _LONGEST_REFUSAL:
                         break
-        return StatusError.of_response(response.status_code, response.headers, body, self._where(path))
+        return StatusError.of_response(response.status_code, response.headers, body, self._where(request))
 
     def _check_content(self, request: _Request, response: httpx.Response) -> None:
         """Refuse what no API server answers: a page of HTML for JSON, an encoding that was not asked for."""
@@ -192,23 +215,24 @@ class ApiClient:
         accepted = {_media_type(each) for each in request.accept.split(",")}
         if kind not in accepted and "*/*" not in accepted:
             told = f"the answer is {kind or 'of no type'}, not {request.accept}"
-            raise ConnectionFailedError(f"{self._where(request.path)}: {told}: is a proxy or a login page in between?")
+            raise ConnectionFailedError(f"{self._where(request)}: {told}: is a proxy or a login page in between?")
         encodings = {each.strip().lower() for each in response.headers.get("content-encoding", "").split(",")}
         if encodings - _DECODED:
             raise ConnectionFailedError(
-                f"{self._where(request.path)}: Content-Encoding {', '.join(sorted(encodings))} was not asked for"
+                f"{self._where(request)}: Content-Encoding {', '.join(sorted(encodings))} was not asked for"
             )
 
-    def _where(self, path: str) -> str:
-        return f"GET {path} {self._place}"
+    def _where(self, request: _Request) -> str:
+        return f"{request.method} {request.path} {self._place}"
 
-    def _failure(self, path: str, error: Exception) -> ApiError:
-        where = self._where(path)
+    def _failure(self, request: _Request, error: Exception) -> ApiError:
+        where = self._where(request)
+        unsent = isinstance(error, _UNSENT)
         if isinstance(error, httpx.ReadTimeout):
             return ReadTimeoutError(f"{where}: nothing received for {self._read_timeout:g} s")
         if isinstance(error, httpx.TimeoutException):
-            return ConnectionFailedError(f"{where}: no connection within {self._connect_timeout:g} s")
-        return ConnectionFailedError(f"{where}: {_reason(error)}")
+            return ConnectionFailedError(f"{where}: no connection within {self._connect_timeout:g} s", unsent=unsent)
+        return ConnectionFailedError(f"{where}: {_reason(error)}", unsent=unsent)
 
 
 def _media_type(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from core.objects.labels import NOTHING, Selector, SelectorError, parse_selector
+from core.objects.labels import NOTHING, Operator, Selector, SelectorError, parse_selector, requirement
 from core.objects.owner import ControllerRef
 
 T = TypeVar("T")
@@ -91,6 +91,7 @@ class _OwnerReference(Wire):
     kind: str | None = None
     name: str | None = None
     uid: str | None = None
+    api_version: str | None = None
     controller: bool | None = None
 
 
@@ -162,6 +163,21 @@ def selector_of(path: str, selector: LabelSelector | None, absent: Selector = NO
         raise SelectorError(f"{path}.{error.field}", str(error)) from None
 
 
+def selector_or_nothing(selector: LabelSelector | None) -> Selector:
+    """Return a label selector; a broken one selects nothing, like null, where upstream passes over its error."""
+    try:
+        return selector_of("spec.selector", selector)
+    except SelectorError:
+        return NOTHING
+
+
+def selector_of_labels(labels: Mapping[str, str] | None) -> Selector:
+    """Return the selector of a Service or ReplicationController, which is not validated; nothing for none."""
+    if not labels:  # an API server does not store `{}`, so it can only mean what null does
+        return NOTHING
+    return Selector(tuple(requirement(key, Operator.IN, [labels[key]]) for key in sorted(labels)))
+
+
 def _parse_labels(raw: bytes) -> Mapping[str, str]:
     return decoding_field(_labels_decoder.decode, raw, "metadata.labels") or {}
 
@@ -172,7 +188,7 @@ _memoised_labels = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_labels)
 def _parse_controller(raw: bytes) -> ControllerRef | None:
     for owner in decoding_field(_owners_decoder.decode, raw, "metadata.ownerReferences") or ():
         if owner.controller:
-            return ControllerRef(owner.kind or "", owner.name or "", owner.uid or "")
+            return ControllerRef(owner.kind or "", owner.name or "", owner.uid or "", owner.api_version or "")
     return None
 
 

@@ -4,9 +4,8 @@ from typing import Final
 
 import msgspec
 
-from app.watch.decode import Int32, LabelSelector, Metadata, Wire, checked_name, decoding, selector_of
+from app.watch.decode import Int32, LabelSelector, Metadata, Wire, checked_name, decoding, selector_or_nothing
 from core.objects.disruption import PodDisruptionBudget
-from core.objects.labels import NOTHING, Selector, SelectorError
 
 
 class _Spec(Wire):
@@ -36,17 +35,9 @@ def decode_pod_disruption_budget(raw: bytes | msgspec.Raw) -> PodDisruptionBudge
     return PodDisruptionBudget(
         namespace=metadata.namespace or "default",
         name=checked_name("PodDisruptionBudget", wire.kind, metadata),
-        selector=_selector(wire.spec or _Spec()),
+        selector=selector_or_nothing((wire.spec or _Spec()).selector),  # as upstream's preemption
         disruptions_allowed=status.disruptions_allowed or 0,
         disrupted_pods=frozenset(status.disrupted_pods or ()),
         uid=metadata.uid or "",
         resource_version=metadata.resource_version or "",
     )
-
-
-def _selector(spec: _Spec) -> Selector:
-    """Take a broken selector for one that covers no pod, as upstream's preemption does."""
-    try:
-        return selector_of("spec.selector", spec.selector)
-    except SelectorError:
-        return NOTHING

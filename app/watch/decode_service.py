@@ -4,8 +4,7 @@ from typing import Final
 
 import msgspec
 
-from app.watch.decode import Metadata, Wire, checked_name, decoding
-from core.objects.labels import NOTHING, Operator, Selector, requirement
+from app.watch.decode import Metadata, Wire, checked_name, decoding, selector_of_labels
 from core.objects.service import Service
 
 
@@ -29,13 +28,7 @@ def decode_service(raw: bytes | msgspec.Raw) -> Service:
     return Service(
         namespace=metadata.namespace or "default",
         name=checked_name("Service", wire.kind, metadata),
-        selector=_selector((wire.spec or _Spec()).selector or {}),
+        selector=selector_of_labels((wire.spec or _Spec()).selector),
         uid=metadata.uid or "",
         resource_version=metadata.resource_version or "",
     )
-
-
-def _selector(pairs: dict[str, str]) -> Selector:
-    if not pairs:  # an API server does not store `{}`, so it can only mean what null does
-        return NOTHING
-    return Selector(tuple(requirement(key, Operator.IN, [pairs[key]]) for key in sorted(pairs)))

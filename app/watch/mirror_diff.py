@@ -61,7 +61,7 @@ async def _pages(client: ApiClient, resource: Resource) -> AsyncIterator[list[ms
     if resource.field_selector:
         params["fieldSelector"] = resource.field_selector
     while True:
-        body = await client.get(resource.path, params, accept=resource.list_accept)
+        body = await client.get(resource.path, params)
         try:
             page = decode_page(body)
         except DecodeError as error:

@@ -141,7 +141,7 @@ class Reflector:
         self.state.requests["watch-list"] += 1
         params = {**self._watch_params(), "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         async with (
-            self._client.stream(self._resource.path, params, accept=self._resource.watch_accept) as chunks,
+            self._client.stream(self._resource.path, params) as chunks,
             aclosing(watch_events(chunks, self.state, self._turns)) as events,
         ):
             # Unless this one is completed; however it breaks, a list may come through (upstream ListAndWatch).
@@ -187,7 +187,7 @@ class Reflector:
     async def _page(self, params: dict[str, str]) -> ListPage:
         self.state.requests["list"] += 1
         try:
-            body = await self._client.get(self._resource.path, params, accept=self._resource.list_accept)
+            body = await self._client.get(self._resource.path, params)
         except StatusError as error:
             if error.code == HTTPStatus.GONE:  # the list took longer than the server remembers
                 self._expired_lists += 1
@@ -219,7 +219,7 @@ class Reflector:
         told = self.state.events.total()
         params = {**self._watch_params(), "resourceVersion": self._version}
         async with (
-            self._client.stream(self._resource.path, params, accept=self._resource.watch_accept) as chunks,
+            self._client.stream(self._resource.path, params) as chunks,
             aclosing(watch_events(chunks, self.state, self._turns)) as events,
         ):
             accepted = self._clock()

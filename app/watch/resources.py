@@ -11,7 +11,7 @@ from app.watch.decode_csi import decode_csi_driver, decode_csi_storage_capacity,
 from app.watch.decode_disruption import decode_pod_disruption_budget
 from app.watch.decode_namespace import decode_namespace
 from app.watch.decode_node import decode_node
-from app.watch.decode_owner import decode_replica_set
+from app.watch.decode_owner import decode_replica_set, decode_replication_controller, decode_stateful_set
 from app.watch.decode_pod import decode_pod
 from app.watch.decode_service import decode_service
 from app.watch.decode_storage import decode_csi_node, decode_storage_class
@@ -20,7 +20,7 @@ from core.events import Kind, Object
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
+from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from core.objects.service import Service
 from core.objects.volumes import (
@@ -35,12 +35,9 @@ from core.objects.volumes import (
 
 Decoder: TypeAlias = Callable[[bytes | msgspec.Raw], Object]
 
-_JSON: Final = "application/json"
-_META_V1: Final = "g=meta.k8s.io;v=v1"
-
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """One resource of the API. `group` is empty for the core one; `metadata_only` asks the server for no more.
+    """One resource of the API. `group` is empty for the core one.
 
     `field_selector` leaves out objects that no decision reads. `decode` raises DecodeError.
     """
@@ -51,7 +48,6 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     version: str = "v1"
     field_selector: str = ""
-    metadata_only: bool = False
 
     @property
     def api_version(self) -> str:
@@ -62,16 +58,6 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     def path(self) -> str:
         """Where the objects of all namespaces are listed and watched."""
         return f"/apis/{self.api_version}/{self.plural}" if self.group else f"/api/{self.api_version}/{self.plural}"
-
-    @property
-    def list_accept(self) -> str:
-        """The Accept header of a list; a server that cannot leave out all but the metadata sends whole objects."""
-        return f"{_JSON};as=PartialObjectMetadataList;{_META_V1}, {_JSON}" if self.metadata_only else _JSON
-
-    @property
-    def watch_accept(self) -> str:
-        """The Accept header of a watch."""
-        return f"{_JSON};as=PartialObjectMetadata;{_META_V1}, {_JSON}" if self.metadata_only else _JSON
 
     @property
     def rbac_rule(self) -> str:
@@ -108,13 +94,10 @@ _ALL: Final = (
         decode=decode_pod_disruption_budget,
         group="policy",
     ),
-    Resource(
-        kind=ReplicaSet,
-        plural="replicasets",
-        decode=decode_replica_set,
-        group="apps",
-        metadata_only=True,
-    ),
+    # Not as PartialObjectMetadata, though that is a fraction of the bytes: default constraints read `spec.selector`.
+    Resource(kind=ReplicaSet, plural="replicasets", decode=decode_replica_set, group="apps"),
+    Resource(kind=StatefulSet, plural="statefulsets", decode=decode_stateful_set, group="apps"),
+    Resource(kind=ReplicationController, plural="replicationcontrollers", decode=decode_replication_controller),
 )
 
 RESOURCES: Final[Mapping[Kind, Resource]] = MappingProxyType({resource.kind: resource for resource in _ALL})

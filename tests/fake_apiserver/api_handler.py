@@ -1,4 +1,4 @@
-"""Answers requests of the API: applies faults, authenticates, and serves lists and watches."""
+"""Answers requests of the API: applies faults, authenticates, and serves lists, watches and single pods."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from tests.fake_apiserver.faults import (
 from tests.fake_apiserver.listing import Body, list_page
 from tests.fake_apiserver.options import ListOptions, WatchListMode, kind_of, parse_options
 from tests.fake_apiserver.request_log import LoggedRequest, RequestLog
+from tests.fake_apiserver.single_pod import SinglePod, answer, single_pod
 from tests.fake_apiserver.statuses import RefusedError, failure, forbidden, not_found, unauthorized
 from tests.fake_apiserver.store import Collection, Store
 from tests.fake_apiserver.watching import Bookmarks, Watch
@@ -68,21 +69,22 @@ class ApiHandler:
 
     async def handle(self, request: Request, connection: Connection) -> None:
         """Answer a request. Raises ConnectionError when the client has gone."""
-        collection = self.store.collections.get(request.path)
-        if collection is None:
+        target = self.store.collections.get(request.path) or single_pod(request.path)
+        if target is None:
             await _answer(connection, refuse(not_found()))
             return
         now = asyncio.get_running_loop().time()
-        logged = LoggedRequest(request.path, kind_of(request.query), request.query, request.headers, now)
+        kind = target.kind if isinstance(target, SinglePod) else kind_of(request.query)
+        logged = LoggedRequest(request.path, kind, request.query, request.headers, now)
         self.requests.add(logged)
         try:
-            await self._apply_fault(request, connection, collection, logged)
+            await self._apply_fault(request, connection, target, logged)
         finally:
             logged.ended = True
             self.requests.changed()
 
     async def _apply_fault(
-        self, request: Request, connection: Connection, collection: Collection, logged: LoggedRequest
+        self, request: Request, connection: Connection, target: Collection | SinglePod, logged: LoggedRequest
     ) -> None:
         action = self.faults.of_request(request.path, logged.kind)
         if isinstance(action, Stall) and action.before_head:
@@ -95,7 +97,10 @@ class ApiHandler:
                 _close(connection, reset=reset)
             case _:
                 try:
-                    await self._serve(request, connection, collection, logged, action)
+                    if isinstance(target, SinglePod):
+                        await self._serve_pod(request, connection, target, logged, action)
+                    else:
+                        await self._serve(request, connection, target, logged, action)
                 except RefusedError as refused:
                     await _answer(connection, refuse(refused.status), logged)
 
@@ -107,6 +112,7 @@ class ApiHandler:
         logged: LoggedRequest,
         action: Action | None,
     ) -> None:
+        self._authenticate(request, "GET")
         self._authorize(request, collection)
         options = parse_options(
             request.query, request.headers.get("accept", ""), collection.resource, self.behaviour.watch_list
@@ -120,12 +126,33 @@ class ApiHandler:
         compress = gzip and sum(map(len, body.items)) >= _COMPRESSED_FROM
         await _serve_list(connection, body, action, compress=compress)
 
-    def _authorize(self, request: Request, collection: Collection) -> None:
-        if request.method != "GET":
+    async def _serve_pod(
+        self,
+        request: Request,
+        connection: Connection,
+        asked: SinglePod,
+        logged: LoggedRequest,
+        action: Action | None,
+    ) -> None:
+        self._authenticate(request, asked.method)
+        status, body = answer(self.store, asked, request.body)
+        match action:
+            case Close(reset=reset):
+                await ChunkedBody(connection).begin(status, _HEADERS)
+                _close(connection, reset=reset)
+                return
+            case Stall():
+                await action.wait()
+        await _answer(connection, Answer(status, body, _HEADERS), logged)
+
+    def _authenticate(self, request: Request, method: str) -> None:
+        if request.method != method:
             raise RefusedError(failure(405, "MethodNotAllowed", "the server does not allow this method"))
         token = self.behaviour.token
         if token is not None and request.headers.get("authorization") != f"Bearer {token}":
             raise RefusedError(unauthorized())
+
+    def _authorize(self, request: Request, collection: Collection) -> None:
         if request.path in self.behaviour.forbidden:
             verb = "watch" if kind_of(request.query) in {"watch", "watch-list"} else "list"
             raise RefusedError(forbidden(self.behaviour.user, verb, collection.resource))

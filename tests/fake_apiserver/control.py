@@ -1,7 +1,7 @@
 """The fake API server's own verbs, below /_control/, for those who run it as a process of its own.
 
     GET  /_control/stats            cpu_seconds of the process, events sent, requests, watches, objects, churn
-    GET  /_control/requests         every list and watch so far
+    GET  /_control/requests         every request so far
     POST /_control/churn            {"rate": 1000, "seconds": 10}; without seconds until stopped; rate 0 stops it
     GET  /_control/quiet?seconds=30 waits until no churn runs and all is sent; 504 when that takes longer
     POST /_control/faults           [{"action": "Cut", "fields": {"after": 3}, "path": ..., "kinds": [...], "times": 1}]

@@ -13,9 +13,10 @@ import msgspec
 
 from tests.fake_apiserver.statuses import Status, too_many_requests, unauthorized
 
-Kind: TypeAlias = Literal["list", "page", "watch", "watch-list"]
-"""list: a list from its beginning; page: a continuation; watch-list: a watch with sendInitialEvents=true."""
-KINDS: Final[tuple[Kind, ...]] = ("list", "page", "watch", "watch-list")
+Kind: TypeAlias = Literal["list", "page", "watch", "watch-list", "get", "bind"]
+"""list: a list from its beginning; page: a continuation; watch-list: a watch with sendInitialEvents=true; get, bind: of
+one pod."""
+KINDS: Final[tuple[Kind, ...]] = ("list", "page", "watch", "watch-list")  # of a list path
 STREAMS: Final[tuple[Kind, ...]] = ("watch", "watch-list")
 
 
@@ -37,7 +38,10 @@ class CloseOnAccept:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close the connection when the request has been read, without an answer, or right behind the head of one."""
+    """Close the connection when the request has been read, without an answer, or right behind the head of one.
+
+    `after_head`: a pod is bound before that.
+    """
 
     after_head: bool = False
     reset: bool = False
@@ -56,7 +60,8 @@ class Cut:
 class Stall:
     """Stop sending for a time, or until `release` is called, with the connection open. Deadlines pass unheeded.
 
-    `before_head`: not even the head is sent. Of a list, the head and half of the body are sent first.
+    `before_head`: not even the head is sent, and nothing is done. Of a list, the head and half of the body are sent
+    first; a pod is bound, and only the answer is late.
     """
 
     seconds: float | None = None
@@ -153,7 +158,7 @@ def unready(retry_after: int = 1) -> Answer:
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """An action, and the requests that it applies to: of a list path, of some kinds. `times` None: until removed."""
+    """An action, and the requests that it applies to: of a path, of some kinds. `times` None: until removed."""
 
     action: Action
     path: str | None = None

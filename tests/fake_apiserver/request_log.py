@@ -9,7 +9,7 @@ from tests.fake_apiserver.faults import Kind
 
 @dataclass(slots=True, eq=False)
 class LoggedRequest:
-    """One list or watch. `time` is monotonic, in seconds; `status` 0: no answer has begun (yet)."""
+    """One request. `time` is monotonic, in seconds; `status` 0: no answer has begun (yet)."""
 
     path: str
     kind: Kind
@@ -22,7 +22,7 @@ class LoggedRequest:
 
 
 class RequestLog:
-    """All lists and watches, the oldest first."""
+    """All requests, the oldest first."""
 
     def __init__(self) -> None:
         self._requests: list[LoggedRequest] = []

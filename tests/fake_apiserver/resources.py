@@ -41,6 +41,8 @@ CSI_STORAGE_CAPACITIES: Final = Resource(
 VOLUME_ATTACHMENTS: Final = Resource("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", namespaced=False)
 POD_DISRUPTION_BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True)
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet", namespaced=True)
+STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True)
+REPLICATION_CONTROLLERS: Final = Resource("", "v1", "replicationcontrollers", "ReplicationController", namespaced=True)
 
 RESOURCES: Final[Mapping[str, Resource]] = {  # list path -> resource
     resource.path: resource
@@ -58,5 +60,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {  # list path -> resource
         VOLUME_ATTACHMENTS,
         POD_DISRUPTION_BUDGETS,
         REPLICA_SETS,
+        STATEFUL_SETS,
+        REPLICATION_CONTROLLERS,
     )
 }

@@ -57,6 +57,17 @@ def not_found() -> Status:
     return failure(404, "NotFound", "the server could not find the requested resource", {})
 
 
+def no_such_object(resource: Resource, name: str) -> Status:
+    """Say that a resource has no object of a name."""
+    return failure(404, "NotFound", f'{resource.plural} "{name}" not found', {"name": name, "kind": resource.plural})
+
+
+def conflict(resource: str, name: str, error: str) -> Status:
+    """Say that an object is not in a state in which it could be changed so; a resource may be a subresource."""
+    message = f'Operation cannot be fulfilled on {resource} "{name}": {error}'
+    return failure(409, "Conflict", message, {"name": name, "kind": resource})
+
+
 def not_acceptable(message: str) -> Status:
     return failure(406, "NotAcceptable", message)
 

@@ -3,14 +3,29 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector, GetPodServices).
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
 from core.mirror.changes import Change, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.term_index import TermIndex
 from core.objects.affinity import PodMatcher
-from core.objects.labels import NOTHING, Operator, Requirement, Selector, requirement
-from core.objects.owner import ReplicaSet
+from core.objects.labels import NOTHING, Requirement, Selector
+from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from core.objects.service import Service
+
+Controller: TypeAlias = ReplicationController | ReplicaSet | StatefulSet
+
+CONTROLLERS: Final[Mapping[tuple[str, str], type[Controller]]] = MappingProxyType(
+    {
+        ("v1", "ReplicationController"): ReplicationController,
+        ("apps/v1", "ReplicaSet"): ReplicaSet,
+        ("apps/v1", "StatefulSet"): StatefulSet,
+    }
+)
+"""(apiVersion, kind) in an owner reference -> the controllers whose selectors count."""
 
 
 class ServiceSelectors:
@@ -44,17 +59,25 @@ class ServiceSelectors:
 def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
     """Return what selects the pods that belong together with a pod; the empty selector if nothing does.
 
-    Of a ReplicaSet the mirror has no selector, but its labels. Those that the pod has stand for it: for a ReplicaSet of
-    a Deployment they are the selector with the pod template's hash, and what else the template says, so that both
-    select the same pods. StatefulSets and ReplicationControllers are not mirrored: their pods are told by Services.
+    That is what all Services that select the pod demand, and its controller; an absent or broken selector demands
+    nothing. A ReplicationController's labels take the place of the Services' for the same keys: they differ where its
+    selector, which can change, is not met by the pod any more.
     """
     requirements = mirror.derived(ServiceSelectors).selecting(pod)
-    if pod.controller is not None and pod.controller.kind == "ReplicaSet":
-        owner = mirror.objects(ReplicaSet).get(f"{pod.namespace}/{pod.controller.name}")
-        for key, value in owner.labels.items() if owner is not None else ():
-            if pod.labels.get(key) == value:
-                requirements.add(requirement(key, Operator.IN, [value]))
+    controller = _controller(mirror, pod)
+    if isinstance(controller, ReplicationController):
+        keys = {requirement.key for requirement in controller.selector.requirements}
+        requirements = {requirement for requirement in requirements if requirement.key not in keys}
+    if controller is not None:
+        requirements.update(controller.selector.requirements)
     return Selector(tuple(sorted(requirements)))
+
+
+def _controller(mirror: ClusterMirror, pod: Pod) -> Controller | None:
+    """Return the controller by its name: upstream does not ask whether it still is the one with the reference's uid."""
+    owner = pod.controller
+    kind = CONTROLLERS.get((owner.api_version, owner.kind)) if owner is not None else None
+    return None if owner is None or kind is None else mirror.objects(kind).get(f"{pod.namespace}/{owner.name}")
 
 
 def _matcher(service: Service) -> PodMatcher:

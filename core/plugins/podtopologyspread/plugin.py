@@ -14,12 +14,11 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.labels import Selector
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 from core.objects.service import Service
 from core.objects.topology_spread import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
 from core.plugins.podtopologyspread import constraints as resolving
-from core.plugins.podtopologyspread.default_selector import default_selector
+from core.plugins.podtopologyspread.default_selector import CONTROLLERS, default_selector
 from core.plugins.podtopologyspread.domains import domains_differ
 from core.plugins.podtopologyspread.filtering import PreFilterState
 from core.plugins.podtopologyspread.scoring import PreScoreState, normalized
@@ -56,7 +55,7 @@ class PodTopologySpread:
     """Filter and score by how evenly pods are spread over topology domains, with the answers of the in-tree plugin.
 
     Pods without constraints get the default ones: upstream's two for `defaulting_type` System, else
-    `default_constraints`, which have no selector, as it is deduced from the Services and the ReplicaSet of the pod.
+    `default_constraints`, which have no selector, as it is deduced from the Services and the controller of the pod.
     Raises ValueError for what upstream's ValidatePodTopologySpreadArgs does not allow.
     """
 
@@ -76,11 +75,11 @@ class PodTopologySpread:
         self._system_defaulted = defaulting_type == "System"
         self._defaults = resolving.SYSTEM_DEFAULTS if self._system_defaulted else default_constraints
         if self._defaults:
-            self.kinds += (Service, ReplicaSet)
+            self.kinds += (Service, *CONTROLLERS.values())
             self.class_fields += ("controller",)
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Selector | None:
-        """Return the selector of the default constraints, if they apply, which follows from Services and ReplicaSet."""
+        """Return the selector of the default constraints, if they apply: it follows from Services and controllers."""
         return default_selector(mirror, pod) if self._defaults and not pod.spread else None
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState | None]:

@@ -28,6 +28,7 @@ class Request(NamedTuple):
     client: str
     """Common name of the client's certificate."""
     connection: int
+    body: bytes = b""
 
 
 Answer = Callable[[Request], AsyncIterator[bytes]]
@@ -71,6 +72,7 @@ class ApiServer:
         with suppress(asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
             while not writer.is_closing():
                 request = _parsed(await reader.readuntil(b"\r\n\r\n"), writer, number)
+                request = request._replace(body=await reader.readexactly(int(request.headers.get("content-length", 0))))
                 async with self._asked:
                     self.requests.append(request)
                     self._asked.notify_all()

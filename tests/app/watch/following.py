@@ -121,6 +121,7 @@ class Following:
         """How the readiness stood since the last `mark`."""
         self._timing = timing
         self._marked_at = 0.0
+        self._complete = False  # whether all that was there was known at the first moment of being fresh
         self._counts_before: dict[Kind, Counts] = {}
         login = Credentials(ClusterAccess(source="test", server=server.url, tls=None), None)
         client = ApiClient(login, read_timeout=READ_TIMEOUT)
@@ -210,9 +211,10 @@ class Following:
             await asyncio.sleep(0.002)
 
     async def until_equal(self) -> None:
-        """Wait until the mirror is ready and equal to the server."""
+        """Wait until the mirror is ready and equal to the server, and has been seen to be complete."""
         await self.until(
-            lambda: self.freshness.standing() is Standing.FRESH and not self.differences(), "equal to the server"
+            lambda: self._complete and self.freshness.standing() is Standing.FRESH and not self.differences(),
+            "equal to the server",
         )
 
     async def until_counts(self, expected: Counts, kind: Kind = Pod) -> None:
@@ -245,7 +247,6 @@ class Following:
     async def _watch_over(self) -> None:
         begin = time.monotonic()
         witnesses = [Witness(self.server, state.resource.path, self._timing, begin) for state in self.states.values()]
-        complete = False
         while True:
             now = time.monotonic()
             for witness in witnesses:
@@ -255,7 +256,7 @@ class Following:
             if standing is Standing.FRESH:
                 ages = [now - witness.shown_at for witness in witnesses]
                 assert max(ages) <= STALE_AFTER + _SLACK, f"fresh, and not followed for {max(ages)} s"
-                complete = complete or self._assert_complete()
+                self._complete = self._complete or self._assert_complete()
             await asyncio.sleep(0.005)
 
     def _assert_complete(self) -> bool:

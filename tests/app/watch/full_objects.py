@@ -7,7 +7,7 @@ from core.events import Kind
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
+from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from core.objects.service import Service
 from core.objects.volumes import (
@@ -146,5 +146,16 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
         "spec": {"selector": {**labelled(app="web"), **expressed("tier", "NotIn", "a")}, "maxUnavailable": "10%"},
         "status": {"disruptionsAllowed": 2, "disruptedPods": {"web-1": "2026-01-01T00:00:00Z"}},
     },
-    ReplicaSet: {"metadata": full_metadata("web-abc"), "spec": {"replicas": 3}},
+    ReplicaSet: {
+        "metadata": full_metadata("web-abc"),
+        "spec": {"replicas": 3, "selector": {**labelled(app="web"), **expressed("tier", "In", "a")}},
+    },
+    StatefulSet: {
+        "metadata": full_metadata("db"),
+        "spec": {"replicas": 3, "selector": {**labelled(app="db"), **expressed("tier", "Exists")}},
+    },
+    ReplicationController: {
+        "metadata": full_metadata("old"),
+        "spec": {"replicas": 3, "selector": {"app": "old", "tier": "a"}},
+    },
 }

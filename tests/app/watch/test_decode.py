@@ -14,6 +14,8 @@ from app.watch.decode import (
     Expression,
     LabelSelector,
     selector_of,
+    selector_of_labels,
+    selector_or_nothing,
 )
 from app.watch.decode_namespace import decode_namespace
 from app.watch.decode_node import decode_node
@@ -21,7 +23,7 @@ from app.watch.decode_owner import decode_replica_set
 from app.watch.decode_pod import decode_pod
 from app.watch.decode_volume import decode_persistent_volume
 from app.watch.resources import RESOURCES, Decoder
-from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError
+from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError, parse_selector
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ControllerRef, ReplicaSet
@@ -201,11 +203,11 @@ def owner(name: str, *, controller: bool | None) -> Object:
 )
 def test_the_controller_is_the_first_owner_that_is_marked_so(owners: list[object], expected: str) -> None:
     controller = owned(*owners).controller
-    assert controller == (ControllerRef("Deployment", expected, f"u-{expected}") if expected else None)
+    assert controller == (ControllerRef("Deployment", expected, f"u-{expected}", "apps/v1") if expected else None)
 
 
 def test_a_controller_without_members_has_empty_ones() -> None:
-    assert owned({"controller": True, "kind": None}).controller == ControllerRef("", "", "")
+    assert owned({"controller": True, "kind": None, "apiVersion": None}).controller == ControllerRef("", "", "", "")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_objects_with_the_same_labels_and_owner_share_them() -> None:
 def test_very_long_labels_and_owners_are_read_but_not_kept() -> None:
     long = "x" * 3000
     one, other = (owned(owner(long, controller=True), labels={"app": long}, uid=uid) for uid in "12")
-    assert (one.labels, one.controller) == ({"app": long}, ControllerRef("Deployment", long, f"u-{long}"))
+    assert (one.labels, one.controller) == ({"app": long}, ControllerRef("Deployment", long, f"u-{long}", "apps/v1"))
     assert one.labels is not other.labels
     assert one.controller is not other.controller
 
@@ -260,6 +262,28 @@ def test_a_broken_selector_is_reported_with_the_path_in_front() -> None:
     with pytest.raises(SelectorError, match="is not a valid label selector operator") as caught:
         selector_of("spec.selector", LabelSelector(match_expressions=[Expression(key="a")]))
     assert caught.value.field == "spec.selector.matchExpressions[0].operator"
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        pytest.param(None, NOTHING, id="null"),
+        pytest.param(LabelSelector(), EVERYTHING, id="empty"),
+        pytest.param(LabelSelector(match_labels={"a": "b"}), parse_selector({"a": "b"}, ()), id="labels"),
+        pytest.param(LabelSelector({"a": "b"}, [Expression("a")]), NOTHING, id="broken"),
+    ],
+)
+def test_a_broken_selector_can_be_taken_for_an_absent_one(selector: LabelSelector | None, expected: Selector) -> None:
+    assert expected == selector_or_nothing(selector)
+
+
+@pytest.mark.parametrize("labels", [None, {}], ids=["null", "empty"])
+def test_no_labels_select_nothing(labels: dict[str, str] | None) -> None:
+    assert selector_of_labels(labels) == NOTHING
+
+
+def test_selecting_labels_are_not_validated() -> None:
+    assert selector_of_labels({"no label": "-"}).matches({"no label": "-", "more": "x"})
 
 
 # Whatever else may stand there.

@@ -64,7 +64,7 @@ def test_a_claim_is_reduced_to_what_scheduling_reads() -> None:
         selector=Selector((Requirement("app", Operator.IN, ("db",)), Requirement("tier", Operator.IN, ("a", "b")))),
         phase="Bound",
         deleting=True,
-        controller=ControllerRef("Owner", "c", "uid-c"),
+        controller=ControllerRef("Owner", "c", "uid-c", "v1"),
         uid="uid-data",
         resource_version="42",
     )

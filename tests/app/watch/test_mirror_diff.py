@@ -21,7 +21,7 @@ from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
-from tests.builders import make_namespace, make_node, make_pod
+from tests.builders import labelled, make_namespace, make_node, make_pod
 from tests.fake_apiserver.faults import Action, Answer, Close, Undecodable, refuse
 from tests.fake_apiserver.server import FakeApiServer
 from tests.fake_apiserver.statuses import expired_continue
@@ -159,10 +159,14 @@ def test_lists_come_in_pages_and_leave_out_what_has_ended() -> None:
     assert requests(server, NODES) == [{"limit": "500"}]
 
 
-def test_of_replica_sets_only_metadata_is_asked_for() -> None:
+def test_a_selector_of_a_replica_set_is_compared() -> None:
     server = small_cluster()
-    asyncio.run(diff(server, followed(server), [RESOURCES[ReplicaSet]]))
-    assert server.requests[0].headers["accept"] == RESOURCES[ReplicaSet].list_accept
+    path, metadata = RESOURCES[ReplicaSet].path, {"name": "web", "namespace": "shop"}
+    uid = server.create(path, {"metadata": metadata})["metadata"]["uid"]
+    mirror = followed(server)
+    server.update(path, {"metadata": metadata, "spec": {"selector": labelled(app="web")}})
+    found = asyncio.run(diff(server, mirror, [RESOURCES[ReplicaSet]]))["replicasets"]
+    assert found.differing == (Difference("shop/web", uid, ("selector", "resource_version")),)
 
 
 def test_an_object_that_cannot_be_read_is_counted_and_not_redundant() -> None:

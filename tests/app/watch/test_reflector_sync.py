@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from app.watch.resources import RESOURCES
 from core.objects.namespace import Namespace
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
+from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from tests.app.watch.following import QUICK, READ_TIMEOUT, Counts, Following, scenario
+from tests.app.watch.full_objects import FULL_OBJECTS
 from tests.app.watch.small_cluster import PODS, churn, create, recreate, seed
 from tests.builders import make_namespace, make_pod
 from tests.fake_apiserver import FakeApiServer
@@ -288,17 +289,18 @@ async def test_requests_say_what_the_api_wants_of_them(server: FakeApiServer) ->
 
 @pytest.mark.parametrize("mode", ["on", "off"])
 @scenario()
-async def test_of_replica_sets_no_more_than_the_metadata_is_asked_for(
-    server: FakeApiServer, mode: WatchListMode
-) -> None:
+async def test_controllers_are_followed_with_their_selectors(server: FakeApiServer, mode: WatchListMode) -> None:
     server.behaviour.watch_list = mode
-    path = RESOURCES[ReplicaSet].path
-    server.create(path, {"metadata": {"name": "r", "labels": {"app": "web"}}, "spec": {"replicas": 3}})
-    async with Following(server, ReplicaSet) as following:
+    kinds = (ReplicaSet, StatefulSet, ReplicationController)
+
+    def create_of_each(name: str) -> None:
+        for kind in kinds:
+            server.create(RESOURCES[kind].path, {"metadata": {"name": name}, "spec": FULL_OBJECTS[kind]["spec"]})
+
+    create_of_each("listed")
+    async with Following(server, *kinds) as following:
         await following.until_equal()
-        await following.until_a_line(ReplicaSet)
-        server.create(path, {"metadata": {"name": "s"}, "spec": {"replicas": 3}})
+        for kind in kinds:
+            await following.until_a_line(kind)
+        create_of_each("watched")
         await following.until_equal()
-        for request in server.requests:
-            form = "PartialObjectMetadataList" if request.kind == "list" else "PartialObjectMetadata"
-            assert request.headers["accept"] == f"application/json;as={form};g=meta.k8s.io;v=v1, application/json"

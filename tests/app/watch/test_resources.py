@@ -39,6 +39,8 @@ def test_every_kind_that_the_core_knows_has_a_resource() -> None:
         ("VolumeAttachment", "/apis/storage.k8s.io/v1/volumeattachments", "storage.k8s.io/v1"),
         ("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", "policy/v1"),
         ("ReplicaSet", "/apis/apps/v1/replicasets", "apps/v1"),
+        ("StatefulSet", "/apis/apps/v1/statefulsets", "apps/v1"),
+        ("ReplicationController", "/api/v1/replicationcontrollers", "v1"),
     ],
 )
 def test_each_resource_is_listed_where_the_api_has_it(kind: str, path: str, api_version: str) -> None:
@@ -49,18 +51,6 @@ def test_each_resource_is_listed_where_the_api_has_it(kind: str, path: str, api_
 def test_only_pods_that_have_not_ended_are_followed() -> None:
     assert RESOURCES[Pod].field_selector == "status.phase!=Succeeded,status.phase!=Failed"
     assert {resource.field_selector for kind, resource in RESOURCES.items() if kind is not Pod} == {""}
-
-
-def test_of_replica_sets_no_more_than_the_metadata_is_asked_for() -> None:
-    replica_sets = RESOURCES[ReplicaSet]
-    expected = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
-    assert expected == replica_sets.list_accept
-    assert replica_sets.watch_accept == "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
-
-
-def test_of_all_others_whole_objects_are_asked_for() -> None:
-    others = [resource for kind, resource in RESOURCES.items() if kind is not ReplicaSet]
-    assert {(resource.list_accept, resource.watch_accept) for resource in others} == {("application/json",) * 2}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.objects.node_affinity import NodeAffinity
-from core.objects.owner import ControllerRef, ReplicaSet
+from core.objects.owner import ControllerRef, ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from core.objects.service import Service
 from core.objects.toleration import Taint, Toleration
@@ -44,8 +44,10 @@ HARD_DEFAULT: Final = SpreadConstraint(1, ZONE)
 SOFT_DEFAULT: Final = SpreadConstraint(1, HOST, SCHEDULE_ANYWAY)
 WITH_DEFAULTS: Final = PodTopologySpread(defaulting_type="List", default_constraints=(HARD_DEFAULT, SOFT_DEFAULT))
 WEB: Final = Service("default", "web", selecting(app="web"))
-OWNED: Final = ControllerRef("ReplicaSet", "rs", "uid")
-OWNER: Final = ReplicaSet("default", "rs", {"app": "web"})
+OWNED: Final = ControllerRef("ReplicaSet", "rs", "uid", "apps/v1")
+OWNER: Final = ReplicaSet("default", "rs", selector=selecting(app="web"))
+OWNED_BY_A_STATEFUL_SET: Final = replace(OWNED, kind="StatefulSet")
+STATEFUL: Final = StatefulSet("default", "rs", OWNER.selector)
 
 
 def pre_filter(plugin: PodTopologySpread, pod: Pod, *objects: Object) -> Status:
@@ -65,15 +67,18 @@ def test_the_plugin_has_upstream_s_name() -> None:
     assert SYSTEM.name == "PodTopologySpread"
 
 
+READ: Final = (Node, Pod, Service, ReplicationController, ReplicaSet, StatefulSet)
+
+
 @pytest.mark.parametrize(
     ("plugin", "kinds", "controller"),
     [
-        pytest.param(SYSTEM, (Node, Pod, Service, ReplicaSet), True, id="system"),
-        pytest.param(WITH_DEFAULTS, (Node, Pod, Service, ReplicaSet), True, id="list"),
+        pytest.param(SYSTEM, READ, True, id="system"),
+        pytest.param(WITH_DEFAULTS, READ, True, id="list"),
         pytest.param(LISTED, (Node, Pod), False, id="none"),
     ],
 )
-def test_services_replica_sets_and_the_controller_are_read_where_there_are_default_constraints(
+def test_services_and_controllers_are_read_where_there_are_default_constraints(
     plugin: PodTopologySpread, kinds: tuple[type, ...], *, controller: bool
 ) -> None:
     assert plugin.kinds == kinds
@@ -98,6 +103,14 @@ def test_arguments_are_checked() -> None:
         pytest.param(WITH_DEFAULTS, incoming(should(ZONE)), [WEB], SKIP, SUCCESS, id="own-ones-instead-of-defaults"),
         pytest.param(SYSTEM, incoming(), [WEB], SKIP, SUCCESS, id="system-defaults"),
         pytest.param(SYSTEM, incoming(controller=OWNED), [OWNER], SKIP, SUCCESS, id="system-defaults-by-replica-set"),
+        pytest.param(
+            WITH_DEFAULTS,
+            incoming(controller=OWNED_BY_A_STATEFUL_SET),
+            [STATEFUL],
+            SUCCESS,
+            SUCCESS,
+            id="defaults-by-stateful-set",
+        ),
     ],
 )
 def test_a_side_without_constraints_is_skipped(
@@ -240,6 +253,7 @@ QUESTIONS: Final = (
     incoming(must(HOST), should(ZONE), node_affinity=NodeAffinity(selecting(disk="ssd"))),
     incoming(),
     incoming(app="db", controller=OWNED),
+    incoming(controller=OWNED_BY_A_STATEFUL_SET),
 )
 pods = st.builds(
     lambda number, app, node, ends: Pod(str(number), "default", str(number), {"app": app}, node, **ends),
@@ -248,7 +262,11 @@ pods = st.builds(
     st.sampled_from((*NAMES[:3], "c1", "more-0")),
     st.sampled_from(({}, {}, {"terminating": True}, {"terminal": True})),
 )
-others = st.sampled_from((WEB, replace(WEB, selector=selecting(app="db")), OWNER, replace(OWNER, labels={"app": "db"})))
+others = st.builds(
+    lambda known, app: replace(known, selector=selecting(app=app)),
+    st.sampled_from((WEB, OWNER, STATEFUL)),
+    st.sampled_from(("web", "db")),
+)
 events = st.tuples(st.sampled_from(("Add", "Update", "Delete")), st.one_of(pods, pods, st.sampled_from(NODES), others))
 
 
@@ -271,5 +289,6 @@ def test_kept_answers_are_those_of_a_mirror_made_anew(
 def made_anew(mirror: ClusterMirror) -> ClusterMirror:
     """Give a mirror that was told of what another holds, in another order."""
     held = [pod for _, pod in mirror.placed_pods()]
-    objects: list[Object] = [*mirror.objects(Service).values(), *mirror.objects(ReplicaSet).values()]
+    objects: list[Object] = [*mirror.objects(Service).values()]
+    objects += [*mirror.objects(ReplicaSet).values(), *mirror.objects(StatefulSet).values()]
     return mirror_of(*reversed(held), *objects, nodes=[node for _, node in mirror.nodes][::-1])
