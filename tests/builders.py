@@ -107,6 +107,8 @@ class PodBuilder(_Labelled):
     containers: Sequence[Object] = ()
     lists: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     owners: Sequence[Object] = ()
+    spec: Mapping[str, object] = field(default_factory=dict)
+    status: Mapping[str, object] = field(default_factory=dict)
 
     def in_namespace(self, namespace: str) -> Self:
         """Put the pod into a namespace."""
@@ -200,6 +202,27 @@ class PodBuilder(_Labelled):
         owner = {"kind": kind, "name": name, "uid": uid, "controller": True}
         return replace(self, owners=[*self.owners, owner])
 
+    def priority(self, priority: int) -> Self:
+        """Set `spec.priority`, which is absent otherwise."""
+        return replace(self, spec={**self.spec, "priority": priority})
+
+    def preemption_policy(self, policy: str) -> Self:
+        """Set `spec.preemptionPolicy`."""
+        return replace(self, spec={**self.spec, "preemptionPolicy": policy})
+
+    def started(self, time: str) -> Self:
+        """Set `status.startTime`."""
+        return replace(self, status={**self.status, "startTime": time})
+
+    def nominated(self, node: str) -> Self:
+        """Set `status.nominatedNodeName`."""
+        return replace(self, status={**self.status, "nominatedNodeName": node})
+
+    def preempted(self) -> Self:
+        """Let the pod terminate because a scheduler preempted it."""
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+        return replace(self.terminating(), status={**self.status, "conditions": [condition]})
+
     def _with(self, member: str, item: Object) -> Self:
         return replace(self, lists=_extended(self.lists, member, [item]))
 
@@ -231,9 +254,10 @@ class PodBuilder(_Labelled):
             containers=list(self.containers),
             **self.lists,
         )
-        pod: Object = {"metadata": metadata, "spec": spec}
-        if self.phase_name:
-            pod["status"] = {"phase": self.phase_name}
+        pod: Object = {"metadata": metadata, "spec": {**spec, **self.spec}}
+        status = {**_said(phase=self.phase_name), **self.status}
+        if status:
+            pod["status"] = status
         return pod
 
 

@@ -25,6 +25,10 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
 
     `images` has one normalized name a container, init containers too, sorted. `volumes` are those that a plugin reads,
     in the order of the spec, as the first one at fault is told; `spread` keeps its order for the same reason.
+
+    What preemption reads: `start_time` is the text of status.startTime, empty while the pod has not started. The API
+    server writes it in UTC and whole seconds, so that texts are in the order of their times. `preemption_policy` is
+    empty where the pod says nothing. `preempted` is a pod that terminates because a scheduler preempted it.
     """
 
     uid: str
@@ -47,6 +51,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     images: tuple[str, ...] = ()
     volumes: tuple[PodVolume, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
+    priority: int = 0
+    start_time: str = ""
+    preemption_policy: str = ""
+    nominated_node_name: str = ""
+    preempted: bool = False
 
     @property
     def full_name(self) -> str:
