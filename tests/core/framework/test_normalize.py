@@ -54,3 +54,12 @@ def test_raw_scores_are_left_as_they_are(*, reverse: bool) -> None:
     raw = np.array([1, 2], np.int64)
     default_normalize(raw, reverse=reverse)
     assert raw.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("highest", [1, 3, 254, 255, 256, 257, 5000])
+def test_few_values_and_many_are_scaled_alike(highest: int, reverse: bool) -> None:  # noqa: FBT001 - one of two cases
+    raw = np.arange(highest + 1)
+    expected = [100 * each // highest for each in range(highest + 1)]
+    found = default_normalize(raw, reverse=reverse).tolist()
+    assert found == ([100 - each for each in expected] if reverse else expected)
