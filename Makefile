@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.jsonl.gz \
-	tests/conformance/data/bench_checks_1000.jsonl.gz
+	tests/conformance/data/preempt.jsonl.gz tests/conformance/data/bench_checks_1000.jsonl.gz
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format soak bench conformance lock image clean

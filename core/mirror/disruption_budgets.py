@@ -86,7 +86,7 @@ class DisruptionBudgets:
         if budget is None or kind not in self._owners:
             return ()
         owners = self._owners[kind].of_namespace(budget.namespace)
-        return tuple(name for name, owner in sorted(owners.items()) if _covers(budget, owner.labels))
+        return tuple(name for name, owner in sorted(owners.items()) if covers(budget, owner.labels))
 
     def owner_labels(self, kind: str, full_name: str) -> Mapping[str, str] | None:
         """Return the labels of an owner; None if there is no such owner."""
@@ -99,9 +99,10 @@ class DisruptionBudgets:
 
     def _covering(self, namespace: str, labels: Mapping[str, str]) -> Iterator[PodDisruptionBudget]:
         for _, budget in sorted(self._budgets.of_namespace(namespace).items()):
-            if _covers(budget, labels):
+            if covers(budget, labels):
                 yield budget
 
 
-def _covers(budget: PodDisruptionBudget, labels: Mapping[str, str]) -> bool:
+def covers(budget: PodDisruptionBudget, labels: Mapping[str, str]) -> bool:
+    """Tell whether a budget covers pods of its namespace with these labels."""
     return bool(labels) and not budget.selector.everything and budget.selector.matches(labels)

@@ -53,6 +53,14 @@ class Placement:
             self.nodes.touch(info)
             self._tell_of_pod(pod.node_name, known, pod)
 
+    def suppose_gone(self, uid: str) -> None:
+        """Count a placed pod nowhere, though it is held; for WithoutPods, which tells those who have to know."""
+        self._displace(self.pods.rows[uid])
+
+    def suppose_back(self, uid: str, slot: int) -> None:
+        """Count a pod again that was supposed to be gone, on the node of its slot."""
+        self._place(self.pods.rows[uid], slot)
+
     def set_node(self, name: str, node: Node | None) -> None:
         """Take over the state of a node; None: there is none (any more)."""
         if node is None:

@@ -14,6 +14,7 @@ from tests.conformance.__main__ import main
 DATA = Path(__file__).parent / "data"
 CASES = DATA / "cases.jsonl.gz"
 CHECKS = DATA / "bench_checks_1000.jsonl.gz"
+PREEMPTION = DATA / "preempt.jsonl.gz"
 Case = dict[str, Any]
 
 
@@ -49,6 +50,11 @@ def test_every_volume_plugin_passes_all_golden_cases(capsys: pytest.CaptureFixtu
     assert main([str(DATA / "volumes.jsonl.gz")]) == 0
     names = ("NodeVolumeLimits", "VolumeBinding", "VolumeRestrictions", "VolumeZone", "all volume plugins")
     assert last_lines(capsys.readouterr().out, 5) == [f"{name}: 400 passed, 0 failed" for name in names]
+
+
+def test_preemption_passes_all_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(PREEMPTION)]) == 0
+    assert last_lines(capsys.readouterr().out) == ["preemption: 300 passed, 0 failed"]
 
 
 def test_bench_checks_of_one_thousand_nodes_all_pass(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,14 +137,11 @@ def test_a_case_on_which_the_engine_raises_is_a_failed_case(tmp_path: Path, caps
     assert "DecodeError" in capsys.readouterr().out
 
 
-def test_kinds_that_are_not_built_yet_are_named_with_their_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    inputs = {key: first_case()[key] for key in ("name", "namespaces", "nodes", "pods", "pod")}
-    preemption = {**inputs, "pdbs": [], "expected": {"filter_failed": {}, "candidates": {}, "failed": {}}}
-    assert main([write(tmp_path / "cases.jsonl", preemption, first_case())]) == 0
+def test_cases_of_several_kinds_in_one_file_are_all_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([write(tmp_path / "cases.jsonl", first(PREEMPTION), first_case())]) == 0
     output = capsys.readouterr().out
-    assert "left out: preemption cases (not built yet): 1\n" in output
+    assert "cases.jsonl: 1 preemption cases\n" in output
+    assert "preemption: 1 passed, 0 failed\n" in output
     assert "InterPodAffinity: 1 passed, 0 failed\n" in output
 
 

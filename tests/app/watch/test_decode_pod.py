@@ -138,6 +138,45 @@ def test_a_pod_with_a_deletion_timestamp_is_terminating(
     assert expected is decode_pod(encoded({"metadata": {"name": "p", **metadata}})).terminating
 
 
+CONDITION: Object = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        pytest.param(None, False, id="none"),
+        pytest.param([CONDITION], True, id="by-the-scheduler"),
+        pytest.param([{"type": "Ready", "status": "False"}, CONDITION], True, id="among-others"),
+        pytest.param([{**CONDITION, "reason": "EvictionByEvictionAPI"}], False, id="for-another-reason"),
+        pytest.param([{**CONDITION, "status": "False"}], False, id="not-any-more"),
+        pytest.param([{**CONDITION, "status": "False"}, CONDITION], False, id="the-first-one-tells"),
+        pytest.param([{"type": None, "status": None, "reason": None}], False, id="null"),
+    ],
+)
+def test_a_terminating_pod_tells_whether_a_scheduler_preempted_it(
+    conditions: list[Object] | None,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    wire: Object = {"metadata": {"name": "p"}, "status": {"conditions": conditions}}
+    assert not decode_pod(encoded(wire)).preempted
+    wire["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert decode_pod(encoded(wire)).preempted is expected
+
+
+def test_what_preemption_reads_of_a_pod() -> None:
+    pod = make_pod("p").priority(-5).preemption_policy("Never").started("2026-01-01T00:00:00Z").nominated("n1")
+    expected = Pod(
+        uid="default/p",
+        namespace="default",
+        name="p",
+        priority=-5,
+        preemption_policy="Never",
+        start_time="2026-01-01T00:00:00Z",
+        nominated_node_name="n1",
+    )
+    assert decode_pod(pod.json()) == expected
+
+
 @pytest.mark.parametrize(
     "nulls",
     [
@@ -155,6 +194,8 @@ def test_a_pod_with_a_deletion_timestamp_is_terminating(
                     "tolerations": None,
                     "topologySpreadConstraints": None,
                     "volumes": None,
+                    "priority": None,
+                    "preemptionPolicy": None,
                 }
             },
             id="spec",
@@ -167,6 +208,8 @@ def test_a_pod_with_a_deletion_timestamp_is_terminating(
                     "conditions": None,
                     "containerStatuses": None,
                     "initContainerStatuses": None,
+                    "startTime": None,
+                    "nominatedNodeName": None,
                 }
             },
             id="status",
@@ -258,6 +301,7 @@ def test_an_affinity_without_terms_is_the_one_value_of_none(affinity: Object) ->
             "spec.affinity.podAntiAffinity: expected object | null, got array",
             id="anti-affinity-array",
         ),
+        pytest.param({"priority": 2**31}, "spec.priority: expected int <= 2147483647", id="priority-too-high"),
         pytest.param({"containers": {}}, "spec.containers: expected array | null, got object", id="containers-object"),
         pytest.param(
             {"initContainers": [{"restartPolicy": 1}]},

@@ -1,0 +1,165 @@
+"""The wire of `preempt`: ExtenderPreemptionArgs in, ExtenderPreemptionResult out.
+
+Source: k8s.io/kube-scheduler extender/v1/types.go; as everywhere, Go reads keys in any case. The result has no field
+for an error, and with a status other than 200 an ignorable extender would be passed over, and the victims that were
+offered would go. So a bad request is answered with no node at all, and an `Error` that only people read.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Final
+
+import msgspec
+
+from app.extender_v1 import MAX_NODES, Answer, decode_incoming_pod
+from app.logs import one_line
+from app.watch.decode import NULL, DecodeError, decoding, decoding_field
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.preemption.offers import Offer, accepted
+from core.profile import Profile
+
+log = logging.getLogger(__name__)
+
+_FIELDS: Final = {
+    name.lower(): name for name in ("Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
+}  # in lower case -> in Go's spelling
+_LONGEST_ERROR: Final = 8192  # characters; a message may quote what the request holds
+_MAX_ELEMENTS: Final = 5_000_000  # JSON elements in one body, as for the other verbs
+
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class _UidOnly(msgspec.Struct):
+    uid: str | None = None
+
+
+class _WholePod(msgspec.Struct):
+    metadata: _UidOnly | None = None
+
+
+_raw_fields_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_by_node_decoder: Final[msgspec.json.Decoder[dict[str, dict[str, msgspec.Raw] | None]]] = msgspec.json.Decoder(
+    dict[str, dict[str, msgspec.Raw] | None]
+)
+_whole_pods_decoder: Final[msgspec.json.Decoder[list[_WholePod] | None]] = msgspec.json.Decoder(list[_WholePod] | None)
+_meta_pods_decoder: Final[msgspec.json.Decoder[list[dict[str, msgspec.Raw]] | None]] = msgspec.json.Decoder(
+    list[dict[str, msgspec.Raw]] | None
+)
+_text_decoder: Final[msgspec.json.Decoder[str | None]] = msgspec.json.Decoder(str | None)
+_count_decoder: Final[msgspec.json.Decoder[int | None]] = msgspec.json.Decoder(_Int64 | None)
+
+
+class PreemptionArgs(msgspec.Struct, frozen=True, gc=False):
+    """The pod that wants to preempt others, and the victims on each candidate node."""
+
+    pod: Pod
+    offers: Mapping[str, Offer]
+
+
+class Preempter:
+    """The verb, from request bytes to response bytes. It never raises for what a request holds."""
+
+    def __init__(self, profile: Profile, mirror: ClusterMirror) -> None:
+        self._profile = profile
+        self._mirror = mirror
+
+    def preempt(self, body: bytes, *, cached: bool = True) -> Answer:  # noqa: ARG002 - as all verbs are called
+        """Answer ExtenderPreemptionArgs with an ExtenderPreemptionResult; nothing of it comes from the cache."""
+        try:
+            args = decode_preemption_args(body)
+        except DecodeError as error:
+            log.warning("preempt: %s", one_line(str(error)))
+            return Answer(preempt_error(str(error)))
+        return Answer(preemption_result(accepted(self._mirror, self._profile.filters, args.pod, args.offers)))
+
+
+def decode_preemption_args(body: bytes) -> PreemptionArgs:
+    """Decode ExtenderPreemptionArgs with keys in any case. Raises DecodeError, which names the field."""
+    if body.count(b",") > _MAX_ELEMENTS:
+        raise DecodeError("body", f"more than {_MAX_ELEMENTS} elements")
+    with _under("body"):
+        found = decoding(_raw_fields_decoder.decode, body)
+    fields = dict.fromkeys(_FIELDS.values(), NULL)
+    for key, raw in found.items():
+        name = _FIELDS.get(key.lower())
+        if name is None:
+            raise DecodeError(key, f"unknown field; ExtenderPreemptionArgs has {', '.join(_FIELDS.values())}")
+        fields[name] = raw
+    victims, meta_victims = fields["NodeNameToVictims"], fields["NodeNameToMetaVictims"]
+    pod = decode_incoming_pod(fields["Pod"])
+    if (victims == NULL) == (meta_victims == NULL):
+        raise DecodeError(
+            "NodeNameToVictims, NodeNameToMetaVictims",
+            "one of them required; kube-scheduler sends it by nodeCacheCapable",
+        )
+    if meta_victims == NULL:
+        return PreemptionArgs(pod, _offers("NodeNameToVictims", victims))
+    return PreemptionArgs(pod, _offers("NodeNameToMetaVictims", meta_victims))
+
+
+def preemption_result(accepted_offers: Mapping[str, Offer]) -> bytes:
+    """Return an ExtenderPreemptionResult."""
+    by_node = {
+        name: {"Pods": [{"UID": uid} for uid in offer.uids], "NumPDBViolations": offer.pdb_violations}
+        for name, offer in accepted_offers.items()
+    }
+    return msgspec.json.encode({"NodeNameToMetaVictims": by_node})
+
+
+def preempt_error(message: str) -> bytes:
+    """Return an ExtenderPreemptionResult that drops every node, so that nobody is preempted, and says why."""
+    return b'{"NodeNameToMetaVictims":{},"Error":' + msgspec.json.encode(message[:_LONGEST_ERROR]) + b"}"
+
+
+def _offers(field: str, raw: msgspec.Raw) -> dict[str, Offer]:
+    with _under(field):
+        by_node = decoding(_by_node_decoder.decode, raw)
+        if len(by_node) > MAX_NODES:
+            raise DecodeError("", f"more than {MAX_NODES} nodes")
+        offers = {}
+        for name, victims in by_node.items():
+            with _under(f"[{name}]"):
+                offers[name] = _offer(victims or {}, whole_pods=field == "NodeNameToVictims")
+        return offers
+
+
+def _offer(victims: Mapping[str, msgspec.Raw], *, whole_pods: bool) -> Offer:
+    """Read Victims or MetaVictims; members that are neither's are passed over, as Go does."""
+    members = {key.lower(): raw for key, raw in victims.items()}
+    with _under("Pods"):
+        pods = members.get("pods", NULL)
+        uids = tuple(_uids_of_whole_pods(pods) if whole_pods else _uids(pods))
+    with _under("NumPDBViolations"):
+        violations = decoding(_count_decoder.decode, members.get("numpdbviolations", NULL))
+    return Offer(uids, violations or 0)
+
+
+def _uids_of_whole_pods(raw: msgspec.Raw) -> Iterator[str]:
+    pods = decoding(_whole_pods_decoder.decode, raw)
+    for position, pod in enumerate(pods or ()):
+        yield _checked(pod.metadata.uid if pod.metadata is not None else None, f"[{position}].metadata.uid")
+
+
+def _uids(raw: msgspec.Raw) -> Iterator[str]:
+    pods = decoding(_meta_pods_decoder.decode, raw)
+    for position, pod in enumerate(pods or ()):
+        field = f"[{position}].UID"
+        found = next((value for key, value in pod.items() if key.lower() == "uid"), NULL)
+        yield _checked(decoding_field(_text_decoder.decode, found, field), field)
+
+
+def _checked(uid: str | None, field: str) -> str:
+    if not uid:
+        raise DecodeError(field, "required")
+    return uid
+
+
+@contextmanager
+def _under(field: str) -> Iterator[None]:
+    """Name the enclosing field in a DecodeError that is raised inside."""
+    try:
+        yield
+    except DecodeError as error:
+        raise error.under(field) from None

@@ -1,0 +1,34 @@
+"""Whose eviction would violate a PodDisruptionBudget.
+
+Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
+(filterPodsWithPDBViolation).
+"""
+
+from collections.abc import Collection, Iterable
+
+from core.mirror.disruption_budgets import covers
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.pod import Pod
+
+
+def split_by_violation(pods: Iterable[Pod], budgets: Collection[PodDisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
+    """Return the pods whose eviction violates a budget, and the others, each in the order given.
+
+    Every pod takes one from each budget that covers it, also one that will be spared in the end, unless the budget has
+    counted its disruption already. It violates if any of them falls under 0.
+    """
+    allowed = {budget.full_name: budget.disruptions_allowed for budget in budgets}
+    violating: list[Pod] = []
+    others: list[Pod] = []
+    for pod in pods:
+        violates = False
+        for budget in budgets:
+            if (
+                budget.namespace == pod.namespace
+                and covers(budget, pod.labels)
+                and pod.name not in budget.disrupted_pods
+            ):
+                allowed[budget.full_name] -= 1
+                violates |= allowed[budget.full_name] < 0
+        (violating if violates else others).append(pod)
+    return violating, others

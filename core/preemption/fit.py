@@ -1,0 +1,73 @@
+"""Whether a pod fits its nodes, asked again and again while pods are supposed to go and to come back."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from core.framework.evaluation import FreshEvaluation
+from core.framework.interface import AnyFilter, Plugin, Verdicts
+from core.framework.status import Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.pod import Pod
+
+
+class Failure(msgspec.Struct, frozen=True, gc=False):
+    """Why a pod does not fit a node, or why preemption does not help there.
+
+    `plugin` is the first plugin that fails; it is empty where preemption itself says so.
+    """
+
+    status: Status
+    plugin: str = ""
+
+
+class _Predicate(msgspec.Struct, frozen=True):
+    plugin: AnyFilter
+    verdicts: Verdicts | None
+    """On all nodes, with all pods; None: all pass."""
+    asked_anew: bool
+    """Whether it may say something else when pods are gone."""
+
+
+class FitChecks:
+    """The predicates of a profile for one pod over some nodes that the mirror knows.
+
+    Upstream runs PreFilter once and tells it of every pod that is supposed to go or to come back (AddPod, RemovePod of
+    PreFilterExtensions). Here the counters follow, and the predicates that read pods are asked afresh. The others, as
+    they declare it by what invalidates them, answer the same whichever pods there are; they are asked once, as are
+    those whose PreFilter has nothing to say with all pods there (SKIP): upstream leaves them out from then on. Stale
+    after the next event.
+    """
+
+    def __init__(self, mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]) -> None:
+        self._mirror = mirror
+        self._names = names
+        self._evaluation = FreshEvaluation(mirror, pod)
+        batch = mirror.batch(names)
+        self._predicates = [
+            _Predicate(plugin, verdicts, asked_anew=verdicts is not None and _reads_pods(plugin))
+            for plugin, verdicts in ((plugin, self._evaluation.verdicts(plugin, batch)) for plugin in filters)
+        ]
+
+    def failures(self) -> list[Failure | None]:
+        """Return for each node why the pod does not fit, with all pods there; None where it does."""
+        return [self._first_failure(position, None) for position in range(len(self._names))]
+
+    def failure(self, position: int) -> Failure | None:
+        """Return why the pod does not fit one node while some pods are supposed to be gone; None if it does."""
+        return self._first_failure(position, self._mirror.batch([self._names[position]]))
+
+    def _first_failure(self, position: int, supposed: NodeBatch | None) -> Failure | None:
+        for predicate in self._predicates:
+            if supposed is not None and predicate.asked_anew:
+                verdicts, at = self._evaluation.verdicts(predicate.plugin, supposed), 0
+            else:
+                verdicts, at = predicate.verdicts, position
+            if verdicts is not None and verdicts.codes[at]:
+                return Failure(verdicts.status(at), predicate.plugin.name)
+        return None
+
+
+def _reads_pods(plugin: Plugin) -> bool:
+    return any(rule.kind is Pod for rule in plugin.invalidated_by)

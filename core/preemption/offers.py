@@ -1,0 +1,58 @@
+"""Candidates as the scheduler offers them, held against our own predicates: who else would have to go.
+
+Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/preemption/preemption.go (callExtenders).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from core.framework.interface import AnyFilter
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.preemption.eligibility import NEVER
+from core.preemption.fit import Failure
+from core.preemption.victims import DryRun
+
+
+class Offer(msgspec.Struct, frozen=True, gc=False):
+    """The uids of the victims on a node, and how many of them violate a PodDisruptionBudget."""
+
+    uids: tuple[str, ...] = ()
+    pdb_violations: int = 0
+
+
+def accepted(
+    mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, offers: Mapping[str, Offer]
+) -> dict[str, Offer]:
+    """Return the nodes where preemption helps, in the order of the offers, each with all its victims.
+
+    What the scheduler offers is enough for its own predicates, which may be others than ours: its victims stay victims,
+    also those that the mirror does not know (yet). Where the pod then fits, the offer is taken as it is; else further
+    victims are looked for. A node is dropped where none help, where nobody has to go, as the scheduler refuses an empty
+    list, where the mirror does not know it, or where it is another scheduler's.
+    """
+    if pod.preemption_policy == NEVER:
+        return {}
+    names = _of_this_scheduler(mirror, [name for name in offers if name in mirror.nodes.slots])
+    run = DryRun(mirror, filters, pod, names)
+    found = {name: _completed(run, position, offers[name]) for position, name in enumerate(names)}
+    return {name: offer for name, offer in found.items() if offer is not None}
+
+
+def _of_this_scheduler(mirror: ClusterMirror, names: Sequence[str]) -> Sequence[str]:
+    outside = mirror.batch(names).out_of_partition
+    return names if outside is None else [names[position] for position in np.flatnonzero(~outside).tolist()]
+
+
+def _completed(run: DryRun, position: int, offer: Offer) -> Offer | None:
+    if run.fits_without(position, offer.uids):
+        return offer if offer.uids else None
+    found = run.find(position, doomed=offer.uids)
+    if isinstance(found, Failure):
+        return None
+    uids = [pod.uid for pod in found.pods]
+    unknown = [uid for uid in offer.uids if uid not in uids]
+    # The scheduler has counted budgets that may not be mirrored here.
+    return Offer((*uids, *unknown), max(found.pdb_violations, offer.pdb_violations))

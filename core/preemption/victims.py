@@ -1,0 +1,124 @@
+"""The smallest set of less important pods of a node that have to go so that a pod fits.
+
+Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
+(SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
+
+What would be is asked of the mirror itself, in which the pods of one node are supposed to be gone and come back one
+after the other (see WithoutPods). A copy of what plugins read would cost as much as a sync, at 150,000 pods; a copy of
+the node alone (Snapshot.assume) is not enough, as pods on other nodes count for affinity and spreading. Everything
+happens in one synchronous call, so nobody meets the supposed state; it ends with the call, whatever a plugin raises.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from core.framework.interface import AnyFilter
+from core.framework.status import Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.what_if import WithoutPods
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.go_format import quoted
+from core.objects.pod import Pod
+from core.preemption.disruption import split_by_violation
+from core.preemption.fit import Failure, FitChecks
+from core.preemption.importance import most_important_first
+
+NO_VICTIMS_FOUND: Final = Failure(
+    Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("No preemption victims found for incoming pod",))
+)
+
+
+class Victims(msgspec.Struct, frozen=True, gc=False):
+    """The pods that have to go, the most important first, and how many of them violate a PodDisruptionBudget."""
+
+    pods: tuple[Pod, ...]
+    pdb_violations: int
+
+
+class DryRun:
+    """What would be on some nodes, which the mirror knows, if pods made room for another. Stale after the next event.
+
+    Upstream looks only where a predicate fails with a status that preemption can mend; here the caller chooses the
+    nodes. They are named by their positions.
+    """
+
+    def __init__(self, mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]) -> None:
+        self._mirror = mirror
+        self._names = names
+        self._priority = pod.priority
+        self._checks = FitChecks(mirror, filters, pod, names)
+        self._budgets = mirror.objects(PodDisruptionBudget).values()
+
+    def fits_without(self, position: int, uids: Collection[str]) -> bool:
+        """Tell whether the pod fits a node if those of these pods that are there go."""
+        with self._mirror.without_pods() as gone:
+            for each in pods_on(self._mirror, self._names[position]):
+                if each.uid in uids:
+                    _take_away(each, gone)
+            return self._checks.failure(position) is None
+
+    def find(self, position: int, doomed: Collection[str] = ()) -> Victims | Failure:
+        """Find the victims on a node, or why there are none that help; where the pod fits already, that is a failure.
+
+        Pods whose uids are `doomed` are victims in any case.
+        """
+        potential = [
+            each
+            for each in pods_on(self._mirror, self._names[position])
+            if each.priority < self._priority or each.uid in doomed
+        ]
+        if not potential:
+            return NO_VICTIMS_FOUND
+        with self._mirror.without_pods() as gone:
+            for each in potential:
+                _take_away(each, gone)
+            failure = self._checks.failure(position)
+            if failure is not None:
+                return failure
+            violating, others = split_by_violation(most_important_first(potential), self._budgets)
+            violating_victims = self._not_reprieved(violating, doomed, gone, position)
+            victims = [*violating_victims, *self._not_reprieved(others, doomed, gone, position)]
+        if not victims:
+            reason = f"expected at least one victim pod on node {quoted(self._names[position])}"
+            return Failure(Status(Code.ERROR, (reason,)))
+        return Victims(tuple(most_important_first(victims)), len(violating_victims))
+
+    def _not_reprieved(
+        self, pods: Iterable[Pod], doomed: Collection[str], gone: WithoutPods, position: int
+    ) -> list[Pod]:
+        """Put back who can stay, in this order, and return the others."""
+        victims = []
+        for pod in pods:
+            if pod.uid not in doomed:
+                gone.put_back(pod.uid)
+                if self._checks.failure(position) is None:
+                    continue
+                _take_away(pod, gone)
+            victims.append(pod)
+        return victims
+
+
+def dry_run(
+    mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]
+) -> list[Victims | Failure]:
+    """Find the victims on each of these nodes, or why there are none that help; see DryRun."""
+    run = DryRun(mirror, filters, pod, names)
+    return [run.find(position) for position in range(len(names))]
+
+
+def pods_on(mirror: ClusterMirror, name: str) -> list[Pod]:
+    """Return the pods on a node, in the order of their rows: equally important ones are tried in that order."""
+    info = mirror.nodes.infos[name]
+    return [mirror.pods.pods[row] for row in sorted(info.rows)]
+
+
+def _take_away(pod: Pod, gone: WithoutPods) -> None:
+    """Suppose a pod gone, as upstream tells plugins of it.
+
+    PodTopologySpread does not count pods that terminate, but takes a pod away without a look at that
+    (podtopologyspread/filtering.go, updateWithPod): while such a pod is gone, there is one less than there was.
+    """
+    gone.remove(replace(pod, terminating=False) if pod.terminating else pod)

@@ -1,0 +1,92 @@
+"""Preemption cases: the dry run on every node, the choice among the candidates, and whether the pod may preempt."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from app.watch.decode_disruption import decode_pod_disruption_budget
+from core.events import ClusterEvent
+from core.framework.status import Code
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.preemption.choice import best_nodes
+from core.preemption.eligibility import why_not_eligible
+from core.preemption.fit import Failure, FitChecks
+from core.preemption.victims import Victims, dry_run
+from core.profile import Profile, full_profile
+from tests.conformance.engine import decoded_pod, load
+from tests.conformance.golden_files import Line, Members
+from tests.conformance.results import Difference, Results, differences
+
+NAME: Final = "preemption"
+
+
+def run(lines: Iterable[Line], results: Results) -> None:
+    """Ask the profile of a whole scheduler, without default constraints of topology spread, as upstream was asked."""
+    profile = full_profile({"PodTopologySpread": {"defaulting_type": "List"}})
+    for line in lines:
+        results.add(NAME, f"{line.content['name']} ({line.place})", _differences(profile, line.content))
+
+
+def _differences(profile: Profile, case: Members) -> list[Difference]:
+    try:
+        got = _answer(profile, case)
+    except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
+        return [Difference("answer", dict(case["expected"]), error)]
+    said = {"not_eligible_reason": "", **case["expected"]}
+    return differences({member: said[member] for member in got}, got)
+
+
+def _answer(profile: Profile, case: Members) -> Members:
+    mirror, pod = _mirror(case), decoded_pod(case["pod"])
+    names = [node["metadata"]["name"] for node in case["nodes"]]
+    checks = FitChecks(mirror, profile.filters, pod, names)
+    failed = {name: failure for name, failure in zip(names, checks.failures(), strict=True) if failure is not None}
+    potential = [name for name, failure in failed.items() if failure.status.code is Code.UNSCHEDULABLE]
+    found = dict(zip(names, dry_run(mirror, profile.filters, pod, names), strict=True))
+    candidates = {name: each for name, each in found.items() if isinstance(each, Victims)}
+    reason = _not_eligible_reason(mirror, pod, failed)
+    return {
+        "filter_failed": _shown(failed),
+        "potential_nodes": potential,
+        "candidates": {name: _victims(each) for name, each in candidates.items()},
+        "failed": _shown({name: each for name, each in found.items() if isinstance(each, Failure)}),
+        "chosen": _chosen(candidates, potential),
+        "chosen_all_nodes": _chosen(candidates, names),
+        "eligible": not reason,
+        "not_eligible_reason": reason,
+    }
+
+
+def _mirror(case: Members) -> ClusterMirror:
+    mirror = load(case["namespaces"], case["nodes"], case["pods"])
+    for budget in case["pdbs"]:
+        mirror.apply(ClusterEvent("Add", decode_pod_disruption_budget(json.dumps(budget).encode())))
+    return mirror
+
+
+def _not_eligible_reason(mirror: ClusterMirror, pod: Pod, failed: Mapping[str, Failure]) -> str:
+    failure = failed.get(pod.nominated_node_name)
+    return why_not_eligible(mirror, pod, Code.SUCCESS if failure is None else failure.status.code)
+
+
+def _chosen(candidates: Mapping[str, Victims], among: Sequence[str]) -> list[str]:
+    return sorted(best_nodes({name: each for name, each in candidates.items() if name in among}))
+
+
+def _victims(victims: Victims) -> Members:
+    return {
+        "victims": [pod.full_name for pod in victims.pods],
+        "num_pdb_violations": victims.pdb_violations,
+    }
+
+
+def _shown(failures: Mapping[str, Failure]) -> Mapping[str, Members]:
+    return {
+        name: {
+            "code": failure.status.code.label,
+            **({"plugin": failure.plugin} if failure.plugin else {}),
+            "reasons": list(failure.status.reasons),
+        }
+        for name, failure in failures.items()
+    }

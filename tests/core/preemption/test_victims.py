@@ -1,0 +1,165 @@
+"""The victims on a node (upstream default_preemption.go, SelectVictimsOnNode), beyond what the golden cases reach."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pytest
+
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import ClusterEvent, Kind
+from core.framework.interface import Verdicts
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.status import SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.labels import parse_selector
+from core.objects.pod import Pod
+from core.preemption.fit import Failure, FitChecks
+from core.preemption.victims import NO_VICTIMS_FOUND, Victims, dry_run
+from core.profile import Profile, full_profile
+from tests.builders import PodBuilder, labelled, make_node, make_pod, term
+from tests.core.decoded import mirror_of, pod_of
+from tests.core.plain_plugin import PlainPlugin
+
+FULL: Final = full_profile({"PodTopologySpread": {"defaulting_type": "List"}})
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+N1 = make_node("n1").label(HOST, "n1").label(ZONE, "z").allocatable(cpu=4, memory="8Gi", pods=10)
+N2 = make_node("n2").label(HOST, "n2").label(ZONE, "z").allocatable(cpu=4, memory="8Gi", pods=10)
+INCOMING = make_pod("p").priority(100).image("i").requests(cpu=2)
+
+
+def on_n1(name: str, cpu: int, priority: int = 0) -> PodBuilder:
+    return make_pod(name).on("n1").priority(priority).image("i").requests(cpu=cpu)
+
+
+def on_node(mirror: ClusterMirror, pod: PodBuilder, node: str = "n1", profile: Profile = FULL) -> Victims | Failure:
+    return dry_run(mirror, profile.filters, pod_of(pod), [node])[0]
+
+
+def names(found: Victims | Failure) -> list[str]:
+    assert isinstance(found, Victims), found
+    return [pod.name for pod in found.pods]
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        pytest.param([on_n1("a", 3)], ["a"], id="the-only-one"),
+        pytest.param([on_n1("a", 2), on_n1("b", 2)], ["b"], id="of-two-alike-the-second"),
+        pytest.param([on_n1("a", 2, 5), on_n1("b", 2, 9)], ["a"], id="the-less-important"),
+        pytest.param([on_n1("a", 1, 1), on_n1("b", 3, 2)], ["b"], id="not-one-that-does-not-help"),
+        pytest.param([on_n1("a", 2, 1), on_n1("b", 2, 2), on_n1("c", 0, 3)], ["a"], id="who-asks-nothing-stays"),
+        pytest.param([on_n1("a", 2, 100), on_n1("b", 2, 99)], ["b"], id="not-of-equal-priority"),
+        pytest.param([on_n1("a", 4, 1).terminating()], ["a"], id="one-that-terminates-too"),
+    ],
+)
+def test_no_more_pods_go_than_must_and_the_less_important_ones_first(
+    pods: Sequence[PodBuilder], expected: list[str]
+) -> None:
+    assert names(on_node(mirror_of(N1, *pods), INCOMING)) == expected
+
+
+def test_an_assumed_pod_may_be_a_victim() -> None:
+    mirror = mirror_of(N1)
+    mirror.assume(pod_of(make_pod("assumed").image("i").requests(cpu=4)), "n1", now=0)
+    assert names(on_node(mirror, INCOMING)) == ["assumed"]
+
+
+def test_victims_whose_eviction_violates_a_budget_are_spared_before_others_and_counted() -> None:
+    mirror = mirror_of(N1, on_n1("covered", 2, 1).label("app", "web"), on_n1("free", 2, 9))
+    budget = PodDisruptionBudget("default", "web", parse_selector({"app": "web"}, ()))
+    mirror.apply(ClusterEvent("Add", budget))
+    found = on_node(mirror, INCOMING)
+    assert (names(found), isinstance(found, Victims) and found.pdb_violations) == (["free"], 0)
+
+    found = on_node(mirror, INCOMING.requests(cpu=4))
+    assert (names(found), isinstance(found, Victims) and found.pdb_violations) == (["free", "covered"], 1)
+
+
+def test_where_nobody_has_a_lower_priority_there_are_no_victims() -> None:
+    mirror = mirror_of(N1, on_n1("equal", 4, 100), on_n1("higher", 0, 101))
+    assert on_node(mirror, INCOMING) is NO_VICTIMS_FOUND
+
+
+def test_where_the_pod_fits_with_all_there_it_is_an_error_as_upstream_has_it() -> None:
+    found = on_node(mirror_of(N1, on_n1("small", 1)), INCOMING)
+    assert found == Failure(Status(Code.ERROR, ('expected at least one victim pod on node "n1"',)))
+
+
+def test_where_it_does_not_fit_with_all_of_them_gone_the_first_predicate_tells_why() -> None:
+    found = on_node(mirror_of(N1.taint("t", "v", "NoSchedule"), on_n1("a", 4)), INCOMING.requests(cpu=9))
+    assert isinstance(found, Failure)
+    assert (found.plugin, found.status.reasons) == ("TaintToleration", ("node(s) had untolerated taint {t: v}",))
+
+
+def test_a_blocker_on_another_node_of_the_domain_stays() -> None:
+    repelled = INCOMING.required_anti_affinity(term(ZONE, labelled(app="web")))
+    blocker = make_pod("blocker").label("app", "web")
+    mirror = mirror_of(N1, N2, blocker.on("n2"), on_n1("a", 1))
+    found = on_node(mirror, repelled)
+    assert isinstance(found, Failure)
+    assert found.plugin == "InterPodAffinity"
+    assert names(on_node(mirror, repelled, "n2")) == ["blocker"]
+
+
+def test_spreading_takes_a_terminating_pod_away_though_it_was_not_counted() -> None:
+    """Upstream podtopologyspread/filtering.go: updateWithPod looks at no deletionTimestamp, the first count does."""
+    spread = make_pod("p").priority(100).label("app", "web").spread(HOST, labelled(app="web"))
+    pods = [on_n1("stays", 0, 9), on_n1("goes", 0, 1).terminating()]
+    mirror = mirror_of(N1, N2, *(pod.label("app", "web") for pod in pods))
+    # Counted is "stays" alone: n1 has 1, n2 has 0, and one more on n1 would be a skew of 2. With both gone n1 has -1.
+    assert names(on_node(mirror, spread)) == ["goes"]
+
+
+class RaisesAtLast(PlainPlugin):
+    """Lets all pass, and raises at the question of some number."""
+
+    name = "Raises"
+    kinds: tuple[Kind, ...] = (Pod,)
+    invalidated_by = (
+        InvalidationRule(kind=Pod, operations=(Operation.ADD, Operation.DELETE), scope=Scope.NODE, because="a test"),
+    )
+
+    def __init__(self, questions: int) -> None:
+        self.questions = questions
+
+    def pre_filter(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
+        """Count the question."""
+        self.questions -= 1
+        if not self.questions:
+            raise RuntimeError("a plugin")
+        return SUCCESS, pod
+
+    def filter(self, _state: Pod, batch: NodeBatch) -> Verdicts:
+        """Let all pass."""
+        return Verdicts(np.zeros(len(batch), np.uint8), (SUCCESS,))
+
+
+@pytest.mark.parametrize("questions", [2, 3, 4], ids=["with-all-gone", "one-back", "two-back"])
+def test_when_a_plugin_raises_midway_the_mirror_is_as_before(questions: int) -> None:
+    mirror = mirror_of(N1, on_n1("a", 1), on_n1("b", 1), on_n1("c", 1))
+    FitChecks(mirror, FULL.filters, pod_of(INCOMING), ["n1"])  # whatever counters it takes
+    before = mirror.dump(), dict(mirror.pods.rows), list(mirror.placed_pods())
+    with pytest.raises(RuntimeError, match="a plugin"):
+        dry_run(mirror, (*FULL.filters, RaisesAtLast(questions)), pod_of(INCOMING), ["n1"])
+    assert (mirror.dump(), dict(mirror.pods.rows), list(mirror.placed_pods())) == before
+    assert not mirror.audit()
+    assert on_node(mirror, INCOMING) == on_node(mirror_of(N1, on_n1("a", 1), on_n1("b", 1), on_n1("c", 1)), INCOMING)
+
+
+def test_the_equivalence_cache_keeps_its_cells_and_answers_as_before() -> None:
+    mirror = mirror_of(N1, N2, on_n1("a", 3), on_n1("b", 1))
+    cache = EquivalenceCache(mirror, FULL.plugins, CacheOptions(mode="spec"))
+    pod = pod_of(INCOMING.required_anti_affinity(term(HOST, labelled(app="web"))))
+
+    def ask() -> list[Status]:
+        found = cache.evaluation(pod).filtered(FULL.filters, mirror.batch(["n1", "n2"]))
+        return [found.status(0), found.status(1)]
+
+    cold = ask()
+    assert names(dry_run(mirror, FULL.filters, pod, ["n1"])[0]) == ["a"]
+    misses = sum(cache.statistics.misses.values())
+    assert ask() == cold
+    assert sum(cache.statistics.misses.values()) == misses
