@@ -69,7 +69,8 @@ def first_failures(
         verdicts = verdicts_of(plugin, batch)
         if verdicts is not None and verdicts.codes.any():
             fails_first_here = (verdicts.codes > 0) & (codes == 0)
-            codes[fails_first_here] = verdicts.codes[fails_first_here] + (len(statuses) - 1)
+            # In int64 before the sum: narrow codes, as kept ones are, would overflow, and 2 + 254 uint8 be success.
+            codes[fails_first_here] = verdicts.codes[fails_first_here].astype(np.int64) + (len(statuses) - 1)
             statuses += verdicts.statuses[1:]
     return Verdicts(codes, tuple(statuses))
 

@@ -201,6 +201,8 @@ class AffinityCounts:
         `before` are its labels until now, None if there was no such Namespace; the present ones are already known.
         Owner counters are not concerned: the labels of the incoming pod's namespace are read at the question.
         """
+        if not self._pods.groups.any_in(name):
+            return  # most come before their pods and go after them; a recount takes 0.3 ms at 30,000 pods
         after = self._namespaces.get(name)
         for terms, counter in self._matches.items():
             if any(

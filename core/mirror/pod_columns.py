@@ -73,6 +73,14 @@ class PodGroups:
             del self._ids[pod.namespace, frozenset(pod.labels.items())]
             self._free.append(group)
 
+    def any_in(self, namespace: str) -> bool:
+        """Tell whether there are pods of a namespace."""
+        value = self._namespace.ids.get(namespace)
+        if value is None:
+            return False
+        groups = np.flatnonzero(self._namespace.of_group[: len(self._pods)] == value)
+        return any(self._pods[group] for group in groups.tolist())  # a free group has whatever namespace it had last
+
     def selected(self, matchers: Iterable[PodMatcher], selects_namespace: SelectsNamespace) -> BoolArray:
         """Tell for each group whether all the matchers select its pods; meaningless for free groups."""
         selected = np.ones(len(self._pods), np.bool_)
