@@ -36,11 +36,11 @@ P = ParamSpec("P")
 
 PATIENCE: Final = 10.0  # seconds
 QUICK: Final = Timing(
-    backoff_first=0.02, backoff_longest=0.1, shortest_watch=0.25, initial_events=0.5, random=lambda: 0.0
+    backoff_first=0.02, backoff_longest=0.1, shortest_watch=0.25, initial_events=1.5, random=lambda: 0.0
 )
-READ_TIMEOUT: Final = 0.35
+READ_TIMEOUT: Final = 1.0
 """More than `shortest_watch`, as it is in service."""
-STALE_AFTER: Final = 0.8
+STALE_AFTER: Final = 2.0
 BOOKMARKS: Final = 0.05  # seconds between two, so that a quiet watch is followed
 _SLACK: Final = 0.3  # seconds that a busy machine may make the follower and the witness differ
 
