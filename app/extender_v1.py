@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from app.logs import one_line
+from app.recent_pods import RecentPods
 from app.watch.decode import DecodeError, decoding
 from app.watch.decode_node import decode_node
 from app.watch.decode_pod import decode_pod
@@ -110,6 +111,8 @@ class Extender:
         self._profile = profile
         self._mirror = mirror
         self._cache = cache
+        self.recent_pods = RecentPods()
+        """The pods of the questions, for whoever has to know one by its uid."""
         # What stands between one name and the next in a HostPriorityList, by score: `,"Score":7},{"Host":`.
         self._between_hosts = np.array(
             [b',"Score":%d},{"Host":' % (score * max_score // MAX_NODE_SCORE) for score in range(MAX_NODE_SCORE + 1)],
@@ -148,7 +151,9 @@ class Extender:
     def question(self, body: bytes) -> tuple[ExtenderArgs, Pod, NodeBatch]:
         """Decode what both verbs are asked. Raises DecodeError, which names the field."""
         args = decode_args(body)
-        return args, decode_incoming_pod(args.pod), self._batch(args)
+        pod = decode_incoming_pod(args.pod)
+        self.recent_pods.add(pod, len(bytes(args.pod)))
+        return args, pod, self._batch(args)
 
     def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:
         if self._cache is None or not cached:

@@ -8,6 +8,8 @@ from typing import TypeAlias
 from fastapi import APIRouter, FastAPI
 
 from app import __version__
+from app.binding.binder import Binder
+from app.binding.pod_api import PodApi
 from app.equivalence import MismatchLog
 from app.extender_v1 import Extender
 from app.metrics import Metrics
@@ -16,7 +18,7 @@ from app.plugin_args import plugin_arguments
 from app.process import Background
 from app.routes.debug import debug_router
 from app.routes.equivalence import equivalence_router
-from app.routes.extender import extender_routes
+from app.routes.extender import binding_route, extender_routes
 from app.routes.health import health_router
 from app.routes.metrics import metrics_router
 from app.settings import Settings, SettingsError
@@ -114,6 +116,18 @@ class _Engine:
         self.extender = Extender(self.profile, mirror, self.cache, settings.max_score)
 
 
+def _binder(settings: Settings, engine: _Engine, metrics: Metrics, client: ApiClient | None) -> Binder:
+    return Binder(
+        engine.profile,
+        engine.mirror,
+        engine.extender.recent_pods,
+        PodApi(client) if client is not None else None,
+        timeout=settings.bind_timeout,
+        clock=time.monotonic,
+        observe=metrics.binds.observe,
+    )
+
+
 def _service(
     settings: Settings, engine: _Engine, freshness: Freshness, metrics: Metrics, client: ApiClient | None
 ) -> Service:
@@ -130,6 +144,8 @@ def _service(
 
     app = _app(health_router(mirror, freshness), metrics_router(metrics), lifespan=lifespan)
     app.router.routes.extend(extender_routes(engine.extender, stale_policy, settings.max_body_bytes))
+    binder = _binder(settings, engine, metrics, client)
+    app.router.routes.append(binding_route(binder, stale_policy, settings.max_body_bytes))
     admin = None
     if settings.admin_port is not None:
         resources = [state.resource for state in freshness.states]

@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     """What questions get while the mirror is stale: an `Error`, or an answer with a header that says so."""
     assumed_pod_ttl: Annotated[float, Field(ge=1)] = 30.0
     """Seconds after the end of its binding within which the watch must show an assumed pod, or it is dropped."""
+    bind_timeout: Annotated[float, Field(ge=0.1, le=300)] = 4.0
+    """Seconds within which `bind` answers; below the httpTimeout that kube-scheduler has for the extender (5 s)."""
     grace_period: Annotated[float, Field(ge=1, le=3600)] = 20.0
     """Seconds from SIGTERM within which the process has ended; below the pod's terminationGracePeriodSeconds."""
     node_metrics: bool = True

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from starlette.routing import Route
 
+from app.binding.pod_api import RBAC_RULES
 from app.main import create_profile, create_service
 from app.settings import Settings
 from app.watch.resources import RESOURCES
@@ -85,6 +86,15 @@ def test_the_cluster_role_allows_to_follow_what_is_enabled_and_nothing_else(file
     assert binding["roleRef"]["name"] == documents["ClusterRole"]["metadata"]["name"]
     assert binding["subjects"] == [{"kind": "ServiceAccount", **account}]
     assert account["namespace"] == documents["Namespace"]["metadata"]["name"]
+
+
+def test_the_role_for_bind_allows_what_bind_asks_and_nothing_else() -> None:
+    documents = {each["kind"]: each for each in yaml.safe_load_all(Path("manifests/rbac-bind.yaml").read_text("utf-8"))}
+    assert documents["ClusterRole"]["rules"] == [yaml.safe_load("{" + rule + "}") for rule in RBAC_RULES]
+    binding = documents["ClusterRoleBinding"]
+    assert binding["roleRef"]["name"] == documents["ClusterRole"]["metadata"]["name"]
+    followed = {each["kind"]: each for each in yaml.safe_load_all(Path("manifests/rbac.yaml").read_text("utf-8"))}
+    assert binding["subjects"] == followed["ClusterRoleBinding"]["subjects"]
 
 
 def test_what_the_full_profile_needs_is_enough_for_every_list_of_plugins() -> None:

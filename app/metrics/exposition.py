@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCol
 from prometheus_client.core import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+from app.metrics.bind_metrics import BindMetrics
 from app.metrics.cache_collector import CacheCollector
 from app.metrics.figure_lines import FigureLines
 from app.metrics.gc_pauses import GcPauses
@@ -51,6 +52,8 @@ class Metrics:
             ["verb"],
             registry=self._registry,
         )
+        self.binds = BindMetrics(self._registry)
+        """Whoever binds has to tell its `observe`."""
         for collector in (self._watch, MirrorCollector(mirror), self.gc_pauses):
             self._registry.register(collector)
         ProcessCollector(registry=self._registry)

@@ -5,13 +5,15 @@ names they were measured to double the time of a request.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final, Protocol, TypeAlias
 
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from app.binding.binder import Binder
+from app.binding.binding_v1 import binding_result
 from app.extender_v1 import Answer, Extender, filter_error, prioritize_error
 from app.logs import one_line
 from app.stale_policy import StalePolicy
@@ -32,8 +34,8 @@ _CLOSE: Final[Header] = (b"connection", b"close")  # or a client that writes on 
 class Verb(Protocol):
     """What answers a body."""
 
-    def __call__(self, body: bytes, *, cached: bool) -> Answer:
-        """Answer, from the equivalence cache or afresh."""
+    def __call__(self, body: bytes, *, cached: bool) -> Answer | Awaitable[Answer]:
+        """Answer, from the equivalence cache or afresh; at once, or later where others are to be asked."""
 
 
 class ClientGoneError(Exception):
@@ -69,15 +71,16 @@ class VerbEndpoint:
         if reserve.refusal:
             await _respond(send, self._error(reserve.refusal))
             return
-        answer = self._answer(body, scope["path"], cached=_CACHE_OFF not in scope["headers"])
+        answer = await self._answer(body, scope["path"], cached=_CACHE_OFF not in scope["headers"])
         headers = [(b"kindred-equivalence", answer.source.encode())] if answer.source else []
         if reserve.warning:
             headers.append(_stale_header(reserve.warning))
         await _respond(send, answer.body, *headers)
 
-    def _answer(self, body: bytes, path: str, *, cached: bool) -> Answer:
+    async def _answer(self, body: bytes, path: str, *, cached: bool) -> Answer:
         try:
-            return self._verb(body, cached=cached)
+            answer = self._verb(body, cached=cached)
+            return answer if isinstance(answer, Answer) else await answer
         except Exception as error:
             # kube-scheduler must get a decodable answer, and the next request its chance.
             log.exception("%s: failed", path)
@@ -122,6 +125,15 @@ def extender_routes(extender: Extender, stale_policy: StalePolicy, max_body_byte
         Route(path, VerbEndpoint(verb, error, stale_policy, max_body_bytes), methods=["POST"])
         for path, verb, error in verbs
     ]
+
+
+def binding_route(binder: Binder, stale_policy: StalePolicy, max_body_bytes: int) -> Route:
+    """Return the route of the verb `bind`, which has nothing to do with the cache."""
+
+    async def bind(body: bytes, *, cached: bool) -> Answer:  # noqa: ARG001  # the protocol's
+        return Answer(await binder.bind(body))
+
+    return Route("/bind", VerbEndpoint(bind, binding_result, stale_policy, max_body_bytes), methods=["POST"])
 
 
 def _stale_header(warning: str) -> Header:

@@ -1,0 +1,135 @@
+"""The whole service beside a fake API server, asked over HTTP as kube-scheduler asks."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import httpx
+
+from app.main import Service, create_service
+from app.settings import Settings
+from app.watch.cluster_access import ClusterAccess
+from app.watch.credentials import Credentials
+from core.mirror.cluster import ClusterMirror
+from tests.builders import NodeBuilder, PodBuilder
+from tests.fake_apiserver import FakeApiServer, Stall
+from tests.fake_apiserver.faults import Kind
+from tests.fake_apiserver.resources import NODES, PODS
+from tests.fake_apiserver.stored import Object
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+PATIENCE: Final = 10.0  # seconds
+POD_KINDS: Final[tuple[Kind, ...]] = ("get", "bind")
+
+
+class Scheduler:
+    """Asks a service that follows a fake API server."""
+
+    def __init__(
+        self, server: FakeApiServer, service: Service, mirror: ClusterMirror, client: httpx.AsyncClient
+    ) -> None:
+        self.server = server
+        self.service = service
+        self.mirror = mirror
+        self._client = client
+
+    def create(self, pod: PodBuilder) -> Object:
+        """Create a pod; the server gives it a uid."""
+        body = pod.obj()
+        del body["metadata"]["uid"]
+        return self.server.create(PODS.path, body)
+
+    def node_of(self, pod: Object) -> str:
+        """Give the node that the server has for the pod of a name; empty if none, or no pod."""
+        found = self.server.store.get(PODS.path, pod["metadata"]["name"], pod["metadata"]["namespace"])
+        node: str = (found or {"spec": {}})["spec"].get("nodeName", "")
+        return node
+
+    async def filter(self, pod: Object, *nodes: str) -> list[str]:
+        """Ask where a pod fits."""
+        answer = await self._post("filter", {"Pod": pod, "NodeNames": nodes})
+        assert answer["Error"] == ""
+        names: list[str] = answer["NodeNames"]
+        return names
+
+    async def bind(self, pod: Object, node: str, **other: str) -> str:
+        """Have a pod bound; give the error. `other` replaces arguments."""
+        metadata = pod["metadata"]
+        args = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"]}
+        answer = await self._post("bind", {**args, "Node": node, **other})
+        assert answer.keys() == {"Error"}
+        error: str = answer["Error"]
+        assert error.isprintable()
+        return error
+
+    async def decide(self, pod: Object, *nodes: str) -> str:
+        """Ask where a pod fits and bind it to the first of these; give the error."""
+        return await self.bind(pod, (await self.filter(pod, *nodes))[0])
+
+    async def metric(self, name: str) -> float:
+        """Give the value of a sample."""
+        lines = (await self._client.get("/metrics")).text.splitlines()
+        return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
+
+    def stall_watch(self) -> Stall:
+        """Let the watch of pods tell nothing more until it is released."""
+        stall = Stall()
+        assert self.server.disturb(stall, PODS.path) == 1
+        return stall
+
+    def asked(self) -> list[str]:
+        """Give the kinds of requests for single pods so far."""
+        return [request.kind for request in self.server.requests.of(None, *POD_KINDS)]
+
+    def is_added(self, pod: Object, node: str) -> bool:
+        """Tell whether the watch has shown the pod on a node."""
+        uid = pod["metadata"]["uid"]
+        known = self.mirror.get_pod(uid)
+        return known is not None and known.node_name == node and not self.mirror.is_assumed(uid)
+
+    def is_assumed(self, pod: Object) -> bool:
+        return self.mirror.is_assumed(pod["metadata"]["uid"])
+
+    async def _post(self, verb: str, args: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+        response = await self._client.post(f"/{verb}", json=args)
+        assert response.status_code == 200
+        return response.json()
+
+
+@asynccontextmanager
+async def scheduling(
+    server: FakeApiServer, *nodes: NodeBuilder, following: bool = True, **settings: object
+) -> AsyncIterator[Scheduler]:
+    """Serve beside a server that has these nodes, and wait until it is followed, if it is to be at all."""
+    for node in nodes:
+        server.create(NODES.path, node.obj())
+    configured = Settings.model_validate(settings)
+    mirror = ClusterMirror(configured.assumed_pod_ttl)
+    access = ClusterAccess(source="test", server=server.url, tls=None)
+    service = create_service(configured, mirror, Credentials(access, None))
+    running = [asyncio.create_task(start()) for start in service.background] if following else []
+    transport = httpx.ASGITransport(service.app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://kindred", timeout=PATIENCE) as client:
+        try:
+            if following:
+                await _until_ready(client, running)
+            yield Scheduler(server, service, mirror, client)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition of the service, which tells nobody."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+async def _until_ready(client: httpx.AsyncClient, running: Sequence["asyncio.Task[None]"]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while (await client.get("/readyz")).status_code != 200:
+            assert not any(task.done() for task in running)
+            await asyncio.sleep(0.005)

@@ -1,0 +1,67 @@
+"""Which pods are remembered of the questions, and for how long."""
+
+import pytest
+
+from app.main import create_extender
+from app.recent_pods import RecentPods
+from app.settings import Settings
+from core.objects.pod import Pod
+from tests.app.questions import by_name, shop
+from tests.builders import make_pod
+
+MIB = 1024 * 1024
+
+
+def pod(number: int, **fields: str) -> Pod:
+    return Pod(str(number), "default", f"p-{number}", fields)
+
+
+def known(recent: RecentPods, *numbers: int) -> list[bool]:
+    return [recent.get(str(number)) == pod(number) for number in numbers]
+
+
+def test_the_pods_that_were_asked_about_last_are_remembered() -> None:
+    recent = RecentPods()
+    for number in (*range(4096), 0, 4096):
+        recent.add(pod(number), 100)
+    assert known(recent, 0, 1, 2, 4096) == [True, False, True, True]
+
+
+def test_as_many_pods_are_remembered_as_have_sixteen_mebibytes() -> None:
+    recent = RecentPods()
+    for number, size in enumerate((4, 4, 4, 4)):
+        recent.add(pod(number), size * MIB)
+    assert known(recent, 0, 1, 2, 3) == [True] * 4
+    recent.add(pod(2), 5 * MIB)
+    assert known(recent, 0, 1, 2, 3) == [False, True, True, True]
+    recent.add(pod(4), 3 * MIB)
+    assert known(recent, 1, 2, 3, 4) == [True] * 4
+    recent.add(pod(5), 17 * MIB)
+    assert known(recent, 1, 2, 3, 4, 5) == [False] * 5
+    recent.add(pod(6), 16 * MIB)
+    assert known(recent, 6) == [True]
+
+
+def test_a_pod_is_as_it_was_asked_about_last() -> None:
+    recent = RecentPods()
+    recent.add(pod(1, app="old"), 100)
+    recent.add(pod(1, app="new"), 100)
+    assert recent.get("1") == pod(1, app="new")
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+def test_both_verbs_remember_the_pod_of_a_question(verb: str) -> None:
+    extender = create_extender(Settings(), shop())
+    question = by_name(make_pod("p").uid("u").label("app", "web"), "a1")
+    {"filter": extender.filter, "prioritize": extender.prioritize}[verb](question)
+    remembered = extender.recent_pods.get("u")
+    assert remembered is not None
+    assert (remembered.full_name, remembered.labels) == ("default/p", {"app": "web"})
+
+
+def test_the_size_that_counts_is_that_of_the_pod() -> None:
+    extender = create_extender(Settings(), shop())
+    names = ["n" * 200 + str(number) for number in range(40_000)]
+    for uid in ("u", "v", "w"):
+        extender.filter(by_name(make_pod("p").uid(uid), *names))  # 8 MB each, without the pod a few bytes
+    assert extender.recent_pods.get("u") is not None
