@@ -32,7 +32,7 @@ format: $(STAMP) ## Let ruff format and mend what it can
 conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summary per plugin
 	$(BIN)/python -m tests.conformance $(GOLDEN)
 
-soak: $(STAMP) ## The law of the equivalence cache over 25 times as many random lives of a cluster (an hour)
+soak: $(STAMP) ## The law of the equivalence cache over 25 times as many random lives of a cluster (more than an hour)
 	KINDRED_TEST_STREAMS=5000 $(BIN)/python -m pytest tests/properties/test_equivalence.py
 
 bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, decisions as ratios, the sync, filter under churn (minutes)

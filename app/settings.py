@@ -55,8 +55,9 @@ class Settings(BaseSettings):
     nothing to tell sends a bookmark about once a minute, and without one the watch is renewed after 75 s."""
     stale_policy: Literal["fail", "answer"] = "fail"
     """What questions get while the mirror is stale: an `Error`, or an answer with a header that says so."""
-    assumed_pod_ttl: Annotated[float, Field(ge=1)] = 30.0
-    """Seconds after the end of its binding within which the watch must show an assumed pod, or it is dropped."""
+    assumed_pod_ttl: Annotated[float, Field(ge=1)] = 300.0
+    """Seconds after the end of its binding within which the watch must show an assumed pod, or it is dropped. More than
+    `stale_after`: as long as questions are answered though the watch is late, a pod that was bound has to count."""
     bind_timeout: Annotated[float, Field(ge=0.1, le=300)] = 4.0
     """Seconds within which `bind` answers; below the httpTimeout that kube-scheduler has for the extender (5 s)."""
     grace_period: Annotated[float, Field(ge=1, le=3600)] = 20.0

@@ -1,6 +1,6 @@
 """The mirror with some of its pods supposed to be gone, so that plugins can be asked what would be then."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -27,7 +27,8 @@ class WithoutPods:
     def __init__(self, placement: Placement, derived: Callable[[], Collection[Listener]]) -> None:
         self._placement = placement
         self._derived = derived
-        self._gone: dict[str, tuple[Pod, int]] = {}  # uid -> pod as it was given, slot of its node
+        # uid -> pod as it was given, slot of its node, and the states that were told so
+        self._gone: dict[str, tuple[Pod, int, Sequence[Listener]]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -48,15 +49,17 @@ class WithoutPods:
         if slot == NO_SLOT:
             raise ValueError(f"pod {pod.full_name} ({pod.uid}) is on no node from which it could be gone")
         self._placement.suppose_gone(pod.uid)
-        self._gone[pod.uid] = pod, slot
-        self._tell(PodChange(slot, pod, None))
+        told = tuple(self._derived())
+        self._gone[pod.uid] = pod, slot, told
+        for listener in told:
+            listener.changed(PodChange(slot, pod, None))
 
     def put_back(self, uid: str) -> None:
         """Let a pod that is supposed to be gone be back. Raises KeyError for any other."""
-        pod, slot = self._gone.pop(uid)
+        pod, slot, told = self._gone.pop(uid)
         self._placement.suppose_back(uid, slot)
-        self._tell(PodChange(slot, None, pod))
-
-    def _tell(self, change: PodChange) -> None:
-        for listener in self._derived():  # also those that were made since the block began
-            listener.changed(change)
+        held = self._placement.pods.pods[self._placement.pods.rows[uid]]
+        for listener in self._derived():
+            # One that was made since then has never seen the pod, and will hear of it next as it is held.
+            knew = any(listener is each for each in told)
+            listener.changed(PodChange(slot, None, pod if knew else held))

@@ -27,7 +27,7 @@ def test_nothing_set_gives_the_defaults() -> None:
         "partition": "",
         "stale_after": 180.0,
         "stale_policy": "fail",
-        "assumed_pod_ttl": 30.0,
+        "assumed_pod_ttl": 300.0,
         "bind_timeout": 4.0,
         "grace_period": 20.0,
         "node_metrics": True,

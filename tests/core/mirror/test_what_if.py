@@ -154,6 +154,15 @@ def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_those_who_come_bac
     assert matched(mirror) == {"a": 2, "b": 1}
 
 
+def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_a_pod_as_it_is_held() -> None:
+    mirror = cluster()
+    given = replace(FIRST, terminating=True)
+    with mirror.without_pods() as supposed:
+        supposed.remove(given)
+        late = mirror.derived(Told)
+    assert late.changes == [PodChange(mirror.nodes.slots["n1"], None, FIRST)]
+
+
 def test_versions_of_counters_do_not_come_again() -> None:
     mirror = cluster()
     counter = mirror.affinity.matched((WEB,), "zone")
