@@ -23,6 +23,7 @@ from app.watch.tls_context import openssl_reason
 __all__ = ["ApiClient", "ApiError", "ConnectionFailedError", "ReadTimeoutError", "StatusError"]
 
 _MOST_CONNECTIONS: Final = 64  # ten watches, lists beside them, and room: past it, bindings wait, or a leak of ours
+_JSON: Final = "application/json"
 _IDLE: Final = 30.0  # seconds that an unused connection is kept: less than servers and balancers do
 _LONGEST_REFUSAL: Final = 64 * 1024  # bytes that are read of an answer other than 200
 _DECODED: Final = {"", "identity", "gzip", "deflate"}
@@ -44,7 +45,6 @@ def _keepalive() -> list[tuple[int, int, int]]:
 class _Request(NamedTuple):
     path: str
     params: Mapping[str, str]
-    accept: str
     method: Literal["GET", "POST"] = "GET"
     body: bytes | None = None
 
@@ -96,9 +96,9 @@ class ApiClient:
         proxy = f" through proxy {httpx.URL(credentials.proxy).host}" if credentials.proxy else ""
         self._place = f"at {credentials.server}{proxy}"
 
-    async def get(self, path: str, params: Mapping[str, str], *, accept: str = "application/json") -> bytes:
+    async def get(self, path: str, params: Mapping[str, str]) -> bytes:
         """Return the body of an answer. Raises ApiError, CredentialsError."""
-        return await self._whole(_Request(path, params, accept))
+        return await self._whole(_Request(path, params))
 
     async def post(self, path: str, body: bytes) -> bytes:
         """Send JSON, and return the body of the answer. Raises ApiError, CredentialsError.
@@ -107,18 +107,16 @@ class ApiClient:
         says `unsent`; after any other error, and when cancelled, it is open. A login that the server refuses is renewed
         and the request sent again, as by `get`; nothing else is.
         """
-        return await self._whole(_Request(path, {}, "application/json", "POST", body))
+        return await self._whole(_Request(path, {}, "POST", body))
 
     @asynccontextmanager
-    async def stream(
-        self, path: str, params: Mapping[str, str], *, accept: str = "application/json"
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open an answer, and give its body in chunks as they arrive, of any size, decoded.
 
         It is entered when the server has accepted; leaving it before the end closes the connection. Raises ApiError,
         also between two chunks, and CredentialsError.
         """
-        async with self._stream(_Request(path, params, accept)) as chunks:
+        async with self._stream(_Request(path, params)) as chunks:
             yield chunks
 
     async def close(self) -> None:
@@ -180,8 +178,8 @@ class ApiClient:
             params=request.params,
             content=request.body,
             headers={
-                "Accept": request.accept,
-                **({"Content-Type": "application/json"} if request.body is not None else {}),
+                "Accept": _JSON,
+                **({"Content-Type": _JSON} if request.body is not None else {}),
                 # Compressed, events would cost the server time, and may be held back until a block is full.
                 "Accept-Encoding": "identity",
                 "User-Agent": f"kindred/{__version__}",
@@ -212,9 +210,8 @@ class ApiClient:
     def _check_content(self, request: _Request, response: httpx.Response) -> None:
         """Refuse what no API server answers: a page of HTML for JSON, an encoding that was not asked for."""
         kind = _media_type(response.headers.get("content-type", ""))
-        accepted = {_media_type(each) for each in request.accept.split(",")}
-        if kind not in accepted and "*/*" not in accepted:
-            told = f"the answer is {kind or 'of no type'}, not {request.accept}"
+        if kind != _JSON:
+            told = f"the answer is {kind or 'of no type'}, not {_JSON}"
             raise ConnectionFailedError(f"{self._where(request)}: {told}: is a proxy or a login page in between?")
         encodings = {each.strip().lower() for each in response.headers.get("content-encoding", "").split(",")}
         if encodings - _DECODED:

@@ -31,4 +31,9 @@ def find_claim(mirror: ClusterMirror, pod: Pod, claim: PodClaim) -> PersistentVo
 
 def not_found(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> Status:
     """Return how a pod fails on all nodes for an object that is not there."""
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"{_RESOURCES[kind]} {quoted(name)} not found",))
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (not_found_text(kind, name),))
+
+
+def not_found_text(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> str:
+    """Return what the lister says of an object that is not there."""
+    return f"{_RESOURCES[kind]} {quoted(name)} not found"

@@ -37,31 +37,22 @@ class ReplicaSet(msgspec.Struct, frozen=True, gc=False):
         return f"{self.namespace}/{self.name}"
 
 
-class StatefulSet(msgspec.Struct, frozen=True, gc=False):
+class _Selecting(msgspec.Struct, frozen=True, gc=False):
+    namespace: str
+    name: str
+    selector: Selector = NOTHING
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The object as people write it, NAMESPACE/NAME."""
+        return f"{self.namespace}/{self.name}"
+
+
+class StatefulSet(_Selecting, frozen=True, gc=False):
     """An apps/v1 StatefulSet: its selector."""
 
-    namespace: str
-    name: str
-    selector: Selector = NOTHING
-    uid: str = ""
-    resource_version: str = ""
 
-    @property
-    def full_name(self) -> str:
-        """The object as people write it, NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"
-
-
-class ReplicationController(msgspec.Struct, frozen=True, gc=False):
+class ReplicationController(_Selecting, frozen=True, gc=False):
     """A v1 ReplicationController: its selector, which is one of labels alone and, like a Service's, never validated."""
-
-    namespace: str
-    name: str
-    selector: Selector = NOTHING
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """The object as people write it, NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"

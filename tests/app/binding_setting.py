@@ -12,15 +12,25 @@ from app.settings import Settings
 from app.watch.cluster_access import ClusterAccess
 from app.watch.credentials import Credentials
 from core.mirror.cluster import ClusterMirror
-from tests.builders import NodeBuilder, PodBuilder
+from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.fake_apiserver import FakeApiServer, Stall
-from tests.fake_apiserver.faults import Kind
+from tests.fake_apiserver.faults import Kind, refuse
 from tests.fake_apiserver.resources import NODES, PODS
+from tests.fake_apiserver.statuses import forbidden
 from tests.fake_apiserver.stored import Object
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 PATIENCE: Final = 10.0  # seconds
 POD_KINDS: Final[tuple[Kind, ...]] = ("get", "bind")
+
+N1, N2 = (make_node(name).label(HOSTNAME, name) for name in ("n1", "n2"))
+WEB: Final = make_pod("web").label("app", "web")
+FORBIDDEN: Final = refuse(forbidden("eve", "create", PODS))
+
+
+def loner(name: str) -> PodBuilder:
+    """Make a pod that wants no other of its kind on its node."""
+    return make_pod(name).label("app", "db").required_anti_affinity(term(HOSTNAME, labelled(app="db")))
 
 
 class Scheduler:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from core.events import Kind
 from core.framework.pod_claims import ownership_error
 from core.framework.status import Code, Status
+from core.framework.volume_lookup import not_found_text
 from core.mirror.cluster import ClusterMirror
 from core.mirror.object_stores import HeldObject
 from core.objects.csi_migration import (
@@ -123,7 +124,7 @@ def _of_claim(
     claim = objects.get(PersistentVolumeClaim, full_name)
     if claim is None:
         if is_new:
-            problem = f'looking up PVC {full_name}: persistentvolumeclaim "{volume.name}" not found'
+            problem = f"looking up PVC {full_name}: {not_found_text(PersistentVolumeClaim, volume.name)}"
             raise UncountableError(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, problem)
         return None
     if error := ownership_error(pod, volume, claim):

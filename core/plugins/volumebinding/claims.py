@@ -11,6 +11,7 @@ import msgspec
 
 from core.framework.pod_claims import ownership_error
 from core.framework.status import Code, Status
+from core.framework.volume_lookup import not_found_text
 from core.mirror.cluster import ClusterMirror
 from core.objects.go_format import quoted
 from core.objects.pod import Pod
@@ -73,7 +74,7 @@ def _usable(mirror: ClusterMirror, pod: Pod) -> Iterator[PersistentVolumeClaim]:
 def _missing(volume: PodClaim) -> str:
     if volume.ephemeral:
         return f"waiting for ephemeral volume controller to create the persistentvolumeclaim {quoted(volume.name)}"
-    return f"persistentvolumeclaim {quoted(volume.name)} not found"
+    return not_found_text(PersistentVolumeClaim, volume.name)
 
 
 def _fault(pod: Pod, volume: PodClaim, claim: PersistentVolumeClaim) -> str:
