@@ -1,0 +1,120 @@
+"""The API server as the tests see it: objects made, changed and deleted by many requests at once."""
+
+import ssl
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
+
+import httpx
+import msgspec
+import yaml
+
+Manifest: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
+R = TypeVar("R")
+
+NODES: Final = "/api/v1/nodes"
+NAMESPACES: Final = "/api/v1/namespaces"
+_WORKERS: Final = 12
+_PAGE: Final = 5000  # objects
+_MERGE: Final = {"Content-Type": "application/merge-patch+json"}
+_COLLECTIONS: Final = {
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Namespace": NAMESPACES,
+    "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
+}
+
+
+def pods_path(namespace: str) -> str:
+    """Return the collection of a namespace's pods."""
+    return f"{NAMESPACES}/{namespace}/pods"
+
+
+class Api:
+    """A client of the API server. All but `is_ready` raise httpx.HTTPError; a status is an error with its message."""
+
+    def __init__(self, url: str, tls: ssl.SSLContext) -> None:
+        limits = httpx.Limits(max_connections=_WORKERS + 2)
+        self._client = httpx.Client(base_url=url, verify=tls, timeout=60.0, limits=limits)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def is_ready(self) -> bool:
+        """Whether the API server answers, and is done with what it does behind a start."""
+        with suppress(httpx.HTTPError):
+            return self._client.get("/readyz", timeout=2.0).status_code == httpx.codes.OK
+        return False
+
+    def request(self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401  # JSON
+        """Send one request and return the decoded answer."""
+        content = msgspec.json.encode(body) if body is not None else None
+        sent = {"Content-Type": "application/json", **(headers or {})} if content is not None else headers
+        response = self._client.request(method, path, content=content, headers=sent)
+        if response.is_error:
+            raise httpx.HTTPStatusError(
+                f"{method} {path}: {response.status_code} {response.text[:500]}",
+                request=response.request,
+                response=response,
+            )
+        return msgspec.json.decode(response.content)
+
+    def get(self, path: str) -> Any:  # noqa: ANN401  # JSON
+        """Return one object."""
+        return self.request("GET", path)
+
+    def items(self, path: str) -> list[dict[str, Any]]:
+        """Return all objects of a collection, page by page."""
+        items: list[dict[str, Any]] = []
+        token = ""
+        while True:
+            page = self.request("GET", f"{path}?limit={_PAGE}&continue={token}")
+            items += page["items"]
+            token = page["metadata"].get("continue", "")
+            if not token:
+                return items
+
+    def create(self, path: str, manifest: Manifest) -> dict[str, Any]:
+        """Make an object, with its status, which takes a request of its own."""
+        made: dict[str, Any] = self.request("POST", path, manifest)
+        if "status" in manifest:
+            named = f"{path}/{made['metadata']['name']}/status"
+            made = self.request("PATCH", named, {"status": manifest["status"]}, headers=_MERGE)
+        return made
+
+    def create_all(self, path: str, manifests: Iterable[Manifest]) -> list[dict[str, Any]]:
+        """Make many objects at once; the order in which they are made is not said."""
+        return self.at_once(lambda manifest: self.create(path, manifest), list(manifests))
+
+    def patch(self, path: str, change: Manifest) -> dict[str, Any]:
+        """Change an object by a merge patch."""
+        changed: dict[str, Any] = self.request("PATCH", path, change, headers=_MERGE)
+        return changed
+
+    def delete(self, path: str) -> None:
+        """Delete one object at once; one that is gone is well."""
+        with suppress(httpx.HTTPStatusError):
+            self.request("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+
+    def delete_all(self, path: str) -> None:
+        """Delete all objects of a collection at once."""
+        self.at_once(lambda item: self.delete(f"{path}/{item['metadata']['name']}"), self.items(path))
+
+    def apply(self, file: Path) -> None:
+        """Make the objects of a file of manifests; those that are there stay as they are."""
+        for manifest in yaml.safe_load_all(file.read_text("utf-8")):
+            namespace = manifest["metadata"].get("namespace", "")
+            try:
+                self.create(_COLLECTIONS[manifest["kind"]].format(namespace=namespace), manifest)
+            except httpx.HTTPStatusError as error:
+                if error.response.status_code != httpx.codes.CONFLICT:
+                    raise
+
+    def at_once(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """Do the same for many items, a dozen at a time."""
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            return list(pool.map(work, items))

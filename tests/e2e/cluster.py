@@ -1,0 +1,89 @@
+"""A control plane with what stands beside it: nodes and pods, Kindred, a scheduler, a proxy."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.kindred import Kindred, grant, write_token
+from tests.e2e.programs import wait_until
+from tests.e2e.proxy import ApiProxy, api_proxy
+from tests.e2e.scheduler import Scheduler, configuration
+from tests.e2e.shapes import node
+from tests.e2e.violations import violations
+
+NAMESPACE: Final = "e2e"
+PODS: Final = pods_path(NAMESPACE)
+
+
+class Cluster:
+    """What a test starts here ends with the test, and what it makes in the namespace `e2e`, and nodes, go too."""
+
+    def __init__(self, plane: ControlPlane, binaries: Mapping[str, Path]) -> None:
+        self.plane = plane
+        self.api: Api = plane.api
+        self._binaries = binaries
+        self._started = ExitStack()
+        self._numbers = count(1)
+        self.api.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+
+    def tidy(self) -> None:
+        """End what was started, and delete pods and nodes."""
+        self._started.close()
+        if self.plane.api_server.running:
+            self.api.delete_all(PODS)
+            self.api.delete_all(NODES)
+
+    def add_nodes(self, number: int, zones: int = 3) -> None:
+        """Make nodes in some zones."""
+        self.api.create_all(NODES, [node(index, zones) for index in range(number)])
+
+    def start_proxy(self) -> ApiProxy:
+        """Start a proxy before the API server."""
+        return self._started.enter_context(api_proxy(self.plane))
+
+    def start_kindred(
+        self, settings: Mapping[str, str] | None = None, *, roles: Sequence[str] = ("rbac.yaml",), server: str = ""
+    ) -> Kindred:
+        """Start Kindred with the roles of some files of manifests/; `server` is a proxy's URL, if there is one."""
+        grant(self.api, *roles)
+        token = write_token(self.api, self.plane.folder / "kindred.token")
+        kubeconfig = self.plane.kubeconfig("kindred", token_file=token, server=server)
+        kindred = Kindred(self.plane.folder, kubeconfig, settings)
+        self._started.callback(kindred.end)
+        return kindred
+
+    def start_scheduler(self, config: Mapping[str, Any], *, verbosity: int = 2) -> Scheduler:
+        """Start a scheduler."""
+        name = f"kube-scheduler-{next(self._numbers)}"
+        scheduler = Scheduler(self.plane, self._binaries, config, name, verbosity=verbosity)
+        self._started.callback(scheduler.end)
+        return scheduler
+
+    def full_offload(self, settings: Mapping[str, str] | None = None, *, server: str = "") -> tuple[Kindred, Scheduler]:
+        """Start Kindred and a scheduler that is registered with full-offload.yaml."""
+        kindred = self.start_kindred(settings, roles=("rbac.yaml", "rbac-bind.yaml"), server=server)
+        return kindred, self.start_scheduler(configuration("full-offload", kindred.url))
+
+    def create_pods(self, pods: Iterable[Manifest]) -> None:
+        """Make pods at once."""
+        self.api.create_all(PODS, pods)
+
+    def pods(self) -> list[dict[str, Any]]:
+        """Return the pods as the API server has them."""
+        return self.api.items(PODS)
+
+    def bound(self) -> int:
+        """Count the pods that have a node."""
+        return sum(1 for pod in self.pods() if pod["spec"].get("nodeName"))
+
+    def wait_bound(self, number: int, seconds: float = 120.0) -> float:
+        """Wait until so many pods have a node, and return the seconds that it took."""
+        return wait_until(lambda: self.bound() >= number, seconds, f"{number} pods bound", every=0.25)
+
+    def violations(self) -> list[str]:
+        """Return the rules that the final state breaks."""
+        return violations(self.api.items(NODES), self.pods())

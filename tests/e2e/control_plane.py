@@ -1,0 +1,127 @@
+"""etcd and kube-apiserver on the loopback, with throw-away certificates and no controller-manager."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from tests.e2e.api import Api
+from tests.e2e.authority import Authority
+from tests.e2e.binaries import API_SERVER, ETCD
+from tests.e2e.programs import Program, free_port
+
+ADMIN: Final = "admin"
+SCHEDULER_USER: Final = "scheduler"
+
+# Without a controller-manager nobody makes the `default` service accounts that every pod would be given, and nobody
+# takes the not-ready taint off a node that TaintNodesByCondition has put on it.
+_NO_CONTROLLERS: Final = "ServiceAccount,TaintNodesByCondition"
+
+
+class ControlPlane:
+    """A running etcd and kube-apiserver; either can be killed and started again over the same data."""
+
+    def __init__(self, folder: Path, binaries: Mapping[str, Path], api_server_flags: Sequence[str] = ()) -> None:
+        self.folder = folder
+        self.authority = Authority(folder)
+        self.authority.issue_client(ADMIN, "admin", "system:masters")
+        self.authority.issue_client(SCHEDULER_USER, "system:kube-scheduler")
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+        self._etcd_url = f"http://127.0.0.1:{free_port()}"
+        self._peer_url = f"http://127.0.0.1:{free_port()}"
+        self._binaries = binaries
+        self._flags = tuple(api_server_flags)
+        self._data = folder / "etcd"
+        self.api = Api(self.url, self.authority.client_tls(ADMIN))
+        self.start_etcd()
+        try:
+            self.start_api_server()
+        except BaseException:
+            self.etcd.end()
+            raise
+
+    def start_etcd(self, data: str = "etcd") -> None:
+        """Start etcd over the data of a name, which are made if they are not there."""
+        command = [
+            str(self._binaries[ETCD]),
+            f"--data-dir={self.folder / data}",
+            f"--listen-client-urls={self._etcd_url}",
+            f"--advertise-client-urls={self._etcd_url}",
+            f"--listen-peer-urls={self._peer_url}",
+            f"--initial-advertise-peer-urls={self._peer_url}",
+            f"--initial-cluster=default={self._peer_url}",
+            # The data are thrown away, and disks of test machines are slow.
+            "--unsafe-no-fsync",
+            # 4 GiB: 50,000 pods and their histories between two compactions.
+            "--quota-backend-bytes=4294967296",
+            "--log-level=warn",
+        ]
+        self.etcd = Program(ETCD, command, self.folder / "etcd.log")
+        self.etcd.wait_until(lambda: _healthy(f"{self._etcd_url}/health"))
+
+    def start_api_server(self, *flags: str) -> None:
+        """Start kube-apiserver, with further flags."""
+        made_by = self.authority
+        command = [
+            str(self._binaries[API_SERVER]),
+            f"--etcd-servers={self._etcd_url}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.port}",
+            f"--tls-cert-file={made_by.certificate('server')}",
+            f"--tls-private-key-file={made_by.key('server')}",
+            f"--client-ca-file={made_by.certificate()}",
+            "--authorization-mode=RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={made_by.accounts_key}",
+            f"--service-account-signing-key-file={made_by.accounts_key}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            f"--disable-admission-plugins={_NO_CONTROLLERS}",
+            *self._flags,
+            *flags,
+        ]
+        self.api_server = Program(API_SERVER, command, self.folder / "kube-apiserver.log")
+        self.api_server.wait_until(self.api.is_ready)
+
+    def compact(self) -> None:
+        """Let etcd forget all versions but the latest, as kube-apiserver does every five minutes."""
+        with httpx.Client(base_url=self._etcd_url) as client:
+            # The zero byte is the first of all keys.
+            status = client.post("/v3/kv/range", json={"key": "AA==", "limit": "1"}).raise_for_status().json()
+            revision = status["header"]["revision"]
+            client.post("/v3/kv/compaction", json={"revision": revision, "physical": True}).raise_for_status()
+
+    def kubeconfig(
+        self, name: str, *, client: str | None = None, token_file: Path | None = None, server: str = ""
+    ) -> Path:
+        """Write the kubeconfig of a user, for this API server or what stands before it."""
+        path = self.folder / f"{name}.kubeconfig"
+        return self.authority.kubeconfig(path, server or self.url, client=client, token_file=token_file)
+
+    def end(self) -> None:
+        """Stop both."""
+        self.api.close()
+        self.api_server.end()
+        self.etcd.end()
+
+
+@contextmanager
+def control_plane(
+    folder: Path, binaries: Mapping[str, Path], api_server_flags: Sequence[str] = ()
+) -> Iterator[ControlPlane]:
+    """Run a control plane in a folder, which has to be there."""
+    os.chmod(folder, 0o700)  # noqa: PTH101  # etcd warns of others
+    plane = ControlPlane(folder, binaries, api_server_flags)
+    try:
+        yield plane
+    finally:
+        plane.end()
+
+
+def _healthy(url: str) -> bool:
+    with suppress(httpx.HTTPError):
+        return httpx.get(url, timeout=1.0).status_code == httpx.codes.OK
+    return False

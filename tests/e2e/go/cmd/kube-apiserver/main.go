@@ -1,0 +1,11 @@
+// Command kube-apiserver is Kubernetes' own API server, unchanged: cmd/kube-apiserver/apiserver.go of upstream.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() { os.Exit(cli.Run(app.NewAPIServerCommand())) }

@@ -1,0 +1,92 @@
+"""Kindred as a process, with the permissions that manifests/ give it, and kube-scheduler with a file of manifests/."""
+
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from tests.e2e.api import Api
+from tests.e2e.programs import Program, free_port
+
+ROOT: Final = Path(__file__).parents[2]
+MANIFESTS: Final = ROOT / "manifests"
+_TOKEN_PATH: Final = "/api/v1/namespaces/kindred/serviceaccounts/kindred/token"  # noqa: S105  # a path
+_SAMPLE: Final = re.compile(r"^(\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
+
+
+def grant(api: Api, *files: str) -> None:
+    """Make Kindred's service account and roles, by files of manifests/."""
+    for file in files:
+        api.apply(MANIFESTS / file)
+
+
+def write_token(api: Api, path: Path) -> Path:
+    """Write a token of Kindred's service account to a file, as a kubelet does for a pod."""
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 7200}}
+    token: str = api.request("POST", _TOKEN_PATH, request)["status"]["token"]
+    path.write_text(token)
+    return path
+
+
+class Kindred:
+    """`kindred serve` following an API server; it can be killed and started again at the same address."""
+
+    def __init__(self, folder: Path, kubeconfig: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.port = free_port()
+        self.admin_port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._command = [sys.executable, "-m", "app.cli", "serve", "--kubeconfig", str(kubeconfig)]
+        self._log = folder / "kindred.log"
+        self._environment = {
+            "PYTHONPATH": str(ROOT),
+            "KINDRED_LISTEN_PORT": str(self.port),
+            "KINDRED_ADMIN_PORT": str(self.admin_port),
+            # What the registrations in manifests/scheduler ask for.
+            "KINDRED_MAX_SCORE": "20",
+            **(settings or {}),
+        }
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        self.program = Program("kindred", self._command, self._log, self._environment)
+        self.program.wait_until(self.is_ready)
+
+    def is_ready(self) -> bool:
+        """Whether every resource is followed."""
+        with suppress(httpx.HTTPError):
+            return httpx.get(f"{self.url}/readyz", timeout=5.0).status_code == httpx.codes.OK
+        return False
+
+    def readiness(self) -> dict[str, Any]:
+        """Return the body of /readyz."""
+        body: dict[str, Any] = httpx.get(f"{self.url}/readyz", timeout=5.0).json()
+        return body
+
+    def ask(self, verb: str, body: Mapping[str, object]) -> Any:  # noqa: ANN401  # JSON
+        """Return the answer of a verb."""
+        return httpx.post(f"{self.url}/{verb}", json=body, timeout=30.0).raise_for_status().json()
+
+    def differences(self) -> dict[str, Any]:
+        """Return where the mirror differs from what the API server has."""
+        url = f"http://127.0.0.1:{self.admin_port}/debug/mirror/diff"
+        found: dict[str, Any] = httpx.get(url, timeout=60.0).raise_for_status().json()
+        return found
+
+    def samples(self) -> dict[str, float]:
+        """Return the samples of /metrics: name with labels -> value."""
+        text = httpx.get(f"{self.url}/metrics", timeout=30.0).raise_for_status().text
+        return {name: float(value) for name, value in _SAMPLE.findall(text)}
+
+    def end(self) -> None:
+        """Stop it."""
+        self.program.end()
+
+
+def samples_of(samples: Mapping[str, float], name: str) -> dict[str, float]:
+    """Return the samples of one metric: its labels as they are written -> value."""
+    return {key.removeprefix(name): value for key, value in samples.items() if key.split("{")[0] == name}

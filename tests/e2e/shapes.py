@@ -1,0 +1,70 @@
+"""Nodes and pods for a real API server, as plain manifests."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tests.e2e.api import Manifest
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+ZONE: Final = "topology.kubernetes.io/zone"
+_ALLOCATABLE: Final = {"cpu": "32", "memory": "64Gi", "pods": "110"}
+
+
+def node(index: int, zones: int = 3, allocatable: Mapping[str, str] = _ALLOCATABLE) -> Manifest:
+    """Return a ready node, in one of some zones in turn."""
+    name = f"node-{index:04}"
+    resources = dict(allocatable)
+    return {
+        "metadata": {"name": name, "labels": {HOSTNAME: name, ZONE: f"zone-{index % zones}"}},
+        "status": {
+            "allocatable": resources,
+            "capacity": resources,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
+
+
+def pod(
+    name: str,
+    labels: Mapping[str, str] | None = None,
+    *,
+    affinity: Mapping[str, Any] | None = None,
+    cpu: str = "50m",
+    **spec: object,
+) -> Manifest:
+    """Return a pod of one container; `spec` are further fields of its spec."""
+    container = {
+        "name": "main",
+        "image": "registry.invalid/none",
+        "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}},
+    }
+    return {
+        "metadata": {"name": name, "labels": dict(labels or {})},
+        "spec": {
+            **({"affinity": dict(affinity)} if affinity else {}),
+            "terminationGracePeriodSeconds": 0,
+            "containers": [container],
+            **spec,
+        },
+    }
+
+
+def term(labels: Mapping[str, str], topology_key: str, **more: object) -> dict[str, Any]:
+    """Return an affinity term that selects pods by labels."""
+    return {"labelSelector": {"matchLabels": dict(labels)}, "topologyKey": topology_key, **more}
+
+
+def required(kind: str, *terms: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an affinity of required terms; `kind` is podAffinity or podAntiAffinity."""
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
+
+
+def preferred(kind: str, weight: int, terms: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return an affinity of preferred terms of one weight."""
+    weighted = [{"weight": weight, "podAffinityTerm": dict(each)} for each in terms]
+    return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
+
+
+def on(manifest: Manifest, node_name: str) -> Manifest:
+    """Return the pod, bound to a node from the beginning."""
+    return {**manifest, "spec": {**manifest["spec"], "nodeName": node_name}}
