@@ -15,8 +15,10 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from app.limits import FEW_BYTES, MAX_NODES, error_json, refuse_too_many_elements
 from app.logs import one_line
 from app.recent_pods import RecentPods
+from app.refused_nodes import RefusedNodes
 from app.watch.decode import DecodeError, decoding
 from app.watch.decode_node import decode_node
 from app.watch.decode_pod import decode_pod
@@ -33,15 +35,7 @@ from core.scheduling_cycle import filter_nodes, score_nodes
 
 log = logging.getLogger(__name__)
 
-MAX_NODES: Final = 100_000
-"""Nodes in one request; 5,000 is the largest supported cluster."""
 _MAX_POD_BYTES: Final = 4 * 1024 * 1024  # etcd takes objects of up to 1.5 MiB
-_MAX_ELEMENTS: Final = 5_000_000
-"""JSON elements in one body. A decoded element takes up to 80 bytes, however short it was: `{},` 3 bytes, or 64 MiB of
-them 3 GB. The limit is 1,000 elements for each of 5,000 whole nodes."""
-_FEW_BYTES: Final = 1024 * 1024  # a body up to here is not worth counting
-
-_LONGEST_ERROR: Final = 8192  # characters; a message may quote what the request holds
 
 _NULL: Final = msgspec.Raw(b"null")
 _ABSENT: Final = msgspec.Raw(b"")
@@ -106,11 +100,16 @@ class Extender:
         mirror: ClusterMirror,
         cache: EquivalenceCache | None = None,
         max_score: int = MAX_NODE_SCORE,
+        refused_nodes: RefusedNodes | None = None,
     ) -> None:
-        """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100."""
+        """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100.
+
+        `refused_nodes` is told of what `filter` has found, where somebody wants to know.
+        """
         self._profile = profile
         self._mirror = mirror
         self._cache = cache
+        self._refused_nodes = refused_nodes
         self.recent_pods = RecentPods()
         """The pods of the questions, for whoever has to know one by its uid."""
         # What stands between one name and the next in a HostPriorityList, by score: `,"Score":7},{"Host":`.
@@ -130,7 +129,10 @@ class Extender:
             log.warning("filter: %s", one_line(str(error)))
             return Answer(filter_error(str(error)))
         evaluation = self._evaluation(pod, cached=cached)
-        result = _filter_result(args, batch, filter_nodes(self._profile, evaluation, batch))
+        verdicts = filter_nodes(self._profile, evaluation, batch)
+        if self._refused_nodes is not None:
+            self._refused_nodes.note(pod, batch, verdicts)
+        result = _filter_result(args, batch, verdicts)
         return Answer(result, self._finish(evaluation, cached=cached))
 
     def prioritize(self, body: bytes, *, cached: bool = True) -> Answer:
@@ -227,18 +229,18 @@ def filter_error(message: str) -> bytes:
     """Return an ExtenderFilterResult that fails the scheduling attempt with a message."""
     return (
         b'{"Nodes":null,"NodeNames":null,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":'
-        + msgspec.json.encode(message[:_LONGEST_ERROR])
+        + error_json(message)
         + b"}"
     )
 
 
 def prioritize_error(message: str) -> bytes:
     """Return what takes the place of a HostPriorityList when not even a neutral one can be made."""
-    return b'{"Error":' + msgspec.json.encode(message[:_LONGEST_ERROR]) + b"}"
+    return b'{"Error":' + error_json(message) + b"}"
 
 
 def _spelled_as_in_go(body: bytes) -> _Args:
-    _refuse_too_many_elements(body)
+    refuse_too_many_elements(body)
     try:
         return _args_decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -249,17 +251,12 @@ def _spelled_as_in_go(body: bytes) -> _Args:
     return _Args(fields["Pod"], fields["Nodes"], _decoded_names(fields["NodeNames"]))
 
 
-def _refuse_too_many_elements(body: bytes) -> None:
-    if len(body) > _FEW_BYTES and body.count(b",") > _MAX_ELEMENTS:
-        raise DecodeError("body", f"more than {_MAX_ELEMENTS} elements")
-
-
 def _refuse_other_than_utf_8(raw: bytes) -> None:
     """Check what is given back as it came, or the whole answer could not be decoded: msgspec checks what it reads."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        for start in range(0, len(raw), _FEW_BYTES):  # in pieces, as text of 64 MiB may take 256
-            decoder.decode(raw[start : start + _FEW_BYTES], final=start + _FEW_BYTES >= len(raw))
+        for start in range(0, len(raw), FEW_BYTES):  # in pieces, as text of 64 MiB may take 256
+            decoder.decode(raw[start : start + FEW_BYTES], final=start + FEW_BYTES >= len(raw))
     except UnicodeDecodeError:
         raise DecodeError("", "malformed JSON: not UTF-8") from None
 
@@ -363,7 +360,7 @@ def _node_list_pieces(node_list: _NodeList, items: list[msgspec.Raw], fits: Bool
 def _neutral_list(body: bytes) -> bytes:
     """Return a HostPriorityList of zeros for the nodes of a bad request; empty when they cannot be read."""
     try:
-        _refuse_too_many_elements(body)
+        refuse_too_many_elements(body)
         fields, _ = _fields(body)
         names = _decoded_names(fields["NodeNames"])
         if names is None:

@@ -1,5 +1,6 @@
 """create_service(): the one place where settings, mirror, watch, plugins and routes meet."""
 
+import random
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -15,10 +16,12 @@ from app.extender_v1 import Extender
 from app.metrics import Metrics
 from app.partition import NodePartition, decode_rule
 from app.plugin_args import plugin_arguments
+from app.preempt_v1 import Preempter, PreemptOff
 from app.process import Background
+from app.refused_nodes import RefusedNodes
 from app.routes.debug import debug_router
 from app.routes.equivalence import equivalence_router
-from app.routes.extender import binding_route, extender_routes
+from app.routes.extender import Verb, binding_route, extender_routes, preemption_route
 from app.routes.health import health_router
 from app.routes.metrics import metrics_router
 from app.settings import Settings, SettingsError
@@ -33,7 +36,9 @@ from app.watch.resources import RESOURCES
 from app.watch.watcher import Watcher
 from core.derived_states import derive_states
 from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import Kind
 from core.mirror.cluster import ClusterMirror
+from core.objects.disruption import PodDisruptionBudget
 from core.profile import Profile, ProfileError, parse_profile
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -54,6 +59,11 @@ def create_profile(settings: Settings) -> Profile:
         return parse_profile(settings.profile, plugin_arguments(settings))
     except ProfileError as error:
         raise SettingsError(f"KINDRED_PROFILE={settings.profile!r}: {error}") from None
+
+
+def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
+    """Return the kinds of objects that the mirror has to hold, so that everything that is served can be answered."""
+    return profile.kinds if settings.preempt == "off" else (*profile.kinds, PodDisruptionBudget)
 
 
 def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) -> EquivalenceCache | None:
@@ -94,7 +104,7 @@ def create_service(settings: Settings, mirror: ClusterMirror, credentials: Crede
     if credentials is None:
         metrics = Metrics(mirror, OF_A_DUMP, clock, node_figures=settings.node_metrics)
         return _service(settings, engine, OF_A_DUMP, metrics, None)
-    states = [ResourceState(RESOURCES[kind]) for kind in engine.profile.kinds]
+    states = [ResourceState(RESOURCES[kind]) for kind in watched_kinds(settings, engine.profile)]
     freshness = Freshness(states, settings.stale_after, clock)
     metrics = Metrics(mirror, freshness, clock, node_figures=settings.node_metrics)
     client = ApiClient(credentials)
@@ -113,7 +123,8 @@ class _Engine:
         self.profile = create_profile(settings)
         derive_states(self.profile, mirror)
         self.cache = create_cache(settings, mirror, self.profile)
-        self.extender = Extender(self.profile, mirror, self.cache, settings.max_score)
+        self.refused_nodes = RefusedNodes(mirror, time.monotonic) if settings.preempt != "off" else None
+        self.extender = Extender(self.profile, mirror, self.cache, settings.max_score, self.refused_nodes)
 
 
 def _binder(settings: Settings, engine: _Engine, metrics: Metrics, client: ApiClient | None) -> Binder:
@@ -126,6 +137,20 @@ def _binder(settings: Settings, engine: _Engine, metrics: Metrics, client: ApiCl
         clock=time.monotonic,
         observe=metrics.binds.observe,
     )
+
+
+def _preempt(engine: _Engine, metrics: Metrics) -> Verb:
+    if engine.refused_nodes is None:
+        return PreemptOff(metrics.preempts.observe).preempt
+    preempter = Preempter(
+        engine.profile,
+        engine.mirror,
+        engine.refused_nodes,
+        clock=time.monotonic,
+        offset=random.randrange,
+        observe=metrics.preempts.observe,
+    )
+    return preempter.preempt
 
 
 def _service(
@@ -146,6 +171,7 @@ def _service(
     app.router.routes.extend(extender_routes(engine.extender, stale_policy, settings.max_body_bytes))
     binder = _binder(settings, engine, metrics, client)
     app.router.routes.append(binding_route(binder, stale_policy, settings.max_body_bytes))
+    app.router.routes.append(preemption_route(_preempt(engine, metrics), stale_policy, settings.max_body_bytes))
     admin = None
     if settings.admin_port is not None:
         resources = [state.resource for state in freshness.states]

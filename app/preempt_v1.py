@@ -6,14 +6,17 @@ offered would go. So a bad request is answered with no node at all, and an `Erro
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Final
 
 import msgspec
 
-from app.extender_v1 import MAX_NODES, Answer, decode_incoming_pod
+from app.extender_v1 import Answer, decode_incoming_pod
+from app.limits import MAX_NODES, error_json, refuse_too_many_elements
 from app.logs import one_line
+from app.preemption.outcome import CallResult
+from app.refused_nodes import RefusedNodes
 from app.watch.decode import NULL, DecodeError, decoding, decoding_field
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
@@ -25,8 +28,8 @@ log = logging.getLogger(__name__)
 _FIELDS: Final = {
     name.lower(): name for name in ("Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
 }  # in lower case -> in Go's spelling
-_LONGEST_ERROR: Final = 8192  # characters; a message may quote what the request holds
-_MAX_ELEMENTS: Final = 5_000_000  # JSON elements in one body, as for the other verbs
+
+_OFF: Final = "switched off, so that nobody is preempted: set KINDRED_PREEMPT=verb, or take preemptVerb away"
 
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
@@ -61,24 +64,66 @@ class PreemptionArgs(msgspec.Struct, frozen=True, gc=False):
 class Preempter:
     """The verb, from request bytes to response bytes. It never raises for what a request holds."""
 
-    def __init__(self, profile: Profile, mirror: ClusterMirror) -> None:
+    def __init__(  # noqa: PLR0913  # what a preemption needs
+        self,
+        profile: Profile,
+        mirror: ClusterMirror,
+        refused_nodes: RefusedNodes,
+        *,
+        clock: Callable[[], float],
+        offset: Callable[[int], int],
+        observe: Callable[[CallResult, int, float], None],
+    ) -> None:
+        """Answer from the mirror, and look for victims on refused nodes, too.
+
+        `offset` of so many nodes says with which of them to begin. `observe` is told the result of each call, how many
+        nodes are in the answer that were not offered, and the seconds that it took.
+        """
         self._profile = profile
         self._mirror = mirror
+        self._refused_nodes = refused_nodes
+        self._clock = clock
+        self._offset = offset
+        self._observe = observe
 
     def preempt(self, body: bytes, *, cached: bool = True) -> Answer:  # noqa: ARG002 - as all verbs are called
         """Answer ExtenderPreemptionArgs with an ExtenderPreemptionResult; nothing of it comes from the cache."""
+        began = self._clock()
         try:
             args = decode_preemption_args(body)
         except DecodeError as error:
             log.warning("preempt: %s", one_line(str(error)))
+            self._observe(CallResult.INVALID, 0, self._clock() - began)
             return Answer(preempt_error(str(error)))
-        return Answer(preemption_result(accepted(self._mirror, self._profile.filters, args.pod, args.offers)))
+        found = accepted(self._mirror, self._profile.filters, args.pod, args.offers, self._more_nodes(args))
+        result = CallResult.CANDIDATES if found else CallResult.NONE
+        self._observe(result, len(found.keys() - args.offers.keys()), self._clock() - began)
+        return Answer(preemption_result(found))
+
+    def _more_nodes(self, args: PreemptionArgs) -> list[str]:
+        """Return the nodes that Kindred alone refused, not always the same ones first, as not all may be looked at."""
+        names = [name for name in self._refused_nodes.of_this_attempt(args.pod.uid) if name not in args.offers]
+        first = self._offset(len(names)) if names else 0
+        return names[first:] + names[:first]
+
+
+class PreemptOff:
+    """The verb where it is switched off: nobody is preempted, and whoever looks learns why."""
+
+    def __init__(self, observe: Callable[[CallResult, int, float], None]) -> None:
+        """Tell `observe` of each call."""
+        self._observe = observe
+
+    def preempt(self, body: bytes, *, cached: bool = True) -> Answer:  # noqa: ARG002 - as all verbs are called
+        """Answer that nobody is to be preempted."""
+        log.warning("preempt: %s", _OFF)
+        self._observe(CallResult.OFF, 0, 0.0)
+        return Answer(preempt_error(_OFF))
 
 
 def decode_preemption_args(body: bytes) -> PreemptionArgs:
     """Decode ExtenderPreemptionArgs with keys in any case. Raises DecodeError, which names the field."""
-    if body.count(b",") > _MAX_ELEMENTS:
-        raise DecodeError("body", f"more than {_MAX_ELEMENTS} elements")
+    refuse_too_many_elements(body)
     with _under("body"):
         found = decoding(_raw_fields_decoder.decode, body)
     fields = dict.fromkeys(_FIELDS.values(), NULL)
@@ -110,7 +155,7 @@ def preemption_result(accepted_offers: Mapping[str, Offer]) -> bytes:
 
 def preempt_error(message: str) -> bytes:
     """Return an ExtenderPreemptionResult that drops every node, so that nobody is preempted, and says why."""
-    return b'{"NodeNameToMetaVictims":{},"Error":' + msgspec.json.encode(message[:_LONGEST_ERROR]) + b"}"
+    return b'{"NodeNameToMetaVictims":{},"Error":' + error_json(message) + b"}"
 
 
 def _offers(field: str, raw: msgspec.Raw) -> dict[str, Offer]:

@@ -4,6 +4,7 @@ Their README tells the same of the full profile.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import yaml
 from starlette.routing import Route
 
 from app.binding.pod_api import RBAC_RULES
-from app.main import create_profile, create_service
+from app.main import create_profile, create_service, watched_kinds
 from app.settings import Settings
 from app.watch.resources import RESOURCES
 from core.mirror.cluster import ClusterMirror
+from core.objects.disruption import PodDisruptionBudget
 from core.profile import PLUGINS, full_profile
 
 README = Path("manifests/README.md").read_text("utf-8")
@@ -88,13 +90,32 @@ def test_the_cluster_role_allows_to_follow_what_is_enabled_and_nothing_else(file
     assert account["namespace"] == documents["Namespace"]["metadata"]["name"]
 
 
-def test_the_role_for_bind_allows_what_bind_asks_and_nothing_else() -> None:
-    documents = {each["kind"]: each for each in yaml.safe_load_all(Path("manifests/rbac-bind.yaml").read_text("utf-8"))}
-    assert documents["ClusterRole"]["rules"] == [yaml.safe_load("{" + rule + "}") for rule in RBAC_RULES]
+@pytest.mark.parametrize(
+    ("file", "rules"),
+    [
+        pytest.param("rbac-bind", RBAC_RULES, id="bind"),
+        pytest.param("rbac-preempt", (RESOURCES[PodDisruptionBudget].rbac_rule,), id="preempt"),
+    ],
+)
+def test_the_role_for_a_verb_allows_what_it_asks_and_nothing_else(file: str, rules: Sequence[str]) -> None:
+    text = Path(f"manifests/{file}.yaml").read_text("utf-8")
+    documents = {each["kind"]: each for each in yaml.safe_load_all(text)}
+    assert documents["ClusterRole"]["rules"] == [yaml.safe_load("{" + rule + "}") for rule in rules]
     binding = documents["ClusterRoleBinding"]
     assert binding["roleRef"]["name"] == documents["ClusterRole"]["metadata"]["name"]
     followed = {each["kind"]: each for each in yaml.safe_load_all(Path("manifests/rbac.yaml").read_text("utf-8"))}
     assert binding["subjects"] == followed["ClusterRoleBinding"]["subjects"]
+
+
+def test_the_role_for_preempt_allows_to_follow_what_is_watched_for_it_besides() -> None:
+    settings = Settings(preempt="verb")
+    profile = create_profile(settings)
+    assert set(watched_kinds(settings, profile)) - set(profile.kinds) == {PodDisruptionBudget}
+
+
+def test_kindred_finds_victims_where_its_filter_alone_decides_and_the_scheduler_elsewhere() -> None:
+    with_verb = {name for name in CONFIGURATIONS if "preemptVerb" in configuration(name)["extenders"][0]}
+    assert with_verb == {"full-offload"}
 
 
 def test_what_the_full_profile_needs_is_enough_for_every_list_of_plugins() -> None:

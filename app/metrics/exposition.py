@@ -12,6 +12,7 @@ from app.metrics.cache_collector import CacheCollector
 from app.metrics.figure_lines import FigureLines
 from app.metrics.gc_pauses import GcPauses
 from app.metrics.mirror_collector import MirrorCollector
+from app.metrics.preempt_metrics import PreemptMetrics
 from app.metrics.watch_collector import WatchCollector
 from app.watch.freshness import Freshness
 from app.watch.reflector import Reflector
@@ -54,6 +55,8 @@ class Metrics:
         )
         self.binds = BindMetrics(self._registry)
         """Whoever binds has to tell its `observe`."""
+        self.preempts = PreemptMetrics(self._registry)
+        """Whoever answers `preempt` has to tell its `observe`."""
         for collector in (self._watch, MirrorCollector(mirror), self.gc_pauses):
             self._registry.register(collector)
         ProcessCollector(registry=self._registry)

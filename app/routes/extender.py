@@ -16,6 +16,7 @@ from app.binding.binder import Binder
 from app.binding.binding_v1 import binding_result
 from app.extender_v1 import Answer, Extender, filter_error, prioritize_error
 from app.logs import one_line
+from app.preempt_v1 import preempt_error
 from app.stale_policy import StalePolicy
 
 log = logging.getLogger(__name__)
@@ -134,6 +135,11 @@ def binding_route(binder: Binder, stale_policy: StalePolicy, max_body_bytes: int
         return Answer(await binder.bind(body))
 
     return Route("/bind", VerbEndpoint(bind, binding_result, stale_policy, max_body_bytes), methods=["POST"])
+
+
+def preemption_route(preempt: Verb, stale_policy: StalePolicy, max_body_bytes: int) -> Route:
+    """Return the route of the verb `preempt`, which is answered by a Preempter or by its stand-in."""
+    return Route("/preempt", VerbEndpoint(preempt, preempt_error, stale_policy, max_body_bytes), methods=["POST"])
 
 
 def _stale_header(warning: str) -> Header:

@@ -11,6 +11,7 @@ import numpy as np
 from core.framework.interface import AnyFilter
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.preemption.candidates import candidates_wanted
 from core.preemption.eligibility import NEVER
 from core.preemption.fit import Failure
 from core.preemption.victims import DryRun
@@ -24,21 +25,34 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
 
 
 def accepted(
-    mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, offers: Mapping[str, Offer]
+    mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, offers: Mapping[str, Offer], more: Sequence[str] = ()
 ) -> dict[str, Offer]:
-    """Return the nodes where preemption helps, in the order of the offers, each with all its victims.
+    """Return the nodes where preemption helps, each with all its victims: the offers in their order, then the others.
 
     What the scheduler offers is enough for its own predicates, which may be others than ours: its victims stay victims,
     also those that the mirror does not know (yet). Where the pod then fits, the offer is taken as it is; else further
     victims are looked for. A node is dropped where none help, where nobody has to go, as the scheduler refuses an empty
     list, where the mirror does not know it, or where it is another scheduler's.
+
+    `more` are nodes that the scheduler does not offer, as only our predicates refuse them, where its dry run finds
+    nobody in the way. They are looked at in their order, until there are as many candidates as the scheduler wants to
+    choose from, and no more of them than that: at 5,000 nodes it is 500.
     """
     if pod.preemption_policy == NEVER:
         return {}
-    names = _of_this_scheduler(mirror, [name for name in offers if name in mirror.nodes.slots])
+    offered = _of_this_scheduler(mirror, [name for name in offers if name in mirror.nodes.slots])
+    others = _of_this_scheduler(mirror, [name for name in more if name in mirror.nodes.slots and name not in offers])
+    wanted = candidates_wanted(len(offered) + len(others))
+    names = [*offered, *others[:wanted]]
     run = DryRun(mirror, filters, pod, names)
-    found = {name: _completed(run, position, offers[name]) for position, name in enumerate(names)}
-    return {name: offer for name, offer in found.items() if offer is not None}
+    found: dict[str, Offer] = {}
+    for position, name in enumerate(names):
+        if position >= len(offered) and len(found) >= wanted:
+            break
+        completed = _completed(run, position, offers.get(name, Offer()))
+        if completed is not None:
+            found[name] = completed
+    return found
 
 
 def _of_this_scheduler(mirror: ClusterMirror, names: Sequence[str]) -> Sequence[str]:

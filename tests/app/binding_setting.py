@@ -1,7 +1,7 @@
 """The whole service beside a fake API server, asked over HTTP as kube-scheduler asks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -76,6 +76,18 @@ class Scheduler:
     async def decide(self, pod: Object, *nodes: str) -> str:
         """Ask where a pod fits and bind it to the first of these; give the error."""
         return await self.bind(pod, (await self.filter(pod, *nodes))[0])
+
+    async def preempt(self, pod: Object, offers: Mapping[str, Sequence[Object]]) -> Any:  # noqa: ANN401 - JSON
+        """Ask where preemption helps, with the victims on each node; give the answer."""
+        victims = {
+            node: {"Pods": [{"UID": each["metadata"]["uid"]} for each in pods], "NumPDBViolations": 0}
+            for node, pods in offers.items()
+        }
+        return await self._post("preempt", {"Pod": pod, "NodeNameToMetaVictims": victims})
+
+    async def readiness(self) -> Any:  # noqa: ANN401 - JSON
+        """Give what /readyz says."""
+        return (await self._client.get("/readyz")).json()
 
     async def metric(self, name: str) -> float:
         """Give the value of a sample."""

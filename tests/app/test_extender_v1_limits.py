@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.extender_v1 import MAX_NODES
+from app.limits import MAX_NODES
 from app.main import create_extender
 from app.settings import Settings
 from tests.app.questions import Bodies, decoded, shop

@@ -6,10 +6,15 @@ from typing import Any, Final
 
 import pytest
 
-from app.preempt_v1 import Preempter
+from app.preempt_v1 import Preempter, PreemptOff
+from app.preemption.outcome import CallResult
+from app.refused_nodes import RefusedNodes
+from core.framework.evaluation import FreshEvaluation
+from core.mirror.cluster import ClusterMirror
 from core.profile import affinity_profile
+from core.scheduling_cycle import filter_nodes
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
-from tests.core.decoded import mirror_of
+from tests.core.decoded import mirror_of, pod_of
 
 HOST: Final = "kubernetes.io/hostname"
 POD: Final = make_pod("p").priority(10).required_anti_affinity(term(HOST, labelled(app="web")))
@@ -26,9 +31,38 @@ def whole(*pods: PodBuilder, violations: int = 0) -> dict[str, Any]:
     return {"Pods": [pod.obj() for pod in pods], "NumPDBViolations": violations}
 
 
+class Setting:
+    """A preempter over a mirror, with what it has observed; the clock stands until it is set."""
+
+    def __init__(self, mirror: ClusterMirror, first: int = 0) -> None:
+        self.now = 100.0
+        self.observed: list[tuple[CallResult, int, float]] = []
+        self.refused_nodes = RefusedNodes(mirror, lambda: self.now)
+        self._mirror = mirror
+        self.preempter = Preempter(
+            affinity_profile(),
+            mirror,
+            self.refused_nodes,
+            clock=lambda: self.now,
+            offset=lambda nodes: min(first, nodes - 1),
+            observe=lambda *observed: self.observed.append(observed),
+        )
+
+    def filter(self, pod: PodBuilder, *nodes: str) -> None:
+        """Let nodes be refused for a pod, as `filter` does."""
+        value, batch = pod_of(pod), self._mirror.batch(nodes)
+        verdicts = filter_nodes(affinity_profile(), FreshEvaluation(self._mirror, value), batch)
+        self.refused_nodes.note(value, batch, verdicts)
+
+    def ask(self, pod: PodBuilder, offers: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
+        """Give the nodes of the answer."""
+        body = json.dumps({"Pod": pod.obj(), "NodeNameToMetaVictims": offers}).encode()
+        return json.loads(self.preempter.preempt(body).body)["NodeNameToMetaVictims"]
+
+
 def answered(body: bytes) -> bytes:
     nodes = [make_node(name).label(HOST, name) for name in ("n1", "n2")]
-    return Preempter(affinity_profile(), mirror_of(*nodes, WEB, OTHER)).preempt(body).body
+    return Setting(mirror_of(*nodes, WEB, OTHER)).preempter.preempt(body).body
 
 
 def asked(**fields: object) -> Mapping[str, Any]:
@@ -156,10 +190,74 @@ def test_too_many_nodes_or_elements_are_refused(monkeypatch: pytest.MonkeyPatch)
     assert asked(NodeNameToMetaVictims={"n1": meta(), "n2": meta()})["Error"] == (
         "NodeNameToMetaVictims: more than 1 nodes"
     )
-    monkeypatch.setattr("app.preempt_v1._MAX_ELEMENTS", 3)
-    assert asked(NodeNameToMetaVictims=NOBODY)["Error"] == "body: more than 3 elements"
+    assert json.loads(answered(b"," * 5_000_001))["Error"] == "body: more than 5000000 elements"
 
 
 def test_an_error_is_cut_to_a_length_that_a_log_line_can_take() -> None:
     answer = asked(**{"x" * 20_000: None})
     assert len(answer["Error"]) == 8192
+
+
+# Nodes that are not offered, as Kindred alone refused them.
+
+
+def spread(*blockers: tuple[str, int]) -> ClusterMirror:
+    """Make a mirror of n0, n1 ... with a web pod of a priority on each."""
+    nodes = [make_node(f"n{number}").label(HOST, f"n{number}") for number in range(len(blockers))]
+    pods = [
+        make_pod(uid).uid(uid).on(f"n{number}").label("app", "web").priority(priority)
+        for number, (uid, priority) in enumerate(blockers)
+    ]
+    return mirror_of(*nodes, *pods)
+
+
+def test_nodes_that_kindred_alone_refused_a_moment_ago_are_candidates_too() -> None:
+    setting = Setting(spread(("w0", 5), ("w1", 1), ("w2", 10)))
+    setting.filter(POD, "n1", "n2")
+    assert setting.ask(POD, {"n0": meta("w0")}) == {"n0": meta("w0"), "n1": meta("w1")}
+    assert setting.observed == [(CallResult.CANDIDATES, 1, 0.0)]
+
+
+def test_an_offer_is_not_replaced_by_what_kindred_refused() -> None:
+    setting = Setting(spread(("w0", 5)))
+    setting.filter(POD, "n0")
+    assert setting.ask(POD, {"n0": meta("unknown", violations=3)}) == {"n0": meta("w0", "unknown", violations=3)}
+    assert setting.observed[-1][1] == 0
+
+
+@pytest.mark.parametrize(("later", "added"), [(1.0, True), (1.01, False)], ids=["same-attempt", "earlier-attempt"])
+def test_what_was_refused_in_an_earlier_attempt_is_not_added(later: float, *, added: bool) -> None:
+    setting = Setting(spread(("w0", 5), ("w1", 1)))
+    setting.filter(POD, "n1")
+    setting.now += later
+    assert ("n1" in setting.ask(POD, {"n0": meta("w0")})) == added
+
+
+def test_what_was_refused_for_another_pod_is_not_added() -> None:
+    setting = Setting(spread(("w0", 5), ("w1", 1)))
+    setting.filter(POD.uid("another"), "n1")
+    assert setting.ask(POD, {"n0": meta("w0")}).keys() == {"n0"}
+
+
+def test_of_many_refused_nodes_as_many_are_looked_at_as_kube_scheduler_wants_candidates_from_any_one_on() -> None:
+    mirror = spread(*((f"w{number}", 1) for number in range(150)))
+    for first, expected in ((0, range(100)), (120, [*range(120, 150), *range(70)])):
+        setting = Setting(mirror, first)
+        setting.filter(POD, *mirror.nodes.slots)
+        assert sorted(setting.ask(POD, {})) == sorted(f"n{number}" for number in expected)
+
+
+def test_a_call_is_observed_with_its_result_and_time() -> None:
+    setting = Setting(spread(("w0", 10)))
+    setting.ask(POD, {})
+    setting.preempter.preempt(b"{")
+    assert setting.observed == [(CallResult.NONE, 0, 0.0), (CallResult.INVALID, 0, 0.0)]
+
+
+def test_switched_off_nobody_is_preempted_and_the_answer_says_what_to_set() -> None:
+    observed: list[tuple[CallResult, int, float]] = []
+    off = PreemptOff(lambda *each: observed.append(each))
+    answer = json.loads(off.preempt(b"whatever").body)
+    assert answer["NodeNameToMetaVictims"] == {}
+    assert "KINDRED_PREEMPT=verb" in answer["Error"]
+    assert observed == [(CallResult.OFF, 0, 0.0)]

@@ -1,6 +1,6 @@
 """What becomes of the candidates that the scheduler offers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pytest
@@ -13,7 +13,7 @@ from core.objects.labels import parse_selector
 from core.preemption.offers import Offer, accepted
 from core.profile import affinity_profile, full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
-from tests.core.decoded import mirror_of, pod_of
+from tests.core.decoded import mirror_of, pod_of, tell
 
 AFFINITY: Final = affinity_profile().filters
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -34,8 +34,9 @@ def answer(
     offers: Mapping[str, Offer],
     pod: PodBuilder = REPELLED,
     filters: tuple[AnyFilter, ...] = AFFINITY,
+    more: Sequence[str] = (),
 ) -> dict[str, Offer]:
-    return accepted(mirror, filters, pod_of(pod), offers)
+    return accepted(mirror, filters, pod_of(pod), offers, more)
 
 
 @pytest.mark.parametrize(
@@ -111,3 +112,68 @@ def test_with_all_predicates_of_the_scheduler_its_victims_are_enough() -> None:
     pod = make_pod("p").priority(10).image("i").requests(cpu=2)
     assert answer(mirror, {"n1": Offer(("a",))}, pod, full) == {"n1": Offer(("a",))}
     assert answer(mirror, {"n1": Offer()}, pod, full) == {"n1": Offer(("b",))}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param(["n2"], {"n1": ("a",), "n2": ("b",)}, id="victims-are-found"),
+        pytest.param(["n3", "n2"], {"n1": ("a",), "n2": ("b",)}, id="unknown"),
+        pytest.param(["n1", "n2", "n2"], {"n1": ("a",), "n2": ("b",)}, id="offered-too-or-twice"),
+    ],
+)
+def test_nodes_that_are_not_offered_are_looked_at_behind_the_offers(
+    more: list[str], expected: Mapping[str, tuple[str, ...]]
+) -> None:
+    mirror = mirror_of(*NODES, web("a"), make_pod("b").uid("b").on("n2").label("app", "web"))
+    found = answer(mirror, {"n1": Offer(("a",))}, more=more)
+    assert [*found.items()] == [(name, Offer(uids)) for name, uids in expected.items()]
+
+
+@pytest.mark.parametrize(
+    "blocker",
+    [
+        pytest.param(make_pod("b").uid("b").on("n2").label("app", "web").priority(10), id="of-equal-priority"),
+        pytest.param(make_pod("b").uid("b").on("n2"), id="nobody-in-the-way"),
+    ],
+)
+def test_a_node_that_is_not_offered_is_left_out_where_nobody_has_to_go_or_nothing_helps(blocker: PodBuilder) -> None:
+    assert answer(mirror_of(*NODES, blocker), {}, more=["n2"]) == {}
+
+
+def test_a_node_of_another_scheduler_is_not_added() -> None:
+    mirror = mirror_of(*NODES, web("a"))
+    mirror.set_node_out_of_partition("n1")
+    assert answer(mirror, {}, more=["n1", "n2"]) == {}
+
+
+def many(blocker_priority: int = 0) -> ClusterMirror:
+    """Make a mirror of 120 nodes, m0 and so on, with a web pod on each."""
+    names = [f"m{number}" for number in range(120)]
+    nodes = [make_node(name).label(HOST, name) for name in names]
+    return mirror_of(
+        *nodes, *(make_pod(name).uid(name).on(name).label("app", "web").priority(blocker_priority) for name in names)
+    )
+
+
+@pytest.mark.parametrize(
+    ("offered", "expected"),
+    [
+        pytest.param(0, range(100), id="no-offers"),
+        pytest.param(30, range(100), id="offers-count"),
+        pytest.param(110, range(110), id="enough-offers-all-of-which-are-answered"),
+    ],
+)
+def test_others_are_looked_at_until_there_are_as_many_candidates_as_are_wanted(offered: int, expected: range) -> None:
+    mirror = many()
+    offers = {f"m{number}": Offer() for number in range(offered)}
+    found = answer(mirror, offers, more=[f"m{number}" for number in range(120)])
+    assert [*found] == [f"m{number}" for number in expected]
+
+
+def test_where_nothing_helps_no_more_others_are_looked_at_than_candidates_are_wanted() -> None:
+    mirror = many(blocker_priority=10)
+    tell(mirror, "Update", make_pod("m100").uid("m100").on("m100").label("app", "web"))
+    names = [f"m{number}" for number in range(120)]
+    assert answer(mirror, {}, more=names) == {}
+    assert answer(mirror, {}, more=names[1:]) == {"m100": Offer(("m100",))}

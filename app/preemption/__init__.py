@@ -1,0 +1,1 @@
+"""Preemption: what the verb `preempt` is answered with, and preemption by Kindred itself."""

@@ -1,0 +1,81 @@
+"""Which nodes `filter` refused for the pods that were asked about lately, for whoever looks for victims there.
+
+kube-scheduler asks an extender about nodes that passed its own filters. So a node that was refused here was refused
+here alone, and whoever makes Kindred content with it makes the pod fit.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from core.framework.interface import Verdicts
+from core.framework.status import Code
+from core.mirror.changes import Change, NodeChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.topology import BoolArray, IntpArray
+from core.objects.pod import Pod
+
+_MOST_PODS: Final = 4096
+_MOST_BYTES: Final = 8 * 1024 * 1024  # of bits, one a node: 0.6 KB for 5,000 nodes
+# A later question is of another attempt, before which kube-scheduler may have refused the node itself. Within an
+# attempt, this is the time from the filter to the preemption; between two there is podInitialBackoffSeconds, mostly.
+_ONE_ATTEMPT: Final = 1.0  # seconds
+
+
+class _Refusal(NamedTuple):
+    at: float
+    node_lives: int  # how many nodes had come and gone by then
+    slots: bytes  # bit of a slot -> whether preemption might help on its node
+
+
+class RefusedNodes:
+    """uid -> the nodes that its last `filter` refused and preemption might help on; the oldest go first."""
+
+    def __init__(self, mirror: ClusterMirror, clock: Callable[[], float]) -> None:
+        """Remember slots of a mirror; times are of `clock`, in seconds."""
+        self._nodes = mirror.nodes
+        self._clock = clock
+        self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
+        self._bytes = 0
+        self._node_lives = 0
+        self._changed_hands: dict[int, int] = {}  # slot -> self._node_lives when it was last taken or left
+        mirror.listen(self)
+
+    def changed(self, change: Change) -> None:
+        """Take note of the nodes that come and go: a slot may then be another node's."""
+        if isinstance(change, NodeChange) and (change.before is None or change.after is None):
+            self._node_lives += 1
+            self._changed_hands[change.slot] = self._node_lives
+
+    def note(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> None:
+        """Take note of what `filter` has found; what it found for the pod before is forgotten."""
+        before = self._refusals.pop(pod.uid, None)
+        self._bytes -= len(before.slots) if before is not None else 0
+        resolvable: BoolArray = np.array([status.code is Code.UNSCHEDULABLE for status in verdicts.statuses])
+        slots: IntpArray = batch.slots[resolvable[verdicts.codes] & (batch.slots != NO_SLOT)]
+        if not len(slots):
+            return
+        refusal = _Refusal(self._clock(), self._node_lives, _bits(slots, self._nodes.extent))
+        self._refusals[pod.uid] = refusal
+        self._bytes += len(refusal.slots)
+        while len(self._refusals) > _MOST_PODS or self._bytes > _MOST_BYTES:
+            self._bytes -= len(self._refusals.popitem(last=False)[1].slots)
+
+    def of_this_attempt(self, uid: str) -> list[str]:
+        """Return the names of the nodes, by slot, if the pod was asked about a moment ago; else none."""
+        refusal = self._refusals.get(uid)
+        if refusal is None or self._clock() - refusal.at > _ONE_ATTEMPT:
+            return []
+        slots = np.flatnonzero(np.unpackbits(np.frombuffer(refusal.slots, np.uint8))).tolist()
+        same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= refusal.node_lives]
+        return [msgspec.json.decode(self._nodes.name_json[slot], type=str) for slot in same]
+
+
+def _bits(slots: IntpArray, extent: int) -> bytes:
+    chosen = np.zeros(extent, np.bool_)
+    chosen[slots] = True
+    return np.packbits(chosen).tobytes()
