@@ -1,0 +1,133 @@
+"""Preemption: the right victims go, budgets are respected, and the pod that they made room for lands there.
+
+There is no kubelet: a pod that is deleted with a grace period of 0 is gone at once, and others wait for the test.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pytest
+
+from tests.e2e.api import NODES, Manifest
+from tests.e2e.cluster import PODS, Cluster
+from tests.e2e.programs import wait_until
+from tests.e2e.scheduler import IN_TREE, configuration
+from tests.e2e.shapes import HOSTNAME, node, on, pod, required, term
+
+PRIORITIES: Final = {"lowest": 1, "low": 5, "middle": 10, "high": 1000}
+REPELLED: Final = {"app": "repelled"}
+KEPT: Final = {**REPELLED, "keep": "yes"}
+AFFINITY: Final = required("podAntiAffinity", term(REPELLED, HOSTNAME))
+PREEMPT_ROLES: Final = ("rbac.yaml", "rbac-bind.yaml", "rbac-preempt.yaml")
+PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
+BUDGETS: Final = "/apis/policy/v1/namespaces/e2e/poddisruptionbudgets"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _rules(cluster: Cluster) -> None:
+    """Make the priority classes, and the budget of the pods that must stay."""
+    for name, value in PRIORITIES.items():
+        cluster.api.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+    protect(cluster, KEPT)
+
+
+def standing(name: str, index: int, priority: str, labels: Mapping[str, str] = REPELLED, cpu: str = "1") -> Manifest:
+    """Return a pod of a priority on the node of an index."""
+    return on(pod(name, labels, cpu=cpu, priorityClassName=priority), f"node-{index:04}")
+
+
+def preemptor(cpu: str = "1", **spec: object) -> Manifest:
+    """Return a pod of high priority that is repelled by all of the above."""
+    return pod("preemptor", affinity=AFFINITY, cpu=cpu, priorityClassName="high", **spec)
+
+
+def node_of(cluster: Cluster, name: str) -> str | None:
+    """Return the node of a pod."""
+    found: str | None = cluster.api.get(f"{PODS}/{name}")["spec"].get("nodeName")
+    return found
+
+
+def survivors(cluster: Cluster) -> list[str]:
+    """Return the names of the pods that nobody has deleted."""
+    return sorted(item["metadata"]["name"] for item in cluster.pods() if "deletionTimestamp" not in item["metadata"])
+
+
+def protect(cluster: Cluster, labels: Mapping[str, str]) -> None:
+    """Make a budget that allows no disruption; without its controller, its status is written here."""
+    budget = {"metadata": {"name": "keep"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": dict(labels)}}}
+    made = cluster.api.create(BUDGETS, budget)
+    status = {
+        "observedGeneration": made["metadata"]["generation"],
+        "disruptionsAllowed": 0,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "expectedPods": 1,
+    }
+    cluster.api.patch(f"{BUDGETS}/keep/status", {"status": status})
+
+
+def make_room_by_priority(cluster: Cluster) -> Sequence[str]:
+    """Fill four nodes so that the one of `low` is right: `lowest` is protected, and two have more important pods."""
+    cluster.add_nodes(4)
+    standing_pods = [
+        standing("middle", 0, "middle"),
+        standing("low", 1, "low"),
+        standing("protected", 2, "lowest", KEPT),
+        standing("two-middle", 3, "low"),
+        standing("two-low", 3, "middle"),
+    ]
+    cluster.create_pods(standing_pods)
+    return [made["metadata"]["name"] for made in standing_pods]
+
+
+def check_the_low_one_went(cluster: Cluster, before: Sequence[str]) -> None:
+    wait_until(lambda: node_of(cluster, "preemptor") is not None, 60.0, "the preemptor has a node")
+    assert node_of(cluster, "preemptor") == "node-0001"
+    assert survivors(cluster) == sorted({*before, "preemptor"} - {"low"})
+    assert cluster.violations() == []
+
+
+def test_what_the_scheduler_does_by_itself(cluster: Cluster) -> None:
+    """The in-tree plugin alone: what all others are held against."""
+    before = make_room_by_priority(cluster)
+    cluster.start_scheduler(configuration(IN_TREE, ""))
+    cluster.create_pods([preemptor()])
+    check_the_low_one_went(cluster, before)
+
+
+@pytest.mark.parametrize("mode", ["score-offload", "beside"])
+def test_where_the_in_tree_filter_stays_it_finds_the_victims(cluster: Cluster, mode: str) -> None:
+    before = make_room_by_priority(cluster)
+    kindred = cluster.start_kindred()
+    cluster.start_scheduler(configuration(mode, kindred.url))
+    cluster.create_pods([preemptor()])
+    check_the_low_one_went(cluster, before)
+
+
+def test_victims_of_a_shortage_are_completed_by_those_that_repel(cluster: Cluster) -> None:
+    """The scheduler sees a lack of CPU, and would evict `big` alone; the pod that repels has to go, too."""
+    cluster.api.create(NODES, node(0, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"}))
+    cluster.create_pods(
+        [
+            standing("big", 0, "lowest", {}, cpu="3"),
+            standing("repels", 0, "low", cpu="100m"),
+            standing("harmless", 0, "low", {}, cpu="100m"),
+        ]
+    )
+    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, roles=PREEMPT_ROLES)
+    cluster.start_scheduler(configuration("full-offload", kindred.url))
+    cluster.create_pods([preemptor(cpu="3")])
+    wait_until(lambda: node_of(cluster, "preemptor") is not None, 60.0, "the preemptor has a node")
+    assert survivors(cluster) == ["harmless", "preemptor"]
+
+
+def test_a_scheduler_that_finds_no_victim_anywhere_asks_nobody(cluster: Cluster) -> None:
+    """What upstream does where an extender alone refuses all nodes (preemption.go, DryRunPreemption)."""
+    before = make_room_by_priority(cluster)
+    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, roles=PREEMPT_ROLES)
+    scheduler = cluster.start_scheduler(configuration("full-offload", kindred.url), verbosity=5)
+    cluster.create_pods([preemptor()])
+    wait_until(lambda: "expected at least one victim pod on node" in scheduler.log(), 60.0, "the scheduler gives up")
+    assert survivors(cluster) == sorted([*before, "preemptor"])
+    assert node_of(cluster, "preemptor") is None
+    assert kindred.samples()["kindred_preempt_duration_seconds_count"] == 0
