@@ -30,9 +30,13 @@ class Cluster:
         self._numbers = count(1)
         self.api.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
 
+    def stop_all(self) -> None:
+        """End what was started beside the control plane."""
+        self._started.close()
+
     def tidy(self) -> None:
         """End what was started, and delete pods and nodes."""
-        self._started.close()
+        self.stop_all()
         if self.plane.api_server.running:
             self.api.delete_all(PODS)
             self.api.delete_all(NODES)
@@ -46,15 +50,24 @@ class Cluster:
         return self._started.enter_context(api_proxy(self.plane))
 
     def start_kindred(
-        self, settings: Mapping[str, str] | None = None, *, roles: Sequence[str] = ("rbac.yaml",), server: str = ""
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        roles: Sequence[str] = ("rbac.yaml",),
+        server: str = "",
+        module: str = "app.cli",
     ) -> Kindred:
         """Start Kindred with the roles of some files of manifests/; `server` is a proxy's URL, if there is one."""
-        grant(self.api, *roles)
-        token = write_token(self.api, self.plane.folder / "kindred.token")
+        token = self.admit_kindred(*roles)
         kubeconfig = self.plane.kubeconfig("kindred", token_file=token, server=server)
-        kindred = Kindred(self.plane.folder, kubeconfig, settings)
+        kindred = Kindred(self.plane.folder, kubeconfig, settings, module=module)
         self._started.callback(kindred.end)
         return kindred
+
+    def admit_kindred(self, *roles: str) -> Path:
+        """Make what is missing of Kindred's service account and roles; return the file of its token, a new one."""
+        grant(self.api, *roles)
+        return write_token(self.api, self.plane.folder / "kindred.token")
 
     def start_scheduler(self, config: Mapping[str, Any], *, verbosity: int = 2) -> Scheduler:
         """Start a scheduler."""

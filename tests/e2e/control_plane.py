@@ -63,8 +63,15 @@ class ControlPlane:
         self.etcd = Program(ETCD, command, self.folder / "etcd.log")
         self.etcd.wait_until(lambda: _healthy(f"{self._etcd_url}/health"))
 
+    def serve_with(self, *flags: str) -> None:
+        """Start kube-apiserver anew with these further flags, unless it was started with them last."""
+        if flags != self._further_flags or not self.api_server.running:
+            self.api_server.kill()
+            self.start_api_server(*flags)
+
     def start_api_server(self, *flags: str) -> None:
         """Start kube-apiserver, with further flags."""
+        self._further_flags = flags
         made_by = self.authority
         command = [
             str(self._binaries[API_SERVER]),

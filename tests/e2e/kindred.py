@@ -35,11 +35,13 @@ def write_token(api: Api, path: Path) -> Path:
 class Kindred:
     """`kindred serve` following an API server; it can be killed and started again at the same address."""
 
-    def __init__(self, folder: Path, kubeconfig: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, kubeconfig: Path, settings: Mapping[str, str] | None = None, *, module: str = "app.cli"
+    ) -> None:
         self.port = free_port()
         self.admin_port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._command = [sys.executable, "-m", "app.cli", "serve", "--kubeconfig", str(kubeconfig)]
+        self._command = [sys.executable, "-m", module, "serve", "--kubeconfig", str(kubeconfig)]
         self._log = folder / "kindred.log"
         self._environment = {
             "PYTHONPATH": str(ROOT),
@@ -76,6 +78,11 @@ class Kindred:
         url = f"http://127.0.0.1:{self.admin_port}/debug/mirror/diff"
         found: dict[str, Any] = httpx.get(url, timeout=60.0).raise_for_status().json()
         return found
+
+    def knows(self, uid: str) -> bool:
+        """Whether the mirror has a pod on some node."""
+        url = f"http://127.0.0.1:{self.admin_port}/debug/mirror"
+        return httpx.get(url, params={"pod": uid}, timeout=30.0).status_code == httpx.codes.OK
 
     def samples(self) -> dict[str, float]:
         """Return the samples of /metrics: name with labels -> value."""

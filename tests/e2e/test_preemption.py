@@ -36,9 +36,9 @@ def standing(name: str, index: int, priority: str, labels: Mapping[str, str] = R
     return on(pod(name, labels, cpu=cpu, priorityClassName=priority), f"node-{index:04}")
 
 
-def preemptor(cpu: str = "1", **spec: object) -> Manifest:
+def preemptor(cpu: str = "1") -> Manifest:
     """Return a pod of high priority that is repelled by all of the above."""
-    return pod("preemptor", affinity=AFFINITY, cpu=cpu, priorityClassName="high", **spec)
+    return pod("preemptor", affinity=AFFINITY, cpu=cpu, priorityClassName="high")
 
 
 def node_of(cluster: Cluster, name: str) -> str | None:

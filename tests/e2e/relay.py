@@ -1,0 +1,113 @@
+"""An extender between kube-scheduler and Kindred: it notes what is said, and misbehaves for the pods it is told of."""
+
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+import httpx
+import msgspec
+
+_PATIENCE: Final = 30.0  # seconds
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """How a question is answered wrongly: late, with a status, with other bytes, or not at all."""
+
+    seconds: float = 0.0
+    status: int = HTTPStatus.OK
+    body: bytes | None = None
+    """In place of Kindred's answer; if None, Kindred is asked."""
+    cut: bool = False
+    """Close the connection in place of an answer."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A question and what Kindred has answered; None where it was not asked."""
+
+    pod: str
+    question: Any
+    answer: Any
+
+
+class Relay:
+    """Hands on what is asked, in threads of its own."""
+
+    def __init__(self, url: str) -> None:
+        self.faults: dict[tuple[str, str], Fault] = {}
+        """(verb, name of a pod) -> what goes wrong, as long as it is there."""
+        self.calls: defaultdict[str, list[Call]] = defaultdict(list)  # verb -> its calls
+        self._kindred = httpx.Client(base_url=url, timeout=_PATIENCE)
+        relay = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:  # the library's name
+                relay.serve(self)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(_PATIENCE)
+        self._kindred.close()
+
+    def calls_for(self, verb: str, pod: str) -> int:
+        """Count the calls of a verb for a pod."""
+        return sum(1 for call in self.calls[verb] if call.pod == pod)
+
+    def serve(self, request: BaseHTTPRequestHandler) -> None:
+        """Answer one question."""
+        verb = request.path.removeprefix("/")
+        body = request.rfile.read(int(request.headers["Content-Length"]))
+        question = json.loads(body)
+        pod: str = question["PodName"] if verb == "bind" else question["Pod"]["metadata"]["name"]
+        fault = self.faults.get((verb, pod), Fault())
+        answer, sent = None, fault.body
+        if sent is None:
+            sent = self._kindred.post(request.path, content=body).raise_for_status().content
+            answer = json.loads(sent)
+        self.calls[verb].append(Call(pod, question, answer))
+        time.sleep(fault.seconds)
+        if fault.cut:
+            request.close_connection = True
+            return
+        request.send_response(fault.status)
+        request.send_header("Content-Length", str(len(sent)))
+        request.end_headers()
+        request.wfile.write(sent)
+
+
+@contextmanager
+def relay_to(url: str) -> Iterator[Relay]:
+    """Run a relay before Kindred."""
+    relay = Relay(url)
+    try:
+        yield relay
+    finally:
+        relay.stop()
+
+
+def refused(calls: list[Call]) -> Mapping[str, str]:
+    """Return the nodes that answers of `filter` have refused, and why: POD on NODE -> message."""
+    return {
+        f"{call.pod} on {name}": message
+        for call in calls
+        for nodes in (call.answer["FailedNodes"], call.answer["FailedAndUnresolvableNodes"])
+        for name, message in (nodes or {}).items()
+    }

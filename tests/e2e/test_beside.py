@@ -1,0 +1,107 @@
+"""Beside: nothing in kube-scheduler is switched off, so each node that Kindred is asked about has passed in-tree."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tests.e2e.api import Manifest
+from tests.e2e.cluster import PODS, Cluster
+from tests.e2e.conftest import Note
+from tests.e2e.programs import wait_until
+from tests.e2e.relay import refused, relay_to
+from tests.e2e.scheduler import configuration
+from tests.e2e.shapes import HOSTNAME, ZONE, on, pod, required, term
+
+NODES: Final = 30
+SIZE: Final = 9
+LEADER: Final = {"app": "leader"}
+LOADED: Final = {"app": "loaded"}
+RACK: Final = "example.com/rack"
+"""A key that no node has."""
+PATIENCE: Final = 60.0  # seconds
+
+
+def leaders() -> list[Manifest]:
+    """Return bound pods: of one group in two of three zones, of another on ten nodes, where nobody else is wanted."""
+    guard = required("podAntiAffinity", term({"kind": "wary"}, HOSTNAME))
+    return [
+        *(on(pod(f"leader-{index}", LEADER), f"node-{index:04}") for index in (0, 3, 1)),
+        *(on(pod(f"loaded-{index}", LOADED, affinity=guard), f"node-{index:04}") for index in range(10)),
+    ]
+
+
+def affinities(own: Mapping[str, str]) -> Mapping[str, Mapping[str, Any]]:
+    """Return required affinity of all kinds, for pods with labels."""
+    near, apart = "podAffinity", "podAntiAffinity"
+    return {
+        "plain": {},
+        "together": required(near, term(own, ZONE)),
+        "node-mates": required(near, term(own, HOSTNAME)),
+        "apart": required(apart, term(own, HOSTNAME)),
+        "followers": required(near, term(LEADER, ZONE)),
+        "at-leaders": required(near, term(LEADER, HOSTNAME)),
+        "avoiding": required(apart, term(LOADED, HOSTNAME)),
+        "elsewhere": required(apart, term(LEADER, ZONE)),
+        "wary": required(apart, term(LEADER, HOSTNAME)),
+        "no-rack": required(apart, term(own, RACK)),
+        "both": {**required(near, term(LEADER, ZONE)), **required(apart, term(own, HOSTNAME))},
+        "two-terms": required(near, term(LEADER, ZONE), term(LEADER, HOSTNAME)),
+    }
+
+
+KINDS: Final = tuple(affinities({}))
+
+
+def mixed_load() -> list[Manifest]:
+    """Return pods of all kinds, of one kind after the other."""
+    return [
+        pod(f"{name}-{number}", own, affinity=affinity)
+        for number in range(SIZE)
+        for name in KINDS
+        for own in [{"kind": name}]
+        for affinity in [affinities(own)[name]]
+    ]
+
+
+def test_kindred_takes_no_node_away_that_in_tree_let_through(cluster: Cluster, note: Note) -> None:
+    cluster.add_nodes(NODES)
+    cluster.create_pods(leaders())
+    kindred = cluster.start_kindred()
+    pods = mixed_load()
+    with relay_to(kindred.url) as relay:
+        cluster.start_scheduler(configuration("beside", relay.url))
+        cluster.create_pods(pods)
+        cluster.wait_bound(len(leaders()) + len(pods))
+        calls = relay.calls["filter"]
+        asked = {call.pod: len(call.question["NodeNames"]) for call in calls}
+        note(f"{len(calls)} questions about {len(pods)} pods, about 1 to {NODES} nodes: {sorted(set(asked.values()))}")
+        assert refused(calls) == {}
+        assert asked.keys() == {manifest["metadata"]["name"] for manifest in pods}
+        assert len(set(asked.values())) > 4  # in-tree has taken nodes away
+        assert cluster.violations() == []
+
+
+def test_a_pod_whose_partner_kindred_has_not_seen_yet_waits_for_another_event(cluster: Cluster) -> None:
+    cluster.add_nodes(NODES)
+    proxy = cluster.start_proxy()
+    kindred = cluster.start_kindred(server=proxy.url)
+    cluster.start_scheduler(configuration("beside", kindred.url))
+    proxy.hold()
+    cluster.create_pods([pod("leader", LEADER)])
+    cluster.wait_bound(1)
+    cluster.create_pods([pod("follower", affinity=required("podAffinity", term(LEADER, ZONE)))])
+
+    def is_refused() -> bool:
+        conditions = cluster.api.get(f"{PODS}/follower")["status"].get("conditions", ())
+        return any(condition["reason"] == "Unschedulable" for condition in conditions if "reason" in condition)
+
+    wait_until(is_refused, PATIENCE, "follower refused")
+    proxy.release()
+    wait_until(lambda: kindred.knows(uid_of(cluster, "leader")), PATIENCE, "leader known")
+    cluster.create_pods([pod("another")])
+    cluster.wait_bound(3)
+    assert cluster.violations() == []
+
+
+def uid_of(cluster: Cluster, name: str) -> str:
+    uid: str = cluster.api.get(f"{PODS}/{name}")["metadata"]["uid"]
+    return uid
