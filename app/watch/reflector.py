@@ -8,6 +8,7 @@ Source: k8s.io/client-go tools/cache/reflector.go (v1.34). The order of things:
 3. An error waits, with backoff, and resumes from the same version. The next request is a sync again only where that
    cannot get better: the server no longer has the version (410), does not have it yet ("too large resource version"),
    refuses the request as such, or breaks the watch off at the same version twice.
+4. A watch that stays quiet is checked: from a version that is yet to come a server accepts one, and tells nothing.
 
 The mirror keeps what it has meanwhile: `ResourceState` says how far it can be trusted.
 """
@@ -42,7 +43,7 @@ from app.watch.watch_stream import (
     bookmark_of,
     watch_events,
 )
-from app.watch.wire import ListPage, WatchEvent, decode_page
+from app.watch.wire import ListPage, WatchEvent, decode_page, is_older
 from core.events import ClusterEvent, Object
 
 log = logging.getLogger(__name__)
@@ -107,6 +108,7 @@ class Reflector:
         self._list_next = False  # the next sync does without WatchList
         self._expired_lists = 0  # in a row
         self._broken_version = ""  # from where a watch was garbled, or told an error, last
+        self._was_quiet = False  # the last watch, for longer than a read may take
 
     async def run(self) -> None:
         """Sync and follow until cancelled."""
@@ -124,7 +126,9 @@ class Reflector:
             await asyncio.sleep(delay)
 
     async def _step(self) -> None:
-        if self._version:
+        if self._version and self._was_quiet:
+            await self._check_version()
+        elif self._version:
             await self._watch()
         elif self._uses_watch_list:
             await self._watch_list()
@@ -243,9 +247,28 @@ class Reflector:
                 self._take(event)
                 self._follows_now()
         except ReadTimeoutError:
-            # Bookmarks are not promised, so either nothing happened, or the connection is dead without a sign. Only a
-            # new request can tell, and it resumes where this one was.
+            # Bookmarks are not promised, so either nothing happened, or the connection is dead without a sign, or the
+            # version is yet to come. Only new requests can tell; a watch resumes where this one was.
             log.debug("%s: quiet, asking again", self.state.plural)
+            self._was_quiet = True
+
+    async def _check_version(self) -> None:
+        """Sync if the server has not come to the version that is watched from.
+
+        So it is when etcd was wiped, or restored from a backup. A watch shows nothing of that: cacher.go accepts it,
+        and cache_watcher.go keeps back events and bookmarks up to that version.
+        """
+        self.state.requests["list"] += 1
+        page = decode_page(await self._client.get(self._resource.path, {"limit": "1"}))
+        self._was_quiet = False
+        if is_older(page.resource_version, self._version):
+            log.warning(
+                "%s: the server is at version %s and was at %s: another cluster, or one restored from a backup",
+                self.state.plural,
+                one_line(page.resource_version),
+                one_line(self._version),
+            )
+            self._relist("went-back")
 
     def _take(self, event: WatchEvent) -> None:
         if event.type == "BOOKMARK":

@@ -3,6 +3,7 @@
 Source: k8s.io/apimachinery meta/v1 types.go (ListMeta, WatchEvent) and the WatchList bookmark of KEP-3157.
 """
 
+import re
 from typing import Final, Literal
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from app.watch.decode import DecodeError, decoding
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_VERSION: Final = re.compile(r"[1-9][0-9]*")
 
 
 class _ListMeta(msgspec.Struct, rename="camel", gc=False):
@@ -81,3 +83,12 @@ def decode_bookmark(raw: msgspec.Raw) -> Bookmark:
         metadata.resource_version,
         (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true",
     )
+
+
+def is_older(version: str, other: str) -> bool:
+    """Tell whether a resource version is older than another of the same resource; of unknown forms it is not.
+
+    Source: k8s.io/apimachinery pkg/util/resourceversion CompareResourceVersion (v0.35).
+    """
+    forms = _VERSION.fullmatch(version), _VERSION.fullmatch(other)
+    return all(forms) and (len(version), version) < (len(other), other)

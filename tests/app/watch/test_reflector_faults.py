@@ -79,7 +79,7 @@ def compacted(server: FakeApiServer) -> None:
     [
         # A normal end, or what is none: resumed at once, without a word.
         pytest.param(running(End()), Counts({"watch": 1}), id="normal-end"),
-        pytest.param(running(Stall()), Counts({"watch": 1}), id="stall"),
+        pytest.param(running(Stall()), Counts({"list": 1, "watch": 1}), id="stall"),
         pytest.param(running(Replay(3)), Counts(), id="events-replayed"),
         pytest.param(resumed(Gzip()), Counts({"watch": 1}), id="gzip"),
         pytest.param(resumed(reject_token()), Counts({"watch": 2}), id="401-once"),
@@ -216,3 +216,19 @@ async def test_a_server_that_says_when_to_come_back_is_left_alone_until_then(ser
         refused, resumed_at = (request.time for request in following.requests())
         assert resumed_at - refused >= 1.0
         await following.until_equal()
+
+
+@scenario()
+async def test_a_server_whose_versions_went_back_is_synced_from(server: FakeApiServer) -> None:
+    seed(server)
+    server.store.version += 100
+    async with Following(server, Node, Pod, Namespace) as following:
+        await following.until_equal()
+        following.mark()
+        # As where etcd was restored from a backup.
+        server.store.version -= 100
+        server.end_watches()
+        churn(server)
+        await following.until_equal()
+        for kind in (Node, Pod, Namespace):
+            assert following.counts(kind) == Counts({"watch": 1, "list": 1, "watch-list": 1}, {}, {"went-back": 1})

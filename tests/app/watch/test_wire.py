@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from app.watch.decode import DecodeError
-from app.watch.wire import Bookmark, decode_bookmark, decode_event, decode_page
+from app.watch.wire import Bookmark, decode_bookmark, decode_event, decode_page, is_older
 
 
 def test_a_page_gives_its_items_as_bytes() -> None:
@@ -100,3 +100,19 @@ def test_a_bookmark_says_how_far_the_watch_has_come(text: bytes, expected: Bookm
 def test_a_bookmark_without_a_version_is_an_error(text: bytes) -> None:
     with pytest.raises(DecodeError, match=r"metadata\.resourceVersion: required|expected object"):
         decode_bookmark(msgspec.Raw(text))
+
+
+@pytest.mark.parametrize(
+    ("version", "other", "expected"),
+    [
+        pytest.param("7", "8", True, id="of-a-length"),
+        pytest.param("9", "10", True, id="shorter"),
+        pytest.param("10", "9", False, id="longer"),
+        pytest.param("7", "7", False, id="equal"),
+        pytest.param("0", "7", False, id="zero-is-no-version"),
+        pytest.param("07", "8", False, id="leading-zero"),
+        pytest.param("7", "a8", False, id="of-another-form"),
+    ],
+)
+def test_versions_are_ordered_as_numbers(version: str, other: str, expected: bool) -> None:  # noqa: FBT001  # a table
+    assert is_older(version, other) is expected
