@@ -133,6 +133,7 @@ def _server(app: FastAPI, host: str, port: int, on_listening: Callable[[str], No
         http="auto",
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         server_header=False,
     )
     return process.Server(config, on_listening)

@@ -17,6 +17,7 @@ import numpy as np
 
 from app.limits import FEW_BYTES, MAX_NODES, error_json, refuse_too_many_elements
 from app.logs import one_line
+from app.nominations import Nominations
 from app.recent_pods import RecentPods
 from app.refused_nodes import RefusedNodes
 from app.watch.decode import DecodeError, decoding
@@ -85,31 +86,39 @@ class ExtenderArgs:
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """The body of a response, and where its answers are from: see Evaluation.source; empty for an error."""
+    """The body of a response, and where its answers are from: see Evaluation.source; empty for an error.
+
+    `doubtful` is one that may be another in a moment: see Nominations.
+    """
 
     body: bytes
     source: str = ""
+    doubtful: bool = False
 
 
 class Extender:
     """The verbs, from request bytes to response bytes. They never raise for what a request holds."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what the verbs need
         self,
         profile: Profile,
         mirror: ClusterMirror,
         cache: EquivalenceCache | None = None,
         max_score: int = MAX_NODE_SCORE,
+        *,
         refused_nodes: RefusedNodes | None = None,
+        nominations: Nominations | None = None,
     ) -> None:
         """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100.
 
-        `refused_nodes` is told of what `filter` has found, where somebody wants to know.
+        `refused_nodes` is told of what `filter` has found, where somebody wants to know; `nominations` doubt it, where
+        the mirror follows a cluster.
         """
         self._profile = profile
         self._mirror = mirror
         self._cache = cache
         self._refused_nodes = refused_nodes
+        self._nominations = nominations
         self.recent_pods = RecentPods()
         """The pods of the questions, for whoever has to know one by its uid."""
         # What stands between one name and the next in a HostPriorityList, by score: `,"Score":7},{"Host":`.
@@ -130,10 +139,13 @@ class Extender:
             return Answer(filter_error(str(error)))
         evaluation = self._evaluation(pod, cached=cached)
         verdicts = filter_nodes(self._profile, evaluation, batch)
+        source = self._finish(evaluation, cached=cached)
+        doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
+        if doubt is not None and not doubt.told:
+            return Answer(filter_error(doubt.reason), source, doubtful=True)
         if self._refused_nodes is not None:
             self._refused_nodes.note(pod, batch, verdicts)
-        result = _filter_result(args, batch, verdicts)
-        return Answer(result, self._finish(evaluation, cached=cached))
+        return Answer(_filter_result(args, batch, verdicts), source, doubtful=doubt is not None)
 
     def prioritize(self, body: bytes, *, cached: bool = True) -> Answer:
         """Answer ExtenderArgs with a HostPriorityList for exactly the nodes asked, in their order.

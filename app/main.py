@@ -4,7 +4,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from fastapi import APIRouter, FastAPI
 
@@ -14,14 +14,18 @@ from app.binding.pod_api import PodApi
 from app.equivalence import MismatchLog
 from app.extender_v1 import Extender
 from app.metrics import Metrics
+from app.nominations import Nominations
 from app.partition import NodePartition, decode_rule
 from app.plugin_args import plugin_arguments
 from app.preempt_v1 import Preempter, PreemptOff
+from app.preemption.evaluator import Evaluator
+from app.preemption.preemption_api import PreemptionApi
+from app.preemption.preemptor import Preemptor
 from app.process import Background
 from app.refused_nodes import RefusedNodes
 from app.routes.debug import debug_router
 from app.routes.equivalence import equivalence_router
-from app.routes.extender import Verb, binding_route, extender_routes, preemption_route
+from app.routes.extender import ExtenderApp, Verb, binding_route, extender_routes, preemption_route
 from app.routes.health import health_router
 from app.routes.metrics import metrics_router
 from app.settings import Settings, SettingsError
@@ -30,7 +34,7 @@ from app.watch.client import ApiClient
 from app.watch.credentials import Credentials
 from app.watch.decode import DecodeError
 from app.watch.feed import MirrorFeed
-from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
+from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, Standing
 from app.watch.reflector import Timing
 from app.watch.resources import RESOURCES
 from app.watch.watcher import Watcher
@@ -42,6 +46,7 @@ from core.objects.disruption import PodDisruptionBudget
 from core.profile import Profile, ProfileError, parse_profile
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+App = TypeVar("App", bound=FastAPI)
 
 
 class Service:
@@ -112,7 +117,10 @@ def create_service(settings: Settings, mirror: ClusterMirror, credentials: Crede
     watcher = Watcher(client, states, feed, Timing(clock=clock))
     metrics.follow(watcher.reflectors)
     service = _service(settings, engine, freshness, metrics, client)
-    return Service(service.app, service.admin, (watcher.run, feed.expire_assumed_pods))
+    background: list[Background] = [watcher.run, feed.expire_assumed_pods]
+    if settings.preempt == "evict" and engine.refused_nodes is not None:
+        background.append(_preemptor(engine, engine.refused_nodes, freshness, metrics, client).run)
+    return Service(service.app, service.admin, background)
 
 
 class _Engine:
@@ -124,7 +132,15 @@ class _Engine:
         derive_states(self.profile, mirror)
         self.cache = create_cache(settings, mirror, self.profile)
         self.refused_nodes = RefusedNodes(mirror, time.monotonic) if settings.preempt != "off" else None
-        self.extender = Extender(self.profile, mirror, self.cache, settings.max_score, self.refused_nodes)
+        self.nominations = Nominations(mirror, time.monotonic)
+        self.extender = Extender(
+            self.profile,
+            mirror,
+            self.cache,
+            settings.max_score,
+            refused_nodes=self.refused_nodes,
+            nominations=self.nominations,
+        )
 
 
 def _binder(settings: Settings, engine: _Engine, metrics: Metrics, client: ApiClient | None) -> Binder:
@@ -153,6 +169,23 @@ def _preempt(engine: _Engine, metrics: Metrics) -> Verb:
     return preempter.preempt
 
 
+def _preemptor(
+    engine: _Engine, refused_nodes: RefusedNodes, freshness: Freshness, metrics: Metrics, client: ApiClient
+) -> Preemptor:
+    preemptor = Preemptor(
+        engine.mirror,
+        Evaluator(engine.profile, engine.mirror, random.randrange),
+        refused_nodes,
+        PreemptionApi(client),
+        is_fresh=lambda: freshness.standing() is Standing.FRESH,
+        clock=time.monotonic,
+        observe=lambda outcome: metrics.preempts.observe_preemption(*outcome),
+    )
+    refused_nodes.tell_refused_everywhere = preemptor.consider
+    engine.nominations.is_ours = preemptor.preempts_for
+    return preemptor
+
+
 def _service(
     settings: Settings, engine: _Engine, freshness: Freshness, metrics: Metrics, client: ApiClient | None
 ) -> Service:
@@ -167,24 +200,27 @@ def _service(
         with metrics.gc_pauses.observing():
             yield
 
-    app = _app(health_router(mirror, freshness), metrics_router(metrics), lifespan=lifespan)
-    app.router.routes.extend(extender_routes(engine.extender, stale_policy, settings.max_body_bytes))
+    app = _app(ExtenderApp, health_router(mirror, freshness), metrics_router(metrics), lifespan=lifespan)
     binder = _binder(settings, engine, metrics, client)
-    app.router.routes.append(binding_route(binder, stale_policy, settings.max_body_bytes))
-    app.router.routes.append(preemption_route(_preempt(engine, metrics), stale_policy, settings.max_body_bytes))
+    app.add_verbs(
+        *extender_routes(engine.extender, stale_policy, settings.max_body_bytes),
+        binding_route(binder, stale_policy, settings.max_body_bytes),
+        preemption_route(_preempt(engine, metrics), stale_policy, settings.max_body_bytes),
+    )
     admin = None
     if settings.admin_port is not None:
         resources = [state.resource for state in freshness.states]
         admin = _app(
+            FastAPI,
             debug_router(mirror, partition, client, resources),
             equivalence_router(cache, engine.profile, time.monotonic),
         )
     return Service(app, admin, ())
 
 
-def _app(*routers: APIRouter, lifespan: Lifespan | None = None) -> FastAPI:
+def _app(kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None) -> App:
     # The interactive pages of FastAPI load scripts from elsewhere, and the verbs are not for browsers.
-    app = FastAPI(title="Kindred", version=__version__, openapi_url=None, lifespan=lifespan)
+    app = kind(title="Kindred", version=__version__, openapi_url=None, lifespan=lifespan)
     for router in routers:
         app.include_router(router)
     return app

@@ -30,6 +30,11 @@ class _Refusal(NamedTuple):
     at: float
     node_lives: int  # how many nodes had come and gone by then
     slots: bytes  # bit of a slot -> whether preemption might help on its node
+    asked: bytes  # bit of a slot -> whether its node was asked about; empty where some node was not refused
+
+    @property
+    def size(self) -> int:
+        return len(self.slots) + len(self.asked)
 
 
 class RefusedNodes:
@@ -43,6 +48,9 @@ class RefusedNodes:
         self._bytes = 0
         self._node_lives = 0
         self._changed_hands: dict[int, int] = {}  # slot -> self._node_lives when it was last taken or left
+        self.tell_refused_everywhere: Callable[[Pod, int], None] | None = None
+        """Who is to be told of a pod for which no node was left, though preemption might help on some, and of how many
+        nodes that were."""
         mirror.listen(self)
 
     def changed(self, change: Change) -> None:
@@ -54,23 +62,39 @@ class RefusedNodes:
     def note(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> None:
         """Take note of what `filter` has found; what it found for the pod before is forgotten."""
         before = self._refusals.pop(pod.uid, None)
-        self._bytes -= len(before.slots) if before is not None else 0
+        self._bytes -= before.size if before is not None else 0
         resolvable: BoolArray = np.array([status.code is Code.UNSCHEDULABLE for status in verdicts.statuses])
-        slots: IntpArray = batch.slots[resolvable[verdicts.codes] & (batch.slots != NO_SLOT)]
+        known = batch.slots != NO_SLOT
+        slots: IntpArray = batch.slots[resolvable[verdicts.codes] & known]
         if not len(slots):
             return
-        refusal = _Refusal(self._clock(), self._node_lives, _bits(slots, self._nodes.extent))
-        self._refusals[pod.uid] = refusal
-        self._bytes += len(refusal.slots)
-        while len(self._refusals) > _MOST_PODS or self._bytes > _MOST_BYTES:
-            self._bytes -= len(self._refusals.popitem(last=False)[1].slots)
+        everywhere = self.tell_refused_everywhere is not None and bool(verdicts.codes.all())
+        asked = _bits(batch.slots[known], self._nodes.extent) if everywhere else b""
+        self._add(pod.uid, _Refusal(self._clock(), self._node_lives, _bits(slots, self._nodes.extent), asked))
+        if everywhere and self.tell_refused_everywhere is not None:
+            self.tell_refused_everywhere(pod, len(batch))
 
     def of_this_attempt(self, uid: str) -> list[str]:
         """Return the names of the nodes, by slot, if the pod was asked about a moment ago; else none."""
         refusal = self._refusals.get(uid)
         if refusal is None or self._clock() - refusal.at > _ONE_ATTEMPT:
             return []
-        slots = np.flatnonzero(np.unpackbits(np.frombuffer(refusal.slots, np.uint8))).tolist()
+        return self._names(refusal, refusal.slots)
+
+    def all_of_last_filter(self, uid: str) -> list[str]:
+        """Return the names of all nodes that the last `filter` was asked about, by slot, if no node was left."""
+        refusal = self._refusals.get(uid)
+        return self._names(refusal, refusal.asked) if refusal is not None else []
+
+    def _add(self, uid: str, refusal: _Refusal) -> None:
+        self._refusals[uid] = refusal
+        self._bytes += refusal.size
+        while len(self._refusals) > _MOST_PODS or self._bytes > _MOST_BYTES:
+            self._bytes -= self._refusals.popitem(last=False)[1].size
+
+    def _names(self, refusal: _Refusal, bits: bytes) -> list[str]:
+        """Return the names of the nodes that still have these slots."""
+        slots = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
         same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= refusal.node_lives]
         return [msgspec.json.decode(self._nodes.name_json[slot], type=str) for slot in same]
 

@@ -60,8 +60,9 @@ class Settings(BaseSettings):
     `stale_after`: as long as questions are answered though the watch is late, a pod that was bound has to count."""
     bind_timeout: Annotated[float, Field(ge=0.1, le=300)] = 4.0
     """Seconds within which `bind` answers; below the httpTimeout that kube-scheduler has for the extender (5 s)."""
-    preempt: Literal["off", "verb"] = "off"
-    """Whether `preempt` is answered. For that, PodDisruptionBudgets are watched, too."""
+    preempt: Literal["off", "verb", "evict"] = "off"
+    """Whether `preempt` is answered (`verb`), and pods that Kindred alone keeps off every node have others evicted, too
+    (`evict`), as kube-scheduler asks nobody about those. For both, PodDisruptionBudgets are watched, too."""
     grace_period: Annotated[float, Field(ge=1, le=3600)] = 20.0
     """Seconds from SIGTERM within which the process has ended; below the pod's terminationGracePeriodSeconds."""
     node_metrics: bool = True

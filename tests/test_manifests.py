@@ -12,8 +12,9 @@ import pytest
 import yaml
 from starlette.routing import Route
 
-from app.binding.pod_api import RBAC_RULES
+from app.binding import pod_api
 from app.main import create_profile, create_service, watched_kinds
+from app.preemption import preemption_api
 from app.settings import Settings
 from app.watch.resources import RESOURCES
 from core.mirror.cluster import ClusterMirror
@@ -93,8 +94,9 @@ def test_the_cluster_role_allows_to_follow_what_is_enabled_and_nothing_else(file
 @pytest.mark.parametrize(
     ("file", "rules"),
     [
-        pytest.param("rbac-bind", RBAC_RULES, id="bind"),
+        pytest.param("rbac-bind", pod_api.RBAC_RULES, id="bind"),
         pytest.param("rbac-preempt", (RESOURCES[PodDisruptionBudget].rbac_rule,), id="preempt"),
+        pytest.param("rbac-evict", preemption_api.RBAC_RULES, id="evict"),
     ],
 )
 def test_the_role_for_a_verb_allows_what_it_asks_and_nothing_else(file: str, rules: Sequence[str]) -> None:

@@ -24,10 +24,16 @@ __all__ = ["ApiClient", "ApiError", "ConnectionFailedError", "ReadTimeoutError",
 
 _MOST_CONNECTIONS: Final = 64  # ten watches, lists beside them, and room: past it, bindings wait, or a leak of ours
 _JSON: Final = "application/json"
+_STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 _IDLE: Final = 30.0  # seconds that an unused connection is kept: less than servers and balancers do
 _LONGEST_REFUSAL: Final = 64 * 1024  # bytes that are read of an answer other than 200
 _DECODED: Final = {"", "identity", "gzip", "deflate"}
-_SUCCESS: Final = {"GET": {HTTPStatus.OK}, "POST": {HTTPStatus.OK, HTTPStatus.CREATED}}
+_SUCCESS: Final = {
+    "GET": {HTTPStatus.OK},
+    "POST": {HTTPStatus.OK, HTTPStatus.CREATED},
+    "PATCH": {HTTPStatus.OK},
+    "DELETE": {HTTPStatus.OK, HTTPStatus.ACCEPTED},
+}
 # TLS that breaks while reading comes through anyio and httpcore as it is.
 _FAULTS: Final = (httpx.TransportError, httpx.DecodingError, ssl.SSLError)
 _UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
@@ -45,8 +51,9 @@ def _keepalive() -> list[tuple[int, int, int]]:
 class _Request(NamedTuple):
     path: str
     params: Mapping[str, str]
-    method: Literal["GET", "POST"] = "GET"
+    method: Literal["GET", "POST", "PATCH", "DELETE"] = "GET"
     body: bytes | None = None
+    content_type: str = _JSON
 
 
 class _Pool:
@@ -108,6 +115,14 @@ class ApiClient:
         and the request sent again, as by `get`; nothing else is.
         """
         return await self._whole(_Request(path, {}, "POST", body))
+
+    async def patch(self, path: str, body: bytes) -> bytes:
+        """Send a strategic merge patch, and return the body of the answer; otherwise as `post`."""
+        return await self._whole(_Request(path, {}, "PATCH", body, _STRATEGIC_MERGE_PATCH))
+
+    async def delete(self, path: str, body: bytes) -> bytes:
+        """Delete an object with DeleteOptions, and return the body of the answer; otherwise as `post`."""
+        return await self._whole(_Request(path, {}, "DELETE", body))
 
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -179,7 +194,7 @@ class ApiClient:
             content=request.body,
             headers={
                 "Accept": _JSON,
-                **({"Content-Type": _JSON} if request.body is not None else {}),
+                **({"Content-Type": request.content_type} if request.body is not None else {}),
                 # Compressed, events would cost the server time, and may be held back until a block is full.
                 "Accept-Encoding": "identity",
                 "User-Agent": f"kindred/{__version__}",

@@ -1,7 +1,7 @@
 """On how many nodes the victims are looked for.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
-(calculateNumCandidates), with the defaults of DefaultPreemptionArgs, and pkg/scheduler/framework/preemption/preemption.go
+(calculateNumCandidates, with the defaults of DefaultPreemptionArgs), and framework/preemption/preemption.go
 (DryRunPreemption).
 """
 

@@ -103,7 +103,7 @@ def test_both_forms_are_answered_with_uids(fields: Mapping[str, object]) -> None
         pytest.param(None, id="null"),
     ],
 )
-def test_a_node_that_only_we_rejected_comes_without_victims_and_goes_with_them(victims: object) -> None:
+def test_a_node_that_is_offered_without_victims_is_answered_with_those_that_are_found(victims: object) -> None:
     for form in ("NodeNameToMetaVictims", "NodeNameToVictims"):
         assert asked(**{form: {"n1": victims}}) == {"NodeNameToMetaVictims": {"n1": meta("u-web")}}
 

@@ -105,7 +105,7 @@ async def test_switched_off_budgets_are_not_watched_and_nobody_is_preempted(serv
         assert await scheduler.metric('kindred_preempt_calls_total{result="off"}') == 1
 
 
-@pytest.mark.parametrize(("preempt", "watched"), [("off", False), ("verb", True)])
+@pytest.mark.parametrize(("preempt", "watched"), [("off", False), ("verb", True), ("evict", True)])
 def test_budgets_are_watched_where_preemption_is_answered(preempt: str, *, watched: bool) -> None:
     kinds = watched_kinds(Settings.model_validate({"preempt": preempt}), affinity_profile())
     assert (PodDisruptionBudget in kinds) == watched

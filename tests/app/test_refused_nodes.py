@@ -34,11 +34,20 @@ class Noting:
         self.now = 100.0
         self._mirror = mirror
         self._refused = RefusedNodes(mirror, lambda: self.now)
+        self.told: list[tuple[str, int]] = []
 
     def note(self, codes: Sequence[int], uid: str = "u", names: Sequence[str] = ("n0", "n1", "n2", "n3")) -> None:
         """Take note of verdicts."""
         verdicts = Verdicts(np.array(codes, np.int64), STATUSES)
         self._refused.note(Pod(uid, "default", uid), self._mirror.batch(names[: len(codes)]), verdicts)
+
+    def tell(self) -> None:
+        """Be told of pods that no node was left for."""
+        self._refused.tell_refused_everywhere = lambda pod, nodes: self.told.append((pod.uid, nodes))
+
+    def all_of_last_filter(self) -> list[str]:
+        """Give the names."""
+        return self._refused.all_of_last_filter("u")
 
     def known(self, uid: str = "u") -> list[str]:
         """Give the names."""
@@ -122,3 +131,42 @@ def test_no_more_than_eight_mebibytes_are_kept() -> None:
     for _ in range(5_000):
         noting.note([FULL], "1699")
     assert noting.known(str(remembered[0])) == ["n0"], "one that is noted again takes no more room"
+
+
+# Pods that no node was left for.
+
+
+@pytest.mark.parametrize(
+    ("codes", "told"),
+    [
+        pytest.param([FULL, NEVER, REPELLED], True, id="refused-everywhere"),
+        pytest.param([FULL, FITS], False, id="fits-somewhere"),
+        pytest.param([NEVER, NEVER], False, id="nothing-would-help"),
+    ],
+)
+def test_a_pod_that_preemption_may_help_and_nothing_else_is_told_with_how_many_nodes_it_was(
+    codes: list[int], *, told: bool
+) -> None:
+    noting = Noting(cluster())
+    noting.tell()
+    noting.note(codes)
+    assert noting.told == ([("u", len(codes))] if told else [])
+    assert noting.all_of_last_filter() == ([f"n{number}" for number in range(len(codes))] if told else [])
+
+
+def test_all_nodes_of_the_last_filter_are_known_for_as_long_as_it_was_the_last() -> None:
+    noting = Noting(cluster())
+    noting.tell()
+    noting.note([FULL, NEVER, NEVER])
+    noting.now += 3600
+    assert noting.all_of_last_filter() == ["n0", "n1", "n2"]
+    noting.note([FULL, NEVER])
+    assert noting.all_of_last_filter() == ["n0", "n1"]
+    noting.note([FULL, FITS])
+    assert noting.all_of_last_filter() == []
+
+
+def test_where_nobody_is_told_no_room_is_taken_for_it() -> None:
+    noting = Noting(cluster())
+    noting.note([FULL, NEVER])
+    assert (noting.known(), noting.all_of_last_filter()) == (["n0"], [])

@@ -3,6 +3,7 @@
 There is no kubelet: a pod that is deleted with a grace period of 0 is gone at once, and others wait for the test.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -28,6 +29,8 @@ def _rules(cluster: Cluster) -> None:
     """Make the priority classes, and the budget of the pods that must stay."""
     for name, value in PRIORITIES.items():
         cluster.api.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+    patient = {"metadata": {"name": "patient"}, "value": PRIORITIES["high"], "preemptionPolicy": "Never"}
+    cluster.api.create(PRIORITY_CLASSES, patient)
     protect(cluster, KEPT)
 
 
@@ -104,6 +107,20 @@ def test_where_the_in_tree_filter_stays_it_finds_the_victims(cluster: Cluster, m
     check_the_low_one_went(cluster, before)
 
 
+@pytest.mark.parametrize("mode", ["beside", "full-offload"])
+def test_nobody_else_goes_when_kindred_learns_late_that_the_victim_went(cluster: Cluster, mode: str) -> None:
+    cluster.api.create(NODES, node(0, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"}))
+    cluster.api.create(NODES, node(1, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"}))
+    cluster.create_pods([standing("low", 0, "lowest", cpu="3"), standing("middle", 1, "middle", cpu="3")])
+    proxy = cluster.start_proxy()
+    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, roles=PREEMPT_ROLES, server=proxy.url)
+    cluster.start_scheduler(configuration(mode, kindred.url))
+    proxy.delay = 1.0
+    cluster.create_pods([preemptor(cpu="3")])
+    wait_until(lambda: node_of(cluster, "preemptor") is not None, 60.0, "the preemptor has a node")
+    assert survivors(cluster) == ["middle", "preemptor"]
+
+
 def test_victims_of_a_shortage_are_completed_by_those_that_repel(cluster: Cluster) -> None:
     """The scheduler sees a lack of CPU, and would evict `big` alone; the pod that repels has to go, too."""
     cluster.api.create(NODES, node(0, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"}))
@@ -131,3 +148,55 @@ def test_a_scheduler_that_finds_no_victim_anywhere_asks_nobody(cluster: Cluster)
     assert survivors(cluster) == sorted([*before, "preemptor"])
     assert node_of(cluster, "preemptor") is None
     assert kindred.samples()["kindred_preempt_duration_seconds_count"] == 0
+
+
+def start_evicting(cluster: Cluster) -> None:
+    """Start full offload with a Kindred that preempts by itself."""
+    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "evict"}, roles=(*PREEMPT_ROLES, "rbac-evict.yaml"))
+    cluster.start_scheduler(configuration("full-offload", kindred.url))
+
+
+def test_there_kindred_preempts_by_itself_as_the_scheduler_would(cluster: Cluster) -> None:
+    before = make_room_by_priority(cluster)
+    start_evicting(cluster)
+    cluster.create_pods([preemptor()])
+    check_the_low_one_went(cluster, before)
+
+
+def test_nobody_else_goes_while_a_victim_takes_its_time(cluster: Cluster) -> None:
+    cluster.add_nodes(2)
+    slow = standing("slow", 0, "lowest")
+    cluster.create_pods(
+        [{**slow, "spec": {**slow["spec"], "terminationGracePeriodSeconds": 60}}, standing("other", 1, "low")]
+    )
+    start_evicting(cluster)
+    cluster.create_pods([preemptor()])
+    wait_until(lambda: "slow" not in survivors(cluster), 60.0, "the victim terminates")
+    wait_until(
+        lambda: cluster.api.get(f"{PODS}/preemptor")["status"].get("nominatedNodeName") == "node-0000",
+        30.0,
+        "the preemptor is nominated",
+    )
+    # An event of the cluster makes the scheduler try the pod again, which is refused again.
+    cluster.create_pods([standing("event", 1, "low", {})])
+    time.sleep(3.0)
+    assert survivors(cluster) == ["event", "other", "preemptor"]
+    cluster.api.delete(f"{PODS}/slow")
+    wait_until(lambda: node_of(cluster, "preemptor") == "node-0000", 60.0, "the preemptor has the victim's node")
+    assert survivors(cluster) == ["event", "other", "preemptor"]
+
+
+def test_a_pod_that_may_not_preempt_evicts_nobody(cluster: Cluster) -> None:
+    before = make_room_by_priority(cluster)
+    start_evicting(cluster)
+    patient = preemptor()
+    cluster.create_pods([{**patient, "spec": {**patient["spec"], "priorityClassName": "patient"}}])
+    wait_until(lambda: given_up(cluster, "preemptor"), 60.0, "the scheduler gives up")
+    time.sleep(3.0)
+    assert survivors(cluster) == sorted([*before, "preemptor"])
+
+
+def given_up(cluster: Cluster, name: str) -> bool:
+    """Whether the scheduler has said of a pod that it fits nowhere."""
+    conditions = cluster.api.get(f"{PODS}/{name}")["status"].get("conditions", [])
+    return any(each["type"] == "PodScheduled" and each["status"] == "False" for each in conditions)

@@ -1,8 +1,8 @@
 """A fake kube-apiserver on a real TCP port, for tests and benchmarks of everything that lists and watches.
 
 It speaks as v1.34 does: paged lists of one consistent snapshot, watches with history, bookmarks and WatchList, field
-selectors, PartialObjectMetadata, `v1.Status` errors; and a pod is read and bound by its name. What can go wrong on the
-way can be switched on. Inside of a test:
+selectors, PartialObjectMetadata, `v1.Status` errors; and a pod is read, bound, deleted, and its status patched by its
+name. What can go wrong on the way can be switched on. Inside of a test:
 
     async with FakeApiServer(Behaviour(bookmark_interval=0.1)) as server:
         server.create(PODS.path, {"metadata": {"name": "p"}, "spec": {"nodeName": "n1"}})
@@ -21,7 +21,8 @@ way can be switched on. Inside of a test:
 - `server.faults.add(action, path, *kinds, times=1)`: see `faults` for the actions; `refuse` with a Status of `statuses`
   makes one of each error. 410 comes in three places: `refuse(expired_watch(...))` on a watch, `StreamError(...)`, and
   `refuse(expired_continue())` on kind "page". A `Stall` is kept by the test and let go on by `release()`.
-- What is done with one pod has the kinds "get" and "bind", and paths of `single_pod.pod_path` and `binding_path`.
+- What is done with one pod has the kinds "get", "bind", "delete" and "patch", and paths of `single_pod.pod_path`,
+  `binding_path` and `status_path`. A pod on a node that a client deletes terminates until a test deletes it.
 - `server.refuse_connections(drop=...)` and `await server.listen()`, or `async with server.refusing_connections()`.
 - `server.requests`: the log, a sequence; `of(path, *kinds)`; `connections`. `await server.until(condition)`.
 
@@ -31,8 +32,8 @@ As a process of its own, with the bench cluster (`bench_data`), churn, and verbs
 
     python -m tests.fake_apiserver --nodes 5000 --pods 150000 --port 0 --churn 1000 --seconds 60
 
-A client's test that needs more of a kube-apiserver than lists and watches of its resources and bindings (other writes,
-discovery, label selectors, HTTP/2) needs a real one.
+A client's test that needs more of a kube-apiserver than lists and watches of its resources and what is done with one
+pod (other writes, discovery, label selectors, HTTP/2) needs a real one.
 """
 
 from tests.fake_apiserver.api_handler import Behaviour

@@ -69,13 +69,13 @@ class ApiHandler:
 
     async def handle(self, request: Request, connection: Connection) -> None:
         """Answer a request. Raises ConnectionError when the client has gone."""
-        target = self.store.collections.get(request.path) or single_pod(request.path)
+        target = self.store.collections.get(request.path) or single_pod(request)
         if target is None:
             await _answer(connection, refuse(not_found()))
             return
         now = asyncio.get_running_loop().time()
         kind = target.kind if isinstance(target, SinglePod) else kind_of(request.query)
-        logged = LoggedRequest(request.path, kind, request.query, request.headers, now)
+        logged = LoggedRequest(request.path, kind, request.query, request.headers, now, request.body)
         self.requests.add(logged)
         try:
             await self._apply_fault(request, connection, target, logged)
@@ -135,7 +135,7 @@ class ApiHandler:
         action: Action | None,
     ) -> None:
         self._authenticate(request, asked.method)
-        status, body = answer(self.store, asked, request.body)
+        status, body = answer(self.store, asked, request)
         match action:
             case Close(reset=reset):
                 await ChunkedBody(connection).begin(status, _HEADERS)

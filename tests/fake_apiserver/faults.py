@@ -13,9 +13,9 @@ import msgspec
 
 from tests.fake_apiserver.statuses import Status, too_many_requests, unauthorized
 
-Kind: TypeAlias = Literal["list", "page", "watch", "watch-list", "get", "bind"]
-"""list: a list from its beginning; page: a continuation; watch-list: a watch with sendInitialEvents=true; get, bind: of
-one pod."""
+Kind: TypeAlias = Literal["list", "page", "watch", "watch-list", "get", "bind", "delete", "patch"]
+"""list: a list from its beginning; page: a continuation; watch-list: a watch with sendInitialEvents=true; get, bind,
+delete, and patch (its status): of one pod."""
 KINDS: Final[tuple[Kind, ...]] = ("list", "page", "watch", "watch-list")  # of a list path
 STREAMS: Final[tuple[Kind, ...]] = ("watch", "watch-list")
 
@@ -40,7 +40,7 @@ class CloseOnAccept:
 class Close:
     """Close the connection when the request has been read, without an answer, or right behind the head of one.
 
-    `after_head`: a pod is bound before that.
+    `after_head`: what was asked of one pod is done before that.
     """
 
     after_head: bool = False
@@ -61,7 +61,7 @@ class Stall:
     """Stop sending for a time, or until `release` is called, with the connection open. Deadlines pass unheeded.
 
     `before_head`: not even the head is sent, and nothing is done. Of a list, the head and half of the body are sent
-    first; a pod is bound, and only the answer is late.
+    first; what was asked of one pod is done, and only the answer is late.
     """
 
     seconds: float | None = None

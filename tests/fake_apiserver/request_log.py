@@ -16,6 +16,7 @@ class LoggedRequest:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     time: float
+    body: bytes = b""
     status: int = 0
     events: int = 0  # lines sent, of a watch
     ended: bool = False

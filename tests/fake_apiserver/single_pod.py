@@ -1,27 +1,35 @@
-"""One pod by its name: read, or bound to a node through its `binding` subresource.
+"""One pod by its name: read, bound to a node through its `binding` subresource, its status patched, or deleted.
 
 Source: k8s.io/kubernetes pkg/registry/core/pod/storage/storage.go (BindingREST). Of a Binding, name, uid and target
-count; nothing else of it is validated.
+count; nothing else of it is validated. For deletion: pkg/registry/core/pod/strategy.go (CheckGracefulDelete) and
+k8s.io/apiserver pkg/registry/rest/delete.go; for patches: k8s.io/api core/v1 types.go (patchStrategy, patchMergeKey).
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from tests.fake_apiserver.faults import Kind
 from tests.fake_apiserver.resources import PODS
-from tests.fake_apiserver.statuses import RefusedError, bad_request, conflict, no_such_object
+from tests.fake_apiserver.statuses import RefusedError, bad_request, conflict, failure, no_such_object
 from tests.fake_apiserver.store import Store
 from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.wire import Request
 
-_PATH: Final = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+?)(?P<binding>/binding)?")
+_PATH: Final = re.compile(
+    r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+?)(?:/(?P<part>binding|status))?"
+)
+_METHODS: Final[Mapping[Kind, str]] = {"get": "GET", "bind": "POST", "delete": "DELETE", "patch": "PATCH"}
+_STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 
 @dataclass(frozen=True, slots=True)
 class SinglePod:
-    """What a path below `pods` names."""
+    """What a request asks of the pod that its path names."""
 
     namespace: str
     name: str
@@ -29,26 +37,39 @@ class SinglePod:
 
     @property
     def method(self) -> str:
-        """The one method that is served there."""
-        return "POST" if self.kind == "bind" else "GET"
+        """The method that belongs to it."""
+        return _METHODS[self.kind]
 
 
-def single_pod(path: str) -> SinglePod | None:
-    """Read a path; None if it is another one."""
-    found = _PATH.fullmatch(path)
-    return found and SinglePod(found["namespace"], found["name"], "bind" if found["binding"] else "get")
+def single_pod(request: Request) -> SinglePod | None:
+    """Read method and path; None if it is another path."""
+    found = _PATH.fullmatch(request.path)
+    if found is None:
+        return None
+    whole: Kind = "delete" if request.method == "DELETE" else "get"
+    kind: Kind = "bind" if found["part"] == "binding" else "patch" if found["part"] else whole
+    return SinglePod(found["namespace"], found["name"], kind)
 
 
-def answer(store: Store, asked: SinglePod, body: bytes) -> tuple[int, bytes]:
+def answer(store: Store, asked: SinglePod, request: Request) -> tuple[int, bytes]:
     """Do what is asked; return status and body. Raises RefusedError."""
     found = store.get(PODS.path, asked.name, asked.namespace)
     if found is None:
         raise RefusedError(no_such_object(PODS, asked.name))
-    if asked.kind == "get":
-        return 200, msgspec.json.encode({"kind": "Pod", "apiVersion": "v1", **found})
-    _bind(store, found, msgspec.json.decode(body))
-    success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-    return 201, msgspec.json.encode(success)
+    match asked.kind:
+        case "bind":
+            _bind(store, found, msgspec.json.decode(request.body))
+            success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+            return 201, msgspec.json.encode(success)
+        case "delete":
+            found = _delete(store, found, msgspec.json.decode(request.body or b"{}"))
+        case "patch":
+            if request.headers.get("content-type") != _STRATEGIC_MERGE_PATCH:
+                raise RefusedError(
+                    failure(415, "UnsupportedMediaType", "the body of the request was in an unknown format")
+                )
+            found = _patch_status(store, found, msgspec.json.decode(request.body))
+    return 200, msgspec.json.encode({"kind": "Pod", "apiVersion": "v1", **found})
 
 
 def binding_path(name: str, namespace: str = "default") -> str:
@@ -56,8 +77,13 @@ def binding_path(name: str, namespace: str = "default") -> str:
     return f"{pod_path(name, namespace)}/binding"
 
 
+def status_path(name: str, namespace: str = "default") -> str:
+    """Return where the status of a pod is patched."""
+    return f"{pod_path(name, namespace)}/status"
+
+
 def pod_path(name: str, namespace: str = "default") -> str:
-    """Return where a pod is read."""
+    """Return where a pod is read and deleted."""
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
 
@@ -81,3 +107,38 @@ def _bind(store: Store, pod: Object, binding: Object) -> None:
         raise RefusedError(conflict("pods/binding", name, f'pod {name} is already assigned to node "{node}"'))
     spec = {**pod.get("spec", {}), "nodeName": binding["target"]["name"]}
     store.update(PODS.path, {**pod, "spec": spec})
+
+
+def _delete(store: Store, pod: Object, options: Object) -> Object:
+    """Delete a pod without a node at once; of others, the kubelet would let go in the end: here, a test has to."""
+    metadata = pod["metadata"]
+    uid = (options.get("preconditions") or {}).get("uid")
+    if uid and uid != metadata["uid"]:
+        error = (
+            f"the UID in the precondition ({uid}) does not match the UID in record ({metadata['uid']}). The object "
+            "might have been deleted and then recreated"
+        )
+        raise RefusedError(conflict("pods", metadata["name"], error))
+    if not pod.get("spec", {}).get("nodeName"):
+        return store.delete(PODS.path, metadata["name"], metadata["namespace"])
+    if metadata.get("deletionTimestamp"):
+        return pod
+    deleted_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return store.update(PODS.path, {**pod, "metadata": {**metadata, "deletionTimestamp": deleted_at}})
+
+
+def _patch_status(store: Store, pod: Object, patch: Object) -> Object:
+    """Merge a status, of which conditions are merged by their types; null takes a member away."""
+    metadata = pod["metadata"]
+    uid = patch.get("metadata", {}).get("uid", metadata["uid"])
+    if uid != metadata["uid"]:
+        message = f'Pod "{metadata["name"]}" is invalid: metadata.uid: Invalid value: "{uid}": field is immutable'
+        raise RefusedError(failure(422, "Invalid", message))
+    before, patched = pod.get("status", {}), dict(patch.get("status", {}))
+    conditions = {each["type"]: each for each in before.get("conditions", ())}
+    for condition in patched.pop("conditions", ()):
+        conditions[condition["type"]] = {**conditions.get(condition["type"], {}), **condition}
+    status = {**before, **patched, **({"conditions": [*conditions.values()]} if conditions else {})}
+    return store.update(
+        PODS.path, {**pod, "status": {key: value for key, value in status.items() if value is not None}}
+    )

@@ -1,9 +1,9 @@
-"""The metrics of the verb preempt."""
+"""The metrics of the verb preempt, and of preemptions of our own."""
 
 import pytest
 
 from app.metrics import Metrics
-from app.preemption.outcome import CallResult
+from app.preemption.outcome import CallResult, Result
 from app.watch.freshness import OF_A_DUMP
 from core.mirror.cluster import ClusterMirror
 from tests.app.metrics.scraped import families, samples
@@ -17,6 +17,8 @@ def metrics() -> Metrics:
 def test_every_result_is_told_before_it_has_happened(metrics: Metrics) -> None:
     assert samples(metrics, "kindred_preempt_calls_total") == {(result.value,): 0 for result in CallResult}
     assert samples(metrics, "kindred_preempt_added_nodes_total") == {(): 0}
+    assert samples(metrics, "kindred_preemptions_total") == {(result.value,): 0 for result in Result}
+    assert samples(metrics, "kindred_preemption_victims_total") == {(): 0}
 
 
 @pytest.mark.parametrize("result", CallResult, ids=lambda result: result.value)
@@ -32,3 +34,10 @@ def test_durations_are_a_histogram_up_to_the_schedulers_own_timeout(metrics: Met
     family = families(metrics)["kindred_preempt_duration_seconds"]
     buckets = {sample.labels["le"]: sample.value for sample in family.samples if sample.name.endswith("_bucket")}
     assert (buckets["0.001"], buckets["0.025"], buckets["5.0"], buckets["+Inf"]) == (1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("result", Result, ids=lambda result: result.value)
+def test_what_became_of_a_pod_and_how_many_were_evicted_for_it_are_counted(metrics: Metrics, result: Result) -> None:
+    metrics.preempts.observe_preemption(result, 2)
+    assert samples(metrics, "kindred_preemptions_total") == {(each.value,): each is result for each in Result}
+    assert samples(metrics, "kindred_preemption_victims_total") == {(): 2}
