@@ -11,7 +11,7 @@ GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.j
 .PHONY: help run test check format e2e soak bench conformance lock image clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: $(STAMP) ## Serve the bundled demo cluster on 127.0.0.1:8888, no Kubernetes needed
 	$(BIN)/kindred serve --demo

@@ -4,8 +4,8 @@
     python -m tests.e2e.throughput --large      5,000 nodes with 50,000 pods
 
 All in one run, on one control plane, which shares the machine with the scheduler and Kindred: what counts are the
-ratios. The pods wait before the scheduler starts; the time is from the first to the last "Successfully bound" of its log.
-Each cell is the median of the rounds; the order of the modes changes with each.
+ratios. The pods wait before the scheduler starts; the time is from the first to the last "Successfully bound" in its
+log. Each cell is the median of the rounds; the order of the modes changes with each.
 """
 
 import argparse
