@@ -29,7 +29,8 @@ from core.framework.interface import MAX_NODE_SCORE, Verdicts
 from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import BoolArray, Int64Array
+from core.mirror.topology import Int64Array, IntpArray
+from core.node_sample import ALL, NodeSample
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes, score_nodes
@@ -108,17 +109,19 @@ class Extender:
         *,
         refused_nodes: RefusedNodes | None = None,
         nominations: Nominations | None = None,
+        percentage_of_nodes_to_score: int = ALL,
     ) -> None:
         """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100.
 
         `refused_nodes` is told of what `filter` has found, where somebody wants to know; `nominations` doubt it, where
-        the mirror follows a cluster.
+        the mirror follows a cluster. `filter` passes on a sample of the nodes that fit; see NodeSample.
         """
         self._profile = profile
         self._mirror = mirror
         self._cache = cache
         self._refused_nodes = refused_nodes
         self._nominations = nominations
+        self._sample = NodeSample(percentage_of_nodes_to_score)
         self.recent_pods = RecentPods()
         """The pods of the questions, for whoever has to know one by its uid."""
         # What stands between one name and the next in a HostPriorityList, by score: `,"Score":7},{"Host":`.
@@ -139,13 +142,15 @@ class Extender:
             return Answer(filter_error(str(error)))
         evaluation = self._evaluation(pod, cached=cached)
         verdicts = filter_nodes(self._profile, evaluation, batch)
+        fitting = np.flatnonzero(verdicts.codes == 0)
+        passed = self._sample.of(self._profile, evaluation, batch, fitting, len(self._mirror.nodes.slots))
         source = self._finish(evaluation, cached=cached)
         doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
         if doubt is not None and not doubt.told:
             return Answer(filter_error(doubt.reason), source, doubtful=True)
         if self._refused_nodes is not None:
             self._refused_nodes.note(pod, batch, verdicts)
-        return Answer(_filter_result(args, batch, verdicts), source, doubtful=doubt is not None)
+        return Answer(_filter_result(args, batch, verdicts, passed), source, doubtful=doubt is not None)
 
     def prioritize(self, body: bytes, *, cached: bool = True) -> Answer:
         """Answer ExtenderArgs with a HostPriorityList for exactly the nodes asked, in their order.
@@ -323,19 +328,18 @@ def _under(field: str) -> Iterator[None]:
         raise error.under(field) from None
 
 
-def _filter_result(args: ExtenderArgs, batch: NodeBatch, verdicts: Verdicts) -> bytes:
-    fits: BoolArray = verdicts.codes == 0
+def _filter_result(args: ExtenderArgs, batch: NodeBatch, verdicts: Verdicts, passed: IntpArray) -> bytes:
     names = batch.name_json()
     failed: dict[bool, list[bytes]] = {True: [], False: []}  # unresolvable -> `"name":"message"`
-    for code in np.unique(verdicts.codes[~fits]).tolist():
+    for code in np.unique(verdicts.codes[verdicts.codes != 0]).tolist():
         status = verdicts.statuses[code]
         message = b":" + msgspec.json.encode(status.message)
         unresolvable = status.code is not Code.UNSCHEDULABLE
         failed[unresolvable] += [name + message for name in names[verdicts.codes == code].tolist()]
     if args.node_list is None:
-        fitting = [b'null,"NodeNames":[', b",".join(names[fits].tolist()), b"]"]
+        fitting = [b'null,"NodeNames":[', b",".join(names[passed].tolist()), b"]"]
     else:
-        fitting = [*_node_list_pieces(args.node_list, args.items, fits), b',"NodeNames":null']
+        fitting = [*_node_list_pieces(args.node_list, args.items, passed), b',"NodeNames":null']
     return b"".join(
         (
             b'{"Nodes":',
@@ -349,8 +353,10 @@ def _filter_result(args: ExtenderArgs, batch: NodeBatch, verdicts: Verdicts) -> 
     )
 
 
-def _node_list_pieces(node_list: _NodeList, items: list[msgspec.Raw], fits: BoolArray) -> Iterator[bytes | msgspec.Raw]:
-    """Yield the NodeList of the nodes that fit, in pieces: 32 MB are to be joined once, each copy costs 30 ms."""
+def _node_list_pieces(
+    node_list: _NodeList, items: list[msgspec.Raw], passed: IntpArray
+) -> Iterator[bytes | msgspec.Raw]:
+    """Yield the NodeList of the nodes passed on, in pieces: 32 MB are to be joined once, each copy costs 30 ms."""
     envelope = {
         b"kind": node_list.kind,
         b"apiVersion": node_list.api_version,
@@ -362,7 +368,7 @@ def _node_list_pieces(node_list: _NodeList, items: list[msgspec.Raw], fits: Bool
             yield b'"%s":%s,' % (key, bytes(value))
     yield b'"items":['
     separator = b""
-    for position in np.flatnonzero(fits).tolist():
+    for position in passed.tolist():
         yield separator
         yield items[position]
         separator = b","

@@ -140,6 +140,7 @@ class _Engine:
             settings.max_score,
             refused_nodes=self.refused_nodes,
             nominations=self.nominations,
+            percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
         )
 
 

@@ -6,6 +6,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from core.framework.interface import MAX_NODE_SCORE
+from core.node_sample import ADAPTIVE, ALL
 from core.plugins.interpodaffinity.plugin import MAX_HARD_POD_AFFINITY_WEIGHT
 
 
@@ -29,6 +30,9 @@ class Settings(BaseSettings):
     max_score: Annotated[int, Field(ge=1, le=MAX_NODE_SCORE)] = MAX_NODE_SCORE
     """Highest score that `prioritize` answers. kube-scheduler multiplies an extender's score by ten: 10 is its own
     range for extenders, and 20 with weight 1 weighs as the in-tree InterPodAffinity does."""
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=ADAPTIVE, le=ALL)] = ALL
+    """Share of the cluster's nodes that `filter` passes on at most, the best first; 0 follows the cluster's size. As
+    kube-scheduler's own, which has to be 100 where a hard rule is left to an extender, and samples before it asks."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
     """Largest request body, in bytes. 5,000 whole Node objects are about 32 MB."""
     profile: str = "affinity"

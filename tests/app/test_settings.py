@@ -15,6 +15,7 @@ def test_nothing_set_gives_the_defaults() -> None:
         "listen_host": "127.0.0.1",
         "listen_port": 8888,
         "max_score": 100,
+        "percentage_of_nodes_to_score": 100,
         "max_body_bytes": 64 * 1024 * 1024,
         "profile": "affinity",
         "plugin_args": "",
