@@ -29,6 +29,7 @@ from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
 from tests.e2e.shapes import node
 
 _ALL_NODES: Final = "in-tree, 100 %"
+_SAMPLE: Final = "full-offload, sample"
 _BOUND: Final = re.compile(r'^I\d{4} (\d\d):(\d\d):(\d\d\.\d+).*"Successfully bound pod to node"', re.MULTILINE)
 _PATIENCE: Final = 900.0  # seconds for the pods of one cell
 
@@ -46,8 +47,8 @@ class Size:
     modes: tuple[str, ...]
 
 
-_SMALL: Final = Size(500, 0, 1, None, (IN_TREE, "score-offload", "full-offload"))
-_LARGE: Final = Size(5000, 33_600, 10, 300, (IN_TREE, _ALL_NODES, "score-offload", "full-offload"))
+_SMALL: Final = Size(500, 0, 1, None, (IN_TREE, "score-offload", "full-offload", _SAMPLE))
+_LARGE: Final = Size(5000, 33_600, 10, 300, (IN_TREE, _ALL_NODES, "score-offload", "full-offload", _SAMPLE))
 
 
 def fill(cluster: Cluster, size: Size) -> int:
@@ -68,8 +69,10 @@ def _config(cluster: Cluster, mode: str) -> dict[str, Any]:
         return configuration(IN_TREE, "")
     if mode == _ALL_NODES:
         return {**configuration(IN_TREE, ""), "percentageOfNodesToScore": 100}
-    roles = ("rbac.yaml", "rbac-bind.yaml") if mode == "full-offload" else ("rbac.yaml",)
-    return configuration(mode, cluster.start_kindred(roles=roles).url)
+    file = mode.split(",", maxsplit=1)[0]
+    roles = ("rbac.yaml", "rbac-bind.yaml") if file == "full-offload" else ("rbac.yaml",)
+    settings = {"KINDRED_PERCENTAGE_OF_NODES_TO_SCORE": "0"} if mode == _SAMPLE else {}
+    return configuration(file, cluster.start_kindred(settings, roles=roles).url)
 
 
 def _binding_times(scheduler: Scheduler) -> list[float]:
