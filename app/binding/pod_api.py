@@ -97,11 +97,7 @@ def _binding(args: BindingArgs) -> bytes:
 
 
 def _is_refusal(error: _Failure) -> bool:
-    return isinstance(error, StatusError) and not _is_temporary(error)
-
-
-def _is_temporary(error: StatusError) -> bool:
-    return error.code == HTTPStatus.TOO_MANY_REQUESTS or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return isinstance(error, StatusError) and not error.is_temporary
 
 
 def _may_be_done(error: _Failure) -> bool:
@@ -116,7 +112,7 @@ def _may_be_done(error: _Failure) -> bool:
 
 def _wait(error: _Failure, pause: float | None) -> float | None:
     """Return the seconds to wait for another attempt; None: there is none."""
-    if pause is None or not isinstance(error, StatusError) or not _is_temporary(error):
+    if pause is None or not isinstance(error, StatusError) or not error.is_temporary:
         return None
     return max(pause, error.retry_after or 0.0)
 

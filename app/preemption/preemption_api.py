@@ -115,7 +115,7 @@ async def _sent(request: Callable[[], Awaitable[bytes]]) -> bytes | None:
         except StatusError as error:
             if _says_gone(error):
                 return None
-            if pause is None or not _is_temporary(error):
+            if pause is None or not error.is_temporary:
                 raise PreemptionError(_told(error)) from None
         except (ApiError, CredentialsError) as error:
             raise PreemptionError(str(error)) from None
@@ -137,10 +137,6 @@ def _is_unschedulable(condition: _Condition) -> bool:
 def _says_gone(error: StatusError) -> bool:
     other_uid = error.code == HTTPStatus.UNPROCESSABLE_ENTITY and "metadata.uid" in error.message
     return error.code in _GONE or other_uid
-
-
-def _is_temporary(error: StatusError) -> bool:
-    return error.code == HTTPStatus.TOO_MANY_REQUESTS or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _told(error: StatusError) -> str:

@@ -87,6 +87,11 @@ class StatusError(ApiError):
         self.causes = tuple(causes)
         """Reasons of the causes, such as ResourceVersionTooLarge."""
 
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the same request may succeed later: the server is busy, or something is wrong with it."""
+        return self.code == HTTPStatus.TOO_MANY_REQUESTS or self.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+
     @classmethod
     def of(cls, raw: bytes | msgspec.Raw, where: str = "") -> "StatusError":
         """Make the error of an ERROR event, from its object."""

@@ -9,7 +9,7 @@ from typing import Final
 import httpx
 
 from tests.e2e.api import Api
-from tests.e2e.authority import Authority
+from tests.e2e.authority import ControlPlaneAuthority
 from tests.e2e.binaries import API_SERVER, ETCD
 from tests.e2e.programs import Program, free_port
 
@@ -26,7 +26,7 @@ class ControlPlane:
 
     def __init__(self, folder: Path, binaries: Mapping[str, Path], api_server_flags: Sequence[str] = ()) -> None:
         self.folder = folder
-        self.authority = Authority(folder)
+        self.authority = ControlPlaneAuthority(folder)
         self.authority.issue_client(ADMIN, "admin", "system:masters")
         self.authority.issue_client(SCHEDULER_USER, "system:kube-scheduler")
         self.port = free_port()
@@ -78,9 +78,9 @@ class ControlPlane:
             f"--etcd-servers={self._etcd_url}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self.port}",
-            f"--tls-cert-file={made_by.certificate('server')}",
+            f"--tls-cert-file={made_by.crt('server')}",
             f"--tls-private-key-file={made_by.key('server')}",
-            f"--client-ca-file={made_by.certificate()}",
+            f"--client-ca-file={made_by.crt()}",
             "--authorization-mode=RBAC",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={made_by.accounts_key}",

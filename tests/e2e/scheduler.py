@@ -55,7 +55,7 @@ class Scheduler:
             f"--config={file}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._url.rpartition(':')[2]}",
-            f"--tls-cert-file={plane.authority.certificate('server')}",
+            f"--tls-cert-file={plane.authority.crt('server')}",
             f"--tls-private-key-file={plane.authority.key('server')}",
             # So that whoever looks for where its time goes can ask, too.
             "--authorization-always-allow-paths=/readyz,/metrics,/debug/pprof/*",

@@ -34,7 +34,7 @@ class Setting:
         """Talk to a server that answers so."""
 
         async def main() -> T:
-            tls = self.certificates.server_tls(asks_clients=True)
+            tls = self.certificates.asking_tls()
             async with serving(answer, tls) as server:
                 client = self.client(server.url, **limits)
                 try:

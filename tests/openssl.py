@@ -1,0 +1,50 @@
+"""Certificates and keys to throw away, made by the openssl command."""
+
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Final
+
+_CURVE: Final = "prime256v1"
+
+
+class Authority:
+    """A certificate authority and what it has signed, in a folder: each NAME is NAME.crt and NAME.key."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        # Of a configuration of its own, as that of the system may add what it likes.
+        (folder / "openssl.cnf").write_text("[req]\ndistinguished_name = dn\n[dn]\n")
+        self.make("authority", "basicConstraints=critical,CA:TRUE", signed=False)
+
+    def crt(self, name: str = "authority") -> Path:
+        """Give the file of a certificate."""
+        return self.folder / f"{name}.crt"
+
+    def key(self, name: str) -> Path:
+        """Give the file of a key."""
+        return self.folder / f"{name}.key"
+
+    def make(self, name: str, extension: str, *, subject: str = "", signed: bool = True) -> None:
+        """Make a key and its certificate, signed by the authority or by itself; the subject is /CN=NAME unless given."""
+        signer = ("-CA", str(self.crt()), "-CAkey", str(self.key("authority"))) if signed else ()
+        _openssl(
+            *("req", "-x509", "-days", "2", "-nodes", "-config", str(self.folder / "openssl.cnf")),
+            *("-newkey", "ec", "-pkeyopt", f"ec_paramgen_curve:{_CURVE}"),
+            *("-subj", subject or f"/CN={name}", "-addext", extension, *signer),
+            *("-keyout", str(self.key(name)), "-out", str(self.crt(name))),
+        )
+
+    def make_key(self, name: str) -> None:
+        """Make a key alone, in the form SEC1: kube-apiserver takes no public key from one in PKCS#8."""
+        _openssl("ecparam", "-name", _CURVE, "-genkey", "-noout", "-out", str(self.key(name)))
+
+    def server_tls(self, name: str = "server") -> ssl.SSLContext:
+        """Make the TLS context of a server that has a certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.crt(name), self.key(name))
+        return context
+
+
+def _openssl(*arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)  # noqa: S603, S607  # our own arguments
