@@ -26,7 +26,7 @@ class Authority:
         return self.folder / f"{name}.key"
 
     def make(self, name: str, extension: str, *, subject: str = "", signed: bool = True) -> None:
-        """Make a key and its certificate, signed by the authority or by itself; the subject is /CN=NAME unless given."""
+        """Make a key and its certificate, signed by the authority or by itself, for /CN=NAME unless told otherwise."""
         signer = ("-CA", str(self.crt()), "-CAkey", str(self.key("authority"))) if signed else ()
         _openssl(
             *("req", "-x509", "-days", "2", "-nodes", "-config", str(self.folder / "openssl.cnf")),
