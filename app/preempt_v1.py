@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import msgspec
 
 from app.extender_v1 import Answer, decode_incoming_pod
-from app.limits import MAX_NODES, error_json, refuse_too_many_elements
+from app.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
 from app.logs import one_line
 from app.preemption.outcome import CallResult
 from app.refused_nodes import RefusedNodes
@@ -86,7 +86,7 @@ class Preempter:
         self._offset = offset
         self._observe = observe
 
-    def preempt(self, body: bytes, *, cached: bool = True) -> Answer:  # noqa: ARG002 - as all verbs are called
+    def preempt(self, body: Body, *, cached: bool = True) -> Answer:  # noqa: ARG002 - as all verbs are called
         """Answer ExtenderPreemptionArgs with an ExtenderPreemptionResult; nothing of it comes from the cache."""
         began = self._clock()
         try:
@@ -114,14 +114,14 @@ class PreemptOff:
         """Tell `observe` of each call."""
         self._observe = observe
 
-    def preempt(self, body: bytes, *, cached: bool = True) -> Answer:  # noqa: ARG002 - as all verbs are called
+    def preempt(self, body: Body, *, cached: bool = True) -> Answer:  # noqa: ARG002 - as all verbs are called
         """Answer that nobody is to be preempted."""
         log.warning("preempt: %s", _OFF)
         self._observe(CallResult.OFF, 0, 0.0)
         return Answer(preempt_error(_OFF))
 
 
-def decode_preemption_args(body: bytes) -> PreemptionArgs:
+def decode_preemption_args(body: Body) -> PreemptionArgs:
     """Decode ExtenderPreemptionArgs with keys in any case. Raises DecodeError, which names the field."""
     refuse_too_many_elements(body)
     with _under("body"):

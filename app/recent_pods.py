@@ -1,4 +1,7 @@
-"""The pods that were asked about lately, as `bind` is told no more of a pod than what it is called."""
+"""The pods that were asked about lately.
+
+`bind` is told no more of a pod than what it is called, and `prioritize` is asked in the very bytes of `filter`.
+"""
 
 from collections import OrderedDict
 from typing import Final, NamedTuple
@@ -9,27 +12,32 @@ _MOST_PODS: Final = 4096
 _MOST_BYTES: Final = 16 * 1024 * 1024  # of JSON, which can take 20 times as much when it is decoded
 
 
-class _Sized(NamedTuple):
+class _Written(NamedTuple):
     pod: Pod
-    size: int
+    raw: bytes
 
 
 class RecentPods:
     """uid -> the pod as the scheduler last sent it, which is as it made its decision; the oldest go first."""
 
     def __init__(self) -> None:
-        self._pods: OrderedDict[str, _Sized] = OrderedDict()
+        self._pods: OrderedDict[str, _Written] = OrderedDict()
         self._bytes = 0
+        self._last: _Written | None = None
 
-    def add(self, pod: Pod, size: int) -> None:
-        """Take in a pod whose JSON has so many bytes."""
+    def add(self, pod: Pod, raw: bytes) -> None:
+        """Take in a pod, with its JSON."""
         before = self._pods.pop(pod.uid, None)
-        self._pods[pod.uid] = _Sized(pod, size)
-        self._bytes += size - (before.size if before is not None else 0)
+        self._last = self._pods[pod.uid] = _Written(pod, raw)
+        self._bytes += len(raw) - (len(before.raw) if before is not None else 0)
         while len(self._pods) > _MOST_PODS or self._bytes > _MOST_BYTES:
-            self._bytes -= self._pods.popitem(last=False)[1].size
+            self._bytes -= len(self._pods.popitem(last=False)[1].raw)
 
     def get(self, uid: str) -> Pod | None:
         """Return a pod, if it was asked about lately."""
         found = self._pods.get(uid)
         return found.pod if found is not None else None
+
+    def written_as(self, raw: bytes) -> Pod | None:
+        """Return the pod that was added last, if its JSON was the same, byte for byte."""
+        return self._last.pod if self._last is not None and self._last.raw == raw else None

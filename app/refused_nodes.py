@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-import msgspec
 import numpy as np
 
 from core.framework.interface import Verdicts
@@ -96,7 +95,7 @@ class RefusedNodes:
         """Return the names of the nodes that still have these slots."""
         slots = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
         same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= refusal.node_lives]
-        return [msgspec.json.decode(self._nodes.name_json[slot], type=str) for slot in same]
+        return [self._nodes.name(slot) for slot in same]
 
 
 def _bits(slots: IntpArray, extent: int) -> bytes:

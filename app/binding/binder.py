@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 from app.binding.binding_v1 import BindingArgs, binding_result, decode_binding_args
 from app.binding.outcome import Outcome, Result
 from app.binding.pod_api import BindError, PodApi
+from app.limits import Body
 from app.logs import one_line
 from app.recent_pods import RecentPods
 from app.watch.client import ApiError
@@ -74,7 +75,7 @@ class Binder:
         self._observe = observe
         self._running: dict[str, _Running] = {}  # uid -> its binding under way
 
-    async def bind(self, body: bytes) -> bytes:
+    async def bind(self, body: Body) -> bytes:
         """Answer ExtenderBindingArgs with an ExtenderBindingResult."""
         began = self._clock()
         try:

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from app.limits import Body
 from app.logs import one_line
 from app.watch.decode import DecodeError, decoding
 
@@ -35,7 +36,7 @@ class BindingArgs(msgspec.Struct, frozen=True, gc=False):
         return f"{self.namespace}/{self.name}"
 
 
-def decode_binding_args(body: bytes) -> BindingArgs:
+def decode_binding_args(body: Body) -> BindingArgs:
     """Decode ExtenderBindingArgs with keys in any case. Raises DecodeError, which names the field."""
     if len(body) > _MOST_BYTES:
         raise DecodeError("body", f"larger than {_MOST_BYTES} bytes")

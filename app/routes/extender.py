@@ -17,7 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.binding.binder import Binder
 from app.binding.binding_v1 import binding_result
-from app.extender_v1 import Answer, Extender, filter_error, prioritize_error
+from app.extender_results import filter_error, prioritize_error
+from app.extender_v1 import Answer, Extender
+from app.limits import Body
 from app.logs import one_line
 from app.preempt_v1 import preempt_error
 from app.stale_policy import StalePolicy
@@ -41,7 +43,7 @@ _CLOSE: Final[Header] = (b"connection", b"close")  # or a client that writes on 
 class Verb(Protocol):
     """What answers a body."""
 
-    def __call__(self, body: bytes, *, cached: bool) -> Answer | Awaitable[Answer]:
+    def __call__(self, body: Body, *, cached: bool) -> Answer | Awaitable[Answer]:
         """Answer, from the equivalence cache or afresh; at once, or later where others are to be asked."""
 
 
@@ -84,7 +86,7 @@ class VerbEndpoint:
             headers.append(_stale_header(reserve.warning))
         await _respond(send, answer.body, *headers)
 
-    async def _answer(self, body: bytes, path: str, *, cached: bool) -> Answer:
+    async def _answer(self, body: Body, path: str, *, cached: bool) -> Answer:
         try:
             answer = self._verb(body, cached=cached)
             return answer if isinstance(answer, Answer) else await answer
@@ -93,7 +95,7 @@ class VerbEndpoint:
             log.exception("%s: failed", path)
             return Answer(self._error(f"internal error: {type(error).__name__}"))
 
-    async def _body(self, receive: Receive) -> bytes | None:
+    async def _body(self, receive: Receive) -> Body | None:
         """Return the body, or None if it is larger than allowed; then at most the allowed size was ever held."""
         body: bytes
         gathered = bytearray()  # not a list: a body in chunks of one byte would weigh 40 times its size
@@ -114,7 +116,7 @@ class VerbEndpoint:
             else:
                 gathered += body
                 if not more:
-                    return bytes(gathered)
+                    return gathered
 
     def _too_large(self) -> bytes:
         message = f"body: larger than {self._max_body_bytes} bytes (KINDRED_MAX_BODY_BYTES)"
@@ -128,12 +130,12 @@ class PatientFilter:
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
 
-    def __call__(self, body: bytes, *, cached: bool) -> Answer | Awaitable[Answer]:
+    def __call__(self, body: Body, *, cached: bool) -> Answer | Awaitable[Answer]:
         """Answer at once, or later."""
         answer = self._extender.filter(body, cached=cached)
         return self._later(body, cached=cached) if answer.doubtful else answer
 
-    async def _later(self, body: bytes, *, cached: bool) -> Answer:
+    async def _later(self, body: Body, *, cached: bool) -> Answer:
         for pause in _LOOKS_AGAIN:
             await asyncio.sleep(pause)
             answer = self._extender.filter(body, cached=cached)
@@ -182,7 +184,7 @@ def extender_routes(extender: Extender, stale_policy: StalePolicy, max_body_byte
 def binding_route(binder: Binder, stale_policy: StalePolicy, max_body_bytes: int) -> Route:
     """Return the route of the verb `bind`, which has nothing to do with the cache."""
 
-    async def bind(body: bytes, *, cached: bool) -> Answer:  # noqa: ARG001  # the protocol's
+    async def bind(body: Body, *, cached: bool) -> Answer:  # noqa: ARG001  # the protocol's
         return Answer(await binder.bind(body))
 
     return Route("/bind", VerbEndpoint(bind, binding_result, stale_policy, max_body_bytes), methods=["POST"])

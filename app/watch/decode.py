@@ -7,7 +7,7 @@ field everywhere, again as in Go.
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from core.objects.owner import ControllerRef
 
 T = TypeVar("T")
 
+Json: TypeAlias = bytes | bytearray | msgspec.Raw
 NULL: Final = msgspec.Raw(b"null")
 """What stands for an absent field that is read as bytes."""
 
@@ -101,7 +102,7 @@ _owners_decoder: Final[msgspec.json.Decoder[list[_OwnerReference] | None]] = msg
 )
 
 
-def decoding(decode: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw) -> T:
+def decoding(decode: Callable[[Json], T], raw: Json) -> T:
     """Run a msgspec decoder and turn what it raises into a DecodeError that names the field."""
     try:
         return decode(raw)
@@ -114,7 +115,7 @@ def decoding(decode: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Ra
         raise MalformedError("nested too deeply") from None
 
 
-def decoding_field(decode: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw, field: str) -> T:
+def decoding_field(decode: Callable[[Json], T], raw: Json, field: str) -> T:
     """Decode a field that was left as bytes; errors have its path in front."""
     try:
         return decoding(decode, raw)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, overload
+from typing import Final, TypeAlias, overload
 
 import msgspec
 import numpy as np
@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from core.mirror.frozen_node_info import FrozenNodeInfo, with_affinity, with_required_anti_affinity
 from core.mirror.generation_store import GenerationCounter, GenerationStore
+from core.mirror.name_index import NameIndex
 from core.mirror.partition import Partition
 from core.mirror.resource_figures import Figures, PlacedRequests
 from core.mirror.topology import ABSENT, FEWEST_SLOTS, BoolArray, IntpArray, TopologyColumn
 from core.objects.node import Node
 from core.objects.pod import Pod
+
+NameTexts: TypeAlias = NDArray[np.bytes_]
 
 NO_SLOT: Final = -1
 
@@ -52,8 +55,9 @@ class NodeTable:
         self._generations = generations
         self.infos: dict[str, NodeInfo] = {}  # node name -> NodeInfo, also of unknown nodes that pods name
         self.slots: dict[str, int] = {}  # name of a known node -> slot
-        # slot -> b'"name"', ready for an answer
-        self.name_json: NDArray[np.object_] = np.empty(FEWEST_SLOTS, np.object_)
+        self.name_json: NameTexts = np.zeros(FEWEST_SLOTS, "S1")
+        """Slot -> b'"name"', ready for an answer, padded with NUL; stale where the slot is free."""
+        self.name_index = NameIndex()
         self._free: list[int] = []
         self._used = 0
 
@@ -94,13 +98,14 @@ class NodeTable:
                 self._grow()
         info.node, info.slot = node, slot
         self.slots[node.name] = slot
-        self.name_json[slot] = msgspec.json.encode(node.name)
+        self._write_name(slot, node.name)
         self.in_partition[slot] = self.partition.includes(node.name, node.labels)
         info.frozen, info.generation = None, self.known.set(node.name, info)
 
     def vacate(self, info: NodeInfo) -> None:
         """Take the slot of a node that is gone."""
         self._free.append(self.slots.pop(info.name))
+        self.name_index.remove(info.slot)
         info.node, info.slot = None, NO_SLOT
         info.frozen, info.generation = None, self.known.remove(info.name)
         self.drop_if_empty(info)
@@ -154,11 +159,44 @@ class NodeTable:
         if info.node is None and not info.rows:
             del self.infos[info.name]
 
+    def name(self, slot: int) -> str:
+        """Return the name of the node that has a slot."""
+        return msgspec.json.decode(self.name_json[slot], type=str)
+
+    def _write_name(self, slot: int, name: str) -> None:
+        text = msgspec.json.encode(name)
+        if len(text) > self.name_json.itemsize:
+            self.name_json = self.name_json.astype(f"S{len(text)}")
+        self.name_json[slot] = text
+        self.name_index.add(name, slot)
+
     def _grow(self) -> None:
-        names = np.empty(2 * self.capacity, np.object_)
+        names = np.zeros(2 * self.capacity, self.name_json.dtype)
         inside = np.ones(2 * self.capacity, np.bool_)
         names[: self.capacity], inside[: self.capacity] = self.name_json, self.in_partition
         self.name_json, self.in_partition = names, inside
+
+
+class _NamesOfSlots(Sequence[str]):
+    """The names of known nodes, which hardly anybody looks at. Valid until the next event."""
+
+    def __init__(self, table: NodeTable, slots: IntpArray) -> None:
+        self._table = table
+        self._slots = slots
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return _NamesOfSlots(self._table, self._slots[index])
+        return self._table.name(int(self._slots[index]))
 
 
 class _PartOfNames(Sequence[str]):
@@ -209,6 +247,12 @@ class NodeBatch:
             strangers = {position: objects.get(position) for position, slot in enumerate(found) if slot == NO_SLOT}
             return cls(table, names, np.array(found, np.intp), strangers)
 
+    @classmethod
+    def found(cls, table: NodeTable, array: memoryview) -> "NodeBatch | None":
+        """Look up the nodes whose names stand in a JSON array, given without its brackets; None: see NameIndex."""
+        slots = table.name_index.find(array)
+        return None if slots is None else cls(table, _NamesOfSlots(table, slots), slots, {})
+
     def __len__(self) -> int:
         return len(self.slots)
 
@@ -241,17 +285,19 @@ class NodeBatch:
 
     def value_ids(self, column: TopologyColumn) -> IntpArray:
         """Return the value id of a topology key for each node; ABSENT for an unknown one."""
-        ids = column.of_slot[self.slots].astype(np.intp)  # NO_SLOT looks up the last slot, and is mended below
+        ids = column.of_slot.take(self.slots).astype(np.intp)  # NO_SLOT looks up the last slot, and is mended below
         for position, node in self.strangers.items():
             ids[position] = ABSENT if node is None else column.id_of(node.labels)
         return ids
 
-    def name_json(self) -> NDArray[np.object_]:
-        """Return each name as JSON bytes, from the slots where there is one."""
-        fragments = self._table.name_json[self.slots]  # NO_SLOT looks up the last slot, and is mended below
-        for position in self.strangers:
-            fragments[position] = msgspec.json.encode(self.names[position])
-        return fragments
+    def name_json(self) -> NameTexts:
+        """Return each name as JSON, padded with NUL, from the slots where there is one."""
+        texts = self._table.name_json.take(self.slots)  # NO_SLOT looks up the last slot, and is mended below
+        if self.strangers:
+            of_strangers = {position: msgspec.json.encode(self.names[position]) for position in self.strangers}
+            texts = texts.astype(f"S{max(texts.itemsize, *map(len, of_strangers.values()))}")
+            texts[list(of_strangers)] = list(of_strangers.values())
+        return texts
 
     def repeated(self) -> int:
         """Return the position of the first name that stands earlier in the batch already, or -1."""
@@ -262,9 +308,13 @@ class NodeBatch:
                     return position
                 seen.add(name)
             return -1
+        present: BoolArray = np.zeros(self._table.capacity, np.bool_)
+        present[self.slots] = True
+        if np.count_nonzero(present) == len(self):
+            return -1
         order = np.arange(len(self), dtype=np.intp)
         # The first writer of a slot must win, so write backwards: numpy keeps the last of repeated indices.
         first = np.empty(self._table.capacity, np.intp)
         first[self.slots[::-1]] = order[::-1]
         later: BoolArray = first[self.slots] != order
-        return int(later.argmax()) if later.any() else -1
+        return int(later.argmax())

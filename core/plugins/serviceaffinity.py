@@ -8,7 +8,6 @@ score side (antiAffinityLabelsPreference) is not here.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from core.events import Kind
@@ -126,7 +125,7 @@ class ServiceAffinity:
         slots = np.unique(mirror.pods.slots_of((alike,), _in_no_other_namespace))
         if not len(slots):
             return {}
-        first = msgspec.json.decode(mirror.nodes.name_json[slots].min())
+        first = min(map(mirror.nodes.name, slots.tolist()))
         node = mirror.nodes.infos[first].node
         return {} if node is None else {key: node.labels[key] for key in self._keys if key in node.labels}
 

@@ -65,8 +65,8 @@ def test_filter_writes_an_error_with_every_other_member_null() -> None:
 
 def test_prioritize_writes_a_score_for_exactly_the_nodes_asked_in_their_order() -> None:
     expected = (
-        b'[{"Host":"c1","Score":0},{"Host":"a1","Score":100},{"Host":"bare","Score":0},'
-        b'{"Host":"b1","Score":33},{"Host":"a2","Score":100}]'
+        b'[{"Host":"c1","Score":  0},{"Host":"a1","Score":100},{"Host":"bare","Score":  0},'
+        b'{"Host":"b1","Score": 33},{"Host":"a2","Score":100}]'
     )
     assert expected == extender().prioritize(by_name(LIKES_WEB, *ALL))
 

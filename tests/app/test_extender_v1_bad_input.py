@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.extender_v1 import filter_error, prioritize_error
+from app.extender_results import filter_error, prioritize_error
 from app.main import create_extender
 from app.settings import Settings
 from tests.app.questions import NEAR_WEB, UNKNOWN, ZONE, Bodies, by_name, decoded, reasons, shop, state, zeros

@@ -23,29 +23,29 @@ def known(recent: RecentPods, *numbers: int) -> list[bool]:
 def test_the_pods_that_were_asked_about_last_are_remembered() -> None:
     recent = RecentPods()
     for number in (*range(4096), 0, 4096):
-        recent.add(pod(number), 100)
+        recent.add(pod(number), bytes(100))
     assert known(recent, 0, 1, 2, 4096) == [True, False, True, True]
 
 
 def test_as_many_pods_are_remembered_as_have_sixteen_mebibytes() -> None:
     recent = RecentPods()
     for number, size in enumerate((4, 4, 4, 4)):
-        recent.add(pod(number), size * MIB)
+        recent.add(pod(number), bytes(size * MIB))
     assert known(recent, 0, 1, 2, 3) == [True] * 4
-    recent.add(pod(2), 5 * MIB)
+    recent.add(pod(2), bytes(5 * MIB))
     assert known(recent, 0, 1, 2, 3) == [False, True, True, True]
-    recent.add(pod(4), 3 * MIB)
+    recent.add(pod(4), bytes(3 * MIB))
     assert known(recent, 1, 2, 3, 4) == [True] * 4
-    recent.add(pod(5), 17 * MIB)
+    recent.add(pod(5), bytes(17 * MIB))
     assert known(recent, 1, 2, 3, 4, 5) == [False] * 5
-    recent.add(pod(6), 16 * MIB)
+    recent.add(pod(6), bytes(16 * MIB))
     assert known(recent, 6) == [True]
 
 
 def test_a_pod_is_as_it_was_asked_about_last() -> None:
     recent = RecentPods()
-    recent.add(pod(1, app="old"), 100)
-    recent.add(pod(1, app="new"), 100)
+    recent.add(pod(1, app="old"), bytes(100))
+    recent.add(pod(1, app="new"), bytes(100))
     assert recent.get("1") == pod(1, app="new")
 
 
@@ -65,3 +65,12 @@ def test_the_size_that_counts_is_that_of_the_pod() -> None:
     for uid in ("u", "v", "w"):
         extender.filter(by_name(make_pod("p").uid(uid), *names))  # 8 MB each, without the pod a few bytes
     assert extender.recent_pods.get("u") is not None
+
+
+def test_the_last_pod_is_known_by_its_json_too() -> None:
+    recent = RecentPods()
+    recent.add(pod(1), b"one")
+    recent.add(pod(2), b"two")
+    assert recent.written_as(b"two") == pod(2)
+    assert recent.written_as(b"one") is None, "only the last: whoever asks again asks at once"
+    assert RecentPods().written_as(b"") is None

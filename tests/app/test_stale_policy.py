@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from starlette.applications import Starlette
 
-from app.extender_v1 import filter_error, prioritize_error
+from app.extender_results import filter_error, prioritize_error
 from app.main import create_extender
 from app.routes.extender import extender_routes
 from app.settings import Settings

@@ -6,6 +6,7 @@ import pytest
 from starlette.applications import Starlette
 
 from app.binding.binder import Binder
+from app.limits import Body
 from app.main import create_service
 from app.routes.extender import binding_route
 from app.settings import Settings
@@ -25,14 +26,14 @@ class Failing(Binder):
     def __init__(self) -> None:
         pass
 
-    async def bind(self, body: bytes) -> bytes:
+    async def bind(self, body: Body) -> bytes:
         raise KeyError(body)
 
 
 class Bound(Failing):
     """One that says yes."""
 
-    async def bind(self, body: bytes) -> bytes:
+    async def bind(self, body: Body) -> bytes:
         assert body == QUESTION
         return b'{"Error":""}'
 

@@ -7,7 +7,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message
 
-from app.extender_v1 import Extender, filter_error, prioritize_error
+from app.extender_results import filter_error, prioritize_error
+from app.extender_v1 import Extender
 from app.main import create_extender, create_service
 from app.routes.extender import extender_routes
 from app.settings import Settings

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from app.extender_v1 import Answer, Extender
+from app.limits import Body
 from app.main import create_profile
 from app.routes import extender as routes
 from app.routes.extender import PatientFilter
@@ -24,7 +25,7 @@ class Told(Extender):
         self.answers = list(answers)
         self.asked = 0
 
-    def filter(self, body: bytes, *, cached: bool = True) -> Answer:  # noqa: ARG002  # told
+    def filter(self, body: Body, *, cached: bool = True) -> Answer:  # noqa: ARG002  # told
         self.asked += 1
         return self.answers[min(self.asked, len(self.answers)) - 1]
 

@@ -6,6 +6,7 @@ import pytest
 from starlette.applications import Starlette
 
 from app.extender_v1 import Answer
+from app.limits import Body
 from app.main import create_service
 from app.routes.extender import Verb, preemption_route
 from app.settings import Settings
@@ -20,11 +21,11 @@ EMPTY = b'{"NodeNameToMetaVictims":{}}'
 QUESTION = b'{"Pod":{"metadata":{"name":"p"}},"NodeNameToMetaVictims":{}}'
 
 
-def failing(body: bytes, *, cached: bool) -> Answer:
+def failing(body: Body, *, cached: bool) -> Answer:
     raise KeyError(body, cached)
 
 
-def nobody(body: bytes, *, cached: bool) -> Answer:
+def nobody(body: Body, *, cached: bool) -> Answer:
     assert (body, cached) == (QUESTION, True)
     return Answer(EMPTY)
 

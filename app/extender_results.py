@@ -1,0 +1,108 @@
+"""ExtenderFilterResult and HostPriorityList: what kube-scheduler is answered, as bytes."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from app.extender_args import ABSENT, NodeList
+from app.limits import error_json
+from app.node_rows import rows
+from core.framework.interface import MAX_NODE_SCORE, Verdicts
+from core.framework.status import Code
+from core.mirror.node_info import NameTexts, NodeBatch
+from core.mirror.topology import Int64Array, IntpArray
+
+
+def filter_result(batch: NodeBatch, verdicts: Verdicts, passed: IntpArray, node_list: NodeList | None) -> bytes:
+    """Return an ExtenderFilterResult that passes on the nodes at some positions of the batch.
+
+    It has them as objects, byte for byte as they came, where the request came with objects: `node_list`.
+    """
+    names = batch.name_json()
+    failed = _failed(names, verdicts)
+    if node_list is None:
+        passing = rows(len(passed), names.take(passed), b",")
+        fitting: list[bytes | memoryview | msgspec.Raw] = [b'null,"NodeNames":[', memoryview(passing)[:-1], b"]"]
+    else:
+        fitting = [*_node_list_pieces(node_list, passed), b',"NodeNames":null']
+    return b"".join(
+        (
+            b'{"Nodes":',
+            *fitting,
+            b',"FailedNodes":{',
+            failed[False],
+            b'},"FailedAndUnresolvableNodes":{',
+            failed[True],
+            b'},"Error":""}',
+        )
+    )
+
+
+def filter_error(message: str) -> bytes:
+    """Return an ExtenderFilterResult that fails the scheduling attempt with a message."""
+    return (
+        b'{"Nodes":null,"NodeNames":null,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":'
+        + error_json(message)
+        + b"}"
+    )
+
+
+class HostPriorities:
+    """Makes HostPriorityLists whose scores are spread over 0..max_score."""
+
+    def __init__(self, max_score: int) -> None:
+        texts = [b"%d" % (score * max_score // MAX_NODE_SCORE) for score in range(MAX_NODE_SCORE + 1)]
+        # Score -> its text. All of an answer are as wide as the widest, with spaces in front, as JSON allows: to make
+        # room of no width would cost more than all the rest.
+        self._texts: list[NameTexts] = [np.array([text.rjust(len(widest)) for text in texts]) for widest in texts]
+
+    def of(self, batch: NodeBatch, scores: Int64Array) -> bytes:
+        """Return the HostPriorityList of a batch, in its order, with the scores 0..MAX_NODE_SCORE of its nodes."""
+        texts = self._texts[scores.max(initial=0)].take(scores)
+        text = rows(len(batch), b'{"Host":', batch.name_json(), b',"Score":', texts, b"},")
+        return b"".join((b"[", memoryview(text)[:-1], b"]"))
+
+
+def neutral_priorities(names: Sequence[str]) -> bytes:
+    """Return a HostPriorityList of zeros."""
+    return msgspec.json.encode([{"Host": name, "Score": 0} for name in names])
+
+
+def prioritize_error(message: str) -> bytes:
+    """Return what takes the place of a HostPriorityList when not even a neutral one can be made."""
+    return b'{"Error":' + error_json(message) + b"}"
+
+
+def _failed(names: NameTexts, verdicts: Verdicts) -> dict[bool, memoryview]:
+    """Return the nodes that fail, `"NAME":"message"`: unresolvable -> the text."""
+    texts: dict[bool, list[bytes | bytearray]] = {True: [], False: []}
+    found = np.bincount(verdicts.codes)
+    found[:1] = 0  # success
+    for code in np.flatnonzero(found).tolist():
+        status = verdicts.statuses[code]
+        failing = names.take(np.flatnonzero(verdicts.codes == code))
+        message = b":" + msgspec.json.encode(status.message) + b","
+        texts[status.code is not Code.UNSCHEDULABLE].append(rows(len(failing), failing, message))
+    return {unresolvable: memoryview(b"".join(parts))[:-1] for unresolvable, parts in texts.items()}
+
+
+def _node_list_pieces(node_list: NodeList, passed: IntpArray) -> Iterator[bytes | msgspec.Raw]:
+    """Yield the NodeList of the nodes passed on, in pieces: 32 MB are to be joined once, each copy costs 10 ms."""
+    envelope = {
+        b"kind": node_list.kind,
+        b"apiVersion": node_list.api_version,
+        b"metadata": node_list.metadata,
+    }
+    yield b"{"
+    for key, value in envelope.items():
+        if value != ABSENT:
+            yield b'"%s":%s,' % (key, bytes(value))
+    yield b'"items":['
+    items = node_list.items or []
+    separator = b""
+    for position in passed.tolist():
+        yield separator
+        yield items[position]
+        separator = b","
+    yield b"]}"

@@ -1,0 +1,142 @@
+"""Slots of nodes, found by the bytes of their names."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.mirror.name_index import NameIndex
+
+LONGEST = 128
+NAMES = st.one_of(
+    st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,60}[a-z0-9])?", fullmatch=True),
+    st.integers(0, 200).map("node-{:05d}".format),
+    st.text(min_size=1, max_size=5),
+)
+
+
+def index_of(names: Iterable[str]) -> NameIndex:
+    index = NameIndex()
+    for slot, name in enumerate(names):
+        index.add(name, slot)
+    return index
+
+
+def written(names: Sequence[str]) -> bytes:
+    """Write names as Go does, without the brackets."""
+    return json.dumps(names, separators=(",", ":"), ensure_ascii=False).encode()[1:-1]
+
+
+def found(index: NameIndex, text: bytes) -> list[int] | None:
+    slots = index.find(memoryview(text))
+    return None if slots is None else slots.tolist()
+
+
+def test_thousands_of_names_are_found_in_any_order() -> None:
+    names = [f"ip-10-{number % 7}-{number}.eu-west-1.compute.internal" for number in range(5_000)]
+    index = index_of(names)
+    asked = [(number * 37) % 5_000 for number in range(5_000)]
+    assert asked == found(index, written([names[slot] for slot in asked]))
+
+
+def test_a_name_that_nobody_has_is_not_found_nor_are_those_beside_it() -> None:
+    index = index_of(["a", "b"])
+    assert found(index, written(["b", "a"])) == [1, 0]
+    assert found(index, written(["b", "c"])) is None
+    assert found(NameIndex(), written(["a"])) is None
+
+
+def test_a_name_is_not_found_by_its_beginning_nor_with_something_behind_it() -> None:
+    index = index_of(["node-1234", "node-1234-5678", "other"])
+    assert found(index, written(["node-1234"])) == [0]
+    assert found(index, written(["node-123"])) is None
+    assert found(index, written(["node-12345"])) is None
+    assert found(index, written(["node-1234-567"])) is None
+
+
+def test_a_slot_has_the_name_of_the_node_that_it_was_given_last() -> None:
+    index = index_of(["a", "b"])
+    index.remove(0)
+    assert found(index, written(["a"])) is None
+    index.add("c", 0)
+    assert found(index, written(["b", "c"])) == [1, 0]
+    assert found(index, written(["a"])) is None
+
+
+def test_to_remove_what_is_not_there_changes_nothing() -> None:
+    index = index_of(["a"])
+    index.remove(1)
+    index.remove(1_000)
+    assert found(index, written(["a"])) == [0]
+
+
+def test_a_name_may_have_128_bytes() -> None:
+    names = ["n" * LONGEST, "n" * (LONGEST + 1), "short"]
+    index = index_of(names)
+    assert found(index, written(names[::2])) == [0, 2]
+    assert found(index, written(names[1:])) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b'"',
+        b'""',
+        b'"","a"',
+        b'"a",',
+        b',"a"',
+        b'"a","b',
+        b'a","b"',
+        b'"a" ,"b"',
+        b'"a", "b"',
+        b' "a"',
+        b'"a"\n',
+        b'"a""b"',
+        b'"a",,"b"',
+        b'"a","","b"',
+        b'"a",",","b"',
+        b'"a","b"]',
+        b'"a",null',
+        b'"\\u0061"',
+        b'"a\0"',
+        b'"a\xff"',
+        b'"a","a","a"',
+    ],
+)
+def test_whatever_else_is_not_found(text: bytes) -> None:
+    assert found(index_of(["a", "b"]), text) is None
+
+
+@pytest.mark.parametrize("name", ['quo"te', "comma,", "back\\slash", "\u00e9", "tab\t"])
+def test_a_name_that_json_writes_in_another_way_is_not_found(name: str) -> None:
+    index = index_of(["a", name])
+    assert found(index, written([name])) is None
+    assert found(index, name.encode().join((b'"', b'"'))) is None
+    assert found(index, written(["a"])) == [0]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.none() | NAMES), max_size=60), st.lists(st.integers(0, 40), max_size=8)
+)
+def test_what_is_found_is_what_was_added_last_and_not_removed(
+    steps: Sequence[tuple[int, str | None]], asked: Sequence[int]
+) -> None:
+    index = NameIndex()
+    held: dict[int, str] = {}
+    for slot, name in steps:
+        index.remove(slot)
+        held.pop(slot, None)
+        if name is not None and name not in held.values():
+            index.add(name, slot)
+            held[slot] = name
+    slots = list(dict.fromkeys(slot for slot in asked if slot in held and ordinary(held[slot])))
+    assert (slots or None) == found(index, written([held[slot] for slot in slots]))
+    gone = [name for _, name in steps if name is not None and name not in held.values()]
+    assert all(found(index, written([name])) is None for name in gone)
+
+
+def ordinary(name: str) -> bool:
+    return name.isascii() and "," not in name and json.dumps(name) == f'"{name}"' and "\x7f" not in name
