@@ -19,6 +19,8 @@ from fastapi import FastAPI
 from app import __version__, logs, process
 from app.extender_v1 import Answer, Extender, decode_incoming_pod
 from app.main import Service, create_extender, create_partition, create_service
+from app.memory import keep_freed_memory
+from app.one_write import OneWriteProtocol
 from app.settings import Settings, SettingsError, load_settings
 from app.watch.credentials import ConfigurationError, load_credentials
 from app.watch.decode import DecodeError
@@ -104,6 +106,7 @@ def serve(*, host: str | None, port: str | None, profile: str | None, demo: bool
     with _clear_errors():
         settings = load_settings(listen_host=host, listen_port=port, profile=profile)
         logs.configure(settings.log_level)
+        keep_freed_memory()
         service = _service(settings, demo=demo, **source)
     servers = [_server(service.app, settings.listen_host, settings.listen_port, lambda url: _announce(url, demo=demo))]
     if service.admin is not None and settings.admin_port is not None:
@@ -130,7 +133,7 @@ def _server(app: FastAPI, host: str, port: int, on_listening: Callable[[str], No
         host=host,
         port=port,
         loop="auto",
-        http="auto",
+        http=OneWriteProtocol,
         log_config=None,
         access_log=False,
         proxy_headers=False,

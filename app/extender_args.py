@@ -104,7 +104,7 @@ def _args_by_known_names(body: Body, mirror: ClusterMirror) -> ExtenderArgs | No
     end = body.rfind(_NAMES_END, max(0, len(body) - _LONGEST_TAIL))
     if not 0 <= begin < end or body[end + len(_NAMES_END) :].strip():
         return None
-    batch = NodeBatch.found(mirror.nodes, memoryview(body)[begin + len(_NAMES_BEGIN) : end])
+    batch = NodeBatch.found(mirror.nodes, body, begin + len(_NAMES_BEGIN), end)
     if batch is None:
         return None
     try:
@@ -132,7 +132,8 @@ def _args(args: _Args, body: Body, mirror: ClusterMirror) -> ExtenderArgs:
 
 
 def _batch_of_objects(items: Sequence[msgspec.Raw], mirror: ClusterMirror) -> NodeBatch:
-    batch = NodeBatch.found(mirror.nodes, memoryview(_names_as_written(items)))
+    names_as_written = _names_as_written(items)
+    batch = NodeBatch.found(mirror.nodes, names_as_written, 0, len(names_as_written))
     if batch is not None:
         return batch
     names = _node_names(items)

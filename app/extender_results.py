@@ -55,7 +55,9 @@ class HostPriorities:
         texts = [b"%d" % (score * max_score // MAX_NODE_SCORE) for score in range(MAX_NODE_SCORE + 1)]
         # Score -> its text. All of an answer are as wide as the widest, with spaces in front, as JSON allows: to make
         # room of no width would cost more than all the rest.
-        self._texts: list[NameTexts] = [np.array([text.rjust(len(widest)) for text in texts]) for widest in texts]
+        self._texts: list[NameTexts] = [
+            np.array([text.rjust(len(widest)) for text in texts], f"S{len(widest)}") for widest in texts
+        ]
 
     def of(self, batch: NodeBatch, scores: Int64Array) -> bytes:
         """Return the HostPriorityList of a batch, in its order, with the scores 0..MAX_NODE_SCORE of its nodes."""

@@ -21,11 +21,14 @@ def rows(count: int, *pieces: Piece) -> bytearray | bytes:
     text = bytearray(b"".join(piece if isinstance(piece, bytes) else bytes(piece.itemsize) for piece in pieces)) * count
     if not text:
         return b""
-    offsets = np.cumsum([0, *(len(piece) if isinstance(piece, bytes) else piece.itemsize for piece in pieces)]).tolist()
-    for piece, offset in zip(pieces, offsets, strict=False):
-        if not isinstance(piece, bytes):
-            column = np.ndarray((count,), piece.dtype, text, offset, (offsets[-1],))
+    width, offset = len(text) // count, 0
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            offset += len(piece)
+        else:
+            column = np.ndarray((count,), piece.dtype, text, offset, (width,))
             column[:] = piece
+            offset += piece.itemsize
     return _without_padding(text, count)
 
 

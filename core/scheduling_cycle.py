@@ -46,18 +46,27 @@ def score_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> I
     A node of which nothing is known, or out of the partition, gets 0 and has no part in the normalisation of the
     others.
     """
-    total = np.zeros(len(batch), np.int64)
-    weights = sum(weight for _, weight in profile.scores)
     scored = _scored(batch)
     part = batch if scored is None else batch.part(scored)
+    means = _weighted_means(profile, evaluation, part)
+    if scored is None:
+        return means
+    total = np.zeros(len(batch), np.int64)
+    total[scored] = means
+    return total
+
+
+def _weighted_means(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
+    if len(profile.scores) == 1:  # its own mean: to divide 5,000 numbers takes 20 us
+        plugin, _ = profile.scores[0]
+        raw = evaluation.raw_scores(plugin, batch)
+        return np.zeros(len(batch), np.int64) if raw is None else plugin.normalize(raw)
+    total = np.zeros(len(batch), np.int64)
     for plugin, weight in profile.scores:
-        raw = evaluation.raw_scores(plugin, part)
-        if raw is None:
-            continue
-        if scored is None:
+        raw = evaluation.raw_scores(plugin, batch)
+        if raw is not None:
             total += weight * plugin.normalize(raw)
-        else:
-            total[scored] += weight * plugin.normalize(raw)
+    weights = sum(weight for _, weight in profile.scores)
     return total // weights if weights else total
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from core.framework.interface import AnyFilter, AnyScore, Verdicts
+from core.framework.interface import AnyFilter, AnyScore, Codes, Verdicts
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -63,16 +63,21 @@ def first_failures(
     verdicts_of: Callable[[AnyFilter, NodeBatch], Verdicts | None],
 ) -> Verdicts:
     """Ask all plugins for their verdicts; the first one that fails a node gives it its status."""
-    codes = np.zeros(len(batch), np.int64)
-    statuses = [SUCCESS]
+    codes: Codes | None = None
+    statuses: tuple[Status, ...] = (SUCCESS,)
     for plugin in filters:
         verdicts = verdicts_of(plugin, batch)
-        if verdicts is not None and verdicts.codes.any():
-            fails_first_here = (verdicts.codes > 0) & (codes == 0)
-            # In int64 before the sum: narrow codes, as kept ones are, would overflow, and 2 + 254 uint8 be success.
-            codes[fails_first_here] = verdicts.codes[fails_first_here].astype(np.int64) + (len(statuses) - 1)
-            statuses += verdicts.statuses[1:]
-    return Verdicts(codes, tuple(statuses))
+        if verdicts is None or not verdicts.codes.any():
+            continue
+        if codes is None:  # mostly all that there is, and taken as it is
+            codes, statuses = verdicts.codes, verdicts.statuses
+            continue
+        fails_first_here = (verdicts.codes > 0) & (codes == 0)
+        # In int64 before the sum: narrow codes, as kept ones are, would overflow, and 2 + 254 uint8 be success.
+        codes = codes.astype(np.int64)
+        codes[fails_first_here] = verdicts.codes[fails_first_here].astype(np.int64) + (len(statuses) - 1)
+        statuses += verdicts.statuses[1:]
+    return Verdicts(np.zeros(len(batch), np.uint8) if codes is None else codes, statuses)
 
 
 def everywhere(status: Status, batch: NodeBatch) -> Verdicts | None:

@@ -248,9 +248,9 @@ class NodeBatch:
             return cls(table, names, np.array(found, np.intp), strangers)
 
     @classmethod
-    def found(cls, table: NodeTable, array: memoryview) -> "NodeBatch | None":
-        """Look up the nodes whose names stand in a JSON array, given without its brackets; None: see NameIndex."""
-        slots = table.name_index.find(array)
+    def found(cls, table: NodeTable, body: bytes | bytearray, begin: int, end: int) -> "NodeBatch | None":
+        """Look up the nodes whose names stand in a JSON array, inside of its brackets; None: see NameIndex.find."""
+        slots = table.name_index.find(body, begin, end)
         return None if slots is None else cls(table, _NamesOfSlots(table, slots), slots, {})
 
     def __len__(self) -> int:
