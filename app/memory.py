@@ -11,10 +11,10 @@ from typing import Final
 _M_TRIM_THRESHOLD: Final = -1  # malloc.h
 _M_MMAP_THRESHOLD: Final = -3
 
-FROM_THE_HEAP: Final = 4 * 1024 * 1024
-"""Bytes up to which a block is taken from the heap: names and answers about 15,000 nodes take less."""
-KEPT: Final = 16 * 1024 * 1024
-"""Bytes at the end of the heap that are kept at most."""
+FROM_THE_HEAP: Final = 32 * 1024 * 1024
+"""Bytes up to which a block is taken from the heap, which is the most that glibc accepts."""
+KEPT: Final = 128 * 1024 * 1024
+"""Bytes at the end of the heap that are kept at most: two requests of whole nodes, where there are any."""
 
 
 def keep_freed_memory() -> bool:

@@ -23,11 +23,13 @@ _NOBODY: Final = -1
 _COMMA: Final = ord(",")
 _WORD_BITS: Final = 64
 _FOLD: Final = np.uint64(29)
-# Odd numbers without a pattern, one for each word of a name, and those of the second table in the order in which they
-# are tried; any would be right, as every hit is compared whole.
-_FACTORS, _SECOND_FACTORS = np.random.Generator(np.random.PCG64(5)).integers(
-    0, 1 << _WORD_BITS, (2, _MOST_WORDS), np.uint64
+# Odd numbers without a pattern, one for each word of a name, and one for each table; any would be right, as every hit
+# is compared whole. Two names with the same hash would be one too many, as rare as that is: one of them is not found.
+_FACTORS: Final[UInt64Array] = np.random.Generator(np.random.PCG64(5)).integers(
+    0, 1 << _WORD_BITS, _MOST_WORDS, np.uint64
 ) | np.uint64(1)
+_FIRST: Final = np.uint64(0x9E3779B97F4A7C15)
+_SECOND: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 _NOT_UTF_8: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 """In the rows of free slots, and in the last one, which _NOBODY looks up: no name is like this."""
 
@@ -35,8 +37,8 @@ _NOT_UTF_8: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 class NameIndex:
     """Names as JSON, padded with one NUL or more to rows of whole words, and two hash tables over them.
 
-    A name whose cell in the first table is taken is in the second, which is made anew with another factor where both
-    are. Bytes of a request are compared with the whole row, so that no collision of hashes gives a wrong slot.
+    A name whose cell in the first table is taken is in the second, and the few for which both are taken are in a dict.
+    Bytes of a request are compared with the whole row, so that no collision of hashes gives a wrong slot.
     """
 
     def __init__(self) -> None:
@@ -58,8 +60,8 @@ class NameIndex:
         self._hashes[slot] = self._hash(self._rows[slot : slot + 1])[0]
         if self._names * _CELLS_PER_NAME > len(self._first):
             self._make_tables(2 * len(self._first))
-        elif not self._enter(slot):
-            self._make_tables(len(self._first))
+        else:
+            self._enter(slot)
 
     def remove(self, slot: int) -> None:
         """Forget the name of a slot, if it is here."""
@@ -68,6 +70,9 @@ class NameIndex:
         for table, cell in self._cells_of(slot):
             if table[cell] == slot:
                 table[cell] = _NOBODY
+        key = int(self._hashes[slot])
+        if self._rest.get(key) == slot:
+            del self._rest[key]
         self._rows[slot] = _NOT_UTF_8
         self._names -= 1
 
@@ -101,8 +106,15 @@ class NameIndex:
         found = self._first.take(self._first_cells(hashes))
         elsewhere = (self._hashes.take(found) != hashes).nonzero()[0]
         if len(elsewhere):
-            found[elsewhere] = self._second.take(self._second_cells(hashes[elsewhere]))
+            found[elsewhere] = self._found_elsewhere(hashes[elsewhere])
         return found.astype(np.intp) if (self._rows.take(found, axis=0) == rows).all() else None
+
+    def _found_elsewhere(self, hashes: UInt64Array) -> Int32Array:
+        found = self._second.take(self._second_cells(hashes))
+        if self._rest:
+            for position in (self._hashes.take(found) != hashes).nonzero()[0].tolist():
+                found[position] = self._rest.get(int(hashes[position]), _NOBODY)
+        return found
 
     @property
     def _words(self) -> int:
@@ -116,35 +128,41 @@ class NameIndex:
         return hashes
 
     def _first_cells(self, hashes: UInt64Array) -> IntpArray:
-        cells: IntpArray = (hashes >> self._shift).view(np.intp)
-        return cells
+        return self._cells(hashes, _FIRST)
 
     def _second_cells(self, hashes: UInt64Array) -> IntpArray:
-        return self._first_cells((hashes ^ (hashes >> _FOLD)) * self._second_factor)
+        return self._cells(hashes, _SECOND)
+
+    def _cells(self, hashes: UInt64Array, factor: np.uint64) -> IntpArray:
+        # Mixed once more, as sums of numbered names, which differ in few bits, are as regular as they are.
+        mixed = hashes ^ (hashes >> _FOLD)
+        mixed *= factor
+        mixed >>= self._shift
+        cells: IntpArray = mixed.view(np.intp)
+        return cells
 
     def _cells_of(self, slot: int) -> tuple[tuple[Int32Array, int], tuple[Int32Array, int]]:
         hashes = self._hashes[slot : slot + 1]
         return (self._first, int(self._first_cells(hashes)[0])), (self._second, int(self._second_cells(hashes)[0]))
 
-    def _enter(self, slot: int) -> bool:
+    def _enter(self, slot: int) -> None:
         for table, cell in self._cells_of(slot):
             if table[cell] == _NOBODY:
                 table[cell] = slot
-                return True
-        return False
+                return
+        self._rest[int(self._hashes[slot])] = slot
 
     def _make_tables(self, cells: int) -> None:
-        self._shift = np.uint64(_WORD_BITS - (cells - 1).bit_length())
         self._first: Int32Array = np.full(cells, _NOBODY, np.int32)
+        self._second: Int32Array = np.full(cells, _NOBODY, np.int32)
+        self._rest: dict[int, int] = {}  # hash -> slot
+        self._shift = np.uint64(_WORD_BITS - (cells - 1).bit_length())
         slots = np.flatnonzero(self._rows[:, 0] != _NOT_UTF_8)
-        left = _entered(self._first, self._first_cells(self._hashes[slots]), slots)
-        # Of 5,000 names 100 to 200 are left, which a factor keeps apart in two cases of three. Two names with the same
-        # hash no factor does: they are 2^64 to one, and one of them is then not found.
-        for factor in _SECOND_FACTORS:
-            self._second_factor = factor
-            self._second: Int32Array = np.full(cells, _NOBODY, np.int32)
-            if not len(_entered(self._second, self._second_cells(self._hashes[left]), left)):
-                break
+        for table, cells_of in ((self._first, self._first_cells), (self._second, self._second_cells)):
+            wanted = cells_of(self._hashes[slots])
+            table[wanted] = slots
+            slots = slots[table[wanted] != slots]  # whoever shares a cell with another one, and did not get it
+        self._rest.update(zip(self._hashes[slots].tolist(), slots.tolist(), strict=True))
 
     def _make_room(self, slot: int, words: int) -> None:
         slots = len(self._rows) - 1
@@ -174,10 +192,3 @@ def _masks(words: int) -> UInt64Array:
     width = _WORD * words
     bytes_kept = np.arange(width) < np.arange(width + 1)[:, np.newaxis]
     return np.where(bytes_kept, np.uint8(0xFF), np.uint8(0)).view(np.uint64)
-
-
-def _entered(table: Int32Array, cells: IntpArray, slots: IntpArray) -> IntpArray:
-    """Give each slot its cell of a table; return those whose cell another one has got."""
-    table[cells] = slots
-    left: IntpArray = slots[table[cells] != slots]
-    return left

@@ -1,7 +1,7 @@
 """Slots of nodes, found by the bytes of their names."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 from hypothesis import given
@@ -34,11 +34,23 @@ def found(index: NameIndex, text: bytes) -> list[int] | None:
     return None if slots is None else slots.tolist()
 
 
-def test_thousands_of_names_are_found_in_any_order() -> None:
-    names = [f"ip-10-{number % 7}-{number}.eu-west-1.compute.internal" for number in range(5_000)]
+@pytest.mark.parametrize(
+    "name_of",
+    [
+        pytest.param("node-{0:05d}".format, id="numbered"),
+        pytest.param("ip-10-0-{0}.eu-west-1.compute.internal".format, id="of-different-lengths"),
+        pytest.param(lambda number: f"pool-{number * 2654435761 % 2**32:08x}", id="without-a-pattern"),
+    ],
+)
+def test_thousands_of_names_are_found_in_any_order(name_of: Callable[[int], str]) -> None:
+    names = [name_of(number) for number in range(15_000)]
     index = index_of(names)
-    asked = [(number * 37) % 5_000 for number in range(5_000)]
+    asked = [(number * 37) % 15_000 for number in range(15_000)]
     assert asked == found(index, written([names[slot] for slot in asked]))
+    for slot in range(0, 15_000, 2):
+        index.remove(slot)
+    assert list(range(1, 15_000, 2)) == found(index, written(names[1::2]))
+    assert not any(found(index, written([name])) for name in names[:200:2])
 
 
 def test_a_name_that_nobody_has_is_not_found_nor_are_those_beside_it() -> None:
