@@ -8,10 +8,10 @@ GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.j
 	tests/conformance/data/preempt.jsonl.gz tests/conformance/data/bench_checks_1000.jsonl.gz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format e2e soak bench conformance lock image clean
+.PHONY: help run test check format e2e soak bench bench-compare bench-baseline bench-intree load conformance lock image clean
 
 help: ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 run: $(STAMP) ## Serve the bundled demo cluster on 127.0.0.1:8888, no Kubernetes needed
 	$(BIN)/kindred serve --demo
@@ -39,12 +39,21 @@ e2e: $(STAMP) ## Tests beside a real etcd, kube-apiserver and kube-scheduler, wh
 soak: $(STAMP) ## The law of the equivalence cache over 25 times as many random lives of a cluster (more than an hour)
 	KINDRED_TEST_STREAMS=5000 $(BIN)/python -m pytest tests/properties/test_equivalence.py
 
-bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, decisions as ratios, the sync, filter under churn (minutes)
+bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, all ratios with their bounds, docs/bench/latest.* (15 minutes)
 	$(BIN)/python -m tests.conformance tests/conformance/data/bench_checks_5000.jsonl.gz
 	$(BIN)/python -m tests.bench
-	$(BIN)/python -m tests.bench.cache
-	$(BIN)/python -m tests.bench.sync
-	$(BIN)/python -m tests.bench.churn
+
+bench-compare: $(STAMP) ## What has changed since docs/bench/baseline.json beyond the noise; NEW=FILE: without a new run
+	$(BIN)/python -m tests.bench.compare $(if $(NEW),--new $(NEW))
+
+bench-baseline: ## Keep docs/bench/latest.json as what bench-compare compares with
+	cp docs/bench/latest.json docs/bench/baseline.json
+
+load: $(STAMP) ## Simulated schedulers (locust) for a minute: on 5,000 nodes / 150,000 pods, or HOST=http://...; ARGS are passed on
+	$(BIN)/python -m tests.load $(addprefix --host ,$(filter http%,$(HOST))) $(ARGS)
+
+bench-intree: $(STAMP) ## The engine against the real in-tree InterPodAffinity, answers compared (needs Go; builds once)
+	$(BIN)/python -m tests.bench.intree
 
 lock: $(STAMP) ## Make the lock files again from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

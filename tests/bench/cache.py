@@ -4,200 +4,142 @@
 verbs from request bytes to response bytes, most of which is names, whatever the plugins cost.
 """
 
-import argparse
 import gc
 import itertools
-import json
-import statistics
-import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.extender_v1 import Extender
-from app.watch.decode_pod import decode_pod
-from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod
 from core.profile import Profile, affinity_profile, full_profile
-from core.scheduling_cycle import filter_nodes, score_nodes
-from tests.bench import cluster, dressed
+from tests.bench import cluster, command, dressed
 from tests.bench.cluster import Object
-from tests.bench.live import machine, say
+from tests.bench.command import Size
+from tests.bench.decisions import Decider, decoded
+from tests.bench.report import Ratio, Row, Section, Times
 from tests.conformance.engine import load
 
 SLOWEST: Final = 1.05
 """Most that both verbs may take with the cache, as a multiple of what they take without, for any kind."""
 FASTER: Final = 3.0
 """Least that the plugins have to be faster by where there are predicates beyond affinity."""
-LIVE_CLASSES: Final = 3_000
+_LIVE_CLASSES: Final = 3_000
 _PODS_PER_KIND: Final = 40
+_ROUNDS: Final = 6
 _DEPLOYMENTS: Final = 200
 _REPLICAS: Final = 50
 
 
 @dataclass(slots=True)
-class Times:
-    """Seconds per question, with the cache and without."""
+class Pairs:
+    """Seconds by round, with the cache and without, of the same question one after the other."""
 
-    on: list[float] = field(default_factory=list)
-    off: list[float] = field(default_factory=list)
+    on: list[list[float]] = field(default_factory=list)
+    off: list[list[float]] = field(default_factory=list)
 
-    @property
-    def ratio(self) -> float:
-        """How many times as long it takes with the cache: the median over pairs that were measured in a row."""
-        return statistics.median(on / off for on, off in zip(self.on, self.off, strict=True))
+    def add(self, seconds: float, *, cached: bool) -> None:
+        """Take in a sample of the last round."""
+        (self.on if cached else self.off)[-1].append(seconds)
 
-    def __str__(self) -> str:
-        return f"{statistics.median(self.off) * 1e3:7.3f} {statistics.median(self.on) * 1e3:7.3f} {self.ratio:6.2f}"
+    def begin_round(self) -> None:
+        """Let what is added be of a new round."""
+        self.on.append([])
+        self.off.append([])
 
+    def times(self, name: str) -> dict[str, Times]:
+        """Sum up both sides."""
+        both = {f"{name} off": self.off, f"{name} on": self.on}
+        return {heading: Times.of([each for one in rounds for each in one]) for heading, rounds in both.items()}
 
-class Bench:
-    """One cluster and one profile, with a cache."""
-
-    def __init__(self, mirror: ClusterMirror, names: list[str], profile: Profile) -> None:
-        self.mirror = mirror
-        self.names = names
-        self.profile = profile
-        self.cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec", max_bytes=2**30))
-        self._extender = Extender(profile, mirror, self.cache)
-        self._rotation: Iterator[int] = itertools.cycle(range(0, len(names), max(1, len(names) // 97)))
-
-    def compare(self, v1_pods: Sequence[Object], rounds: int) -> tuple[list[float], Times, Times]:
-        """Return the seconds of first questions, and then of known classes: (first, plugins, verbs)."""
-        pods = [decode_pod(json.dumps(pod).encode()) for pod in v1_pods]
-        first = [self.decide(self.cache.evaluation(pod))[0] for pod in pods]
-        plugins, verbs = Times(), Times()
-        for number in range(rounds):
-            for pod, v1_pod in zip(pods, v1_pods, strict=True):
-                for cached in (False, True) if number % 2 else (True, False):  # the second one finds warmer memory
-                    seconds = self._decide_from_cache(pod) if cached else self._decide_afresh(pod)
-                    (plugins.on if cached else plugins.off).append(seconds)
-                for cached in (False, True) if number % 2 else (True, False):
-                    (verbs.on if cached else verbs.off).append(self._verbs(v1_pod, cached=cached))
-        return first, plugins, verbs
-
-    def decide(self, evaluation: Evaluation) -> tuple[float, str]:
-        """Filter all nodes and score those that fit; return the seconds without those for names, and the best node."""
-        batch = self.mirror.batch(self.names)
-        began = time.perf_counter()
-        verdicts = filter_nodes(self.profile, evaluation, batch)
-        spent = time.perf_counter() - began
-        feasible = list(itertools.compress(self.names, (verdicts.codes == 0).tolist()))
-        batch = self.mirror.batch(feasible)
-        began = time.perf_counter()
-        scores = score_nodes(self.profile, evaluation, batch)
-        spent += time.perf_counter() - began
-        return spent, feasible[int(scores.argmax())] if feasible else ""
-
-    def _decide_afresh(self, pod: Pod) -> float:
-        return self.decide(FreshEvaluation(self.mirror, pod))[0]
-
-    def _decide_from_cache(self, pod: Pod) -> float:
-        """Count what it takes to find the class, too, which each of the two verbs has to."""
-        began = time.perf_counter()
-        self.cache.evaluation(pod)
-        evaluation = self.cache.evaluation(pod)
-        found = time.perf_counter() - began
-        return found + self.decide(evaluation)[0]
-
-    def _verbs(self, v1_pod: Object, *, cached: bool) -> float:
-        start = next(self._rotation)
-        names = self.names[start:] + self.names[:start]
-        body = json.dumps({"Pod": v1_pod, "Nodes": None, "NodeNames": names}).encode()
-        began = time.perf_counter()
-        answer = self._extender.filter(body, cached=cached).body
-        spent = time.perf_counter() - began
-        fitting = json.loads(answer)["NodeNames"]
-        if fitting:
-            body = json.dumps({"Pod": v1_pod, "Nodes": None, "NodeNames": fitting}).encode()
-            began = time.perf_counter()
-            self._extender.prioritize(body, cached=cached)
-            spent += time.perf_counter() - began
-        return spent
+    def ratio(self, at_most: float | None = None) -> Ratio:
+        """Return how many times as long it takes with the cache."""
+        return Ratio.of_pairs(self.on, self.off, at_most=at_most)
 
 
-def compare(bench: Bench, name: str, rounds: int, apps: int) -> list[str]:
-    """Print the table of a profile; return what was missed."""
-    missed = []
+def compare(decider: Decider, v1_pods: Sequence[Object], name: str, fastest: float | None) -> Row:
+    """Ask about pods for the first time, and then in rounds; `fastest` is the most that plugins may take."""
+    pods = [decoded(pod) for pod in v1_pods]
+    first = [decider.from_cache(pod)[0] for pod in pods]
+    plugins, verbs = Pairs(), Pairs()
+    for number in range(_ROUNDS):
+        plugins.begin_round()
+        verbs.begin_round()
+        for pod, v1_pod in zip(pods, v1_pods, strict=True):
+            turns = (False, True) if number % 2 else (True, False)  # the second one finds warmer memory
+            for cached in turns:
+                plugins.add((decider.from_cache(pod) if cached else decider.afresh(pod))[0], cached=cached)
+            for cached in turns:
+                verbs.add(decider.verbs(v1_pod, cached=cached), cached=cached)
+    return Row(
+        name,
+        {"first question": Times.of(first), **plugins.times("plugins"), **verbs.times("verbs")},
+        ratios={"plugins on to off": plugins.ratio(fastest), "verbs on to off": verbs.ratio(SLOWEST)},
+    )
+
+
+def of_profile(decider: Decider, name: str, size: Size) -> list[Row]:
+    """Compare kinds of pods under a profile."""
+    rows = []
+    count, apps = size.samples(_PODS_PER_KIND), cluster.app_count(size.pods)
     for kind, dress in itertools.product(cluster.KINDS, (False, True) if name == "full" else (False,)):
         make = dressed.incoming if dress else cluster.incoming
-        first, plugins, verbs = bench.compare([make(kind, index, apps) for index in range(_PODS_PER_KIND)], rounds)
-        title = f"{name:9} {kind + (' dressed' if dress else ''):32}"
-        say(f"{title} {statistics.median(first) * 1e3:8.3f}   {plugins}   {verbs}")
-        if verbs.ratio > SLOWEST:
-            missed.append(f"{title.strip()}: the verbs take {verbs.ratio:.2f} times as long with the cache")
-        if name == "full" and plugins.ratio > 1 / FASTER:
-            missed.append(f"{title.strip()}: the plugins are only {1 / plugins.ratio:.1f} times as fast with the cache")
-    return missed
+        v1_pods = [make(kind, index, apps) for index in range(count)]
+        title = f"{name}: {kind}{', dressed' if dress else ''}"
+        rows.append(compare(decider, v1_pods, title, 1 / FASTER if name == "full" else None))
+    return rows
 
 
-def roll_out(bench: Bench, apps: int) -> None:
-    """Ask for every pod of all Deployments in turns, place each, and print what the cache had and what it saved."""
-    kinds = list(cluster.KINDS)
-    templates = [dressed.incoming(kinds[number % 4], number, apps) for number in range(_DEPLOYMENTS)]
-    bench.cache.clear()
-    before = dict(bench.cache.statistics.misses), bench.cache.statistics.hits
-    times = Times()
-    for replica, number in itertools.product(range(_REPLICAS), range(_DEPLOYMENTS)):
-        pod = decode_pod(json.dumps(dressed.of_deployment(templates[number], number, replica)).encode())
-        times.off.append(bench.decide(FreshEvaluation(bench.mirror, pod))[0])
-        spent, node = bench.decide(bench.cache.evaluation(pod))
-        times.on.append(spent)
-        if node:
-            bench.mirror.assume(pod, node, 0.0)
-    misses = {name: number - before[0].get(name, 0) for name, number in bench.cache.statistics.misses.items()}
-    hits = bench.cache.statistics.hits - before[1]
-    told = ", ".join(f"{name} {number:,}" for name, number in misses.items() if number)
-    say(f"A rollout of {_DEPLOYMENTS} Deployments with {_REPLICAS} pods each, every placement applied to the mirror:")
-    say(
-        f"  cells {hits:,} hits of {hits + sum(misses.values()):,} ({hits / (hits + sum(misses.values())):.1%}); {told}"
+def roll_out(decider: Decider, size: Size) -> Row:
+    """Ask for every pod of all Deployments in turns, place each, and tell what the cache had and what it saved."""
+    apps, deployments, kinds = cluster.app_count(size.pods), size.samples(_DEPLOYMENTS), list(cluster.KINDS)
+    templates = [dressed.incoming(kinds[number % 4], number, apps) for number in range(deployments)]
+    decider.cache.clear()
+    before = decider.cache.statistics.hits, decider.cache.statistics.misses.total()
+    times = Pairs()
+    for replica in range(size.samples(_REPLICAS)):
+        times.begin_round()
+        for number, template in enumerate(templates):
+            pod = decoded(dressed.of_deployment(template, number, replica))
+            times.add(decider.afresh(pod)[0], cached=False)
+            seconds, node = decider.from_cache(pod)
+            times.add(seconds, cached=True)
+            if node:
+                decider.mirror.assume(pod, node, 0.0)
+    hits = decider.cache.statistics.hits - before[0]
+    misses = decider.cache.statistics.misses.total() - before[1]
+    return Row(
+        f"full: a rollout of {deployments} Deployments, each placement applied",
+        times.times("plugins"),
+        {"cells from the cache, %": 100 * hits / (hits + misses)},
+        {"plugins on to off": times.ratio()},
     )
-    say(f"  plugins, ms off / on / ratio: {times}; in sum {sum(times.off):.1f} s off, {sum(times.on):.1f} s on")
 
 
-def weigh(bench: Bench, apps: int) -> None:
-    """Print what the cache takes with many classes."""
-    bench.cache.clear()
+def weigh(decider: Decider, size: Size) -> Row:
+    """Tell what the cache takes with many classes; the process's growth includes the counters of new classes."""
+    decider.cache.clear()
     gc.collect()
     before = _resident_bytes()
-    kinds = list(cluster.KINDS)
-    for number in range(LIVE_CLASSES):
+    kinds, apps = list(cluster.KINDS), cluster.app_count(size.pods)
+    for number in range(size.samples(_LIVE_CLASSES)):
         v1_pod = dressed.of_deployment(dressed.incoming(kinds[number % 4], number, apps), number, 0)
         v1_pod["metadata"]["labels"]["copy"] = str(number)
-        bench.decide(bench.cache.evaluation(decode_pod(json.dumps(v1_pod).encode())))
+        decider.from_cache(decoded(v1_pod))
     grown = _resident_bytes() - before
-    say(f"{len(bench.cache):,} live classes take {bench.cache.nbytes / 1e6:.1f} MB as the cache counts it;")
-    say(f"  the process has grown by {grown / 1e6:.1f} MB, match counters and all else that new classes need included")
+    figures = {"as the cache counts, MB": decider.cache.nbytes / 1e6, "growth of the process, MB": grown / 1e6}
+    return Row(f"full: {len(decider.cache):,} live classes", figures=figures)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a report; 1 if the cache makes anything slower, or predicates beyond affinity not fast enough."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.cache", description=__doc__)
-    parser.add_argument("--nodes", type=int, default=5_000)
-    parser.add_argument("--pods", type=int, default=150_000)
-    parser.add_argument("--rounds", type=int, default=6, help="times that each known class is asked")
-    options = parser.parse_args(arguments)
-    say(machine())
-    say(f"Loading {options.nodes:,} nodes and {options.pods:,} pods ...")
-    existing = cluster.pods(options.pods, options.nodes)
-    mirror = load(cluster.namespaces(), dressed.nodes(options.nodes), existing)
-    names = [cluster.node_name(index) for index in range(options.nodes)]
+def measure(size: Size) -> Section:
+    """Measure all of it."""
+    mirror = load(cluster.namespaces(), dressed.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
+    names = [cluster.node_name(index) for index in range(size.nodes)]
     gc.collect()
     gc.freeze()
-    apps = cluster.app_count(options.pods)
-    say("Milliseconds p50: first question of a class, plugins off / on / ratio, both verbs off / on / ratio")
-    missed = []
-    for name, profile in (("affinity", affinity_profile()), ("full", full_profile())):
-        bench = Bench(mirror, names, profile)
-        missed += compare(bench, name, options.rounds, apps)
-    roll_out(bench, apps)
-    weigh(bench, apps)
-    for each in missed:
-        say(f"MISSED {each}")
-    return 1 if missed else 0
+    profiles: dict[str, Profile] = {"affinity": affinity_profile(), "full": full_profile()}
+    deciders = {name: Decider(mirror, names, profile) for name, profile in profiles.items()}
+    rows = [row for name, decider in deciders.items() for row in of_profile(decider, name, size)]
+    rows += [roll_out(deciders["full"], size), weigh(deciders["full"], size)]
+    return Section("cache", f"The equivalence cache on against off, {size}", rows)
 
 
 def _resident_bytes() -> int:
@@ -206,4 +148,4 @@ def _resident_bytes() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run("tests.bench.cache", __doc__, measure)

@@ -1,191 +1,99 @@
 """How fast `kindred serve` answers while pods change, and whether the mirror still is right after it.
 
 The fake API server and Kindred are processes of their own, and the questions come from this one. On two CPUs the three
-compete, so that an answer under churn waits for a CPU, too, and not only for events. Nothing is pinned.
+compete, so that an answer under churn waits for a CPU, too, and not only for events. Nothing is pinned. Time with churn
+and time without take turns.
 """
 
-import argparse
 import itertools
-import json
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from http import HTTPStatus
+from dataclasses import dataclass, field
 from typing import Final
 
-from tests.bench import cluster
+import msgspec
+
+from tests.bench import command
+from tests.bench.command import Size
 from tests.bench.latencies import Latencies, Span
-from tests.bench.live import (
-    BenchError,
-    FakeApi,
-    HttpClient,
-    Kindred,
-    fake_api,
-    kindred,
-    machine,
-    probing,
-    repeating,
-    say,
-)
+from tests.bench.live import BenchError, FakeApi, HttpClient, Kindred, fake_api, kindred, probing, repeating
+from tests.bench.markers import Events, Markers
+from tests.bench.questions import Form, Questions
+from tests.bench.report import Ratio, Row, Section, Times
+from tests.bench.wire import connected, request
 
+RATE: Final = 1_000
+"""Pod events a second."""
+MOST_TIMES: Final = 2.0
+"""Most that a p99 may be with churn, as a multiple of that without."""
 LONGEST_GC_PAUSE: Final = 0.050  # seconds
-_PODS_PER_KIND: Final = 25
+_ROUNDS: Final = 4
+_SECONDS: Final = 15.0
+"""Of a stretch with churn, and of one without."""
+_REQUESTS: Final = 200
+_LARGEST_ANSWER: Final = 2**20
 _SCRAPE_EVERY: Final = 5.0  # seconds
-_MARK_EVERY: Final = 1.0
 _PROBE_EVERY: Final = 0.005
-_LOOK_EVERY: Final = 0.001
-_LONGEST_DELAY: Final = 60.0
 _WARM_UP: Final = 2.0
-_PODS: Final = "/api/v1/pods"
 
 
-class Questions:
-    """Bodies of `POST /filter` about all nodes; kinds in turns, names in an order that begins elsewhere each time."""
+@dataclass(slots=True)
+class Stretches:
+    """What was measured in several stretches of time: seconds of answers and of delays of events, shares of CPU."""
 
-    def __init__(self, nodes: int, pods: int) -> None:
-        names = [cluster.node_name(index) for index in range(nodes)]
-        apps = cluster.app_count(pods)
-        starts = range(0, nodes, max(1, nodes // 97))
-        self._names = itertools.cycle([json.dumps(names[start:] + names[:start]).encode() for start in starts])
-        self._pods = itertools.cycle(
-            [
-                json.dumps(cluster.incoming(kind, index, apps)).encode()
-                for index in range(_PODS_PER_KIND)
-                for kind in cluster.KINDS
-            ]
-        )
+    answers: list[list[float]] = field(default_factory=list)
+    delays: list[float] = field(default_factory=list)
+    ran: list[float] = field(default_factory=list)
+    waited: list[float] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[bytes]:
-        while True:
-            yield b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (next(self._pods), next(self._names))
-
-
-class Markers:
-    """Measures how late the mirror is, by pods on nodes that nobody has, which the mirror can be asked for by name."""
-
-    def __init__(self, api: FakeApi, service: Kindred) -> None:
-        self._api = FakeApi(api.url)  # a connection of its own: this is for a thread
-        self._client = HttpClient(service.admin_url)
-        self._made = 0
-
-    def mark(self) -> Span:
-        """Create a pod and wait until the mirror has it, and so all earlier events of pods. Raises BenchError."""
-        self._made += 1
-        name = f"marker-{self._made}"
-        pod = {"metadata": {"name": name, "namespace": "ns-000"}, "spec": {"nodeName": name, "containers": []}}
-        began = time.perf_counter()
-        self._api.change("objects", [{"verb": "create", "path": _PODS, "object": pod}])
-        while self._client.ask("GET", f"/debug/mirror?node={name}")[0] != HTTPStatus.OK:
-            if time.perf_counter() - began > _LONGEST_DELAY:
-                raise BenchError(f"an event did not reach the mirror within {_LONGEST_DELAY:g} s")
-            time.sleep(_LOOK_EVERY)
-        delay = Span(began, time.perf_counter())
-        self._api.change("objects", [{"verb": "delete", "path": _PODS, "name": name, "namespace": "ns-000"}])
-        return delay
-
-    @contextmanager
-    def marking(self) -> Iterator[Latencies]:
-        """Mark every second for the time of the block."""
-        delays = Latencies()
-        with repeating(lambda: delays.spans.append(self.mark()), _MARK_EVERY):
-            yield delays
-
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """What was measured in a stretch of time."""
-
-    answers: Latencies
-    ran: float
-    """Share of the time that Kindred was on a CPU."""
-    waited: float
-    """Share of the time in which it could have been and had to wait for one."""
-
-    def __str__(self) -> str:
-        return f"{self.answers}   (on a CPU {self.ran:.0%}, waiting for one {self.waited:.0%})"
+    def row(self, name: str) -> Row:
+        """Sum them up."""
+        times = {"answers": Times.of([each for one in self.answers for each in one])}
+        if self.delays:
+            times["an event's delay"] = Times.of(self.delays)
+        shares = {"on a CPU, %": self.ran, "waiting for one, %": self.waited}
+        return Row(name, times, {key: 100 * sum(each) / len(each) for key, each in shares.items()})
 
 
 class Bench:
-    """Questions to one Kindred."""
+    """Questions to one Kindred, and events for it. Raises BenchError for a wrong answer."""
 
-    def __init__(self, service: Kindred, questions: Questions) -> None:
-        self._service = service
-        self._questions = iter(questions)
-        self._client = HttpClient(service.url)
-
-    def filter(self, seconds: float) -> Phase:
-        """Call filter without pause for so long. Raises BenchError for an answer with an error."""
-        began = self._usage()
-        return self._phase(self._ask(time.perf_counter() + seconds), began)
-
-    def livez(self, seconds: float) -> Phase:
-        """Call only /livez for so long, every few milliseconds: what it waits for is what stops the event loop."""
-        began = self._usage()
-        with probing(self._service.url, _PROBE_EVERY) as answers:
-            time.sleep(seconds)
-        return self._phase(answers, began)
-
-    def _ask(self, until: float) -> Latencies:
-        asked = Latencies()
-        for body in self._questions:
-            began = time.perf_counter()
-            if began >= until:
-                break
-            status, answer = self._client.ask("POST", "/filter", body)
-            asked.spans.append(Span(began, time.perf_counter()))
-            if status != HTTPStatus.OK or not answer.endswith(b'"Error":""}'):
-                raise BenchError(f"POST /filter: {status} ...{answer[-500:].decode(errors='replace')}")
-        return asked
-
-    def _usage(self) -> tuple[float, float, float]:
-        return time.perf_counter(), self._service.cpu_seconds(), self._service.waited_for_cpu()
-
-    def _phase(self, answers: Latencies, began: tuple[float, float, float]) -> Phase:
-        seconds, ran, waited = (now - then for now, then in zip(self._usage(), began, strict=True))
-        return Phase(answers, ran / seconds, waited / seconds)
-
-
-class Events:
-    """How many events the server has sent and Kindred has received since this was made."""
-
-    def __init__(self, api: FakeApi, service: Kindred) -> None:
+    def __init__(self, api: FakeApi, service: Kindred, size: Size) -> None:
         self._api = api
         self._service = service
-        self._sent = api.quiet()["events_sent"]
-        self._received = self._count()
-
-    def both(self) -> tuple[int, int]:
-        """Return (sent, received), once they are equal, or do not become so in a second."""
-        sent = self._api.quiet()["events_sent"] - self._sent
-        deadline = time.perf_counter() + 1.0
-        while (received := self._count() - self._received) != sent and time.perf_counter() < deadline:
-            time.sleep(0.1)
-        return sent, received
-
-    def _count(self) -> int:
-        return round(sum(self._service.metrics().by("resource", "kindred_watch_events_total").values()))
-
-
-class Report:
-    """All measurements of one Kindred, each told as soon as it is made."""
-
-    def __init__(self, api: FakeApi, service: Kindred, bench: Bench) -> None:
-        self._api = api
-        self._service = service
-        self._bench = bench
+        self._seconds = _SECONDS * size.effort
         self._markers = Markers(api, service)
+        form = Form("names", size.nodes)
+        questions = Questions(size.nodes, size.pods)
+        asked = questions.of(form, _REQUESTS)
+        self._requests = itertools.cycle([request("POST", "/filter", questions.body(each, form)) for each in asked])
+        self.quiet = Stretches()
+        self.churning = Stretches()
+        self.scrapes = Stretches()
+        self.livez = Stretches()
 
-    def filter(self, title: str, seconds: float) -> Latencies:
-        """Measure filter, and beside it the delay of events."""
-        with self._markers.marking() as delays:
-            phase = self._bench.filter(seconds)
-        say(f"{title}\n  filter    {phase}\n  an event  {delays}")
-        return phase.answers
+    def run(self) -> None:
+        """Measure with churn and without in turns, then what else is asked under churn."""
+        self._filter(Stretches(), _WARM_UP)
+        for _ in range(_ROUNDS):
+            self._filter(self.quiet, self._seconds)
+            with self._churn():
+                self._filter(self.churning, self._seconds)
+        with self._churn():
+            self._scrape()
+            with self._measured(self.livez), probing(self._service.url, _PROBE_EVERY) as answers:
+                time.sleep(self._seconds)
+            self.livez.answers.append([span.seconds for span in answers.spans])
 
-    def scrapes(self, seconds: float) -> None:
-        """Measure filter while the metrics are scraped."""
+    def _filter(self, into: Stretches, seconds: float) -> None:
+        """Call filter without pause for so long, and look beside it how late events are."""
+        with self._markers.marking() as delays, self._measured(into):
+            into.answers.append([span.seconds for span in self._ask(seconds)])
+        into.delays += [span.seconds for span in delays.spans]
+
+    def _scrape(self) -> None:
+        """Call filter while metrics are scraped; keep the answers that were waited for during a scrape."""
         scrapes = Latencies()
         client = HttpClient(self._service.url)
 
@@ -194,65 +102,78 @@ class Report:
             client.expect("GET", "/metrics")
             scrapes.spans.append(Span(began, time.perf_counter()))
 
-        with repeating(scrape, _SCRAPE_EVERY):
-            phase = self._bench.filter(seconds)
-        say(f"the same, and /metrics scraped every {_SCRAPE_EVERY:g} s\n  scrapes   {scrapes}\n  filter    {phase}")
-        say(f"  meanwhile {phase.answers.during(scrapes.spans)}")
+        with repeating(scrape, _SCRAPE_EVERY), self._measured(self.scrapes):
+            answers = Latencies(self._ask(self._seconds))
+        during = answers.during(scrapes.spans)
+        self.scrapes.answers.append([span.seconds for span in during.spans or answers.spans])
 
-    def livez(self, seconds: float) -> None:
-        """Measure /livez alone."""
-        say(f"churn without filter, /livez every {_PROBE_EVERY * 1e3:g} ms\n  /livez    {self._bench.livez(seconds)}")
+    def _ask(self, seconds: float) -> list[Span]:
+        spans = []
+        until = time.perf_counter() + seconds
+        with connected(self._service.url, _LARGEST_ANSWER) as wire:
+            for sent in self._requests:
+                began = time.perf_counter()
+                if began >= until:
+                    break
+                spent, answer = wire.ask(sent)
+                spans.append(Span(began, began + spent))
+                end = bytes(answer[-500:])
+                if not end.endswith(b'"Error":""}'):
+                    raise BenchError(f"POST /filter: ...{end.decode(errors='replace')}")
+        return spans
 
-    def last_event(self) -> None:
-        """Measure the delay of one event."""
-        say(f"the last event was in the mirror after {self._markers.mark().seconds * 1e3:.1f} ms")
+    @contextmanager
+    def _churn(self) -> Iterator[None]:
+        self._api.change("churn", {"rate": RATE})
+        yield
+        self._api.change("churn", {"rate": 0})
+        self._api.quiet()
 
-    def judge(self) -> int:
-        """Return 1 if the garbage collector paused for too long, or if the mirror is wrong."""
-        pauses = self._service.metrics().by("generation", "kindred_gc_longest_pause_seconds")
-        told = ", ".join(f"{seconds * 1e3:.1f} ms (generation {name})" for name, seconds in pauses.items())
-        say(f"longest pauses of the garbage collector: {told}")
-        faults = self._service.differences()
-        if max(pauses.values()) > LONGEST_GC_PAUSE:
-            faults.append(f"the garbage collector paused for more than {LONGEST_GC_PAUSE * 1e3:g} ms")
-        say("\n".join(faults) or "The mirror and a fresh list of the cluster are the same.")
-        return 1 if faults else 0
+    @contextmanager
+    def _measured(self, into: Stretches) -> Iterator[None]:
+        """Look at what the block takes of the CPUs."""
+        began = time.perf_counter(), self._service.cpu_seconds(), self._service.waited_for_cpu()
+        yield
+        ended = time.perf_counter(), self._service.cpu_seconds(), self._service.waited_for_cpu()
+        seconds, ran, waited = (now - then for now, then in zip(ended, began, strict=True))
+        into.ran.append(ran / seconds)
+        into.waited.append(waited / seconds)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a report; 1 if the garbage collector paused for too long, or if the mirror is wrong in the end."""
-    options = _options(arguments)
-    say(f"{machine()}; the fake API server, Kindred and the one who asks share them, unpinned")
-    say(f"Starting on a cluster of {options.nodes:,} nodes and {options.pods:,} pods ...")
-    with fake_api(options.nodes, options.pods) as api, kindred(api) as service:
+def measure(size: Size) -> Section:
+    """Measure all of it, and compare the mirror with a fresh list in the end."""
+    with fake_api(size.nodes, size.pods) as api, kindred(api) as service:
         service.wait_until_ready()
-        bench = Bench(service, Questions(options.nodes, options.pods))
-        bench.filter(_WARM_UP)
-        report = Report(api, service, bench)
-        quiet = report.filter("without churn", options.seconds)
-        events, began = Events(api, service), time.perf_counter()
-        api.change("churn", {"rate": options.rate})
-        churning = report.filter(f"{options.rate:g} pod events a second", options.seconds)
-        ratios = [churning.percentile(share) / quiet.percentile(share) for share in (0.5, 0.99)]
-        say(f"  filter with churn to filter without: p50 {ratios[0]:.2f}, p99 {ratios[1]:.2f}")
-        report.scrapes(options.seconds / 4)
-        report.livez(options.seconds / 4)
-        api.change("churn", {"rate": 0})
-        lasted = time.perf_counter() - began
-        report.last_event()
+        bench = Bench(api, service, size)
+        events = Events(api, service)
+        bench.run()
         sent, received = events.both()
-        say(f"{sent:,} events sent, {sent / lasted:,.0f} a second; {received:,} received")
-        return report.judge()
+        pause = max(service.metrics().by("generation", "kindred_gc_longest_pause_seconds").values())
+        if faults := service.differences():
+            raise BenchError(f"the mirror is wrong: {'; '.join(faults)}")
+    return Section("churn", f"filter under {RATE:,} pod events a second, {size}", _rows(bench, sent, received, pause))
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.churn", description=__doc__)
-    parser.add_argument("--nodes", type=int, default=5_000)
-    parser.add_argument("--pods", type=int, default=150_000)
-    parser.add_argument("--rate", type=float, default=1_000, help="pod events a second")
-    parser.add_argument("--seconds", type=float, default=60, help="of filter with churn, and as long without")
-    return parser.parse_args(arguments)
+def _rows(bench: Bench, sent: int, received: int, pause: float) -> list[Row]:
+    churning, quiet = bench.churning.answers, bench.quiet.answers
+    return [
+        bench.quiet.row("filter, no events"),
+        msgspec.structs.replace(
+            bench.churning.row(f"filter, {RATE:,} events a second"),
+            ratios={
+                "p50 to without": Ratio.of(churning, quiet),
+                "p99 to without": Ratio.of(churning, quiet, 0.99, at_most=MOST_TIMES),
+            },
+        ),
+        bench.scrapes.row("the same, during a scrape of /metrics"),
+        bench.livez.row("/livez every 5 ms, with events, without filter"),
+        Row(
+            "the mirror, which equals a fresh list in the end",
+            figures={"events sent": sent, "received": received, "longest GC pause, ms": pause * 1e3},
+            ratios={f"pause, of {LONGEST_GC_PAUSE * 1e3:g} ms": Ratio.single(pause / LONGEST_GC_PAUSE, at_most=1)},
+        ),
+    ]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run("tests.bench.churn", __doc__, measure)

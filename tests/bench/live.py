@@ -91,15 +91,46 @@ class FakeApi:
         self._client.expect("POST", f"/_control/{verb}", json.dumps(given).encode())
 
 
-class Kindred:
+class Process:
+    """What the kernel knows of a process."""
+
+    def __init__(self, pid: int) -> None:
+        self._proc = Path(f"/proc/{pid}")
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time so far, of user and system, of all threads; in steps of 10 ms."""
+        fields = (self._proc / "stat").read_text().rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def main_thread_cpu_seconds(self) -> float:
+        """Return the CPU time so far of the first thread, in fine steps where the system has them."""
+        return self._schedstat(0, self.cpu_seconds())
+
+    def waited_for_cpu(self) -> float:
+        """Return the seconds so far in which it could have run and no CPU was free; 0 where the system cannot tell."""
+        return self._schedstat(1, 0.0)
+
+    def memory(self, name: str) -> float:
+        """Return VmRSS (now) or VmHWM (the most so far) in MB of 1,000,000 bytes."""
+        found = re.search(rf"^{name}:\s+(\d+) kB$", (self._proc / "status").read_text(), re.MULTILINE)
+        if found is None:
+            raise BenchError(f"{self._proc}/status: no {name}")
+        return int(found[1]) * 1024 / 1e6
+
+    def _schedstat(self, field: int, unknown: float) -> float:
+        statistics = self._proc / "schedstat"
+        return int(statistics.read_text().split()[field]) / 1e9 if statistics.exists() else unknown
+
+
+class Kindred(Process):
     """A `kindred serve` that follows the fake API server. `started` and `listening` are of `time.perf_counter`."""
 
     def __init__(self, pid: int, started: float, url: str, admin_url: str) -> None:
+        super().__init__(pid)
         self.started = started
         self.listening = time.perf_counter()
         self.url = url
         self.admin_url = admin_url
-        self._proc = Path(f"/proc/{pid}")
         self._client = HttpClient(self.url)
 
     def wait_until_ready(self) -> Json:
@@ -111,23 +142,6 @@ class Kindred:
                 return readiness
             time.sleep(0.02)  # a question costs it half a millisecond
         raise BenchError(f"not ready within {_TIMEOUT:g} s: {answer.decode(errors='replace')}")
-
-    def cpu_seconds(self) -> float:
-        """Return the CPU time so far, of user and system."""
-        fields = (self._proc / "stat").read_text().rpartition(") ")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-
-    def waited_for_cpu(self) -> float:
-        """Return the seconds so far in which it could have run and no CPU was free; 0 where the system cannot tell."""
-        statistics = self._proc / "schedstat"
-        return int(statistics.read_text().split()[1]) / 1e9 if statistics.exists() else 0.0
-
-    def memory(self, name: str) -> float:
-        """Return VmRSS (now) or VmHWM (the most so far) in MB of 1,000,000 bytes."""
-        found = re.search(rf"^{name}:\s+(\d+) kB$", (self._proc / "status").read_text(), re.MULTILINE)
-        if found is None:
-            raise BenchError(f"{self._proc}/status: no {name}")
-        return int(found[1]) * 1024 / 1e6
 
     def metrics(self) -> "Metrics":
         """Scrape the metrics."""
@@ -181,6 +195,13 @@ def kindred(api: FakeApi) -> Iterator[Kindred]:
             # Which of the two ports listens first is open.
             urls = dict(_ANNOUNCEMENT.findall(line() + line()))
             yield Kindred(pid, started, urls["Kindred"], urls["Debugging"])
+
+
+@contextmanager
+def floor_app() -> Iterator[tuple[Process, str]]:
+    """Run the floor app; give its process and its URL."""
+    with _running(["tests.bench.floor_app"], {}) as (pid, line):
+        yield Process(pid), line().strip()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""etcd, kube-apiserver and kube-scheduler: found, or built from their Go modules (tests/e2e/go).
+"""etcd, kube-apiserver, kube-scheduler and other Go programs: found, or built from their modules (tests/e2e/go).
 
 Looked for as envtest does: in KUBEBUILDER_ASSETS, on PATH, and then in a cache outside of the checkout, which is filled
-where something is missing. A build belongs to the module files, the programs and the Go that made it.
+where something is missing. A build belongs to the module files, the program's own source and the Go that made it.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ MODULE: Final = Path(__file__).parent / "go"
 ETCD: Final = "etcd"
 API_SERVER: Final = "kube-apiserver"
 SCHEDULER: Final = "kube-scheduler"
-PROGRAMS: Final = (ETCD, API_SERVER, SCHEDULER)
+CONTROL_PLANE: Final = (ETCD, API_SERVER, SCHEDULER)
 _SHOW_EVERY: Final = 10.0  # seconds between two lines of progress
 
 
@@ -28,14 +28,13 @@ class BuildError(RuntimeError):
     """A program is neither there nor can it be built."""
 
 
-def binaries() -> Mapping[str, Path]:
+def binaries(names: Sequence[str] = CONTROL_PLANE) -> Mapping[str, Path]:
     """Return program -> its file, and build what is missing, with progress on stderr. Raises BuildError."""
-    found = {name: path for name in PROGRAMS if (path := _given(name)) is not None}
-    missing = [name for name in PROGRAMS if name not in found]
+    found = {name: path for name in names if (path := _given(name)) is not None}
+    missing = [name for name in names if name not in found]
     if missing:
-        folder = _built(missing)
-        found.update({name: folder / name for name in missing})
-    for name in PROGRAMS:
+        found.update(_built(missing))
+    for name in names:
         _say(f"{name}: {found[name]}")
     return found
 
@@ -56,32 +55,35 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kindred-e2e"
 
 
-def _built(names: Sequence[str]) -> Path:
-    go = shutil.which("go")
-    if go is None:
-        raise BuildError(f"{', '.join(names)}: not found, and there is no Go to build them; set KUBEBUILDER_ASSETS")
-    folder = cache_folder() / _key(go)
-    needed = [name for name in names if not (folder / name).exists()]
-    if needed:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Renamed when complete: a build that was interrupted leaves nothing that looks like a program.
-        with tempfile.TemporaryDirectory(dir=folder) as made:
-            _build(go, needed, Path(made))
-            for name in needed:
-                (Path(made) / name).rename(folder / name)
-    return folder
-
-
-def _key(go: str) -> str:
-    digest = hashlib.sha256(_output(go, "version").encode())
-    for path in (MODULE / "go.mod", MODULE / "go.sum", *sorted(MODULE.glob("cmd/*/*.go"))):
+def build_key(module: Path, name: str, go_version: str) -> str:
+    """Return what a build of a program belongs to: neither the source nor the build of another program changes it."""
+    digest = hashlib.sha256(go_version.encode())
+    for path in (module / "go.mod", module / "go.sum", *sorted((module / "cmd" / name).glob("*.go"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
+def _built(names: Sequence[str]) -> Mapping[str, Path]:
+    go = shutil.which("go")
+    if go is None:
+        raise BuildError(f"{', '.join(names)}: not found, and there is no Go to build them; set KUBEBUILDER_ASSETS")
+    version = _output(go, "version")
+    files = {name: cache_folder() / build_key(MODULE, name, version) / name for name in names}
+    needed = [name for name, file in files.items() if not file.exists()]
+    if needed:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        # Renamed when complete: a build that was interrupted leaves nothing that looks like a program.
+        with tempfile.TemporaryDirectory(dir=cache_folder()) as made:
+            _build(go, needed, Path(made))
+            for name in needed:
+                files[name].parent.mkdir(exist_ok=True)
+                (Path(made) / name).rename(files[name])
+    return files
+
+
 def _build(go: str, names: Sequence[str], folder: Path) -> None:
     packages = [f"./cmd/{name}" for name in names]
-    _say(f"building {', '.join(names)}; the first time this takes about ten minutes on two cores")
+    _say(f"building {', '.join(names)}; the first time this takes up to ten minutes on two cores")
     _say("fetching the modules")
     total = len(_output(go, "list", "-deps", *packages).splitlines())
     begin = shown = time.monotonic()

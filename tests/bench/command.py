@@ -1,0 +1,58 @@
+"""What the modules of the benchmark have in common as commands: how large the cluster is, and how long they measure."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.bench.live import say
+from tests.bench.report import Section
+from tests.bench.text import section_text
+
+NODES = 5_000
+PODS = 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The cluster, and the share of a full run's samples that are taken."""
+
+    nodes: int = NODES
+    pods: int = PODS
+    effort: float = 1.0
+
+    def samples(self, full: int, least: int = 1) -> int:
+        """Return how many of so many samples are taken."""
+        return max(least, round(full * self.effort))
+
+    def __str__(self) -> str:
+        return f"{self.nodes:,} nodes / {self.pods:,} pods"
+
+
+QUICK = Size(300, 9_000, 0.05)
+"""For a look at whether everything works; what bounds are about is larger."""
+
+
+def parser(module: str, doc: str) -> argparse.ArgumentParser:
+    """Make a parser of the options for a Size."""
+    made = argparse.ArgumentParser(prog=f"python -m {module}", description=doc)
+    made.add_argument("--nodes", type=int, default=NODES)
+    made.add_argument("--pods", type=int, default=PODS)
+    made.add_argument("--effort", type=float, default=1.0, metavar="SHARE", help="of a full run's samples")
+    return made
+
+
+def size(options: argparse.Namespace) -> Size:
+    """Return the Size of parsed options."""
+    return Size(options.nodes, options.pods, options.effort)
+
+
+def run(module: str, doc: str, measure: Callable[[Size], Section], arguments: Sequence[str] | None = None) -> None:
+    """Measure one section as a program: print it, and exit with 1 if a ratio is out of its bounds."""
+    finish(measure(size(parser(module, doc).parse_args(arguments))))
+
+
+def finish(section: Section) -> None:
+    """Print a section, and exit with 1 if a ratio is out of its bounds."""
+    say(section_text(section))
+    sys.exit(1 if section.missed else 0)

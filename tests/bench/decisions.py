@@ -1,0 +1,115 @@
+"""Decisions of the engine in this process, timed: filter the nodes, then score those that fit."""
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+
+from app.extender_v1 import Extender
+from app.watch.decode_pod import decode_pod
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.mirror.cluster import ClusterMirror
+from core.mirror.topology import Int64Array
+from core.objects.pod import Pod
+from core.profile import Profile
+from core.scheduling_cycle import filter_nodes, score_nodes
+from tests.bench.cluster import Object
+
+T = TypeVar("T")
+
+_STARTS: Final = 97
+_CACHE: Final = CacheOptions(
+    mode="spec", max_bytes=2**30
+)  # of `spec`, so that pods need no controller to be of a class
+
+
+class Decider:
+    """A mirror with a profile and a cache, asked as a scheduler asks: names in an order that begins elsewhere."""
+
+    def __init__(self, mirror: ClusterMirror, names: list[str], profile: Profile) -> None:
+        self.mirror = mirror
+        self.names = names
+        self.cache = EquivalenceCache(mirror, profile.plugins, _CACHE)
+        self._profile = profile
+        self._extender = Extender(profile, mirror, self.cache)
+        self._rotation: Iterator[int] = itertools.cycle(range(0, len(names), max(1, len(names) // _STARTS)))
+
+    def rotated(self) -> list[str]:
+        """Return the names in the order of the next question."""
+        start = next(self._rotation)
+        return self.names[start:] + self.names[:start]
+
+    def answer(self, pod: Pod, names: list[str]) -> tuple[list[str], Int64Array]:
+        """Return the nodes that fit, and their scores, as the cache has them."""
+        return self._answer(self.cache.evaluation(pod), names)
+
+    def with_names(self, pod: Pod, *, cached: bool = True) -> float:
+        """Decide over names; return the seconds, those for turning names into slots included."""
+        names = self.rotated()
+        seconds, _ = timed(lambda: self._answer(self._evaluation(pod, cached=cached), names))
+        return seconds
+
+    def with_slots(self, evaluate: Callable[[], Evaluation]) -> tuple[float, str]:
+        """Decide over nodes that are slots already; return the seconds, the class's among them, and the best node."""
+        batch = self.mirror.batch(self.names)
+        began = time.perf_counter()
+        evaluation = evaluate()
+        verdicts = filter_nodes(self._profile, evaluation, batch)
+        spent = time.perf_counter() - began
+        feasible = list(itertools.compress(self.names, (verdicts.codes == 0).tolist()))
+        batch = self.mirror.batch(feasible)
+        began = time.perf_counter()
+        scores = score_nodes(self._profile, evaluation, batch)
+        spent += time.perf_counter() - began
+        return spent, feasible[int(scores.argmax())] if feasible else ""
+
+    def afresh(self, pod: Pod) -> tuple[float, str]:
+        """Decide over slots, without the cache."""
+        return self.with_slots(lambda: FreshEvaluation(self.mirror, pod))
+
+    def from_cache(self, pod: Pod) -> tuple[float, str]:
+        """Decide over slots; what it takes to find the class counts twice, as each of the two verbs has to."""
+
+        def evaluate() -> Evaluation:
+            self.cache.evaluation(pod)
+            return self.cache.evaluation(pod)
+
+        return self.with_slots(evaluate)
+
+    def verbs(self, v1_pod: Object, *, cached: bool = True) -> float:
+        """Answer both verbs from request bytes to response bytes; return the seconds."""
+        body = _body(v1_pod, self.rotated())
+        spent, filtered = timed(lambda: self._extender.filter(body, cached=cached))
+        fitting = json.loads(filtered.body)["NodeNames"]
+        if not fitting:
+            return spent
+        body = _body(v1_pod, fitting)
+        seconds, _ = timed(lambda: self._extender.prioritize(body, cached=cached))
+        return spent + seconds
+
+    def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:
+        return self.cache.evaluation(pod) if cached else FreshEvaluation(self.mirror, pod)
+
+    def _answer(self, evaluation: Evaluation, names: list[str]) -> tuple[list[str], Int64Array]:
+        verdicts = filter_nodes(self._profile, evaluation, self.mirror.batch(names))
+        feasible = list(itertools.compress(names, (verdicts.codes == 0).tolist()))
+        return feasible, score_nodes(self._profile, evaluation, self.mirror.batch(feasible))
+
+
+def decoded(v1_pod: Object) -> Pod:
+    """Decode a pod as a request has it."""
+    return decode_pod(json.dumps(v1_pod).encode())
+
+
+def timed(act: Callable[[], T]) -> tuple[float, T]:
+    """Return the seconds that it takes, and what it gives."""
+    began = time.perf_counter()
+    result = act()
+    return time.perf_counter() - began, result
+
+
+def _body(v1_pod: Object, names: list[str]) -> bytes:
+    """Write ExtenderArgs as Go does, without spaces."""
+    return json.dumps({"Pod": v1_pod, "Nodes": None, "NodeNames": names}, separators=(",", ":")).encode()

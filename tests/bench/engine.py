@@ -1,0 +1,127 @@
+"""The engine against a naive reference, by kind of incoming pod, with the answers compared.
+
+Both sides are measured in turns, pod by pod: absolute times say little on a shared machine.
+"""
+
+import gc
+from dataclasses import dataclass, field
+from typing import Final
+
+from core.objects.pod import Pod
+from core.profile import affinity_profile
+from tests.bench import cluster, command
+from tests.bench.cluster import Object
+from tests.bench.command import Size
+from tests.bench.decisions import Decider, decoded, timed
+from tests.bench.live import BenchError
+from tests.bench.report import Ratio, Row, Section, Times
+from tests.conformance.engine import load
+from tests.reference.naive import NaiveCluster
+
+FASTER: Final = 100
+"""Least that a known class has to be faster by than the naive reference."""
+_ROUNDS: Final = 4
+_PODS_PER_ROUND: Final = 25
+_NAIVE_PER_ROUND: Final = 5
+_REPEATS: Final = 8
+NAIVE: Final = "naive"
+NEW: Final = "new class"
+KNOWN: Final = "known class"
+_OFF: Final = "cache off"
+_SLOTS: Final = "known, slots given"
+_VERBS: Final = "both verbs"
+_NOTES: Final = [
+    "A decision is to filter all nodes and to score those that fit. The naive reference has upstream's loops.",
+    "A known class was asked about before; for a new one, counters are made. All but the naive one are given names,",
+    "in an order that begins elsewhere in each decision, unless slots are given. Both verbs: request bytes to response",
+    "bytes, without HTTP.",
+]
+
+
+@dataclass(slots=True)
+class Samples:
+    """Seconds per decision by heading and round."""
+
+    of: dict[str, list[list[float]]] = field(default_factory=dict)
+
+    def begin_round(self) -> None:
+        """Let what is added be of a new round."""
+        for heading in (NAIVE, NEW, KNOWN, _OFF, _SLOTS, _VERBS):
+            self.of.setdefault(heading, []).append([])
+
+    def add(self, heading: str, seconds: float) -> None:
+        """Take in a sample of the round."""
+        self.of[heading][-1].append(seconds)
+
+    def row(self, kind: str) -> Row:
+        """Sum up a kind. The ratios say how many times faster than the naive reference it is."""
+        naive = self.of[NAIVE]
+        return Row(
+            kind,
+            {name: Times.of([each for one in rounds for each in one]) for name, rounds in self.of.items()},
+            ratios={
+                f"naive to {NEW}": Ratio.of(naive, self.of[NEW]),
+                f"naive to {KNOWN}": Ratio.of(naive, self.of[KNOWN], at_least=FASTER),
+                f"naive to {_VERBS}": Ratio.of(naive, self.of[_VERBS]),
+            },
+        )
+
+
+class Bench:
+    """One cluster, held by the engine and by the naive reference."""
+
+    def __init__(self, size: Size) -> None:
+        given = cluster.namespaces, lambda: cluster.nodes(size.nodes), lambda: cluster.pods(size.pods, size.nodes)
+        names = [cluster.node_name(index) for index in range(size.nodes)]
+        self._decider = Decider(load(*(make() for make in given)), names, affinity_profile())
+        self._naive = NaiveCluster(*(make() for make in given))
+        self._size = size
+        gc.collect()
+        gc.freeze()
+
+    def row(self, kind: str) -> Row:
+        """Measure a kind of pods."""
+        samples = Samples()
+        apps = cluster.app_count(self._size.pods)
+        per_round = self._size.samples(_PODS_PER_ROUND)
+        for number in range(_ROUNDS):
+            indexes = range(number * per_round, (number + 1) * per_round)
+            self._round(samples, [cluster.incoming(kind, index, apps) for index in indexes])
+        return samples.row(kind)
+
+    def _round(self, samples: Samples, v1_pods: list[Object]) -> None:
+        samples.begin_round()
+        pods = [decoded(pod) for pod in v1_pods]
+        for pod in pods:
+            samples.add(NEW, self._decider.with_names(pod))
+        step = max(1, len(pods) // self._size.samples(_NAIVE_PER_ROUND))
+        for index in range(0, len(pods), step):
+            self._naively(samples, v1_pods[index], pods[index])
+            for pod, v1_pod in zip(pods[index : index + step], v1_pods[index : index + step], strict=True):
+                self._known(samples, pod, v1_pod)
+
+    def _known(self, samples: Samples, pod: Pod, v1_pod: Object) -> None:
+        for _ in range(_REPEATS):
+            samples.add(KNOWN, self._decider.with_names(pod))
+            samples.add(_OFF, self._decider.with_names(pod, cached=False))
+            samples.add(_SLOTS, self._decider.from_cache(pod)[0])
+        samples.add(_VERBS, self._decider.verbs(v1_pod))
+
+    def _naively(self, samples: Samples, v1_pod: Object, pod: Pod) -> None:
+        """Time the naive reference, and hold the engine's answer against its. Raises BenchError."""
+        seconds, expected = timed(lambda: self._naive.decision(v1_pod))
+        samples.add(NAIVE, seconds)
+        feasible, scores = self._decider.answer(pod, self._decider.names)
+        if dict(zip(feasible, scores.tolist(), strict=True)) != expected:
+            raise BenchError(f"{v1_pod['metadata']['name']}: the engine's answer is not that of the naive reference")
+
+
+def measure(size: Size) -> Section:
+    """Measure all kinds of pods."""
+    bench = Bench(size)
+    rows = [bench.row(kind) for kind in cluster.KINDS]
+    return Section("engine", f"Decisions by kind of pod, {size}", rows, _NOTES)
+
+
+if __name__ == "__main__":
+    command.run("tests.bench.engine", __doc__, measure)

@@ -1,0 +1,94 @@
+"""The floor under Kindred's HTTP verbs: a bare ASGI app that reads the same body and answers the same bytes.
+
+`PUT /filter/17` says what `POST /filter/17` is answered with. All else is the least that an extender in Python has
+to do: take the body, decode it with its names as strings (a whole Node stays raw), and send an answer that is there.
+"""
+
+import asyncio
+import gc
+import sys
+
+import msgspec
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from app import process
+
+_HEADERS = [(b"content-type", b"application/json")]
+
+
+class _NodeList(msgspec.Struct):
+    items: list[msgspec.Raw]
+
+
+class _Args(msgspec.Struct):
+    pod: msgspec.Raw = msgspec.field(name="Pod")
+    nodes: _NodeList | None = msgspec.field(name="Nodes")
+    names: list[str] | None = msgspec.field(name="NodeNames")
+
+
+_decode = msgspec.json.Decoder(_Args).decode
+
+
+class FloorApp:
+    """The app, and the answers that it was told."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, bytes] = {}  # path -> body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request (ASGI)."""
+        body = await _body(receive)
+        if scope["method"] == "PUT":
+            self._answers[scope["path"]] = body
+            answer = b""
+        else:
+            _decode(body)
+            answer = self._answers[scope["path"]]
+        headers = [*_HEADERS, (b"content-length", b"%d" % len(answer))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+
+async def _body(receive: Receive) -> bytes:
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False):
+        return body
+    gathered = bytearray(body)
+    while message.get("more_body", False):
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise asyncio.CancelledError
+        gathered += message.get("body", b"")
+    return bytes(gathered)
+
+
+def config(app: FloorApp) -> uvicorn.Config:
+    """Return the settings of Kindred's server, which `test_floor_app.py` holds them to, for a port that is free."""
+    return uvicorn.Config(
+        app,
+        host="127.0.0.1",
+        port=0,
+        loop="auto",
+        http="auto",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+    )
+
+
+def main() -> int:
+    """Serve until a signal comes; the first line that is printed has the URL."""
+
+    def announce(url: str) -> None:
+        print(url, flush=True)  # noqa: T201 - for its parent
+
+    gc.freeze()
+    return process.run([process.Server(config(FloorApp()), announce)], [], grace_period=2.0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Makes a mirror forget what it counted for incoming pods, so that a class is as cold as one never asked about."""
+
+from typing import Final
+
+from core.mirror.affinity_counts import MAX_MATCH_COUNTERS
+from core.mirror.cluster import ClusterMirror
+from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher
+from core.objects.labels import Selector
+from core.objects.pod import Pod
+from tests.bench.cluster import HOST
+
+_NOTHING: Final = Selector(nothing=True)
+
+
+class AskedTerms:
+    """The terms of the incoming pods that a mirror was asked about and may count."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._mirror = mirror
+        self._asked: set[AffinityTerm] = set()
+
+    def begin(self, pod: Pod) -> None:
+        """See to it that nothing is counted for a pod's terms, which are asked about next."""
+        terms = _terms(pod.affinity)
+        if not terms.isdisjoint(self._asked):
+            push_out_counters(self._mirror)
+            self._asked.clear()
+        self._asked |= terms
+
+
+def push_out_counters(mirror: ClusterMirror) -> None:
+    """Have all match counters dropped, by asking for as many others as are kept, which count nothing; takes seconds."""
+    for number in range(MAX_MATCH_COUNTERS):
+        matcher = PodMatcher(frozenset({str(number)}), namespace_selector=_NOTHING, selector=_NOTHING)
+        mirror.affinity.matched((matcher,), HOST)
+
+
+def _terms(affinity: PodAffinity) -> set[AffinityTerm]:
+    weighted = (*affinity.preferred_affinity, *affinity.preferred_anti_affinity)
+    return {*affinity.required_affinity, *affinity.required_anti_affinity, *(each.term for each in weighted)}

@@ -1,0 +1,101 @@
+"""How the cost of a decision grows with the cluster: all sizes at once in one process, asked in turns.
+
+A sample is one decision of each kind of pod, divided by the number of kinds.
+"""
+
+import gc
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from core.profile import affinity_profile
+from tests.bench import cluster, command
+from tests.bench.cluster import KINDS
+from tests.bench.command import Size
+from tests.bench.decisions import Decider, decoded
+from tests.bench.report import Ratio, Row, Section, Times
+from tests.conformance.engine import load
+
+_ROUNDS: Final = 5
+_PODS_PER_ROUND: Final = 12
+_NEW: Final = "new class"
+_KNOWN: Final = "known class"
+_VERBS: Final = "both verbs"
+_TIMES_NODES: Final = 3
+_LINEAR: Final = {_NEW: _TIMES_NODES * 1.1, _KNOWN: _TIMES_NODES * 1.1, _VERBS: _TIMES_NODES * 1.1}
+"""Most that three times the nodes may cost, with pods in proportion. Linear is 3; a tenth is for the noise, and for
+caches of the CPU that hold 5,000 names and not 15,000."""
+_FLAT: Final = {_KNOWN: 1.25, _VERBS: 1.25}
+"""Most that three times the pods may cost on the same nodes. Independent is 1; the rest is for noise and CPU caches. A
+new class has to count the pods once."""
+
+
+class OneSize:
+    """A cluster of one size, and the seconds that decisions took, by heading and round."""
+
+    def __init__(self, size: Size) -> None:
+        self.size = size
+        self._apps = cluster.app_count(size.pods)
+        names = [cluster.node_name(index) for index in range(size.nodes)]
+        mirror = load(cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
+        self._decider = Decider(mirror, names, affinity_profile())
+        self.seconds: dict[str, list[list[float]]] = {_NEW: [], _KNOWN: [], _VERBS: []}
+
+    def begin_round(self) -> None:
+        """Let what is asked be of a new round."""
+        for rounds in self.seconds.values():
+            rounds.append([])
+
+    def ask(self, index: int) -> None:
+        """Ask about a pod of each kind: as new, as known, and with both verbs."""
+        v1_pods = [cluster.incoming(kind, index, self._apps) for kind in KINDS]
+        pods = [decoded(pod) for pod in v1_pods]
+        self._add(_NEW, lambda: [self._decider.with_names(pod) for pod in pods])
+        for _ in range(3):
+            self._add(_KNOWN, lambda: [self._decider.with_names(pod) for pod in pods])
+            self._add(_VERBS, lambda: [self._decider.verbs(pod) for pod in v1_pods])
+
+    def row(self) -> Row:
+        """Sum it up."""
+        flat = {name: [each for one in rounds for each in one] for name, rounds in self.seconds.items()}
+        figures = {"nodes": float(self.size.nodes), "pods": float(self.size.pods)}
+        return Row(str(self.size), {name: Times.of(samples) for name, samples in flat.items()}, figures)
+
+    def ratios(self, smaller: "OneSize", at_most: Mapping[str, float]) -> dict[str, Ratio]:
+        """Compare with another size."""
+        return {
+            name: Ratio.of(rounds, smaller.seconds[name], at_most=at_most.get(name))
+            for name, rounds in self.seconds.items()
+        }
+
+    def _add(self, name: str, decide: Callable[[], list[float]]) -> None:
+        seconds = decide()
+        self.seconds[name][-1].append(sum(seconds) / len(seconds))
+
+
+def measure(size: Size) -> Section:
+    """Measure a fifth of the size, the size, three times of it, and three times its pods alone."""
+    nodes, pods = size.nodes, size.pods
+    small = OneSize(Size(nodes // 5, pods // 5))
+    usual = OneSize(size)
+    large = OneSize(Size(nodes * _TIMES_NODES, pods * _TIMES_NODES))
+    crowded = OneSize(Size(nodes, pods * _TIMES_NODES))
+    sizes = (small, usual, large, crowded)
+    gc.collect()
+    gc.freeze()
+    per_round = size.samples(_PODS_PER_ROUND)
+    for number in range(_ROUNDS):
+        for each in sizes:
+            each.begin_round()
+        for index in range(number * per_round, (number + 1) * per_round):
+            for each in sizes:
+                each.ask(index)
+    rows = [
+        *(each.row() for each in sizes),
+        Row(f"{_TIMES_NODES} times the nodes and pods", ratios=large.ratios(usual, _LINEAR)),
+        Row(f"{_TIMES_NODES} times the pods on the same nodes", ratios=crowded.ratios(usual, _FLAT)),
+    ]
+    return Section("growth", f"A decision as the cluster grows from {usual.size}", rows)
+
+
+if __name__ == "__main__":
+    command.run("tests.bench.growth", __doc__, measure)

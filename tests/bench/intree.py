@@ -1,0 +1,253 @@
+"""The engine against the real in-tree InterPodAffinity plugin, on one cluster, in one run, in turns pod by pod.
+
+In-tree is PreFilter, Filter of all nodes, PreScore, Score and NormalizeScore in a scheduler's framework, given the
+nodes as its NodeInfos; the engine is given them as slots, and besides as names. Their answers are compared node by
+node. The program with the plugin is built from tests/e2e/go where it is missing, which needs Go.
+"""
+
+import gc
+import itertools
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.mirror.cluster import ClusterMirror
+from core.mirror.topology import Int64Array, IntpArray
+from core.objects.affinity import NO_AFFINITY
+from core.profile import affinity_profile
+from core.scheduling_cycle import filter_nodes, score_nodes
+from tests.bench import cluster, command
+from tests.bench.cluster import Object
+from tests.bench.command import Size
+from tests.bench.forgetting import AskedTerms
+from tests.bench.intree_process import PROGRAM, InTree, difference, running
+from tests.bench.live import BenchError, say
+from tests.bench.report import INTREE, Ratio, Report, Row, Section, Times, write
+from tests.bench.text import section_text
+from tests.conformance.engine import decoded_pod, load
+from tests.e2e.binaries import BuildError, binaries
+
+KNOWN_FASTER: Final = 500
+"""Least that a known class has to be faster by than in-tree, for pods that have affinity terms."""
+COLD_FASTER: Final = 50
+"""The same for a class that was never asked about, for whose terms nothing is counted yet."""
+IN_TREE: Final = "in-tree"
+COLD: Final = "cold class"
+COLD_NAMES: Final = "cold, from names"
+KNOWN: Final = "known class"
+KNOWN_NAMES: Final = "known, from names"
+AFRESH: Final = "known, no cache"
+_ROUNDS: Final = 5
+_PODS_PER_ROUND: Final = 20
+_REPEATS: Final = 5
+"""Times that a known class is asked for every time that in-tree is."""
+_NO_SCORES: Final[Int64Array] = np.empty(0, np.int64)
+_NOTES: Final = (
+    (
+        "A decision is to filter all nodes and to score those that fit. In-tree is PreFilter to NormalizeScore, on a "
+        "framework that runs no other plugin; its snapshot, and all that a scheduler does besides, do not count."
+    ),
+    (
+        "In-tree is given NodeInfos, the engine slots of nodes; from names: also turns the names of all nodes, and "
+        "then of those that fit, into slots. The engine finds the class twice, for filter and for prioritize."
+    ),
+    (
+        "Cold: the equivalence cache does not know the class, and nothing is counted for any of the pod's terms. "
+        "Known: it was asked before; no cache: evaluated again, from the counters. A turn is in-tree once, cold once, "
+        f"and {_REPEATS} times in a row known with the cache, then without."
+    ),
+)
+
+
+class Decision(NamedTuple):
+    """What the engine found, and in how many seconds."""
+
+    given_slots: float
+    from_names: float
+    names: Sequence[str]
+    """All nodes, in the order of the question."""
+    fitting: IntpArray
+    """Positions of those that fit."""
+    scores: Int64Array
+
+    def by_name(self) -> dict[str, int]:
+        """Return node -> score, of the nodes that fit."""
+        return dict(zip((self.names[at] for at in self.fitting.tolist()), self.scores.tolist(), strict=True))
+
+
+class Engine:
+    """The mirror, asked as the service asks it; classes by their looks, as the pods have no controller."""
+
+    def __init__(self, mirror: ClusterMirror, names: list[str]) -> None:
+        self._mirror = mirror
+        self._names = names
+        self._starts: Iterator[int] = itertools.cycle(range(0, len(names), max(1, len(names) // 97)))
+        self._profile = affinity_profile()
+        self._cache = EquivalenceCache(mirror, self._profile.plugins, CacheOptions(mode="spec"))
+        self._asked = AskedTerms(mirror)
+
+    def forget(self, v1_pod: Object) -> None:
+        """See to it that the class of a pod is cold."""
+        self._cache.clear()
+        self._asked.begin(decoded_pod(v1_pod))
+
+    def from_cache(self, v1_pod: Object) -> Decision:
+        """Decide as the service does."""
+        pod = decoded_pod(v1_pod)  # again for each question, as values keep their hashes
+        return self._decide(lambda: self._cache.evaluation(pod))
+
+    def afresh(self, v1_pod: Object) -> Decision:
+        """Decide without the cache."""
+        pod = decoded_pod(v1_pod)
+        return self._decide(lambda: FreshEvaluation(self._mirror, pod))
+
+    def _decide(self, evaluation: Callable[[], Evaluation]) -> Decision:
+        start = next(self._starts)
+        names = self._names[start:] + self._names[:start]  # the scheduler's order begins elsewhere in every cycle
+        began = time.perf_counter()
+        batch = self._mirror.batch(names)
+        looked_up = time.perf_counter()
+        verdicts = filter_nodes(self._profile, evaluation(), batch)
+        fitting = np.flatnonzero(verdicts.codes == 0)
+        scores = score_nodes(self._profile, evaluation(), batch.part(fitting)) if len(fitting) else _NO_SCORES
+        decided = time.perf_counter()
+        self._mirror.batch(list(itertools.compress(names, (verdicts.codes == 0).tolist())))
+        return Decision(decided - looked_up, time.perf_counter() - began, names, fitting, scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Seconds per decision of one kind of pods, by heading and round."""
+
+    of: dict[str, list[list[float]]] = field(default_factory=dict)
+
+    def begin_round(self) -> None:
+        """Let what is added be of a new round."""
+        for heading in (IN_TREE, COLD, KNOWN, AFRESH, COLD_NAMES, KNOWN_NAMES):
+            self.of.setdefault(heading, []).append([])
+
+    def add(self, heading: str, seconds: Iterable[float]) -> None:
+        """Take in samples of the round."""
+        self.of[heading][-1].extend(seconds)
+
+    def row(self, kind: str, *, has_terms: bool) -> Row:
+        """Sum up a kind. The ratios say how many times faster than in-tree the engine is."""
+        bounds = {COLD: COLD_FASTER, KNOWN: KNOWN_FASTER} if has_terms else {}
+        return Row(
+            kind,
+            {heading: Times.of([*itertools.chain(*rounds)]) for heading, rounds in self.of.items()},
+            ratios={
+                f"{IN_TREE} to {heading}": Ratio.of(self.of[IN_TREE], rounds, at_least=bounds.get(heading))
+                for heading, rounds in self.of.items()
+                if heading != IN_TREE
+            },
+        )
+
+
+class Bench:
+    """One cluster, held by the engine and by the in-tree plugin, of the very same objects."""
+
+    def __init__(self, in_tree: InTree, size: Size) -> None:
+        """Send and load the cluster. Raises BenchError if it did not arrive whole."""
+        mirror = load(
+            in_tree.sent("namespace", cluster.namespaces()),
+            in_tree.sent("node", cluster.nodes(size.nodes)),
+            in_tree.sent("pod", cluster.pods(size.pods, size.nodes)),
+        )
+        self.description = in_tree.take_snapshot()
+        held = len(mirror.nodes.slots), mirror.pod_count()
+        if held != (self.description.nodes, self.description.pods):
+            raise BenchError(f"(nodes, pods): {held} here, and in the snapshot {self.description}")
+        self._in_tree = in_tree
+        self._engine = Engine(mirror, [cluster.node_name(index) for index in range(size.nodes)])
+        self._size = size
+        gc.collect()
+        gc.freeze()
+
+    def row(self, kind: str) -> Row:
+        """Measure a kind of pods. Raises BenchError if an answer is not in-tree's."""
+        samples = Samples()
+        apps = cluster.app_count(self._size.pods)
+        per_round = self._size.samples(_PODS_PER_ROUND)
+        for number in range(_ROUNDS):
+            samples.begin_round()
+            for index in range(number * per_round, (number + 1) * per_round):
+                self._turn(samples, cluster.incoming(kind, index, apps))
+        has_terms = decoded_pod(cluster.incoming(kind, 0, apps)).affinity != NO_AFFINITY
+        return samples.row(kind, has_terms=has_terms)
+
+    def _turn(self, samples: Samples, v1_pod: Object) -> None:
+        """Ask in-tree, and then the engine until it knows the class well. Answers are compared when all are there."""
+        self._engine.forget(v1_pod)
+        answer = self._in_tree.ask(v1_pod)
+        cold = self._engine.from_cache(v1_pod)
+        known = [self._engine.from_cache(v1_pod) for _ in range(_REPEATS)]
+        afresh = [self._engine.afresh(v1_pod) for _ in range(_REPEATS)]
+        samples.add(IN_TREE, [answer.seconds])
+        samples.add(COLD, [cold.given_slots])
+        samples.add(COLD_NAMES, [cold.from_names])
+        samples.add(KNOWN, [each.given_slots for each in known])
+        samples.add(KNOWN_NAMES, [each.from_names for each in known])
+        samples.add(AFRESH, [each.given_slots for each in afresh])
+        for decision in (cold, *known, *afresh):
+            differs = difference(answer.scores, decision.by_name())
+            if differs:
+                raise BenchError(f"{v1_pod['metadata']['name']}: {differs}")
+
+
+def measure(program: Sequence[str], size: Size) -> tuple[Section, dict[str, str]]:
+    """Measure all kinds of pods; return what was found, and what belongs to the machine's description.
+
+    `program` is the command that runs the in-tree plugin. Raises BenchError if an answer is not in-tree's.
+    """
+    with running(program) as in_tree:
+        bench = Bench(in_tree, size)
+        rows = [bench.row(kind) for kind in cluster.KINDS]
+    described = bench.description
+    return Section("intree", f"The engine and the in-tree plugin, {size}", rows, list(_NOTES)), {
+        "Go": described.go,
+        "Kubernetes": described.kubernetes,
+        "GOMAXPROCS": str(described.gomaxprocs),
+        "parallelism of in-tree": str(described.parallelism),
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print what was found, and write it; 1 if an answer is not in-tree's, or if a ratio is out of its bounds."""
+    parser = command.parser("tests.bench.intree", __doc__)
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="of the report; default: docs/bench, if all is full"
+    )
+    options = parser.parse_args(arguments)
+    size = command.size(options)
+    try:
+        program = binaries([PROGRAM])[PROGRAM]
+        say(f"Measuring on {size} ...")
+        section, described = measure([str(program)], size)
+    except (BuildError, BenchError) as error:
+        say(str(error))
+        return 1
+    if (size.nodes, size.pods) != (command.NODES, command.PODS):
+        section = section.unbounded()
+    made = Report.made_now(" ".join(["python -m tests.bench.intree", *arguments]), [section])
+    made = msgspec.structs.replace(made, machine={**made.machine, **described})
+    say(", ".join(f"{key} {value}" for key, value in made.machine.items()))
+    say(section_text(section))
+    output: Path | None = options.output or (INTREE if size == Size() else None)
+    if output is not None:
+        write(made, output)
+    for line in section.missed:
+        say(f"MISSED {line}")
+    return 1 if section.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

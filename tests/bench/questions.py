@@ -1,0 +1,76 @@
+"""Requests of `filter` and `prioritize` as kube-scheduler makes them: pods of a Deployment, names in a moving order."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+
+from tests.bench import cluster, dressed
+from tests.bench.whole_nodes import whole_node
+
+PODS_PER_KIND: Final = 25
+_STRIDE: Final = 997  # a prime, so that every start of the names comes once before one comes again
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of question: about how many nodes, whether as whole objects, and with which headers."""
+
+    name: str
+    nodes: int
+    whole: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Asked(NamedTuple):
+    """A pod, as JSON, and the names of the nodes in their order."""
+
+    pod: bytes
+    names: list[str]
+
+    def fitting(self, answer: bytes) -> "Asked":
+        """Ask about the nodes that `filter` has passed on."""
+        result = _decode_result(answer)
+        failed = result.failed.keys() | result.unresolvable.keys()
+        return Asked(self.pod, [name for name in self.names if name not in failed])
+
+
+class _Result(msgspec.Struct):
+    failed: dict[str, str] = msgspec.field(name="FailedNodes")
+    unresolvable: dict[str, str] = msgspec.field(name="FailedAndUnresolvableNodes")
+
+
+_decode_result: Final = msgspec.json.Decoder(_Result).decode
+
+
+class Questions:
+    """What is asked about a cluster; kinds of pods in turns. The pods have controllers, so that they are of a class."""
+
+    def __init__(self, nodes: int, pods: int) -> None:
+        self._names = [cluster.node_name(index) for index in range(nodes)]
+        self._whole: list[bytes] = []
+        apps = cluster.app_count(pods)
+        self._pods = [
+            msgspec.json.encode(dressed.of_deployment(cluster.incoming(kind, index, apps), index * 10 + number, 0))
+            for index in range(PODS_PER_KIND)
+            for number, kind in enumerate(cluster.KINDS)
+        ]
+        self._turn = 0
+
+    def of(self, form: Form, count: int) -> Iterator[Asked]:
+        """Make so many questions, each with its names in an order that was not asked for before."""
+        for index in range(count):
+            start = self._turn * _STRIDE % len(self._names)
+            self._turn += 1
+            names = (self._names[start:] + self._names[:start])[: form.nodes]
+            yield Asked(self._pods[index % len(self._pods)], names)
+
+    def body(self, asked: Asked, form: Form) -> bytes:
+        """Write ExtenderArgs as Go does, without spaces."""
+        if not form.whole:
+            return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (asked.pod, msgspec.json.encode(asked.names))
+        if not self._whole:
+            self._whole = [whole_node(index) for index in range(len(self._names))]
+        items = b",".join([self._whole[int(name.removeprefix("node-"))] for name in asked.names])
+        return b'{"Pod":%s,"Nodes":{"metadata":{},"items":[%s]},"NodeNames":null}' % (asked.pod, items)

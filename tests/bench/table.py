@@ -1,0 +1,111 @@
+"""The README's tables of the benchmark, made from reports: `python -m tests.bench.table --write` puts them there."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from tests.bench import report
+from tests.bench.live import say
+from tests.bench.report import INTREE, LATEST, ROOT, Ratio, Report, Row, Section, Times
+from tests.bench.text import short
+
+README: Final = ROOT / "README.md"
+BEGIN: Final = "<!-- bench table: begin -->"
+END: Final = "<!-- bench table: end -->"
+_SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
+    {
+        "engine": ("naive", "new class", "known class", "both verbs", "naive to new class", "naive to known class"),
+        "http": ("Kindred", "floor", "p50", "CPU"),
+        "churn": ("answers", "an event's delay", "p50 to without", "p99 to without", "pause, of 50 ms"),
+        "growth": ("new class", "known class", "both verbs"),
+        "sync": ("/livez", "ready, s", "peak RSS, MB", "ready, of 15 s", "peak, of 700 MB"),
+        "intree": ("in-tree", "cold class", "known class", "in-tree to cold class", "in-tree to known class"),
+        "cache": ("cells from the cache, %", "as the cache counts, MB", "plugins on to off", "verbs on to off"),
+    }
+)
+"""Headings that the README shows of a section; of others, all."""
+_FOLDED: Final = ("events", "cache")
+"""Sections that a reader of the README has to open."""
+
+
+def tables(reports: Iterable[Report]) -> str:
+    """Return Markdown: a table for each section of the reports, and when and on what each report was measured."""
+    return "\n\n".join(part for given in reports for part in (*map(_table, given.sections), _measured(given)))
+
+
+def in_text(text: str, reports: Iterable[Report]) -> str:
+    """Return a text with the tables between its markers. Raises ValueError if it has not each of them once."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end or BEGIN in rest or END in after:
+        raise ValueError(f"the text needs {BEGIN} and {END}, once and in this order")
+    return f"{before}{BEGIN}\n\n{tables(reports)}\n\n{END}{after}"
+
+
+def reports() -> list[Report]:
+    """Read what the README shows: the latest report, and the one beside the in-tree plugin if there is one."""
+    return [report.read(path) for path in (LATEST, INTREE) if path.exists()]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the tables, or write them into the README."""
+    if list(arguments) == ["--write"]:
+        README.write_text(in_text(README.read_text(), reports()))
+    else:
+        say(tables(reports()))
+
+
+def _table(section: Section) -> str:
+    headings = _headings(section)
+    lines = [
+        f"| | {' | '.join(_heading(heading, section) for heading in headings)} |",
+        f"|---|{'---|' * len(headings)}",
+    ]
+    for row in section.rows:
+        cells = _cells(row)
+        if not cells.keys().isdisjoint(headings):
+            lines.append(f"| {row.name} | {' | '.join(cells.get(heading, '') for heading in headings)} |")
+    text = "\n".join(lines)
+    if section.name in _FOLDED:
+        return f"<details><summary><b>{section.title}</b></summary>\n\n{text}\n\n</details>"
+    return f"**{section.title}**\n\n{text}"
+
+
+def _headings(section: Section) -> list[str]:
+    found = dict.fromkeys(heading for row in section.rows for heading in _cells(row))
+    shown = _SHOWN.get(section.name)
+    return list(found) if shown is None else [heading for heading in shown if heading in found]
+
+
+def _heading(heading: str, section: Section) -> str:
+    """Say the unit of times; figures have theirs in the heading, and ratios none."""
+    return f"{heading}, ms" if any(heading in row.times for row in section.rows) else heading
+
+
+def _cells(row: Row) -> dict[str, str]:
+    return {
+        **{heading: _times(times) for heading, times in row.times.items()},
+        **{heading: short(figure) for heading, figure in row.figures.items()},
+        **{heading: _ratio(ratio) for heading, ratio in row.ratios.items()},
+    }
+
+
+def _times(times: Times) -> str:
+    return f"{short(times.p50)} / {short(times.p99)}"
+
+
+def _ratio(ratio: Ratio) -> str:
+    value = f"**{short(ratio.value)}**"
+    if ratio.low != ratio.high:
+        value += f" ({short(ratio.low)} to {short(ratio.high)})"
+    return f"{value}; {ratio.bound}{', missed' if ratio.missed else ''}" if ratio.bound else value
+
+
+def _measured(given: Report) -> str:
+    machine = ", ".join(f"{key} {value}" for key, value in given.machine.items())
+    return f"Measured on {given.date} by `{given.command}` at {given.commit or 'no commit'}: {machine}."
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,75 @@
+"""The README's tables are those of the saved reports."""
+
+import pytest
+
+from tests.bench import table
+from tests.bench.report import Ratio, Report, Row, Section, Times
+
+REPORT = Report(
+    "2026-01-02",
+    "make bench",
+    "0123abcd",
+    {"CPU": "one", "CPUs": "2"},
+    [
+        Section(
+            "other",
+            "Growth",
+            [
+                Row("small", {"known class": Times(0.5, 1234.5, 10)}, {"nodes": 5000.0}),
+                Row("3 times", ratios={"known class": Ratio(3.5, 3.4, 3.6, at_most=3.3), "once": Ratio(1, 1, 1)}),
+            ],
+        )
+    ],
+)
+
+
+def test_the_readme_has_the_tables_of_the_saved_reports() -> None:
+    text = table.README.read_text()
+    assert text == table.in_text(text, table.reports()), "run: python -m tests.bench.table --write"
+
+
+def test_a_table_has_a_row_per_row_and_a_column_per_heading() -> None:
+    expected = """\
+**Growth**
+
+| | known class, ms | nodes | once |
+|---|---|---|---|
+| small | 0.500 / 1,234 | 5,000 |  |
+| 3 times | **3.50** (3.40 to 3.60); at most 3.3, missed |  | **1.00** |
+
+Measured on 2026-01-02 by `make bench` at 0123abcd: CPU one, CPUs 2."""
+    assert expected == table.tables([REPORT])
+
+
+def test_tables_take_the_place_of_what_is_between_the_markers() -> None:
+    once = table.in_text(f"before {table.BEGIN} old {table.END} after", [REPORT])
+    assert once.startswith("before ")
+    assert once.endswith(" after")
+    assert " old " not in once
+    assert once == table.in_text(once, [REPORT])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("no markers", id="none"),
+        pytest.param(f"{table.END}{table.BEGIN}", id="the-wrong-order"),
+        pytest.param(f"{table.BEGIN}{table.BEGIN}{table.END}", id="one-twice"),
+    ],
+)
+def test_a_text_without_its_markers_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="once and in this order"):
+        table.in_text(text, [REPORT])
+
+
+def test_a_long_section_is_folded() -> None:
+    section = Section("cache", "Cache", [Row("pods", ratios={"verbs on to off": Ratio(1, 1, 1)})])
+    expected = """\
+<details><summary><b>Cache</b></summary>
+
+| | verbs on to off |
+|---|---|
+| pods | **1.00** |
+
+</details>"""
+    assert table.tables([Report("", "", "", {}, [section])]).startswith(expected)

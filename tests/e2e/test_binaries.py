@@ -1,0 +1,42 @@
+"""What a build of a Go program belongs to."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.binaries import CONTROL_PLANE, MODULE, build_key
+
+SOURCES = ("go.mod", "go.sum", "cmd/server/main.go", "cmd/server/flags.go", "cmd/other/main.go")
+GO = "go version go1 linux/amd64"
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    for source in SOURCES:
+        (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / source).write_text(source)
+    return tmp_path
+
+
+@pytest.mark.parametrize("changed", SOURCES[:-1])
+def test_a_change_of_the_module_or_of_its_own_source_makes_another_build(module: Path, changed: str) -> None:
+    before = build_key(module, "server", GO)
+    (module / changed).write_text("changed")
+    assert before != build_key(module, "server", GO)
+
+
+def test_another_go_makes_another_build(module: Path) -> None:
+    assert build_key(module, "server", GO) != build_key(module, "server", GO.replace("go1", "go2"))
+
+
+def test_neither_a_change_nor_a_new_one_among_the_other_programs_makes_another_build(module: Path) -> None:
+    before = build_key(module, "server", GO)
+    (module / SOURCES[-1]).write_text("changed")
+    (module / "cmd" / "new").mkdir()
+    (module / "cmd" / "new" / "main.go").write_text("new")
+    assert before == build_key(module, "server", GO)
+
+
+def test_the_program_of_the_benchmark_is_no_part_of_the_control_plane() -> None:
+    sources = {folder.name for folder in (MODULE / "cmd").iterdir()}
+    assert sources == {*CONTROL_PLANE, "intree-affinity"}
