@@ -1,0 +1,1 @@
+"""Simulated schedulers against a running service."""

@@ -1,0 +1,132 @@
+"""What an answer must be like for kube-scheduler to take it, without knowing which nodes fit.
+
+Of every answer the nodes are counted, and those that passed were asked about. Which ones failed, and whether whole Node
+objects are given back byte for byte, is looked at where `wholly` is true: it takes longer than the answer did.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from tests.load.questions import Nodes
+
+MAX_SCORE: Final = 100
+_SHOWN: Final = 200  # characters of an answer that is not understood
+
+
+class WrongAnswerError(Exception):
+    """An answer that kube-scheduler would not take, or would take a node for lost by."""
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+
+
+class _Node(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _NodeList(msgspec.Struct):
+    items: list[_Node]
+
+
+class _RawNodeList(msgspec.Struct):
+    items: list[msgspec.Raw]
+
+
+class _FilterResult(msgspec.Struct):
+    """ExtenderFilterResult. Go writes every field, null where it is empty."""
+
+    nodes: _NodeList | None = msgspec.field(name="Nodes")
+    node_names: list[str] | None = msgspec.field(name="NodeNames")
+    failed: dict[str, str] | None = msgspec.field(name="FailedNodes")
+    unresolvable: dict[str, str] | None = msgspec.field(name="FailedAndUnresolvableNodes")
+    error: str = msgspec.field(name="Error")
+
+
+class _RawResult(msgspec.Struct):
+    nodes: _RawNodeList = msgspec.field(name="Nodes")
+
+
+class _HostPriority(msgspec.Struct, gc=False):
+    host: str = msgspec.field(name="Host")
+    score: int = msgspec.field(name="Score")
+
+
+_decode_result: Final = msgspec.json.Decoder(_FilterResult).decode
+_decode_raw_result: Final = msgspec.json.Decoder(_RawResult).decode
+_decode_list: Final = msgspec.json.Decoder(list[_HostPriority]).decode
+_decode_node: Final = msgspec.json.Decoder(_Node).decode
+
+
+def check_status(status: int, body: bytes) -> None:
+    """Raise WrongAnswerError for any status but 200, as kube-scheduler throws the body away then."""
+    if status != HTTPStatus.OK:
+        raise WrongAnswerError(f"HTTP {status}: {_shown(body)}")
+
+
+def passed_nodes(body: bytes, asked: Nodes, *, wholly: bool) -> list[str]:
+    """Return the names of the nodes that passed `filter`, in the order of the answer. Raises WrongAnswerError."""
+    try:
+        result = _decode_result(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WrongAnswerError(f"no ExtenderFilterResult: {error}: {_shown(body)}") from None
+    if result.error:
+        raise WrongAnswerError(f"Error: {result.error[:_SHOWN]}")
+    passed = _passed(result, asked)
+    named = [*passed, *(result.failed or ()), *(result.unresolvable or ())]
+    if wholly or len(named) != len(asked.pieces) or not all(map(asked.pieces.__contains__, passed)):
+        _check_names(named, asked.pieces.keys())
+    if wholly and result.nodes is not None:
+        _check_objects(body, asked.pieces)
+    return passed
+
+
+def check_scores(body: bytes, asked: Sequence[str], *, wholly: bool) -> None:
+    """Raise WrongAnswerError for an answer of `prioritize` without one score of 0..100 for each node asked."""
+    try:
+        priorities = _decode_list(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WrongAnswerError(f"no HostPriorityList: {error}: {_shown(body)}") from None
+    scores = [each.score for each in priorities]
+    if wholly or len(scores) != len(asked):
+        _check_names([each.host for each in priorities], set(asked))
+    if not all(0 <= score <= MAX_SCORE for score in (min(scores), max(scores))):
+        raise WrongAnswerError(f"scores of {min(scores)}..{max(scores)}, not 0..{MAX_SCORE}")
+
+
+def _passed(result: _FilterResult, asked: Nodes) -> list[str]:
+    """Return the names that passed, which have to come in the form that was asked in."""
+    if asked.form == "NodeNames":
+        if result.node_names is None:
+            raise WrongAnswerError("NodeNames: null, though names were asked about")
+        return result.node_names
+    if result.nodes is None:
+        raise WrongAnswerError("Nodes: null, though objects were asked about")
+    return [node.metadata.name for node in result.nodes.items]
+
+
+def _check_names(named: Collection[str], asked: Collection[str]) -> None:
+    told = set(named)
+    wrong = {
+        "leaves out": sorted(set(asked) - told),
+        "names, without being asked,": sorted(told - set(asked)),
+    }
+    for what, names in wrong.items():
+        if names:
+            raise WrongAnswerError(f"{what} {len(names)} of {len(asked)} nodes, such as {names[0]}")
+    if len(named) != len(told):
+        raise WrongAnswerError(f"names {len(named) - len(told)} of {len(asked)} nodes twice")
+
+
+def _check_objects(body: bytes, asked: Mapping[str, bytes]) -> None:
+    for item in _decode_raw_result(body).nodes.items:
+        name = _decode_node(item).metadata.name
+        if bytes(item) != asked[name]:
+            raise WrongAnswerError(f"gives back another object for {name}")
+
+
+def _shown(body: bytes) -> str:
+    return body[:_SHOWN].decode(errors="replace")

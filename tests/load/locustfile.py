@@ -1,0 +1,231 @@
+"""Locust's simulated schedulers: each asks `filter` about all nodes, then `prioritize` about those that passed.
+
+`python -m tests.load` runs them against a service of its own. Against any other, with locust's web UI:
+
+    python -m locust -f tests/load/locustfile.py --host http://127.0.0.1:8888 [NodeNamesUser] [WholeNodesUser]
+
+The service has to mirror the bench cluster of that size, or all nodes fail for being unknown; with `--request FILE`
+(ExtenderArgs, such as app/demo/requests/web.json) it is asked what the files ask. Users of one locust wait for each
+other's work, which is then in the times: ratios of latencies are for `make bench`.
+"""
+
+import gc
+import itertools
+import logging
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Final, TypeVar
+
+import locust.stats
+from geventhttpclient.client import HTTPClientPool
+from locust import FastHttpUser, constant, events, task
+from locust.argument_parser import LocustArgumentParser
+from locust.env import Environment
+from locust.event import EventHook
+from locust.runners import MasterRunner, WorkerRunner
+from locust.stats import RequestStats
+
+from tests.bench.live import say
+from tests.load.answers import WrongAnswerError, check_scores, check_status, passed_nodes
+from tests.load.questions import Form, Question, RequestFileError, cluster_questions, file_questions
+
+log = logging.getLogger(__name__)
+
+_JSON: Final = {"Content-Type": "application/json"}
+_HTTP_TIMEOUT: Final = 5.0  # seconds; kube-scheduler's for an extender, if nothing else is configured
+_READ_BYTES: Final = 64 * 1024  # at a time; with 4 KB, the default of the client, 32 MB take it a third longer
+_AFTER_FAILURE: Final = 0.1  # seconds
+_LEASE: Final = 10.0  # seconds of churn that are asked for at a time, so that it ends with this process
+T = TypeVar("T")
+
+
+class PreparedUser(FastHttpUser):
+    """What is made ready before the first of a class begins."""
+
+    abstract = True
+
+    @classmethod
+    def prepare(cls, options: Namespace) -> str:
+        """Make ready; return why nothing can be done, or nothing. Raises RequestFileError."""
+        raise NotImplementedError
+
+
+class SchedulerUser(PreparedUser):
+    """One scheduler: a cycle at a time, the next one as soon as the last has ended."""
+
+    abstract = True
+    wait_time = constant(0)
+    client_pool = HTTPClientPool(
+        block_size=_READ_BYTES, concurrency=1_000, connection_timeout=_HTTP_TIMEOUT, network_timeout=_HTTP_TIMEOUT
+    )
+    form: ClassVar[Form]
+    questions: ClassVar[Iterator[Question]]
+    answers: ClassVar[Iterator[int]]
+    check_every: ClassVar[int]
+
+    @classmethod
+    def prepare(cls, options: Namespace) -> str:
+        """Make the questions; return why there are none, or nothing. Raises RequestFileError."""
+        cls.answers, cls.check_every = itertools.count(), options.check_every
+        if not options.request:
+            cls.questions = cluster_questions(cls.form, options.nodes, options.pods)
+            return ""
+        found = [asked for form, asked in map(file_questions, map(Path, options.request)) if form == cls.form]
+        cls.questions = itertools.chain.from_iterable(zip(*found, strict=False))  # none of them ends
+        return "" if found else f"no --request file has {cls.form}"
+
+    @task
+    def schedule(self) -> None:
+        """Ask for one pod as kube-scheduler does: it does not have a single node scored."""
+        question = next(self.questions)
+        wholly = next(self.answers) % self.check_every == 0
+        passed = self._ask("filter", question.body, lambda body: passed_nodes(body, question.nodes, wholly=wholly))
+        if passed is not None and len(passed) > 1:
+            self._ask("prioritize", question.about(passed), lambda body: check_scores(body, passed, wholly=wholly))
+
+    def _ask(self, verb: str, body: bytes, check: Callable[[bytes], T]) -> T | None:
+        """Return what is found in an answer, None where it is wrong, which is reported."""
+        name = f"{type(self).__name__} {verb}"
+        given: Any = body  # which locust takes and its annotation does not
+        with self.client.post(f"/{verb}", data=given, headers=_JSON, name=name, catch_response=True) as response:
+            try:
+                if response.status_code != 0:  # else there was none, which locust reports
+                    check_status(response.status_code, response.content or b"")
+                    return check(response.content or b"")
+            except WrongAnswerError as error:
+                response.failure(str(error))
+        time.sleep(_AFTER_FAILURE)  # a service that is gone would fill the report
+        return None
+
+
+class NodeNamesUser(SchedulerUser):
+    """A scheduler whose extender is `nodeCacheCapable`, which is asked about names."""
+
+    form = "NodeNames"
+    weight = 2
+
+
+class WholeNodesUser(SchedulerUser):
+    """A scheduler whose extender is not, which is sent whole Node objects: 32 MB for 5,000."""
+
+    form = "Nodes"
+
+
+class ChurnUser(PreparedUser):
+    """Has the fake API server change pods at a steady rate. One of it is enough."""
+
+    fixed_count = 1
+    wait_time = constant(_LEASE / 2)
+    fake_api: ClassVar[str]
+    rate: ClassVar[float]
+
+    @classmethod
+    def prepare(cls, options: Namespace) -> str:
+        """Return why nothing can be changed, or nothing."""
+        cls.fake_api, cls.rate = options.fake_api.rstrip("/"), options.churn_rate
+        if not cls.fake_api:
+            return "no --fake-api, and only of a fake API server are the pods there to be changed"
+        return "" if cls.rate > 0 else "--churn-rate is 0"
+
+    @task
+    def churn(self) -> None:
+        """Have pods changed for some seconds more."""
+        self._set({"rate": self.rate, "seconds": _LEASE})
+
+    def on_stop(self) -> None:
+        """Leave the cluster alone again."""
+        self._set({"rate": 0})
+
+    def _set(self, rate: dict[str, float]) -> None:
+        self.client.post(f"{self.fake_api}/_control/churn", json=rate, name=type(self).__name__)
+
+
+def three_digits(milliseconds: float) -> float:
+    """Round a time for locust's statistics, whose whole milliseconds are coarse for answers of one or two."""
+    return float(f"{milliseconds:.3g}")
+
+
+def add_options(parser: LocustArgumentParser) -> None:
+    """Add our options to locust's."""
+
+    def add(name: str, **of_option: Any) -> None:  # noqa: ANN401 - those of argparse
+        group.add_argument(name, **of_option).include_in_web_ui = False  # they count at the start only
+
+    group = parser.add_argument_group("Kindred", "What is asked, and what of the answers is looked at.")
+    add("--nodes", type=int, default=5_000, help="of the bench cluster")
+    add("--pods", type=int, default=150_000, help="of the bench cluster")
+    add("--request", action="append", default=[], metavar="FILE", help="ask these ExtenderArgs; can be repeated")
+    add("--check-every", type=int, default=10, metavar="N", help="look wholly at one of so many answers")
+    add("--max-failures", type=float, default=0.0, metavar="SHARE", help="0..1; exit with 1 above it")
+    add("--churn-rate", type=float, default=1_000.0, metavar="RATE", help="pod events a second, 0 for none")
+    add("--fake-api", default="", metavar="URL", env_var="KINDRED_LOAD_FAKE_API", help="whose pods ChurnUser changes")
+
+
+def prepare(environment: Environment, **_: object) -> None:
+    """Make all questions, and take the classes of users out that cannot do anything."""
+    options = environment.parsed_options
+    if options is None:
+        return
+    if not isinstance(environment.runner, WorkerRunner):
+        _listen(environment.events.quit, lambda **_: say(_table(environment.stats)))  # behind locust's own tables
+    if isinstance(environment.runner, MasterRunner):  # its workers ask
+        return
+    try:
+        for user in list(environment.user_classes):
+            if issubclass(user, PreparedUser) and (lacking := user.prepare(options)):
+                log.warning("%s does nothing: %s", user.__name__, lacking)
+                environment.user_classes.remove(user)
+    except RequestFileError as error:
+        sys.exit(f"--request: {error}")
+    if not any(issubclass(user, SchedulerUser) for user in environment.user_classes):
+        sys.exit("There is no class of users left that asks anything.")
+    gc.freeze()  # what questions are made of is no garbage, and a collection would be in the times
+
+
+def judge(environment: Environment, **_: object) -> None:
+    """Let the exit status say whether something was asked, and enough of the answers were right."""
+    options = environment.parsed_options
+    if options is None or environment.runner is None or isinstance(environment.runner, WorkerRunner):
+        return
+    share = _share_of_failures(environment.stats)
+    if share is None:
+        log.error("Nothing was asked.")
+    elif share > options.max_failures:
+        log.error("%.2f %% of the requests failed.", share * 100)
+    elif environment.runner.exceptions:
+        log.error("A simulated scheduler itself failed.")
+    else:
+        environment.process_exit_code = 0
+        return
+    environment.process_exit_code = 1
+
+
+def _listen(event: EventHook, listener: Callable[..., None]) -> None:
+    event.add_listener(listener)  # type: ignore[no-untyped-call]  # locust has no annotations there
+
+
+def _share_of_failures(stats: RequestStats) -> float | None:
+    """Return which share of all requests failed; None if no simulated scheduler has asked anything."""
+    asked = any(entry.num_requests for (name, _), entry in stats.entries.items() if name != ChurnUser.__name__)
+    share: float = stats.total.fail_ratio
+    return share if asked else None
+
+
+def _table(stats: RequestStats) -> str:
+    """Tell of every class of users and verb in finer times than locust's own tables have."""
+    lines = [f"{'':<26} {'p50, ms':>9} {'p99, ms':>9} {'longest':>9} {'answers':>9} {'a second':>9} {'failures':>9}"]
+    for (name, _), entry in sorted(stats.entries.items()):
+        times = (entry.get_response_time_percentile(0.5), entry.get_response_time_percentile(0.99))
+        milliseconds = " ".join(f"{each:>9.2f}" for each in (*times, entry.max_response_time))
+        counts = f"{entry.num_requests:>9,} {entry.total_rps:>9.1f} {entry.num_failures:>9,}"
+        lines.append(f"{name:<26} {milliseconds} {counts}")
+    return "\n".join(lines)
+
+
+locust.stats.bucket_response_time = three_digits  # type: ignore[assignment]  # told to be int, used as a number
+_listen(events.init_command_line_parser, add_options)
+_listen(events.init, prepare)
+_listen(events.quitting, judge)

@@ -1,0 +1,105 @@
+"""The load as a process, at a small size: locust patches the process that it is imported in."""
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "tests.load", "--nodes", "30", "--pods", "300"]
+
+
+def load(*arguments: str) -> tuple[int, str]:
+    """Run the load as a person does; return the status and all that it printed."""
+    done = subprocess.run(  # noqa: S603 - our own program
+        [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return done.returncode, done.stdout
+
+
+def processes_of_session(session: int) -> list[str]:
+    """Return the status lines of all processes of a session: locust has a process group of its own."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            text = stat.read_text()
+            if text.rpartition(") ")[2].split()[3] == str(session):
+                found.append(text)
+    return found
+
+
+class Garbage(BaseHTTPRequestHandler):
+    """Answers everything alike, and wrongly."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"NodeNames":["node-00001"]}')
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def garbage_server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Garbage) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_kindred_answers_all_schedulers_rightly_while_pods_change(tmp_path: Path) -> None:
+    report = tmp_path / "load.html"
+    status, printed = load("--seconds", "2", "--html", str(report), "--check-every", "1", "--churn-rate", "100")
+    assert status == 0, printed
+    for asked in ("NodeNamesUser filter", "NodeNamesUser prioritize", "WholeNodesUser filter", "ChurnUser"):
+        assert asked in printed
+    assert "The mirror and a fresh list of the cluster are the same." in printed
+    assert "NodeNamesUser filter" in report.read_text()
+    assert str(ROOT) not in report.read_text()
+
+
+def test_wrong_answers_make_it_fail_and_are_told() -> None:
+    with garbage_server() as url:
+        status, printed = load("--host", url, "--seconds", "1")
+    assert status == 1, printed
+    assert "100.00 % of the requests failed." in printed
+    assert "no ExtenderFilterResult: Object missing required field" in printed
+    assert "ChurnUser does nothing: no --fake-api" in printed
+
+
+def test_wrong_answers_are_let_pass_up_to_a_share() -> None:
+    with garbage_server() as url:
+        status, printed = load("--host", url, "--seconds", "1", "--max-failures", "1")
+    assert status == 0, printed
+
+
+def test_it_fails_where_nobody_asks() -> None:
+    status, printed = load("--host", "http://127.0.0.1:9", "--seconds", "1", "ChurnUser")
+    assert status == 1, printed
+    assert "There is no class of users left that asks anything." in printed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["sigint", "sigterm"])
+def test_a_signal_leaves_no_process_behind(number: int, tmp_path: Path) -> None:
+    command = [*COMMAND, "--seconds", "600", "--html", str(tmp_path / "load.html")]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert any("All users spawned" in line for line in process.stdout)
+        process.send_signal(number)
+        process.stdout.read()
+    assert 128 + number == process.returncode
+    assert processes_of_session(process.pid) == []
