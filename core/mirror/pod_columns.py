@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from core.mirror.topology import BoolArray, Int32Array, grown
+from core.mirror.topology import BoolArray, Int32Array, IntpArray, grown
 from core.objects.affinity import PodMatcher
 from core.objects.labels import Operator, Requirement, Selector
 from core.objects.pod import Pod
@@ -14,6 +14,8 @@ _NO_VALUE: Final = -1
 _FREE: Final = -1
 _SPARE_VALUES: Final = 1024
 _MAX_LABEL_COLUMNS: Final = 256
+_FEW_GROUPS: Final = 6
+"""Pod groups that are looked for one by one, at 15 us each over 150,000 pods, where looking each pod's up takes 100."""
 
 SelectsNamespace = Callable[[PodMatcher, str], bool]
 
@@ -201,11 +203,20 @@ class PodColumns:
         """Return the slot of each pod, on a known node, that all the matchers select."""
         if not self.rows:
             return np.empty(0, np.int32)
-        selected = self.groups.selected(matchers, selects_namespace)
-        slots = self.slot_of_row[: len(self.pods)]
-        # Free rows have whatever group they had last, but no slot.
-        chosen: Int32Array = slots[selected[self._group_of_row[: len(self.pods)]] & (slots >= 0)]
-        return chosen
+        selected = self._rows_of(self.groups.selected(matchers, selects_namespace))
+        slots: Int32Array = self.slot_of_row.take(selected)
+        return slots[slots >= 0]  # free rows have whatever group they had last, but no slot
+
+    def _rows_of(self, selected: BoolArray) -> IntpArray:
+        """Return the rows of the pods of the selected groups, and some free ones."""
+        groups = selected.nonzero()[0]
+        group_of_row = self._group_of_row[: len(self.pods)]
+        if len(groups) > _FEW_GROUPS:
+            return selected.take(group_of_row).nonzero()[0]
+        chosen: BoolArray = np.zeros(len(group_of_row), np.bool_)
+        for group in groups.astype(np.int32):  # a number of the same width, or the column would be widened first
+            chosen |= group_of_row == group
+        return chosen.nonzero()[0]
 
 
 def namespace_is_selected(matcher: PodMatcher, name: str, labels: Mapping[str, str] | None) -> bool:

@@ -115,11 +115,13 @@ class TopologyCounts:
     def of(cls, value_ids: Int32Array) -> "TopologyCounts":
         """Count the given value ids, one for each pod; ABSENT ones are passed over."""
         counts = cls()
-        ids, numbers = np.unique(value_ids[value_ids >= 0], return_counts=True)
-        counts._sparse = dict(zip(ids.tolist(), numbers.tolist(), strict=True))
-        counts.nonzero = len(counts._sparse)
+        numbers = np.bincount(value_ids[value_ids >= 0])
+        ids = numbers.nonzero()[0]
+        counts.nonzero = len(ids)
         if counts.nonzero > _DENSE_FROM:
-            counts._densify()
+            counts._dense = numbers.astype(np.int32)
+        else:
+            counts._sparse = dict(zip(ids.tolist(), numbers.take(ids).tolist(), strict=True))
         return counts
 
     def add(self, value_id: int, delta: int) -> None:
