@@ -20,8 +20,8 @@ from app import __version__, logs, process
 from app.extender_v1 import Answer, Extender, decode_incoming_pod
 from app.main import Service, create_extender, create_partition, create_service
 from app.memory import keep_freed_memory
-from app.one_write import OneWriteProtocol
 from app.settings import Settings, SettingsError, load_settings
+from app.verb_protocol import VerbProtocol
 from app.watch.credentials import ConfigurationError, load_credentials
 from app.watch.decode import DecodeError
 from app.watch.snapshot_file import SnapshotError, SnapshotSummary, documents, load_items, read_items
@@ -133,7 +133,7 @@ def _server(app: FastAPI, host: str, port: int, on_listening: Callable[[str], No
         host=host,
         port=port,
         loop="auto",
-        http=OneWriteProtocol,
+        http=VerbProtocol,
         log_config=None,
         access_log=False,
         proxy_headers=False,

@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import msgspec
+import numpy as np
 
 from app.limits import MAX_NODES, Body, refuse_too_many_elements
 from app.watch.decode import NULL, DecodeError, decoding
 from app.watch.decode_node import decode_node
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch
+from core.mirror.node_info import NodeBatch, NodeTable
+from core.mirror.topology import IntpArray
 
 ABSENT: Final = msgspec.Raw(b"")
 _FIELDS: Final = {"pod": "Pod", "nodes": "Nodes", "nodenames": "NodeNames"}
@@ -59,6 +61,19 @@ _node_list_decoder: Final = msgspec.json.Decoder(NodeList)
 _node_name_decoder: Final = msgspec.json.Decoder(_NodeName)
 
 
+class PassedOn(NamedTuple):
+    """The nodes that `filter` passed on last, which `prioritize` is mostly asked about next, in the same order."""
+
+    names: bytes
+    """As they were written, without brackets."""
+    slots: IntpArray
+    lives: int
+    """NodeTable.lives of then."""
+
+
+PASSED_NOTHING: Final = PassedOn(b"", np.empty(0, np.intp), -1)
+
+
 class ExtenderArgs(NamedTuple):
     """What one request asks: the pod, not decoded yet, and the nodes in their order."""
 
@@ -68,10 +83,10 @@ class ExtenderArgs(NamedTuple):
     """Where the request came with objects; its items are one for each node of the batch."""
 
 
-def decode_args(body: Body, mirror: ClusterMirror) -> ExtenderArgs:
+def decode_args(body: Body, mirror: ClusterMirror, passed_on: PassedOn = PASSED_NOTHING) -> ExtenderArgs:
     """Decode ExtenderArgs with keys in any case, and look the nodes up. Raises DecodeError, which names the field."""
     refuse_too_many_elements(body)
-    args = _args_by_known_names(body, mirror) or _args(_spelled_as_in_go(body), body, mirror)
+    args = _args_by_known_names(body, mirror, passed_on) or _args(_spelled_as_in_go(body), body, mirror)
     repeated = args.batch.repeated()
     if repeated >= 0:
         names = args.batch.names
@@ -95,7 +110,7 @@ def names_asked(body: Body) -> Sequence[str]:
     return names
 
 
-def _args_by_known_names(body: Body, mirror: ClusterMirror) -> ExtenderArgs | None:
+def _args_by_known_names(body: Body, mirror: ClusterMirror, passed_on: PassedOn) -> ExtenderArgs | None:
     """Read what Go writes of nodes that are all known; None: it is something else.
 
     The names are the last field, and all of them are names, so that the body is JSON if the rest of it is.
@@ -104,7 +119,7 @@ def _args_by_known_names(body: Body, mirror: ClusterMirror) -> ExtenderArgs | No
     end = body.rfind(_NAMES_END, max(0, len(body) - _LONGEST_TAIL))
     if not 0 <= begin < end or body[end + len(_NAMES_END) :].strip():
         return None
-    batch = NodeBatch.found(mirror.nodes, body, begin + len(_NAMES_BEGIN), end)
+    batch = _batch_of_names(body, begin + len(_NAMES_BEGIN), end, mirror.nodes, passed_on)
     if batch is None:
         return None
     try:
@@ -112,6 +127,13 @@ def _args_by_known_names(body: Body, mirror: ClusterMirror) -> ExtenderArgs | No
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
     return ExtenderArgs(args.pod, batch, None) if args.nodes is None else None
+
+
+def _batch_of_names(body: Body, begin: int, end: int, nodes: NodeTable, passed_on: PassedOn) -> NodeBatch | None:
+    names = passed_on.names
+    if names and passed_on.lives == nodes.lives and len(names) == end - begin and body.startswith(names, begin):
+        return NodeBatch.of_slots(nodes, passed_on.slots)  # 3 us for 5,000 names, which to look up takes 100
+    return NodeBatch.found(nodes, body, begin, end)
 
 
 def _args(args: _Args, body: Body, mirror: ClusterMirror) -> ExtenderArgs:

@@ -1,6 +1,6 @@
 """ExtenderFilterResult and HostPriorityList: what kube-scheduler is answered, as bytes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -14,29 +14,19 @@ from core.mirror.node_info import NameTexts, NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
 
 
-def filter_result(batch: NodeBatch, verdicts: Verdicts, passed: IntpArray, node_list: NodeList | None) -> bytes:
-    """Return an ExtenderFilterResult that passes on the nodes at some positions of the batch.
+def names_text(names: NameTexts) -> bytes:
+    """Return names as they stand in a JSON array, without its brackets."""
+    return bytes(memoryview(rows(len(names), names, b","))[:-1])
 
-    It has them as objects, byte for byte as they came, where the request came with objects: `node_list`.
-    """
-    names = batch.name_json()
-    failed = _failed(names, verdicts)
-    if node_list is None:
-        passing = rows(len(passed), names.take(passed), b",")
-        fitting: list[bytes | memoryview | msgspec.Raw] = [b'null,"NodeNames":[', memoryview(passing)[:-1], b"]"]
-    else:
-        fitting = [*_node_list_pieces(node_list, passed), b',"NodeNames":null']
-    return b"".join(
-        (
-            b'{"Nodes":',
-            *fitting,
-            b',"FailedNodes":{',
-            failed[False],
-            b'},"FailedAndUnresolvableNodes":{',
-            failed[True],
-            b'},"Error":""}',
-        )
-    )
+
+def result_of_names(names: NameTexts, verdicts: Verdicts, passing: bytes) -> bytes:
+    """Return an ExtenderFilterResult that passes on names, written by `names_text`, of those that were asked about."""
+    return _filter_result((b'null,"NodeNames":[', passing, b"]"), names, verdicts)
+
+
+def result_of_objects(names: NameTexts, verdicts: Verdicts, node_list: NodeList, passed: IntpArray) -> bytes:
+    """Return an ExtenderFilterResult that passes on nodes, by position, as objects, byte for byte as they came."""
+    return _filter_result((*_node_list_pieces(node_list, passed), b',"NodeNames":null'), names, verdicts)
 
 
 def filter_error(message: str) -> bytes:
@@ -76,14 +66,29 @@ def prioritize_error(message: str) -> bytes:
     return b'{"Error":' + error_json(message) + b"}"
 
 
+def _filter_result(fitting: Iterable[bytes | msgspec.Raw], names: NameTexts, verdicts: Verdicts) -> bytes:
+    failed = _failed(names, verdicts)
+    return b"".join(
+        (
+            b'{"Nodes":',
+            *fitting,
+            b',"FailedNodes":{',
+            failed[False],
+            b'},"FailedAndUnresolvableNodes":{',
+            failed[True],
+            b'},"Error":""}',
+        )
+    )
+
+
 def _failed(names: NameTexts, verdicts: Verdicts) -> dict[bool, memoryview]:
     """Return the nodes that fail, `"NAME":"message"`: unresolvable -> the text."""
     texts: dict[bool, list[bytes | bytearray]] = {True: [], False: []}
-    found = np.bincount(verdicts.codes)
-    found[:1] = 0  # success
-    for code in np.flatnonzero(found).tolist():
+    for code in np.bincount(verdicts.codes).nonzero()[0].tolist():
+        if not code:  # success
+            continue
         status = verdicts.statuses[code]
-        failing = names.take(np.flatnonzero(verdicts.codes == code))
+        failing = names.take((verdicts.codes == code).nonzero()[0])
         message = b":" + msgspec.json.encode(status.message) + b","
         texts[status.code is not Code.UNSCHEDULABLE].append(rows(len(failing), failing, message))
     return {unresolvable: memoryview(b"".join(parts))[:-1] for unresolvable, parts in texts.items()}

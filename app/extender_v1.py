@@ -9,10 +9,17 @@ import logging
 from typing import Final
 
 import msgspec
-import numpy as np
 
-from app.extender_args import ExtenderArgs, decode_args, names_asked
-from app.extender_results import HostPriorities, filter_error, filter_result, neutral_priorities, prioritize_error
+from app.extender_args import PASSED_NOTHING, ExtenderArgs, PassedOn, decode_args, names_asked
+from app.extender_results import (
+    HostPriorities,
+    filter_error,
+    names_text,
+    neutral_priorities,
+    prioritize_error,
+    result_of_names,
+    result_of_objects,
+)
 from app.limits import Body
 from app.logs import one_line
 from app.nominations import Nominations
@@ -22,8 +29,9 @@ from app.watch.decode import NULL, DecodeError
 from app.watch.decode_pod import decode_pod
 from core.equivalence.cache import EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import MAX_NODE_SCORE
+from core.framework.interface import MAX_NODE_SCORE, Verdicts
 from core.mirror.cluster import ClusterMirror
+from core.mirror.topology import IntpArray
 from core.node_sample import ALL, NodeSample
 from core.objects.pod import Pod
 from core.profile import Profile
@@ -73,6 +81,7 @@ class Extender:
         self.recent_pods = RecentPods()
         """The pods of the questions, for whoever has to know one by its uid."""
         self._host_priorities = HostPriorities(max_score)
+        self._passed_on = PASSED_NOTHING
 
     def filter(self, body: Body, *, cached: bool = True) -> Answer:
         """Answer ExtenderArgs with an ExtenderFilterResult; `Error` names the field of a bad request.
@@ -87,7 +96,7 @@ class Extender:
         batch = args.batch
         evaluation = self._evaluation(pod, cached=cached)
         verdicts = filter_nodes(self._profile, evaluation, batch)
-        fitting = np.flatnonzero(verdicts.codes == 0)
+        fitting = (verdicts.codes == 0).nonzero()[0]
         passed = self._sample.of(self._profile, evaluation, batch, fitting, len(self._mirror.nodes.slots))
         source = self._finish(evaluation, cached=cached)
         doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
@@ -95,7 +104,7 @@ class Extender:
             return Answer(filter_error(doubt.reason), source, doubtful=True)
         if self._refused_nodes is not None:
             self._refused_nodes.note(pod, batch, verdicts)
-        return Answer(filter_result(batch, verdicts, passed, args.node_list), source, doubtful=doubt is not None)
+        return Answer(self._filter_result(args, verdicts, passed), source, doubtful=doubt is not None)
 
     def prioritize(self, body: Body, *, cached: bool = True) -> Answer:
         """Answer ExtenderArgs with a HostPriorityList for exactly the nodes asked, in their order.
@@ -114,13 +123,23 @@ class Extender:
 
     def question(self, body: Body) -> tuple[ExtenderArgs, Pod]:
         """Decode what both verbs are asked. Raises DecodeError, which names the field."""
-        args = decode_args(body, self._mirror)
+        args = decode_args(body, self._mirror, self._passed_on)
         raw = bytes(args.pod)
         pod = self.recent_pods.written_as(raw)  # mostly, as prioritize is asked about the pod of the filter before
         if pod is None:
             pod = decode_incoming_pod(args.pod)
             self.recent_pods.add(pod, raw)
         return args, pod
+
+    def _filter_result(self, args: ExtenderArgs, verdicts: Verdicts, passed: IntpArray) -> bytes:
+        batch = args.batch
+        names = batch.name_json()
+        if args.node_list is not None:
+            return result_of_objects(names, verdicts, args.node_list, passed)
+        passing = names_text(names.take(passed))
+        if not batch.strangers:
+            self._passed_on = PassedOn(passing, batch.slots.take(passed), self._mirror.nodes.lives)
+        return result_of_names(names, verdicts, passing)
 
     def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:
         if self._cache is None or not cached:
@@ -137,7 +156,7 @@ def decode_incoming_pod(raw: msgspec.Raw) -> Pod:
     """Decode the pod of a request, whose every affinity term must be valid. Raises DecodeError."""
     if raw == NULL:
         raise DecodeError("Pod", "required")
-    if len(bytes(raw)) > _MAX_POD_BYTES:
+    if memoryview(raw).nbytes > _MAX_POD_BYTES:
         raise DecodeError("Pod", f"larger than {_MAX_POD_BYTES} bytes")
     try:
         pod = decode_pod(raw)

@@ -18,24 +18,25 @@ def rows(count: int, *pieces: Piece) -> bytearray | bytes:
     5,000 objects `{"Host":"NAME","Score":7}` take 0.04 ms where the names are of one length, and 0.15 ms where they
     are not; from a list of bytes it is 0.2 ms.
     """
-    text = bytearray(b"".join(piece if isinstance(piece, bytes) else bytes(piece.itemsize) for piece in pieces)) * count
-    if not text:
+    if not count:
         return b""
-    width, offset = len(text) // count, 0
+    row = b"".join([piece if isinstance(piece, bytes) else bytes(piece.itemsize) for piece in pieces])
+    text = bytearray(row) * count
+    offset = 0
     for piece in pieces:
         if isinstance(piece, bytes):
             offset += len(piece)
         else:
-            column = np.ndarray((count,), piece.dtype, text, offset, (width,))
+            column = np.ndarray((count,), piece.dtype, text, offset, (len(row),))
             column[:] = piece
             offset += piece.itemsize
     return _without_padding(text, count)
 
 
 def _without_padding(text: bytearray, count: int) -> bytearray | bytes:
+    if 0 not in text:
+        return text
     characters = np.frombuffer(text, np.uint8)
     is_padding = characters == 0
-    padding = np.count_nonzero(is_padding)
-    if not padding:
-        return text
-    return text.replace(b"\0", b"") if padding <= _FEW * count else characters[~is_padding].tobytes()
+    few = np.count_nonzero(is_padding) <= _FEW * count
+    return text.replace(b"\0", b"") if few else characters[~is_padding].tobytes()

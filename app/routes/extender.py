@@ -1,7 +1,8 @@
-"""The hot verbs as plain ASGI endpoints: bytes in, bytes out.
+"""The verbs as plain endpoints: bytes in, bytes out.
 
 No FastAPI parameter or response model, middleware or thread pool stands between the socket and the decision: at 5,000
-names they were measured to double the time of a request.
+names they were measured to double the time of a request. Where a server's protocol asks an endpoint itself
+(app/verb_protocol.py), there is no ASGI either.
 """
 
 import asyncio
@@ -9,11 +10,11 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from fastapi import FastAPI
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from app.binding.binder import Binder
 from app.binding.binding_v1 import binding_result
@@ -26,18 +27,24 @@ from app.stale_policy import StalePolicy
 
 log = logging.getLogger(__name__)
 
-_DRAINED_BODIES: Final = 4
+DRAINED_BODIES: Final = 4
 """How many times the largest body is read and thrown away, so that a client which writes before it reads gets its
 answer; after that the connection is closed."""
-
 
 _LOOKS_AGAIN: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)
 """Seconds; together half of the shortest httpTimeout in manifests/scheduler. A watch is mostly late by milliseconds."""
 
 Header: TypeAlias = tuple[bytes, bytes]
-_CACHE_OFF: Final[Header] = (b"kindred-cache", b"off")
+CACHE_OFF: Final[Header] = (b"kindred-cache", b"off")
 """Of a request that is to be answered afresh, to see whether the cache makes a difference."""
-_CLOSE: Final[Header] = (b"connection", b"close")  # or a client that writes on would be read on
+CLOSE: Final[Header] = (b"connection", b"close")  # or a client that writes on would be read on
+
+
+class Reply(NamedTuple):
+    """What is answered, with status 200."""
+
+    body: bytes
+    headers: tuple[Header, ...]
 
 
 class Verb(Protocol):
@@ -52,7 +59,7 @@ class ClientGoneError(Exception):
 
 
 class VerbEndpoint:
-    """One verb: reads a bounded body, answers with HTTP 200 whatever happens."""
+    """One verb: takes a bounded body, answers with HTTP 200 whatever happens."""
 
     def __init__(
         self,
@@ -62,10 +69,10 @@ class VerbEndpoint:
         max_body_bytes: int,
     ) -> None:
         """Answer with what `verb` makes of the body, or with what `error` makes of a message."""
+        self.max_body_bytes: Final = max_body_bytes
         self._verb = verb
         self._error = error
         self._stale_policy = stale_policy
-        self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
@@ -74,26 +81,40 @@ class VerbEndpoint:
         except ClientGoneError:
             return
         if body is None:
-            await _respond(send, self._too_large(), _CLOSE)
+            await _respond(send, self.too_large())
             return
-        reserve = self._stale_policy.reserve(scope["path"].removeprefix("/"))
-        if reserve.refusal:
-            await _respond(send, self._error(reserve.refusal))
-            return
-        answer = await self._answer(body, scope["path"], cached=_CACHE_OFF not in scope["headers"])
-        headers = [(b"kindred-equivalence", answer.source.encode())] if answer.source else []
-        if reserve.warning:
-            headers.append(_stale_header(reserve.warning))
-        await _respond(send, answer.body, *headers)
+        reply = self.reply(body, scope["path"], cached=CACHE_OFF not in scope["headers"])
+        await _respond(send, reply if isinstance(reply, Reply) else await reply)
 
-    async def _answer(self, body: Body, path: str, *, cached: bool) -> Answer:
+    def reply(self, body: Body, path: str, *, cached: bool) -> Reply | Awaitable[Reply]:
+        """Answer a body, at once or later; `path` is what the verb is called."""
+        reserve = self._stale_policy.reserve(path.removeprefix("/"))
+        if reserve.refusal:
+            return _reply(self._error(reserve.refusal))
         try:
             answer = self._verb(body, cached=cached)
-            return answer if isinstance(answer, Answer) else await answer
-        except Exception as error:
-            # kube-scheduler must get a decodable answer, and the next request its chance.
-            log.exception("%s: failed", path)
-            return Answer(self._error(f"internal error: {type(error).__name__}"))
+        except Exception as error:  # noqa: BLE001 - logged, and answered
+            return self._failed(path, error)
+        if isinstance(answer, Answer):
+            return _answered(answer, reserve.warning)
+        return self._later(path, answer, reserve.warning)
+
+    def too_large(self) -> Reply:
+        """Answer a body that was not taken in."""
+        message = f"body: larger than {self.max_body_bytes} bytes (KINDRED_MAX_BODY_BYTES)"
+        log.warning(message)
+        return _reply(self._error(message), CLOSE)
+
+    async def _later(self, path: str, answer: Awaitable[Answer], warning: str) -> Reply:
+        try:
+            return _answered(await answer, warning)
+        except Exception as error:  # noqa: BLE001 - logged, and answered
+            return self._failed(path, error)
+
+    def _failed(self, path: str, error: Exception) -> Reply:
+        # kube-scheduler must get a decodable answer, and the next request its chance.
+        log.error("%s: failed", path, exc_info=error)
+        return _reply(self._error(f"internal error: {type(error).__name__}"))
 
     async def _body(self, receive: Receive) -> Body | None:
         """Return the body, or None if it is larger than allowed; then at most the allowed size was ever held."""
@@ -107,9 +128,9 @@ class VerbEndpoint:
             body = message.get("body", b"")
             more = message.get("more_body", False)
             size += len(body)
-            if size > self._max_body_bytes:
+            if size > self.max_body_bytes:
                 gathered.clear()
-                if not more or size > _DRAINED_BODIES * self._max_body_bytes:
+                if not more or size > DRAINED_BODIES * self.max_body_bytes:
                     return None
             elif not more and not gathered:
                 return body
@@ -117,11 +138,6 @@ class VerbEndpoint:
                 gathered += body
                 if not more:
                     return gathered
-
-    def _too_large(self) -> bytes:
-        message = f"body: larger than {self._max_body_bytes} bytes (KINDRED_MAX_BODY_BYTES)"
-        log.warning(message)
-        return self._error(message)
 
 
 class PatientFilter:
@@ -152,17 +168,18 @@ class ExtenderApp(FastAPI):
     bound. What they do, `VerbEndpoint` does: it bounds bodies, and answers whatever happens.
     """
 
-    _verbs: Mapping[str, ASGIApp] = MappingProxyType({})
+    verbs: Mapping[str, VerbEndpoint] = MappingProxyType({})
+    """Path -> what answers a POST there."""
 
     def add_verbs(self, *routes: Route) -> None:
         """Serve routes of verbs; with other methods they are answered as all others are."""
-        self._verbs = {route.path: route.app for route in routes}
+        self.verbs = {route.path: route.app for route in routes if isinstance(route.app, VerbEndpoint)}
         self.router.routes.extend(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
         if scope["type"] == "http" and scope["method"] == "POST":
-            verb = self._verbs.get(scope["path"])
+            verb = self.verbs.get(scope["path"])
             if verb is not None:
                 await verb(scope, receive, send)
                 return
@@ -195,12 +212,17 @@ def preemption_route(preempt: Verb, stale_policy: StalePolicy, max_body_bytes: i
     return Route("/preempt", VerbEndpoint(preempt, preempt_error, stale_policy, max_body_bytes), methods=["POST"])
 
 
-def _stale_header(warning: str) -> Header:
-    # A header is a line of Latin-1; a problem may quote a server in any language.
-    return b"kindred-stale", one_line(warning).encode("ascii", "backslashreplace")
+def _answered(answer: Answer, warning: str) -> Reply:
+    headers = [(b"kindred-equivalence", answer.source.encode())] if answer.source else []
+    if warning:  # a header is a line of Latin-1; a problem may quote a server in any language
+        headers.append((b"kindred-stale", one_line(warning).encode("ascii", "backslashreplace")))
+    return _reply(answer.body, *headers)
 
 
-async def _respond(send: Send, body: bytes, *more_headers: Header) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *more_headers]
-    await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _reply(body: bytes, *more_headers: Header) -> Reply:
+    return Reply(body, ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *more_headers))
+
+
+async def _respond(send: Send, reply: Reply) -> None:
+    await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": reply.headers})
+    await send({"type": "http.response.body", "body": reply.body})

@@ -46,6 +46,7 @@ class NameIndex:
         self._hashes: UInt64Array = np.zeros(FEWEST_SLOTS + 1, np.uint64)  # slot -> hash of its name
         self._masks = _masks(1)
         self._padding = bytes(_WORD)  # of the length of a row
+        self._row_type = np.dtype(f"V{_WORD}")
         self._names = 0
         self._make_tables(_FEWEST_CELLS)
 
@@ -85,20 +86,19 @@ class NameIndex:
         """
         if body.find(b"\0", begin, end) >= 0:  # which would be taken for padding
             return None
-        padded = np.frombuffer(b"".join((b",", memoryview(body)[begin:end], b",", self._padding)), np.uint8)
-        commas = (padded == _COMMA).nonzero()[0]
+        padded = b"".join((b",", memoryview(body)[begin:end], b",", self._padding))
+        commas = (np.frombuffer(padded, np.uint8) == _COMMA).nonzero()[0]
         if len(commas) > self._names + 1:
             return None
-        starts = commas[:-1] + 1
-        return self._slots(self._rows_of(padded, starts, commas[1:] - starts))
+        return self._slots(self._rows_of(padded, commas))
 
-    def _rows_of(self, padded: NDArray[np.uint8], starts: IntpArray, lengths: IntpArray) -> UInt64Array:
-        """Return what begins at each start, padded with NUL as names are; cut where it is longer than all of them."""
-        # As void, so that a whole name is copied at a time, from wherever it begins.
+    def _rows_of(self, padded: bytes, commas: IntpArray) -> UInt64Array:
+        """Return what stands between commas, padded with NUL as names are; cut where it is longer than all of them."""
         width = len(self._padding)
-        at_each_byte = np.ndarray((len(padded) - width + 1,), f"V{width}", padded, strides=(1,))
-        rows = at_each_byte[starts].view(np.uint64).reshape(len(starts), self._words)
-        rows &= self._masks.take(lengths, axis=0, mode="clip")
+        # What begins behind each byte, as void, so that a whole name is copied at a time, from wherever it begins.
+        behind = np.ndarray((len(padded) - width,), self._row_type, padded, 1, (1,))
+        rows = behind[commas[:-1]].view(np.uint64).reshape(-1, width // _WORD)
+        rows &= self._masks.take(commas[1:] - commas[:-1], axis=0, mode="clip")
         return rows
 
     def _slots(self, rows: UInt64Array) -> IntpArray | None:
@@ -178,6 +178,7 @@ class NameIndex:
         self._rows = rows
         self._masks = _masks(self._words)
         self._padding = bytes(_WORD * self._words)
+        self._row_type = np.dtype(f"V{len(self._padding)}")
 
 
 def _indexed_bytes(name: str) -> bytes:
@@ -188,7 +189,7 @@ def _indexed_bytes(name: str) -> bytes:
 
 
 def _masks(words: int) -> UInt64Array:
-    """Return, by the length of a name, what leaves its bytes in a row and nothing else."""
+    """Return what leaves the bytes of a name in a row and nothing else, by the length of the name and a comma."""
     width = _WORD * words
-    bytes_kept = np.arange(width) < np.arange(width + 1)[:, np.newaxis]
+    bytes_kept = np.arange(1, width + 1) < np.arange(width + 2)[:, np.newaxis]
     return np.where(bytes_kept, np.uint8(0xFF), np.uint8(0)).view(np.uint64)

@@ -58,6 +58,8 @@ class NodeTable:
         self.name_json: NameTexts = np.zeros(FEWEST_SLOTS, "S1")
         """Slot -> b'"name"', ready for an answer, padded with NUL; stale where the slot is free."""
         self.name_index = NameIndex()
+        self.lives = 0
+        """How often a node has come or gone: what was found out about slots at another number may be of other nodes."""
         self._free: list[int] = []
         self._used = 0
 
@@ -97,6 +99,7 @@ class NodeTable:
             if slot >= self.capacity:
                 self._grow()
         info.node, info.slot = node, slot
+        self.lives += 1
         self.slots[node.name] = slot
         self._write_name(slot, node.name)
         self.in_partition[slot] = self.partition.includes(node.name, node.labels)
@@ -105,6 +108,7 @@ class NodeTable:
     def vacate(self, info: NodeInfo) -> None:
         """Take the slot of a node that is gone."""
         self._free.append(self.slots.pop(info.name))
+        self.lives += 1
         self.name_index.remove(info.slot)
         info.node, info.slot = None, NO_SLOT
         info.frozen, info.generation = None, self.known.remove(info.name)
@@ -251,7 +255,12 @@ class NodeBatch:
     def found(cls, table: NodeTable, body: bytes | bytearray, begin: int, end: int) -> "NodeBatch | None":
         """Look up the nodes whose names stand in a JSON array, inside of its brackets; None: see NameIndex.find."""
         slots = table.name_index.find(body, begin, end)
-        return None if slots is None else cls(table, _NamesOfSlots(table, slots), slots, {})
+        return None if slots is None else cls.of_slots(table, slots)
+
+    @classmethod
+    def of_slots(cls, table: NodeTable, slots: IntpArray) -> "NodeBatch":
+        """Return the nodes that have some slots."""
+        return cls(table, _NamesOfSlots(table, slots), slots, {})
 
     def __len__(self) -> int:
         return len(self.slots)

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.extender_args import decode_args
+from app.extender_v1 import Extender
+from app.main import create_extender
+from app.settings import Settings
 from app.watch.decode import DecodeError
+from app.watch.decode_node import decode_node
+from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from tests.app.questions import mirror_of
@@ -115,3 +120,53 @@ def test_both_ways_come_to_the_same_whatever_is_changed(
 def test_both_ways_come_to_the_same_for_whole_nodes(monkeypatch: pytest.MonkeyPatch, item: bytes) -> None:
     body = b'{"Pod":%s,"Nodes":{"items":[{"metadata":{"name":"node-2"}},%s]},"NodeNames":null}' % (POD, item)
     assert in_the_long_way(monkeypatch, body) == names_in(body)
+
+
+def extender() -> Extender:
+    return create_extender(Settings(), mirror_of(*map(make_node, NAMES)))
+
+
+def passing(answer: bytes) -> list[str]:
+    names: list[str] = json.loads(answer)["NodeNames"]
+    return names
+
+
+def test_prioritize_does_not_look_up_again_what_filter_has_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = extender()
+    passed = passing(asked.filter(body_of(NAMES[3:12])).body)
+    monkeypatch.setattr(NodeBatch, "found", lambda *_: pytest.fail("looked up again"))
+    scored = json.loads(asked.prioritize(body_of(passed)).body)
+    assert [(name, 0) for name in NAMES[3:12]] == [(each["Host"], each["Score"]) for each in scored]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [NAMES[:3], NAMES[:5], NAMES[:4][::-1], ("node-1", "node-0", "node-2", "node-3"), (*NAMES[:3], "node-19")],
+    ids=["fewer", "more", "another-order", "two-changed-places", "another-name"],
+)
+def test_other_names_than_filter_has_passed_on_are_looked_up(names: Sequence[str]) -> None:
+    asked = extender()
+    asked.filter(body_of(NAMES[:4]))
+    assert list(names) == [each["Host"] for each in json.loads(asked.prioritize(body_of(names)).body)]
+
+
+def test_no_node_passed_on_is_no_node_to_ask_about() -> None:
+    asked = extender()
+    nowhere = b'{"metadata":{"name":"p","namespace":"default"},"spec":{"affinity":{"podAffinity":{"%s":[%s]}}}}' % (
+        b"requiredDuringSchedulingIgnoredDuringExecution",
+        b'{"labelSelector":{"matchLabels":{"a":"b"}},"topologyKey":"zone"}',
+    )
+    assert passing(asked.filter(body_of(NAMES, pod=nowhere)).body) == []
+    assert json.loads(asked.prioritize(body_of([])).body) == []
+    assert "is empty" in json.loads(asked.filter(body_of([])).body)["Error"]
+
+
+def test_what_filter_has_passed_on_is_forgotten_where_nodes_come_and_go() -> None:
+    mirror = mirror_of(*map(make_node, NAMES))
+    asked = create_extender(Settings(), mirror)
+    passed = passing(asked.filter(body_of(NAMES[:2])).body)
+    mirror.apply(ClusterEvent("Delete", decode_node(make_node(NAMES[0]).json())))
+    mirror.apply(ClusterEvent("Add", decode_node(make_node("newcomer").json())))
+    hosts = [each["Host"] for each in json.loads(asked.prioritize(body_of(passed)).body)]
+    assert list(NAMES[:2]) == hosts, "and not the newcomer, who has the slot now"
+    assert json.loads(asked.filter(body_of(passed)).body)["FailedAndUnresolvableNodes"].keys() == {NAMES[0]}

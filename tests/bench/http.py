@@ -1,8 +1,8 @@
 """Kindred's HTTP verbs against a bare ASGI app that reads the same bodies and answers the same bytes: the floor.
 
-Both are processes of their own, asked in turns, question by question, over one kept connection each. Questions have
+Both are processes of their own, asked in turns, some questions in a row, over one kept connection each. Questions have
 their names in an order that begins elsewhere each time, as kube-scheduler's do; pods are of all kinds in turns, of
-classes that were asked about before.
+classes that were asked about before. CPUs are kept awake; see `awake`.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tests.bench import command
+from tests.bench.awake import cpus_awake
 from tests.bench.command import Size
 from tests.bench.live import BenchError, Process, fake_api, floor_app, kindred
 from tests.bench.questions import Form, Questions
@@ -20,6 +21,13 @@ from tests.bench.wire import Wire, connected, request
 Verb: TypeAlias = Literal["filter", "prioritize"]
 
 ROUNDS: Final = 5
+_IN_A_ROW: Final = 20
+"""Questions to one side before the other has its turn. A scheduler has one extender, which finds in the CPU's cache what
+its last question left there; request by request, each side would find what the other left."""
+_NOTE: Final = (
+    "The CPUs are kept from their idle states while this is measured: after each of them a virtual CPU begins with empty "
+    "caches, which costs whoever does more the more."
+)
 _LARGEST_ANSWER: Final = 64 * 2**20
 
 
@@ -119,11 +127,12 @@ def measure(size: Size, rounds: int = ROUNDS, chosen: str = "") -> Section:
                 continue
             with connected(service.url, _LARGEST_ANSWER) as ours, connected(url, _LARGEST_ANSWER) as floor:
                 pair = Pair((service, ours), (process, floor))
-                for _ in range(rounds):
-                    pair.round(questions, trial, size.samples(trial.questions, least=4))
+                with cpus_awake():
+                    for _ in range(rounds):
+                        pair.round(questions, trial, size.samples(trial.questions, least=4))
             rows += [_row(verb, trial, *sides) for verb, sides in pair.sides.items()]
     title = f"HTTP verbs against a bare ASGI app that reads and answers the same bytes, {size}"
-    return Section("http", title, rows)
+    return Section("http", title, rows, [_NOTE])
 
 
 def _trials(nodes: int) -> list[Trial]:
