@@ -154,11 +154,9 @@ def test_requests_that_do_not_wait_for_answers_are_answered_in_order() -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(request("/filter", QUESTION) + request("/livez", b"", method="GET") + request("/filter", b"{"))
         bodies = [(await answer(reader))[2] for _ in range(3)]
-        assert [b'"NodeNames":["a1"]' in bodies[0], bodies[1], b"malformed JSON" in bodies[2]] == [
-            True,
-            b"ok",
-            True,
-        ]
+        assert b'"NodeNames":["a1"]' in bodies[0]
+        assert bodies[1] == b'"ok"'
+        assert b"malformed JSON" in bodies[2]
 
     talk(service(), say)
 

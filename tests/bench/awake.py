@@ -1,8 +1,8 @@
 """CPUs that are kept from their idle states, as benchmarks of latency have them.
 
 A virtual CPU that waits is given to others, and comes back with empty caches: one and the same call of `filter` about
-500 nodes took 0.09 ms in a loop, 0.17 after pauses of 0.2 ms and 0.24 after pauses of 1 ms. What is measured then is the
-machine below, and the more so the more a server does. Where idle states can be switched off, that would do as well.
+500 nodes took 0.09 ms in a loop, 0.17 after pauses of 0.2 ms and 0.24 after pauses of 1 ms. What is measured then is
+the machine below, and the more so the more a server does. Where idle states can be switched off, that would do as well.
 """
 
 import os

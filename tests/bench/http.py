@@ -20,13 +20,14 @@ from tests.bench.wire import Wire, connected, request
 
 Verb: TypeAlias = Literal["filter", "prioritize"]
 
+VERBS: Final[tuple[Verb, ...]] = ("filter", "prioritize")
 ROUNDS: Final = 5
 _IN_A_ROW: Final = 20
-"""Questions to one side before the other has its turn. A scheduler has one extender, which finds in the CPU's cache what
-its last question left there; request by request, each side would find what the other left."""
+"""Questions to one side before the other has its turn. A scheduler has one extender, which finds in the CPU's cache
+what its last question left there; request by request, each side would find what the other left."""
 _NOTE: Final = (
-    "The CPUs are kept from their idle states while this is measured: after each of them a virtual CPU begins with empty "
-    "caches, which costs whoever does more the more."
+    "The CPUs are kept from their idle states while this is measured: after each of them a virtual CPU begins with "
+    "empty caches, which costs whoever does more the more."
 )
 _LARGEST_ANSWER: Final = 64 * 2**20
 
@@ -45,6 +46,7 @@ class Trial:
 class Exchange(NamedTuple):
     """One question as requests to both sides, and the answer that both give."""
 
+    verb: Verb
     ours: bytes
     floor: bytes
     answer: bytes
@@ -52,73 +54,75 @@ class Exchange(NamedTuple):
 
 @dataclass(slots=True)
 class Side:
-    """One of the two servers, and the seconds that it took, of waiting and of CPU, by round."""
+    """One of the two servers, and the seconds that it took, of waiting by verb and of CPU, by round."""
 
     process: Process
     wire: Wire
-    waited: list[list[float]] = field(default_factory=list)
+    waited: dict[Verb, list[list[float]]] = field(default_factory=lambda: {verb: [] for verb in VERBS})
     cpu: list[list[float]] = field(default_factory=list)
 
-    def ask(self, sent: bytes, answer: bytes) -> None:
+    def ask(self, verb: Verb, sent: bytes, answer: bytes) -> None:
         """Ask, and hold the answer against the one that was given before. Raises BenchError."""
         seconds, body = self.wire.ask(sent)
         if body != answer:
             raise BenchError(f"another answer than before: {bytes(body[:500]).decode(errors='replace')}")
-        self.waited[-1].append(seconds)
+        self.waited[verb][-1].append(seconds)
 
     @contextmanager
     def round(self, questions: int) -> Iterator[None]:
         """Count the CPU time of a round."""
-        self.waited.append([])
+        for each in self.waited.values():
+            each.append([])
         before = self.process.main_thread_cpu_seconds()
         yield
         self.cpu.append([(self.process.main_thread_cpu_seconds() - before) / questions])
 
 
 class Pair:
-    """Kindred and the floor app, for one trial. What is compared is told by verb."""
+    """Kindred and the floor app, for one trial."""
 
     def __init__(self, ours: tuple[Process, Wire], floor: tuple[Process, Wire]) -> None:
-        self._wires = ours[1], floor[1]
-        self.sides: dict[Verb, tuple[Side, Side]] = {
-            "filter": (Side(*ours), Side(*floor)),
-            "prioritize": (Side(*ours), Side(*floor)),
-        }
+        self.ours = Side(*ours)
+        self.floor = Side(*floor)
 
     def round(self, questions: Questions, trial: Trial, count: int) -> None:
-        """Ask new questions with both verbs, as a scheduler does."""
-        asked = list(questions.of(trial.form, count))
-        exchanges = self._compare("filter", trial, [questions.body(each, trial.form) for each in asked])
-        fitting = [each.fitting(exchange.answer) for each, exchange in zip(asked, exchanges, strict=True)]
-        del exchanges, asked  # 32 MB each where nodes are whole
-        bodies = [questions.body(each, trial.form) for each in fitting if each.names]
-        self._compare("prioritize", trial, bodies)
+        """Ask new questions as a scheduler does: `filter`, and then `prioritize` about what has passed."""
+        exchanges: list[Exchange] = []
+        for asked in questions.of(trial.form, count):
+            exchanges.append(self._recorded("filter", trial.form, questions.body(asked, trial.form), len(exchanges)))
+            fitting = asked.fitting(exchanges[-1].answer)
+            if fitting.names:
+                body = questions.body(fitting, trial.form)
+                exchanges.append(self._recorded("prioritize", trial.form, body, len(exchanges)))
+        with self.ours.round(len(exchanges)), self.floor.round(len(exchanges)):
+            for number, start in enumerate(range(0, len(exchanges), _IN_A_ROW)):
+                in_a_row = exchanges[start : start + _IN_A_ROW]
+                turns = (self._ask_us, self._ask_floor)
+                for ask in turns if number % 2 else reversed(turns):
+                    ask(in_a_row)
 
-    def _compare(self, verb: Verb, trial: Trial, bodies: list[bytes]) -> list[Exchange]:
-        exchanges = [self._recorded(verb, trial.form, body, index) for index, body in enumerate(bodies)]
-        ours, floor = self.sides[verb]
-        repeated = exchanges * trial.repeats
-        with ours.round(len(repeated)), floor.round(len(repeated)):
-            for index, exchange in enumerate(repeated):
-                turns = [(ours, exchange.ours), (floor, exchange.floor)]
-                for side, sent in turns if index % 2 else reversed(turns):
-                    side.ask(sent, exchange.answer)
-        return exchanges
+    def _ask_us(self, exchanges: list[Exchange]) -> None:
+        for each in exchanges:
+            self.ours.ask(each.verb, each.ours, each.answer)
+
+    def _ask_floor(self, exchanges: list[Exchange]) -> None:
+        for each in exchanges:
+            self.floor.ask(each.verb, each.floor, each.answer)
 
     def _recorded(self, verb: Verb, form: Form, body: bytes, index: int) -> Exchange:
         """Ask Kindred, and tell the floor app what it answered."""
         path = f"/{verb}/{index}"
         ours = request("POST", f"/{verb}", body, *form.headers)
-        answer = bytes(self._wires[0].ask(ours)[1])
+        answer = bytes(self.ours.wire.ask(ours)[1])
         if verb == "filter" and not answer.endswith(b'"Error":""}'):
             raise BenchError(f"/filter answered ...{answer[-500:].decode(errors='replace')}")
-        self._wires[1].ask(request("PUT", path, answer))
-        return Exchange(ours, request("POST", path, body, *form.headers), answer)
+        self.floor.wire.ask(request("PUT", path, answer))
+        return Exchange(verb, ours, request("POST", path, body, *form.headers), answer)
 
 
 def measure(size: Size, rounds: int = ROUNDS, chosen: str = "") -> Section:
     """Measure all forms, or those with a text in their name."""
-    rows = []
+    rows, cpu = [], []
     with fake_api(size.nodes, size.pods) as api, kindred(api) as service, floor_app() as (process, url):
         service.wait_until_ready()
         questions = Questions(size.nodes, size.pods)
@@ -130,9 +134,10 @@ def measure(size: Size, rounds: int = ROUNDS, chosen: str = "") -> Section:
                 with cpus_awake():
                     for _ in range(rounds):
                         pair.round(questions, trial, size.samples(trial.questions, least=4))
-            rows += [_row(verb, trial, *sides) for verb, sides in pair.sides.items()]
+            rows += [_row(verb, trial, pair) for verb in VERBS]
+            cpu.append(_cpu_row(trial, pair))
     title = f"HTTP verbs against a bare ASGI app that reads and answers the same bytes, {size}"
-    return Section("http", title, rows, [_NOTE])
+    return Section("http", title, [*rows, *cpu], [_NOTE])
 
 
 def _trials(nodes: int) -> list[Trial]:
@@ -146,25 +151,27 @@ def _trials(nodes: int) -> list[Trial]:
     ]
 
 
-def _row(verb: Verb, trial: Trial, ours: Side, floor: Side) -> Row:
+def _row(verb: Verb, trial: Trial, pair: Pair) -> Row:
+    ours, floor = pair.ours.waited[verb], pair.floor.waited[verb]
     return Row(
         f"{verb}, {trial.form.name}",
-        {"Kindred": _times(ours), "floor": _times(floor)},
-        {"Kindred's CPU, ms": _cpu(ours), "floor's CPU, ms": _cpu(floor)},
-        {
-            "p50": Ratio.of(ours.waited, floor.waited, at_most=trial.at_most, aim=trial.aim),
-            "p99": Ratio.of(ours.waited, floor.waited, 0.99),
-            "CPU": Ratio.of(ours.cpu, floor.cpu),
-        },
+        {"Kindred": Times.of(_all(ours)), "floor": Times.of(_all(floor))},
+        {},
+        {"p50": Ratio.of(ours, floor, at_most=trial.at_most, aim=trial.aim), "p99": Ratio.of(ours, floor, 0.99)},
     )
 
 
-def _times(side: Side) -> Times:
-    return Times.of([seconds for each in side.waited for seconds in each])
+def _cpu_row(trial: Trial, pair: Pair) -> Row:
+    return Row(
+        f"CPU of an answer, {trial.form.name}",
+        {"Kindred": Times.of(_all(pair.ours.cpu)), "floor": Times.of(_all(pair.floor.cpu))},
+        {},
+        {"p50": Ratio.of(pair.ours.cpu, pair.floor.cpu)},
+    )
 
 
-def _cpu(side: Side) -> float:
-    return Times.of([seconds for each in side.cpu for seconds in each]).p50
+def _all(rounds: list[list[float]]) -> list[float]:
+    return [seconds for each in rounds for seconds in each]
 
 
 def main() -> None:
