@@ -208,7 +208,7 @@ class EquivalenceCache:
         now = self.validities.now
         self._on_mismatch(
             Mismatch(
-                equivalence_hash=f"{entry.hash:016x}",
+                equivalence_hash=entry.hash_text,
                 differences=differences,
                 pod=pod,
                 first_pod=entry.first_pod,

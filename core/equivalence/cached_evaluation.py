@@ -50,7 +50,7 @@ class CachedEvaluation:
     def source(self) -> str:
         """Whether the cells so far were there: all (hit), some (partial) or none (miss), and of which class."""
         result = "partial" if self._hits and self._misses else "miss" if self._misses else "hit"
-        return f"{result} {self._entry.hash:016x}"
+        return f"{result} {self._entry.hash_text}"
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Return the verdicts of the class's row; what is missing there is evaluated and kept."""

@@ -25,6 +25,7 @@ class ClassEntry:
         "filters",
         "first_pod",
         "hash",
+        "hash_text",
         "hits",
         "in_cache",
         "key",
@@ -41,6 +42,7 @@ class ClassEntry:
         """Begin without results, at a time of the cache's clock."""
         self.key = key
         self.hash = equivalence_hash(key)
+        self.hash_text = f"{self.hash:016x}"
         self._own_bytes = ENTRY_BYTES + KEY_FACTOR * max(0, len(key_text(key)) - SHORT_KEY)
         self.first_pod = first_pod.full_name
         self.representative = representative

@@ -1,7 +1,7 @@
 """The floor under Kindred's HTTP verbs: a bare ASGI app that reads the same body and answers the same bytes.
 
 `PUT /filter/17` says what `POST /filter/17` is answered with. All else is the least that an extender in Python has
-to do: take the body, decode it with its names as strings (a whole Node stays raw), and send an answer that is there.
+to do: take the body, decode it, with its names as strings (a whole Node stays raw), and send an answer that is there.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class _NodeList(msgspec.Struct):
 
 
 class _Args(msgspec.Struct):
-    pod: msgspec.Raw = msgspec.field(name="Pod")
+    pod: dict[str, object] = msgspec.field(name="Pod")
     nodes: _NodeList | None = msgspec.field(name="Nodes")
     names: list[str] | None = msgspec.field(name="NodeNames")
 
