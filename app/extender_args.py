@@ -79,8 +79,10 @@ class ExtenderArgs(NamedTuple):
 
     pod: msgspec.Raw
     batch: NodeBatch
-    node_list: NodeList | None
+    node_list: NodeList | None = None
     """Where the request came with objects; its items are one for each node of the batch."""
+    written: memoryview | None = None
+    """The names as they stand in the body, without brackets, where it is such as Go writes it."""
 
 
 def decode_args(body: Body, mirror: ClusterMirror, passed_on: PassedOn = PASSED_NOTHING) -> ExtenderArgs:
@@ -119,14 +121,15 @@ def _args_by_known_names(body: Body, mirror: ClusterMirror, passed_on: PassedOn)
     end = body.rfind(_NAMES_END, max(0, len(body) - _LONGEST_TAIL))
     if not 0 <= begin < end or body[end + len(_NAMES_END) :].strip():
         return None
-    batch = _batch_of_names(body, begin + len(_NAMES_BEGIN), end, mirror.nodes, passed_on)
+    names_begin = begin + len(_NAMES_BEGIN)
+    batch = _batch_of_names(body, names_begin, end, mirror.nodes, passed_on)
     if batch is None:
         return None
     try:
         args = _args_decoder.decode(body[:begin] + b'"NodeNames":null}')
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-    return ExtenderArgs(args.pod, batch, None) if args.nodes is None else None
+    return ExtenderArgs(args.pod, batch, written=memoryview(body)[names_begin:end]) if args.nodes is None else None
 
 
 def _batch_of_names(body: Body, begin: int, end: int, nodes: NodeTable, passed_on: PassedOn) -> NodeBatch | None:
@@ -142,7 +145,7 @@ def _args(args: _Args, body: Body, mirror: ClusterMirror) -> ExtenderArgs:
     if args.nodes is None:
         names = args.node_names or []
         _refuse_none_or_too_many(len(names), None)
-        return ExtenderArgs(args.pod, mirror.batch(names), None)
+        return ExtenderArgs(args.pod, mirror.batch(names))
     if args.node_names is not None:
         raise DecodeError("Nodes, NodeNames", "both given; kube-scheduler sends one, by nodeCacheCapable")
     if args.nodes.items is None:

@@ -1,6 +1,7 @@
 """ExtenderFilterResult and HostPriorityList: what kube-scheduler is answered, as bytes."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,19 +15,43 @@ from core.mirror.node_info import NameTexts, NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
 
 
+class FailedNodes(NamedTuple):
+    """Nodes that did not pass, `"NAME":"message"`, as they stand in an ExtenderFilterResult."""
+
+    resolvable: memoryview
+    unresolvable: memoryview
+
+
+NONE_FAILED: Final = FailedNodes(memoryview(b""), memoryview(b""))
+
+
 def names_text(names: NameTexts) -> bytes:
     """Return names as they stand in a JSON array, without its brackets."""
     return bytes(memoryview(rows(len(names), names, b","))[:-1])
 
 
-def result_of_names(names: NameTexts, verdicts: Verdicts, passing: bytes) -> bytes:
-    """Return an ExtenderFilterResult that passes on names, written by `names_text`, of those that were asked about."""
-    return _filter_result((b'null,"NodeNames":[', passing, b"]"), names, verdicts)
+def failed_nodes(names: NameTexts, verdicts: Verdicts) -> FailedNodes:
+    """Write out the nodes that fail, of all that were asked about."""
+    texts: dict[bool, list[bytes | bytearray]] = {True: [], False: []}
+    for code in np.bincount(verdicts.codes).nonzero()[0].tolist():
+        if not code:  # success
+            continue
+        status = verdicts.statuses[code]
+        failing = names.take((verdicts.codes == code).nonzero()[0])
+        message = b":" + msgspec.json.encode(status.message) + b","
+        texts[status.code is not Code.UNSCHEDULABLE].append(rows(len(failing), failing, message))
+    resolvable, unresolvable = (memoryview(b"".join(texts[unresolvable]))[:-1] for unresolvable in (False, True))
+    return FailedNodes(resolvable, unresolvable)
 
 
-def result_of_objects(names: NameTexts, verdicts: Verdicts, node_list: NodeList, passed: IntpArray) -> bytes:
+def result_of_names(passing: bytes, failed: FailedNodes) -> bytes:
+    """Return an ExtenderFilterResult that passes on names, written by `names_text`."""
+    return _filter_result((b'null,"NodeNames":[', passing, b"]"), failed)
+
+
+def result_of_objects(node_list: NodeList, passed: IntpArray, failed: FailedNodes) -> bytes:
     """Return an ExtenderFilterResult that passes on nodes, by position, as objects, byte for byte as they came."""
-    return _filter_result((*_node_list_pieces(node_list, passed), b',"NodeNames":null'), names, verdicts)
+    return _filter_result((*_node_list_pieces(node_list, passed), b',"NodeNames":null'), failed)
 
 
 def filter_error(message: str) -> bytes:
@@ -66,32 +91,18 @@ def prioritize_error(message: str) -> bytes:
     return b'{"Error":' + error_json(message) + b"}"
 
 
-def _filter_result(fitting: Iterable[bytes | msgspec.Raw], names: NameTexts, verdicts: Verdicts) -> bytes:
-    failed = _failed(names, verdicts)
+def _filter_result(fitting: Iterable[bytes | msgspec.Raw], failed: FailedNodes) -> bytes:
     return b"".join(
         (
             b'{"Nodes":',
             *fitting,
             b',"FailedNodes":{',
-            failed[False],
+            failed.resolvable,
             b'},"FailedAndUnresolvableNodes":{',
-            failed[True],
+            failed.unresolvable,
             b'},"Error":""}',
         )
     )
-
-
-def _failed(names: NameTexts, verdicts: Verdicts) -> dict[bool, memoryview]:
-    """Return the nodes that fail, `"NAME":"message"`: unresolvable -> the text."""
-    texts: dict[bool, list[bytes | bytearray]] = {True: [], False: []}
-    for code in np.bincount(verdicts.codes).nonzero()[0].tolist():
-        if not code:  # success
-            continue
-        status = verdicts.statuses[code]
-        failing = names.take((verdicts.codes == code).nonzero()[0])
-        message = b":" + msgspec.json.encode(status.message) + b","
-        texts[status.code is not Code.UNSCHEDULABLE].append(rows(len(failing), failing, message))
-    return {unresolvable: memoryview(b"".join(parts))[:-1] for unresolvable, parts in texts.items()}
 
 
 def _node_list_pieces(node_list: NodeList, passed: IntpArray) -> Iterator[bytes | msgspec.Raw]:

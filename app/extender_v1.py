@@ -12,7 +12,9 @@ import msgspec
 
 from app.extender_args import PASSED_NOTHING, ExtenderArgs, PassedOn, decode_args, names_asked
 from app.extender_results import (
+    NONE_FAILED,
     HostPriorities,
+    failed_nodes,
     filter_error,
     names_text,
     neutral_priorities,
@@ -133,13 +135,20 @@ class Extender:
 
     def _filter_result(self, args: ExtenderArgs, verdicts: Verdicts, passed: IntpArray) -> bytes:
         batch = args.batch
-        names = batch.name_json()
+        if len(passed) < len(batch):
+            names = batch.name_json()
+            failed = failed_nodes(names, verdicts)
+        else:
+            names, failed = None, NONE_FAILED
         if args.node_list is not None:
-            return result_of_objects(names, verdicts, args.node_list, passed)
-        passing = names_text(names.take(passed))
+            return result_of_objects(args.node_list, passed, failed)
+        if names is None and args.written is not None:
+            passing = bytes(args.written)  # all of them, as they came
+        else:
+            passing = names_text((batch.name_json() if names is None else names).take(passed))
         if not batch.strangers:
             self._passed_on = PassedOn(passing, batch.slots.take(passed), self._mirror.nodes.lives)
-        return result_of_names(names, verdicts, passing)
+        return result_of_names(passing, failed)
 
     def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:
         if self._cache is None or not cached:

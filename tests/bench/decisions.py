@@ -11,11 +11,13 @@ from app.watch.decode_pod import decode_pod
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.mirror.cluster import ClusterMirror
-from core.mirror.topology import Int64Array
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.bench.cluster import Object
+from tests.bench.live import BenchError
 
 T = TypeVar("T")
 
@@ -43,11 +45,15 @@ class Decider:
 
     def answer(self, pod: Pod, names: list[str]) -> tuple[list[str], Int64Array]:
         """Return the nodes that fit, and their scores, as the cache has them."""
-        return self._answer(self.cache.evaluation(pod), names)
+        passed, scores = self._answer(self.cache.evaluation(pod), _written(names))
+        return [names[position] for position in passed.tolist()], scores
 
     def with_names(self, pod: Pod, *, cached: bool = True) -> float:
-        """Decide over names; return the seconds, those for turning names into slots included."""
-        names = self.rotated()
+        """Decide over names as they stand in a request; return the seconds, those for their slots included.
+
+        `prioritize` knows the nodes again that `filter` has passed on, and does not look them up.
+        """
+        names = _written(self.rotated())
         seconds, _ = timed(lambda: self._answer(self._evaluation(pod, cached=cached), names))
         return seconds
 
@@ -92,10 +98,13 @@ class Decider:
     def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:
         return self.cache.evaluation(pod) if cached else FreshEvaluation(self.mirror, pod)
 
-    def _answer(self, evaluation: Evaluation, names: list[str]) -> tuple[list[str], Int64Array]:
-        verdicts = filter_nodes(self._profile, evaluation, self.mirror.batch(names))
-        feasible = list(itertools.compress(names, (verdicts.codes == 0).tolist()))
-        return feasible, score_nodes(self._profile, evaluation, self.mirror.batch(feasible))
+    def _answer(self, evaluation: Evaluation, names: bytes) -> tuple[IntpArray, Int64Array]:
+        batch = NodeBatch.found(self.mirror.nodes, names, 0, len(names))
+        if batch is None:
+            raise BenchError("a node is not known")
+        passed = (filter_nodes(self._profile, evaluation, batch).codes == 0).nonzero()[0]
+        fitting = NodeBatch.of_slots(self.mirror.nodes, batch.slots.take(passed))
+        return passed, score_nodes(self._profile, evaluation, fitting)
 
 
 def decoded(v1_pod: Object) -> Pod:
@@ -113,3 +122,8 @@ def timed(act: Callable[[], T]) -> tuple[float, T]:
 def _body(v1_pod: Object, names: list[str]) -> bytes:
     """Write ExtenderArgs as Go does, without spaces."""
     return json.dumps({"Pod": v1_pod, "Nodes": None, "NodeNames": names}, separators=(",", ":")).encode()
+
+
+def _written(names: list[str]) -> bytes:
+    """Write names as they stand in a request, without brackets."""
+    return json.dumps(names, separators=(",", ":")).encode()[1:-1]

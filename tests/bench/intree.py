@@ -20,6 +20,7 @@ import numpy as np
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.affinity import NO_AFFINITY
 from core.profile import affinity_profile
@@ -56,8 +57,8 @@ _NOTES: Final = (
         "framework that runs no other plugin; its snapshot, and all that a scheduler does besides, do not count."
     ),
     (
-        "In-tree is given NodeInfos, the engine slots of nodes; from names: also turns the names of all nodes, and "
-        "then of those that fit, into slots. The engine finds the class twice, for filter and for prioritize."
+        "In-tree is given NodeInfos, the engine slots of nodes; from names: also turns the names of all nodes, "
+        "as they stand in a request, into slots. The engine finds the class twice, for filter and for prioritize."
     ),
     (
         "Cold: the equivalence cache does not know the class, and nothing is counted for any of the pod's terms. "
@@ -112,15 +113,17 @@ class Engine:
     def _decide(self, evaluation: Callable[[], Evaluation]) -> Decision:
         start = next(self._starts)
         names = self._names[start:] + self._names[:start]  # the scheduler's order begins elsewhere in every cycle
+        written = msgspec.json.encode(names)
         began = time.perf_counter()
-        batch = self._mirror.batch(names)
+        batch = NodeBatch.found(self._mirror.nodes, written, 1, len(written) - 1)
+        if batch is None:
+            raise BenchError("a node is not known")
         looked_up = time.perf_counter()
         verdicts = filter_nodes(self._profile, evaluation(), batch)
         fitting = np.flatnonzero(verdicts.codes == 0)
         scores = score_nodes(self._profile, evaluation(), batch.part(fitting)) if len(fitting) else _NO_SCORES
         decided = time.perf_counter()
-        self._mirror.batch(list(itertools.compress(names, (verdicts.codes == 0).tolist())))
-        return Decision(decided - looked_up, time.perf_counter() - began, names, fitting, scores)
+        return Decision(decided - looked_up, decided - began, names, fitting, scores)
 
 
 @dataclass(frozen=True, slots=True)
