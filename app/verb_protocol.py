@@ -35,10 +35,20 @@ class VerbProtocol(HttpToolsProtocol):
         verbs = self.app.verbs if isinstance(self.app, ExtenderApp) else {}
         self._verbs: Mapping[bytes, VerbEndpoint] = {path.encode(): verb for path, verb in verbs.items()}
 
+    def on_message_begin(self) -> None:
+        """Begin a request. The scope of ASGI is made later, for requests that need it."""
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
+
     def on_headers_complete(self) -> None:
         """Begin a question to a verb, or what uvicorn has for all other requests."""
         verb = self._verbs.get(self.url)
         if verb is None or not self._ordinary():
+            url, headers, expected = self.url, self.headers, self.expect_100_continue
+            super().on_message_begin()
+            self.headers.extend(headers)
+            self.url, self.expect_100_continue = url, expected
             super().on_headers_complete()
             return
         cached = CACHE_OFF not in self.headers
@@ -65,11 +75,10 @@ class VerbProtocol(HttpToolsProtocol):
         if question.disconnected or self.transport.is_closing():
             return
         closes = not question.keep_alive or CLOSE in reply.headers
-        headers = [*self.server_state.default_headers, *(header for header in reply.headers if header != CLOSE)]
-        if closes:
-            headers.append(CLOSE)
-        head = b"".join([b"%b: %b\r\n" % header for header in headers])
-        self.transport.writelines((_STATUS_LINE, head, b"\r\n", reply.body))
+        lines = [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *reply.headers)]
+        if closes and CLOSE not in reply.headers:
+            lines.append(b"%b: %b\r\n" % CLOSE)
+        self.transport.writelines((b"".join((_STATUS_LINE, *lines, b"\r\n")), reply.body))
         if closes:
             self.transport.close()
         self.on_response_complete()
