@@ -23,12 +23,11 @@ _NOBODY: Final = -1
 _COMMA: Final = ord(",")
 _WORD_BITS: Final = 64
 _FOLD: Final = np.uint64(29)
-# Odd numbers without a pattern, one for each word of a name, and one for each table; any would be right, as every hit
-# is compared whole. Two names with the same hash would be one too many, as rare as that is: one of them is not found.
+# Odd numbers without a pattern, one for each word of a name, and one for the second table; any would be right, as every
+# hit is compared whole. Two names with the same hash would be one too many: one of them is not found.
 _FACTORS: Final[UInt64Array] = np.random.Generator(np.random.PCG64(5)).integers(
     0, 1 << _WORD_BITS, _MOST_WORDS, np.uint64
 ) | np.uint64(1)
-_FIRST: Final = np.uint64(0x9E3779B97F4A7C15)
 _SECOND: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 _NOT_UTF_8: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 """In the rows of free slots, and in the last one, which _NOBODY looks up: no name is like this."""
@@ -125,23 +124,17 @@ class NameIndex:
     def _hash(self, rows: UInt64Array) -> UInt64Array:
         """Return the sum of each row's words, multiplied by the factors; a word of NULs adds nothing."""
         hashes: UInt64Array = rows[:, 0] * _FACTORS[0]
-        for word in range(1, self._words):  # word by word: a third of the time of a matrix product of integers
+        for word in range(1, rows.shape[1]):  # word by word: a third of the time of a matrix product of integers
             hashes += rows[:, word] * _FACTORS[word]
         return hashes
 
     def _first_cells(self, hashes: UInt64Array) -> IntpArray:
-        return self._cells(hashes, _FIRST)
+        cells: IntpArray = (hashes >> self._shift).view(np.intp)
+        return cells
 
     def _second_cells(self, hashes: UInt64Array) -> IntpArray:
-        return self._cells(hashes, _SECOND)
-
-    def _cells(self, hashes: UInt64Array, factor: np.uint64) -> IntpArray:
         # Mixed once more, as sums of numbered names, which differ in few bits, are as regular as they are.
-        mixed = hashes ^ (hashes >> _FOLD)
-        mixed *= factor
-        mixed >>= self._shift
-        cells: IntpArray = mixed.view(np.intp)
-        return cells
+        return self._first_cells((hashes ^ (hashes >> _FOLD)) * _SECOND)
 
     def _cells_of(self, slot: int) -> tuple[tuple[Int32Array, int], tuple[Int32Array, int]]:
         hashes = self._hashes[slot : slot + 1]

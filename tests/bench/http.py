@@ -2,7 +2,7 @@
 
 Both are processes of their own, asked in turns, some questions in a row, over one kept connection each. Questions have
 their names in an order that begins elsewhere each time, as kube-scheduler's do; pods are of all kinds in turns, of
-classes that were asked about before. CPUs are kept awake; see `awake`.
+classes that were asked about before. For the CPUs see `awake`.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tests.bench import command
-from tests.bench.awake import cpus_awake
+from tests.bench.awake import apart_from, cpus_awake
 from tests.bench.command import Size
 from tests.bench.live import BenchError, Process, fake_api, floor_app, kindred
 from tests.bench.questions import Form, Questions
@@ -26,8 +26,8 @@ _IN_A_ROW: Final = 20
 """Questions to one side before the other has its turn. A scheduler has one extender, which finds in the CPU's cache
 what its last question left there; request by request, each side would find what the other left."""
 _NOTE: Final = (
-    "The CPUs are kept from their idle states while this is measured: after each of them a virtual CPU begins with "
-    "empty caches, which costs whoever does more the more."
+    "While this is measured, the CPUs are kept from their idle states, after each of which a virtual CPU begins with "
+    "empty caches; both servers are on one of them, and the client is on another."
 )
 _LARGEST_ANSWER: Final = 64 * 2**20
 
@@ -131,7 +131,7 @@ def measure(size: Size, rounds: int = ROUNDS, chosen: str = "") -> Section:
                 continue
             with connected(service.url, _LARGEST_ANSWER) as ours, connected(url, _LARGEST_ANSWER) as floor:
                 pair = Pair((service, ours), (process, floor))
-                with cpus_awake():
+                with cpus_awake(), apart_from((service.pid, process.pid)):
                     for _ in range(rounds):
                         pair.round(questions, trial, size.samples(trial.questions, least=4))
             rows += [_row(verb, trial, pair) for verb in VERBS]

@@ -95,6 +95,7 @@ class Process:
     """What the kernel knows of a process."""
 
     def __init__(self, pid: int) -> None:
+        self.pid: Final = pid
         self._proc = Path(f"/proc/{pid}")
 
     def cpu_seconds(self) -> float:
