@@ -138,10 +138,27 @@ class CachedEvaluation:
         return None if isinstance(found, Status) else found.astype(np.int64, copy=False)
 
     def _look_up(self, aspect: Aspect, row: Row, batch: NodeBatch) -> Status | Integers:
+        if row.as_of == self._validities.now:  # no event since: nothing can have become invalid, or larger
+            kept = self._kept(row, batch)
+            if kept is not None:
+                return kept
         size = 0 if row.as_of == NEVER else row.nbytes
         found = self._found(aspect, row, batch)
         if row.nbytes != size:
             self._keeper.weigh(self._entry)
+        return found
+
+    def _kept(self, row: Row, batch: NodeBatch) -> Status | Integers | None:
+        """Return what an up-to-date row has for all nodes of the batch; None: it has not."""
+        if row.outcome is not None:
+            self._hit(len(batch))
+            return row.outcome
+        if row.cells is None or row.empty or batch.strangers:
+            return None
+        found = row.cells.get(batch.slots)
+        if not row.cells.complete(found):
+            return None
+        self._hit(len(batch))
         return found
 
     def _found(self, aspect: Aspect, row: Row, batch: NodeBatch) -> Status | Integers:
