@@ -102,7 +102,7 @@ def _engine(axes: Axes, section: Section, in_tree: Section | None) -> None:
 
 
 def _http(axes: Axes, section: Section, _: Section | None) -> None:
-    rows = [row for row in section.rows if "cache off" not in row.name]
+    rows = [row for row in section.rows if "p99" in row.ratios and "cache off" not in row.name]  # not those of CPU
     labels = [row.name.replace(", ", "\n", 1).replace(" whole nodes", "\nwhole nodes") for row in rows]
     sides = ("floor", "Kindred")
     _grouped(axes, labels, {side: [row.times[side].p50 for row in rows] for side in sides}, text=False)
