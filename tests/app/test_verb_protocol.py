@@ -150,6 +150,23 @@ def test_a_body_may_come_in_pieces() -> None:
     talk(service(), say)
 
 
+def test_a_body_may_come_without_its_length() -> None:
+    head = b"POST /filter HTTP/1.1\r\nHost: kindred\r\nTransfer-Encoding: chunked\r\n\r\n"
+    pieces = [QUESTION[start : start + 50] for start in range(0, len(QUESTION), 50)]
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    ((_, _, body),) = asked(service(), head + chunks + b"0\r\n\r\n")
+    assert json.loads(body)["NodeNames"] == ["a1"]
+
+
+def test_what_is_no_http_is_refused_in_the_middle_of_a_question_too() -> None:
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"POST /filter HTTP/1.1\r\nHost: kindred\r\nTransfer-Encoding: chunked\r\n\r\nnot a length\r\n")
+        assert (await answer(reader))[0] == 400
+        assert await reader.read() == b""
+
+    talk(service(), say)
+
+
 def test_requests_that_do_not_wait_for_answers_are_answered_in_order() -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(request("/filter", QUESTION) + request("/livez", b"", method="GET") + request("/filter", b"{"))
