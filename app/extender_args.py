@@ -5,15 +5,14 @@ writes is read the short way: the nodes of a long list are looked up without a s
 """
 
 import codecs
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 
 from app.limits import MAX_NODES, Body, refuse_too_many_elements
-from app.watch.decode import NULL, DecodeError, decoding
+from app.watch.decode import NULL, DecodeError, decoding, under
 from app.watch.decode_node import decode_node
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch, NodeTable
@@ -165,7 +164,7 @@ def _batch_of_objects(items: Sequence[msgspec.Raw], mirror: ClusterMirror) -> No
     objects = {}
     for position, item in enumerate(items):
         if names[position] not in mirror.nodes.slots:
-            with _under(f"Nodes.items[{position}]"):
+            with under(f"Nodes.items[{position}]"):
                 objects[position] = decode_node(item)
     return mirror.batch(names, objects)
 
@@ -189,7 +188,7 @@ def _node_names(items: Sequence[msgspec.Raw]) -> list[str]:
     """Return the names of whole Node objects. Raises DecodeError."""
     names = []
     for position, item in enumerate(items):
-        with _under(f"Nodes.items[{position}]"):
+        with under(f"Nodes.items[{position}]"):
             node = decoding(_node_name_decoder.decode, item)
             if node.metadata is None or not node.metadata.name:
                 raise DecodeError("metadata.name", "required")
@@ -226,7 +225,7 @@ def _spelled_as_in_go(body: Body) -> _Args:
 
 def _fields(body: Body) -> tuple[dict[str, msgspec.Raw], list[str]]:
     """Return the fields of ExtenderArgs in Go's spelling, null where absent, and the keys that are none of them."""
-    with _under("body"):
+    with under("body"):
         found = decoding(_raw_fields_decoder.decode, body)
     fields = dict.fromkeys(_FIELDS.values(), NULL)
     unknown = []
@@ -240,7 +239,7 @@ def _fields(body: Body) -> tuple[dict[str, msgspec.Raw], list[str]]:
 
 
 def _decoded_names(raw: msgspec.Raw) -> list[str] | None:
-    with _under("NodeNames"):
+    with under("NodeNames"):
         names: list[str] | None = decoding(_names_decoder.decode, raw)
     return names
 
@@ -248,18 +247,9 @@ def _decoded_names(raw: msgspec.Raw) -> list[str] | None:
 def _decoded_node_list(raw: msgspec.Raw) -> NodeList | None:
     if raw == NULL:
         return None
-    with _under("Nodes"):
+    with under("Nodes"):
         return decoding(_node_list_decoder.decode, raw)
 
 
 def _nodes_field(node_list: NodeList | None) -> str:
     return "NodeNames" if node_list is None else "Nodes.items"
-
-
-@contextmanager
-def _under(field: str) -> Iterator[None]:
-    """Name the enclosing field in a DecodeError that is raised inside."""
-    try:
-        yield
-    except DecodeError as error:
-        raise error.under(field) from None

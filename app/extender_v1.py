@@ -27,7 +27,7 @@ from app.logs import one_line
 from app.nominations import Nominations
 from app.recent_pods import RecentPods
 from app.refused_nodes import RefusedNodes
-from app.watch.decode import NULL, DecodeError
+from app.watch.decode import NULL, DecodeError, under
 from app.watch.decode_pod import decode_pod
 from core.equivalence.cache import EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
@@ -167,12 +167,10 @@ def decode_incoming_pod(raw: msgspec.Raw) -> Pod:
         raise DecodeError("Pod", "required")
     if memoryview(raw).nbytes > _MAX_POD_BYTES:
         raise DecodeError("Pod", f"larger than {_MAX_POD_BYTES} bytes")
-    try:
+    with under("Pod"):
         pod = decode_pod(raw)
-    except DecodeError as error:
-        raise error.under("Pod") from None
-    for each in pod.affinity.errors:
-        raise DecodeError(f"Pod.spec.affinity.{each.field}", each.message)
+    for error in pod.affinity.errors:
+        raise DecodeError(f"Pod.spec.affinity.{error.field}", error.message)
     return pod
 
 

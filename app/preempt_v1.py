@@ -7,7 +7,6 @@ offered would go. So a bad request is answered with no node at all, and an `Erro
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Annotated, Final
 
 import msgspec
@@ -17,7 +16,7 @@ from app.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
 from app.logs import one_line
 from app.preemption.outcome import CallResult
 from app.refused_nodes import RefusedNodes
-from app.watch.decode import NULL, DecodeError, decoding, decoding_field
+from app.watch.decode import NULL, DecodeError, decoding, decoding_field, under
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.preemption.offers import Offer, accepted
@@ -124,7 +123,7 @@ class PreemptOff:
 def decode_preemption_args(body: Body) -> PreemptionArgs:
     """Decode ExtenderPreemptionArgs with keys in any case. Raises DecodeError, which names the field."""
     refuse_too_many_elements(body)
-    with _under("body"):
+    with under("body"):
         found = decoding(_raw_fields_decoder.decode, body)
     fields = dict.fromkeys(_FIELDS.values(), NULL)
     for key, raw in found.items():
@@ -159,13 +158,13 @@ def preempt_error(message: str) -> bytes:
 
 
 def _offers(field: str, raw: msgspec.Raw) -> dict[str, Offer]:
-    with _under(field):
+    with under(field):
         by_node = decoding(_by_node_decoder.decode, raw)
         if len(by_node) > MAX_NODES:
             raise DecodeError("", f"more than {MAX_NODES} nodes")
         offers = {}
         for name, victims in by_node.items():
-            with _under(f"[{name}]"):
+            with under(f"[{name}]"):
                 offers[name] = _offer(victims or {}, whole_pods=field == "NodeNameToVictims")
         return offers
 
@@ -173,10 +172,10 @@ def _offers(field: str, raw: msgspec.Raw) -> dict[str, Offer]:
 def _offer(victims: Mapping[str, msgspec.Raw], *, whole_pods: bool) -> Offer:
     """Read Victims or MetaVictims; members that are neither's are passed over, as Go does."""
     members = {key.lower(): raw for key, raw in victims.items()}
-    with _under("Pods"):
+    with under("Pods"):
         pods = members.get("pods", NULL)
         uids = tuple(_uids_of_whole_pods(pods) if whole_pods else _uids(pods))
-    with _under("NumPDBViolations"):
+    with under("NumPDBViolations"):
         violations = decoding(_count_decoder.decode, members.get("numpdbviolations", NULL))
     return Offer(uids, violations or 0)
 
@@ -199,12 +198,3 @@ def _checked(uid: str | None, field: str) -> str:
     if not uid:
         raise DecodeError(field, "required")
     return uid
-
-
-@contextmanager
-def _under(field: str) -> Iterator[None]:
-    """Name the enclosing field in a DecodeError that is raised inside."""
-    try:
-        yield
-    except DecodeError as error:
-        raise error.under(field) from None

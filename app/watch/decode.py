@@ -5,7 +5,8 @@ field everywhere, again as in Go.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Annotated, Final, TypeAlias, TypeVar
 
@@ -121,6 +122,15 @@ def decoding_field(decode: Callable[[Json], T], raw: Json, field: str) -> T:
         return decoding(decode, raw)
     except MalformedError:
         raise
+    except DecodeError as error:
+        raise error.under(field) from None
+
+
+@contextmanager
+def under(field: str) -> Iterator[None]:
+    """Name the enclosing field in a DecodeError that is raised inside."""
+    try:
+        yield
     except DecodeError as error:
         raise error.under(field) from None
 

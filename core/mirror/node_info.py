@@ -1,6 +1,6 @@
 """Nodes and their slots: an int per known node that stays while the node lives and indexes every column."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias, overload
 
@@ -181,15 +181,16 @@ class NodeTable:
         self.name_json, self.in_partition = names, inside
 
 
-class _NamesOfSlots(Sequence[str]):
-    """The names of known nodes, which hardly anybody looks at. Valid until the next event."""
+class _LazyNames(Sequence[str]):
+    """Names that hardly anybody looks at, found when somebody does: to list 200 of them takes 10 us."""
 
-    def __init__(self, table: NodeTable, slots: IntpArray) -> None:
-        self._table = table
-        self._slots = slots
+    def __init__(self, name_of: Callable[[int], str], places: IntpArray) -> None:
+        """Stand for the names that `name_of` finds for places, such as slots or positions in other names."""
+        self._name_of = name_of
+        self._places = places
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self._places)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -199,30 +200,8 @@ class _NamesOfSlots(Sequence[str]):
 
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
         if isinstance(index, slice):
-            return _NamesOfSlots(self._table, self._slots[index])
-        return self._table.name(int(self._slots[index]))
-
-
-class _PartOfNames(Sequence[str]):
-    """Some of the names of a batch, which hardly anybody looks at: to list 200 of them takes 10 us."""
-
-    def __init__(self, names: Sequence[str], positions: IntpArray) -> None:
-        self._names = names
-        self._positions = positions
-
-    def __len__(self) -> int:
-        return len(self._positions)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice):
-            return _PartOfNames(self._names, self._positions[index])
-        return self._names[int(self._positions[index])]
+            return _LazyNames(self._name_of, self._places[index])
+        return self._name_of(int(self._places[index]))
 
 
 class NodeBatch:
@@ -260,7 +239,7 @@ class NodeBatch:
     @classmethod
     def of_slots(cls, table: NodeTable, slots: IntpArray) -> "NodeBatch":
         """Return the nodes that have some slots."""
-        return cls(table, _NamesOfSlots(table, slots), slots, {})
+        return cls(table, _LazyNames(table.name, slots), slots, {})
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -271,7 +250,7 @@ class NodeBatch:
         if self.strangers:
             old = positions.tolist()
             strangers = {new: self.strangers[at] for new, at in enumerate(old) if at in self.strangers}
-        return NodeBatch(self._table, _PartOfNames(self.names, positions), self.slots[positions], strangers)
+        return NodeBatch(self._table, _LazyNames(self.names.__getitem__, positions), self.slots[positions], strangers)
 
     @property
     def unknown(self) -> list[int]:
