@@ -1,4 +1,4 @@
-"""The command line: `kindred serve | filter | prioritize | invalidation-table`."""
+"""The command line: what `kindred` can do."""
 
 import gc
 import shlex
@@ -9,7 +9,7 @@ from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
-from typing import BinaryIO, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, BinaryIO, Literal, TypedDict, TypeVar, Unpack
 
 import click
 import msgspec
@@ -17,10 +17,12 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import __version__, logs, process
+from app.configuration import Configuration, load_configuration
 from app.extender_v1 import Answer, Extender, decode_incoming_pod
 from app.main import Service, create_extender, create_partition, create_service
 from app.memory import keep_freed_memory
-from app.settings import Settings, SettingsError, load_settings
+from app.settings import SettingsError
+from app.settings_commands import config_group, settings_options, warn_of_unknown_variables
 from app.verb_protocol import VerbProtocol
 from app.watch.credentials import ConfigurationError, load_credentials
 from app.watch.decode import DecodeError
@@ -50,6 +52,7 @@ class Question(TypedDict):
     snapshot: BinaryIO | None
     demo: bool
     skip_invalid: bool
+    config: Path | None
     profile: str | None
     pod: BinaryIO
     nodes: tuple[str, ...]
@@ -66,12 +69,8 @@ _SOURCE_OPTIONS = (
     click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump."),
     click.option("--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."),
 )
-_PROFILE_OPTION = click.option(
-    "--profile", help="Plugins (KINDRED_PROFILE): affinity, full, or a list of NAME[=WEIGHT].  [default: affinity]"
-)
 _QUESTION_OPTIONS = (
     *_SOURCE_OPTIONS,
-    _PROFILE_OPTION,
     click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin."),
     click.option(
         "--nodes", multiple=True, help="Nodes to ask about, separated by commas; all when left out. Can be repeated."
@@ -94,37 +93,41 @@ def main() -> None:
     """Answer kube-scheduler's filter and prioritize calls, exactly as its own plugins would."""
 
 
-@main.command()
+main.add_command(config_group)
+
+
+@main.command(params=settings_options())
 @_with(_SOURCE_OPTIONS)
 @click.option("--kubeconfig", help="Kubeconfig file of the cluster to follow.  [default: as kubectl and pods have it]")
 @click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
-@click.option("--host", help="Address to listen on (KINDRED_LISTEN_HOST).  [default: 127.0.0.1]")
-@click.option("--port", help="Port to listen on (KINDRED_LISTEN_PORT), 0 for any.  [default: 8888]")
-@_PROFILE_OPTION
-def serve(*, host: str | None, port: str | None, profile: str | None, demo: bool, **source: Unpack[Source]) -> None:
+def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: ANN401  # a Source, and flags
     """Serve the extender over HTTP, following a cluster, or from a dump of one."""
+    source: Source = {name: options.pop(name) for name in Source.__annotations__}  # type: ignore[assignment]  # its keys
     with _clear_errors():
-        settings = load_settings(listen_host=host, listen_port=port, profile=profile)
+        configuration = load_configuration(config, options)
+        warn_of_unknown_variables(configuration)
+        settings = configuration.settings
         logs.configure(settings.log_level)
         keep_freed_memory()
-        service = _service(settings, demo=demo, **source)
+        service = _service(configuration, demo=demo, **source)
     servers = [_server(service.app, settings.listen_host, settings.listen_port, lambda url: _announce(url, demo=demo))]
     if service.admin is not None and settings.admin_port is not None:
         servers.append(_server(service.admin, settings.admin_host, settings.admin_port, _announce_admin))
     sys.exit(process.run(servers, service.background, settings.grace_period))
 
 
-def _service(settings: Settings, *, demo: bool, **source: Unpack[Source]) -> Service:
+def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Source]) -> Service:
     if demo or source["snapshot"] is not None:
         if source["kubeconfig"] or source["context"]:
             raise click.UsageError("--kubeconfig and --context are for following a cluster, not for a dump.")
         mirror = _loaded_mirror(source["snapshot"], demo=demo, skip_invalid=source["skip_invalid"])
-        return create_service(settings, mirror, None)
+        return create_service(configuration.settings, mirror, None, configuration.sources)
     if source["skip_invalid"]:
         raise click.UsageError("--skip-invalid is for a dump; the watch passes over broken objects anyway.")
     credentials = load_credentials(source["kubeconfig"], source["context"])
     click.echo(f"Following {credentials.server} ({credentials.source})", err=True)
-    return create_service(settings, ClusterMirror(settings.assumed_pod_ttl), credentials)
+    mirror = ClusterMirror(configuration.settings.assumed_pod_ttl)
+    return create_service(configuration.settings, mirror, credentials, configuration.sources)
 
 
 def _server(app: FastAPI, host: str, port: int, on_listening: Callable[[str], None]) -> process.Server:
@@ -142,14 +145,14 @@ def _server(app: FastAPI, host: str, port: int, on_listening: Callable[[str], No
     return process.Server(config, on_listening)
 
 
-@main.command("filter")
+@main.command("filter", params=settings_options(("profile",)))
 @_with(_QUESTION_OPTIONS)
 def filter_command(**question: Unpack[Question]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
     _answer(Extender.filter, question)
 
 
-@main.command()
+@main.command(params=settings_options(("profile",)))
 @_with(_QUESTION_OPTIONS)
 def prioritize(**question: Unpack[Question]) -> None:
     """Print the HostPriorityList for a pod, without a server."""
@@ -235,7 +238,7 @@ def _report(summary: SnapshotSummary) -> None:
 def _answer(verb: Callable[[Extender, bytes], Answer], question: Question) -> None:
     """Ask as kube-scheduler would, and print the answer; exit status 2 where it is an error."""
     with _clear_errors():
-        settings = load_settings(profile=question["profile"])
+        settings = load_configuration(question["config"], {"profile": question["profile"]}).settings
         manifest = _pod_manifest(question["pod"])
         mirror = _loaded_mirror(question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
         create_partition(settings, mirror)

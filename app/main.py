@@ -2,8 +2,9 @@
 
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 from fastapi import APIRouter, FastAPI
@@ -23,6 +24,7 @@ from app.preemption.preemption_api import PreemptionApi
 from app.preemption.preemptor import Preemptor
 from app.process import Background
 from app.refused_nodes import RefusedNodes
+from app.routes.config import config_router
 from app.routes.debug import debug_router
 from app.routes.equivalence import equivalence_router
 from app.routes.extender import ExtenderApp, Verb, binding_route, extender_routes, preemption_route
@@ -99,12 +101,17 @@ def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition
     return partition
 
 
-def create_service(settings: Settings, mirror: ClusterMirror, credentials: Credentials | None) -> Service:
+def create_service(
+    settings: Settings,
+    mirror: ClusterMirror,
+    credentials: Credentials | None,
+    sources: Mapping[str, str] = MappingProxyType({}),
+) -> Service:
     """Return the service that answers from a mirror, which follows a cluster if there are credentials for one.
 
-    Raises SettingsError.
+    `sources` tells which settings were made, and where; see Configuration. Raises SettingsError.
     """
-    engine = _Engine(settings, mirror)
+    engine = _Engine(settings, mirror, sources)
     clock = time.monotonic
     if credentials is None:
         metrics = Metrics(mirror, OF_A_DUMP, clock, node_figures=settings.node_metrics)
@@ -126,7 +133,8 @@ def create_service(settings: Settings, mirror: ClusterMirror, credentials: Crede
 class _Engine:
     """A mirror with all that answers from it."""
 
-    def __init__(self, settings: Settings, mirror: ClusterMirror) -> None:
+    def __init__(self, settings: Settings, mirror: ClusterMirror, sources: Mapping[str, str]) -> None:
+        self.sources = sources
         self.mirror = mirror
         self.profile = create_profile(settings)
         derive_states(self.profile, mirror)
@@ -215,6 +223,7 @@ def _service(
             FastAPI,
             debug_router(mirror, partition, client, resources),
             equivalence_router(cache, engine.profile, time.monotonic),
+            config_router(settings, engine.sources),
         )
     return Service(app, admin, ())
 

@@ -1,49 +1,103 @@
-"""Settings: from the environment (KINDRED_*), overridden by flags, frozen, checked at start."""
+"""The settings: what can be set, what is allowed, and what each means. Where they come from is app/configuration.py."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+import msgspec
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from core.framework.interface import MAX_NODE_SCORE
 from core.node_sample import ADAPTIVE, ALL
 from core.plugins.interpodaffinity.plugin import MAX_HARD_POD_AFFINITY_WEIGHT
 
+PREFIX: Final = "KINDRED_"
+_RENEWALS: Final = 1.2
+"""The deadline of a renewal is more than so many pauses: client-go leaderelection.go, JitterFactor."""
+
+
+def variable_of(name: str) -> str:
+    """Return what a field is called in the environment."""
+    return PREFIX + name.upper()
+
 
 class SettingsError(ValueError):
-    """A setting with a value that is not allowed; the message names the variable, the value and the rule."""
+    """A setting with a value that is not allowed; the message names the setting, the value and the rule."""
+
+
+def _names(value: object) -> object:
+    """Read a list from the text of an environment variable or a flag: names, separated by commas."""
+    if isinstance(value, str):
+        return tuple(name for part in value.split(",") if (name := part.strip()))
+    return value
+
+
+def _json_text(value: object) -> object:
+    """Take what a file says as YAML for the JSON that a variable has."""
+    return msgspec.json.encode(value).decode() if isinstance(value, Mapping) else value
+
+
+def _joined(value: object) -> object:
+    return ",".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _file(value: object) -> object:
+    return None if value == "" else value  # as a variable that is set to nothing
+
+
+Names: TypeAlias = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+Json: TypeAlias = Annotated[str, BeforeValidator(_json_text)]
+File: TypeAlias = Annotated[Path | None, BeforeValidator(_file)]
+Host: TypeAlias = Annotated[str, Field(min_length=1)]
+Port: TypeAlias = Annotated[int, Field(ge=0, le=65535)]
 
 
 class Settings(BaseSettings):
-    """What can be set. Each field is the variable KINDRED_<FIELD>.
+    """What can be set. Each field is the variable KINDRED_<FIELD>, a key of the file and a flag of `kindred serve`.
 
     None is called PORT or begins with SERVICE_: beside a Service called kindred, Kubernetes sets KINDRED_PORT and
     KINDRED_SERVICE_* in every container of the namespace, to values of its own.
     """
 
-    model_config = SettingsConfigDict(env_prefix="KINDRED_", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", use_attribute_docstrings=True, env_parse_none_str=None
+    )
 
-    listen_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    """Address to listen on."""
-    listen_port: Annotated[int, Field(ge=0, le=65535)] = 8888
-    """Port to listen on; 0 takes a free one."""
-    max_score: Annotated[int, Field(ge=1, le=MAX_NODE_SCORE)] = MAX_NODE_SCORE
-    """Highest score that `prioritize` answers. kube-scheduler multiplies an extender's score by ten: 10 is its own
-    range for extenders, and 20 with weight 1 weighs as the in-tree InterPodAffinity does."""
-    percentage_of_nodes_to_score: Annotated[int, Field(ge=ADAPTIVE, le=ALL)] = ALL
-    """Share of the cluster's nodes that `filter` passes on at most, the best first; 0 follows the cluster's size. As
-    kube-scheduler's own, which has to be 100 where a hard rule is left to an extender, and samples before it asks."""
-    max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
-    """Largest request body, in bytes. 5,000 whole Node objects are about 32 MB."""
-    profile: str = "affinity"
-    """Plugins that answer: `affinity` (InterPodAffinity alone), `full` (upstream's default ones but DynamicResources),
-    or a list of `[filter:|score:]NAME[=WEIGHT]`, separated by commas."""
-    plugin_args: str = ""
-    """Arguments of plugins, as JSON: plugin -> upstream's *Args. Empty: upstream's defaults."""
+    # What answers, and how.
+    profile: Annotated[str, BeforeValidator(_joined)] = "affinity"
+    """Plugins that answer: `affinity` (InterPodAffinity alone), `full` (kube-scheduler's default ones but
+    DynamicResources), or a list of `[filter:|score:]NAME[=WEIGHT]`, separated by commas."""
+    plugin_args: Json = ""
+    """Arguments of plugins, as JSON: plugin -> upstream's `*Args`. Empty: upstream's defaults."""
     hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=MAX_HARD_POD_AFFINITY_WEIGHT)] = 1
-    """Score of a required affinity term of an existing pod (InterPodAffinityArgs hardPodAffinityWeight)."""
+    """Score of a required affinity term of an existing pod: `hardPodAffinityWeight` of InterPodAffinityArgs."""
     ignore_preferred_terms_of_existing_pods: bool = False
-    """Score only pods that have preferences of their own (InterPodAffinityArgs, the same name)."""
+    """Score only pods that have preferences of their own: InterPodAffinityArgs, the same name."""
+    max_score: Annotated[int, Field(ge=1, le=MAX_NODE_SCORE)] = MAX_NODE_SCORE
+    """Highest score of `prioritize`. kube-scheduler multiplies an extender's score by ten: 20 with weight 1 weighs as
+    the in-tree plugin (weight 2) does, 10 is its own range for extenders."""
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=ADAPTIVE, le=ALL)] = ALL
+    """Share of the cluster's nodes that `filter` passes on at most, never fewer than 100: the best by Kindred's scores,
+    and among equals not always the same ones. `0` follows the size of the cluster as kube-scheduler does, 50 % to 5 %.
+    Nodes left out are in no list of the answer."""
+    partition: Json = ""
+    """Nodes that this scheduler may use, a rule as `PUT /debug/partition` takes it. Empty: all."""
+    bypass_namespaces: Names = ()
+    """Namespaces whose pods pass untouched: every node fits, every score is 0."""
+    bypass_labels: str = ""
+    """Label selector, as kubectl's `-l` has it, of pods that pass untouched. Empty: none."""
+    bypass_schedulers: Names = ()
+    """Pods with one of these as `spec.schedulerName` pass untouched."""
+    bind_timeout: Annotated[float, Field(ge=0.1, le=300)] = 4.0
+    """Seconds within which `bind` answers, below kube-scheduler's `httpTimeout` for the extender, which is 5 s by
+    default."""
+    preempt: Literal["off", "verb", "evict"] = "off"
+    """`verb`: answer `preempt`, for which PodDisruptionBudgets are watched, too; `evict`: besides, preempt by itself
+    for pods that only Kindred keeps off every node; `off`: answers of `preempt` have no node."""
+
+    # The equivalence cache.
     equivalence_cache: bool = True
     """Whether results are kept for pods of one class. Off, every question is evaluated afresh."""
     equivalence_mode: Literal["controller", "spec"] = "controller"
@@ -52,41 +106,143 @@ class Settings(BaseSettings):
     """Bytes that the results may take, about; the classes that were not asked about for longest go first."""
     equivalence_shadow_share: Annotated[float, Field(ge=0, le=1)] = 0.001
     """Share of the questions whose answers from the cache are computed again and compared."""
-    partition: str = ""
-    """Nodes that this scheduler may use, as JSON; the rule of `PUT /debug/partition`. Empty: all."""
+
+    # How far the mirror is trusted.
     stale_after: Annotated[float, Field(ge=1)] = 180.0
-    """Seconds after which the mirror is stale for a resource of which the API server has shown nothing. A server with
-    nothing to tell sends a bookmark about once a minute, and without one the watch is renewed after 75 s."""
+    """Seconds without a sign from the API server after which the mirror is stale. A server with nothing to tell sends a
+    bookmark about once a minute, and without one the watch is renewed after 75 s."""
     stale_policy: Literal["fail", "answer"] = "fail"
     """What questions get while the mirror is stale: an `Error`, or an answer with a header that says so."""
     assumed_pod_ttl: Annotated[float, Field(ge=1)] = 300.0
-    """Seconds after the end of its binding within which the watch must show an assumed pod, or it is dropped. More than
-    `stale_after`: as long as questions are answered though the watch is late, a pod that was bound has to count."""
-    bind_timeout: Annotated[float, Field(ge=0.1, le=300)] = 4.0
-    """Seconds within which `bind` answers; below the httpTimeout that kube-scheduler has for the extender (5 s)."""
-    preempt: Literal["off", "verb", "evict"] = "off"
-    """Whether `preempt` is answered (`verb`), and pods that Kindred alone keeps off every node have others evicted, too
-    (`evict`), as kube-scheduler asks nobody about those. For both, PodDisruptionBudgets are watched, too."""
+    """Seconds after the end of its binding within which the watch must show an assumed pod, or it counts no more; more
+    than `stale_after`: as long as questions are answered though the watch is late, what was bound has to count."""
+
+    # The scheduler's port.
+    listen_host: Host = "127.0.0.1"
+    """Address to listen on."""
+    listen_port: Port = 8888
+    """Port to listen on; 0 takes a free one."""
+    tls_cert_file: File = None
+    """Certificate of the server, PEM, with its chain; read again when it changes. Empty: no TLS."""
+    tls_key_file: File = None
+    """Key of that certificate, PEM, without a password."""
+    tls_client_ca_file: File = None
+    """Authorities, PEM, that must have signed a client's certificate. Empty: clients need none."""
+    tls_client_names: Names = ()
+    """Who may ask: common names, or DNS names, of client certificates. Empty: whoever the authorities signed."""
+    tls_min_version: Literal["1.2", "1.3"] = "1.2"
+    """Lowest version of TLS that is spoken."""
+    max_connections: Annotated[int, Field(ge=1)] = 512
+    """Connections that are open at once on one port; further ones are closed at once."""
+    max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
+    """Largest request body, in bytes. 5,000 whole Node objects are about 32 MB."""
+    max_header_bytes: Annotated[int, Field(ge=1024)] = 32 * 1024
+    """Largest head of a request, in bytes: request line and headers."""
+    read_timeout: Annotated[float, Field(ge=0.1)] = 10.0
+    """Seconds within which a request that has begun must be complete, and an answer be taken."""
+    idle_timeout: Annotated[float, Field(ge=1)] = 120.0
+    """Seconds after which a connection without a request is closed. More than the 90 s of Go's clients: who closes
+    first is not sent a request at that moment."""
+
+    # What happens under load, and at the end.
+    deadline: Annotated[float, Field(ge=0.05)] = 4.0
+    """Seconds that a question may wait for its turn; then `filter` answers an `Error` and `prioritize` 0 for every
+    node. Below kube-scheduler's `httpTimeout` for the extender."""
+    queue_limit: Annotated[int, Field(ge=1)] = 100
+    """Questions that may wait for their turn; past it they are answered as after the deadline, at once."""
+    queue_max_bytes: Annotated[int, Field(ge=1024 * 1024)] = 256 * 1024 * 1024
+    """Bytes that the bodies of questions may take, those under way and those that wait; past it likewise."""
+    drain_delay: Annotated[float, Field(ge=0, le=600)] = 0.0
+    """Seconds after SIGTERM for which questions are still taken, while `/readyz` says no: until everybody has heard."""
     grace_period: Annotated[float, Field(ge=1, le=3600)] = 20.0
     """Seconds from SIGTERM within which the process has ended; below the pod's terminationGracePeriodSeconds."""
+
+    # Several replicas.
+    leader_election: bool = False
+    """Whether only the holder of a Lease is ready, and binds. Needed for more than one replica where `bind` is used."""
+    lease_name: Annotated[str, Field(min_length=1, max_length=253)] = "kindred"
+    """Name of the Lease, in `pod_namespace`."""
+    lease_duration: Annotated[float, Field(ge=1)] = 15.0
+    """Seconds after its last renewal for which a Lease is respected."""
+    lease_renew_deadline: Annotated[float, Field(ge=0.5)] = 10.0
+    """Seconds within which the leader must have renewed its Lease, or it leads no more."""
+    lease_retry_period: Annotated[float, Field(ge=0.1)] = 2.0
+    """Seconds between two attempts to take or renew the Lease."""
+    pod_name: str = ""
+    """Name of this replica. Empty: the name of the host, which in a pod is the pod's."""
+    pod_namespace: str = ""
+    """Namespace of this replica. Empty: that of the service account. Pods there that are labelled
+    `app.kubernetes.io/name: kindred` pass untouched, so that a Kindred that is down does not keep itself down."""
+
+    # Looking at it.
+    health_port: Port | None = None
+    """Port, on `listen_host`, of `/livez`, `/readyz`, `/version` and `/metrics` in plain HTTP, for who has no client
+    certificate: kubelet, Prometheus. Empty: the scheduler's port alone has them."""
+    admin_host: Host = "127.0.0.1"
+    """Address of the admin port. Any but the loopback needs `admin_token_file` or `admin_client_ca_file`."""
+    admin_port: Port | None = None
+    """Port of `/debug`, which shows what the mirror holds and changes the partition, 0 for any. Empty: none."""
+    admin_token_file: File = None
+    """File whose text is the bearer token of the admin port; read again when it changes."""
+    admin_client_ca_file: File = None
+    """Authorities, PEM, whose client certificates open the admin port; needs `tls_cert_file`."""
     node_metrics: bool = True
     """Whether `/metrics` has the resource figures of every node: 12 lines a node for three resources."""
-    admin_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    """Address of the admin port."""
-    admin_port: Annotated[int, Field(ge=0, le=65535)] | None = None
-    """Port of `/debug`, which shows what the mirror holds and changes the partition; none when not set."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe message that is logged."""
+    log_format: Literal["auto", "json", "text"] = "auto"
+    """`json`: an object a line; `text`: for people; `auto`: text on a terminal, else JSON."""
+    log_questions: Literal["problems", "all"] = "problems"
+    """Which questions have a line in the log: those that went wrong, or all, which costs more than most decisions."""
+    traces_endpoint: str = ""
+    """Where OpenTelemetry traces go, by OTLP over HTTP; needs the extra `kindred[otel]`. Empty: none are made."""
+    traces_share: Annotated[float, Field(ge=0, le=1)] = 0.01
+    """Share of the questions that are traced, where the caller has not decided."""
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        """Refuse settings that are wrong with each other; the message names a field first."""
+        for name, needed in (
+            ("tls_cert_file", "tls_key_file"),
+            ("tls_key_file", "tls_cert_file"),
+            ("tls_client_ca_file", "tls_cert_file"),
+            ("tls_client_names", "tls_client_ca_file"),
+            ("admin_client_ca_file", "tls_cert_file"),
+        ):
+            if getattr(self, name) and not getattr(self, needed):
+                raise _wrong(name, self, f"needs {variable_of(needed)}")
+        if self.admin_port is not None and not (
+            _is_loopback(self.admin_host) or self.admin_token_file or self.admin_client_ca_file
+        ):
+            keys = f"{variable_of('admin_token_file')} or {variable_of('admin_client_ca_file')}"
+            raise _wrong("admin_host", self, f"is not the loopback: needs {keys}")
+        if self.lease_duration <= self.lease_renew_deadline:
+            rule = f"must be more than {variable_of('lease_renew_deadline')}, {self.lease_renew_deadline}"
+            raise _wrong("lease_duration", self, rule)
+        if self.lease_renew_deadline <= _RENEWALS * self.lease_retry_period:
+            rule = f"must be more than {_RENEWALS} times {variable_of('lease_retry_period')}, {self.lease_retry_period}"
+            raise _wrong("lease_renew_deadline", self, rule)
+        if self.drain_delay >= self.grace_period:
+            rule = f"must be less than {variable_of('grace_period')}, {self.grace_period}"
+            raise _wrong("drain_delay", self, rule)
+        return self
 
 
-def load_settings(**flags: object) -> Settings:
-    """Read the settings; flags that are not None win over the environment. Raises SettingsError."""
+class WrongTogetherError(ValueError):
+    """A setting that is wrong because of another."""
+
+    def __init__(self, name: str, value: object, rule: str) -> None:
+        super().__init__(rule)
+        self.name = name
+        self.value = value
+
+
+def _wrong(name: str, settings: Settings, rule: str) -> WrongTogetherError:
+    return WrongTogetherError(name, getattr(settings, name), rule)
+
+
+def _is_loopback(host: str) -> bool:
     try:
-        return Settings(**{name: value for name, value in flags.items() if value is not None})  # type: ignore[arg-type]  # checked by pydantic
-    except ValidationError as error:
-        problems = [f"{_variable(problem['loc'])}={problem['input']!r}: {problem['msg']}" for problem in error.errors()]
-        raise SettingsError("; ".join(problems)) from None
-
-
-def _variable(location: tuple[int | str, ...]) -> str:
-    return "KINDRED_" + "_".join(str(part) for part in location).upper()
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

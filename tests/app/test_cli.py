@@ -378,7 +378,7 @@ def test_a_wrong_setting_is_refused_by_its_name(dump: str, pod: str, monkeypatch
 
 
 def test_a_wrong_port_is_refused() -> None:
-    message = "KINDRED_LISTEN_PORT='65536': Input should be less than or equal to 65535"
+    message = "--listen-port='65536': Input should be less than or equal to 65535"
     assert_refused(kindred("serve", "--demo", "--port", "65536"), message)
 
 

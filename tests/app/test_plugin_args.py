@@ -8,7 +8,7 @@ import pytest
 
 from app.main import create_profile
 from app.plugin_args import decode_plugin_args, plugin_arguments
-from app.settings import Settings, SettingsError, load_settings
+from app.settings import Settings, SettingsError
 from app.watch.decode import DecodeError
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter
@@ -324,7 +324,7 @@ def test_what_is_given_by_a_setting_and_an_argument_is_an_error_even_if_they_agr
     monkeypatch.setenv(f"KINDRED_{variable}", value)
     monkeypatch.setenv("KINDRED_PLUGIN_ARGS", args_of("InterPodAffinity", **argument))
     with pytest.raises(SettingsError) as raised:
-        create_profile(load_settings())
+        create_profile(Settings())
     expected = f"KINDRED_PLUGIN_ARGS: InterPodAffinity.{next(iter(argument))}: given by KINDRED_{variable}, too"
     assert expected == str(raised.value)
 

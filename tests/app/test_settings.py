@@ -3,7 +3,12 @@
 import pytest
 from pydantic import ValidationError
 
-from app.settings import Settings, SettingsError, load_settings
+from app.configuration import load_configuration
+from app.settings import Settings, SettingsError
+
+
+def load_settings(**flags: object) -> Settings:
+    return load_configuration(flags=flags).settings
 
 
 def kebab_case(part: object) -> str:
@@ -11,33 +16,10 @@ def kebab_case(part: object) -> str:
 
 
 def test_nothing_set_gives_the_defaults() -> None:
-    expected = {
-        "listen_host": "127.0.0.1",
-        "listen_port": 8888,
-        "max_score": 100,
-        "percentage_of_nodes_to_score": 100,
-        "max_body_bytes": 64 * 1024 * 1024,
-        "profile": "affinity",
-        "plugin_args": "",
-        "hard_pod_affinity_weight": 1,
-        "ignore_preferred_terms_of_existing_pods": False,
-        "equivalence_cache": True,
-        "equivalence_mode": "controller",
-        "equivalence_max_bytes": 128 * 1024 * 1024,
-        "equivalence_shadow_share": 0.001,
-        "partition": "",
-        "stale_after": 180.0,
-        "stale_policy": "fail",
-        "assumed_pod_ttl": 300.0,
-        "bind_timeout": 4.0,
-        "preempt": "off",
-        "grace_period": 20.0,
-        "node_metrics": True,
-        "admin_host": "127.0.0.1",
-        "admin_port": None,
-        "log_level": "info",
-    }
-    assert expected == load_settings().model_dump()
+    configuration = load_configuration()
+    assert Settings() == configuration.settings
+    assert not configuration.sources
+    assert not configuration.unknown_variables
 
 
 @pytest.mark.parametrize(
@@ -71,6 +53,11 @@ def test_nothing_set_gives_the_defaults() -> None:
         ("ADMIN_HOST", "::1", "::1"),
         ("ADMIN_PORT", "0", 0),
         ("LOG_LEVEL", "error", "error"),
+        ("BYPASS_NAMESPACES", "kube-system, a", ("kube-system", "a")),
+        ("BYPASS_NAMESPACES", "", ()),
+        ("TLS_CERT_FILE", "", None),
+        ("LEADER_ELECTION", "true", True),
+        ("LOG_FORMAT", "json", "json"),
     ],
     ids=kebab_case,
 )
@@ -149,12 +136,12 @@ def test_a_wrong_value_is_refused_with_its_variable_and_the_rule(
 
 def test_every_wrong_value_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINDRED_MAX_SCORE", "many")
-    with pytest.raises(SettingsError, match=r"^KINDRED_LISTEN_PORT='99999': .*; KINDRED_MAX_SCORE='many': "):
+    with pytest.raises(SettingsError, match=r"^KINDRED_MAX_SCORE='many': .*; --listen-port='99999': "):
         load_settings(listen_port="99999")
 
 
 def test_a_setting_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"^KINDRED_PROT=1: "):
+    with pytest.raises(SettingsError, match=r"^--prot=1: "):
         load_settings(prot=1)
 
 

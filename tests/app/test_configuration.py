@@ -1,0 +1,187 @@
+"""A flag wins over a variable, and that over the file; what is wrong is named as where it came from calls it."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from app.cli import main
+from app.configuration import Configuration, flag_of, key_of, load_configuration
+from app.settings import Settings, SettingsError, variable_of
+from tests import settings_table
+
+REMARK = "Input should be less than or equal to 100"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "kindred.yaml"
+
+
+def of_file(file: Path, text: str, **flags: object) -> Configuration:
+    file.write_text(text, "utf-8")
+    return load_configuration(file, flags)
+
+
+def test_each_source_wins_over_the_one_before_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_LISTEN_HOST", "::1")
+    monkeypatch.setenv("KINDRED_LISTEN_PORT", "2")
+    settings, sources, _ = of_file(
+        file, "listenPort: 1\nlistenHost: localhost\nmaxScore: 10\nadminPort: 4", listen_port="3", max_score=None
+    )
+    assert (settings.listen_host, settings.listen_port, settings.max_score, settings.admin_port) == ("::1", 3, 10, 4)
+    assert {
+        "listen_host": "KINDRED_LISTEN_HOST",
+        "listen_port": "--listen-port",
+        "max_score": f"{file}: maxScore",
+        "admin_port": f"{file}: adminPort",
+    } == sources
+
+
+def test_a_variable_names_the_file_and_a_flag_another(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("maxScore: 10")
+    monkeypatch.setenv("KINDRED_CONFIG", str(file))
+    assert load_configuration().settings.max_score == 10
+    (other := tmp_path / "other.yaml").write_text("maxScore: 20")
+    assert load_configuration(other).settings.max_score == 20
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "listenPort: null\n"], ids=["empty", "comment", "null"])
+def test_a_file_may_leave_everything_as_it_is(text: str, file: Path) -> None:
+    assert Settings() == of_file(file, text).settings
+
+
+def test_lists_and_json_may_be_yaml_in_the_file(file: Path) -> None:
+    settings = of_file(
+        file,
+        """
+        profile: [NodeName, NodeAffinity=2]
+        bypassNamespaces: [a, b]
+        pluginArgs: {NodeResourcesFit: {scoringStrategy: {type: MostAllocated}}}
+        partition: '{"in": ["a"]}'
+        """,
+    ).settings
+    assert settings.profile == "NodeName,NodeAffinity=2"
+    assert settings.bypass_namespaces == ("a", "b")
+    assert msgspec.json.decode(settings.plugin_args) == {
+        "NodeResourcesFit": {"scoringStrategy": {"type": "MostAllocated"}}
+    }
+    assert settings.partition == '{"in": ["a"]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("maxScore: 101", f": maxScore=101: {REMARK}", id="a value"),
+        pytest.param("maxScroe: 1", ": maxScroe: unknown key; did you mean maxScore?", id="a slip of the pen"),
+        pytest.param("max_score: 1", ": max_score: unknown key; did you mean maxScore?", id="another spelling"),
+        pytest.param("xyz: 1\nabc: 2", ": xyz: unknown key; %s: abc: unknown key", id="two keys"),
+        pytest.param("1: 2", ": 1: unknown key", id="a key that is no text"),
+        pytest.param("- a", ": expected keys with values, found list", id="a list"),
+        pytest.param("a: [", ": no YAML: line 1: ", id="no YAML"),
+        pytest.param("profile: {a: b}", ": profile={'a': 'b'}: Input should be a valid string", id="another type"),
+        pytest.param("tlsCertFile: a", ": tlsCertFile='a': needs KINDRED_TLS_KEY_FILE", id="a half"),
+        pytest.param("tlsClientNames: [a]", ": tlsClientNames=('a',): needs KINDRED_TLS_CLIENT_CA_FILE", id="names"),
+        pytest.param(
+            "adminPort: 1\nadminHost: 0.0.0.0", "KINDRED_ADMIN_TOKEN_FILE or KINDRED_ADMIN_CLIENT_CA_FILE", id="open"
+        ),
+        pytest.param("drainDelay: 20", ": drainDelay=20.0: must be less than KINDRED_GRACE_PERIOD", id="drain"),
+        pytest.param("leaseDuration: 10", ": leaseDuration=10.0: must be more than KINDRED_LEASE_RENEW_", id="lease"),
+        pytest.param(
+            "leaseRetryPeriod: 9", "KINDRED_LEASE_RENEW_DEADLINE=10.0: must be more than 1.2 times", id="renewals"
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(text: str, problem: str, file: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        of_file(file, text)
+    assert problem.replace("%s", str(file)) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_the_loopback_needs_no_password_for_the_admin_port(host: str) -> None:
+    assert load_configuration(flags={"admin_host": host, "admin_port": "0"}).settings.admin_port == 0
+
+
+def test_a_file_that_is_not_there_or_not_text_is_named(file: Path) -> None:
+    with pytest.raises(SettingsError, match=r"No such file or directory$"):
+        load_configuration(file)
+    file.write_bytes(b"\xff")
+    with pytest.raises(SettingsError, match=r"not UTF-8$"):
+        load_configuration(file)
+
+
+def test_all_that_is_wrong_is_named_by_where_it_is_from(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_LISTEN_PORT", "no")
+    with pytest.raises(SettingsError) as caught:
+        of_file(file, "maxScore: 101", preempt="on")
+    assert [f"{file}: maxScore=101", "--preempt='on'", "KINDRED_LISTEN_PORT='no'"] == [
+        problem.partition(": Input")[0] for problem in str(caught.value).split("; ")
+    ]
+
+
+def test_a_variable_that_looks_like_ours_and_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KINDRED_LISTEN_PRT", "KINDRED_PORT", "KINDRED_SERVICE_HOST", "KINDRED_METRICS_PORT_8888_TCP_ADDR"):
+        monkeypatch.setenv(name, "1")
+    assert load_configuration().unknown_variables == ("KINDRED_LISTEN_PRT; did you mean KINDRED_LISTEN_PORT?",)
+
+
+def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = {
+        "tls_cert_file": "a",
+        "tls_key_file": "b",
+        "tls_client_ca_file": "c",
+        "admin_client_ca_file": "d",
+        "admin_token_file": "f",
+        "tls_client_names": ["e"],
+    }
+    expected = Settings(**changed)  # type: ignore[arg-type]  # checked by pydantic
+    values = {name: getattr(expected, name) for name in Settings.model_fields}
+    texts = {name: ",".join(v) if isinstance(v, tuple) else str(v) for name, v in values.items() if v is not None}
+    texts["admin_port"] = texts["health_port"] = "5"
+    expected = expected.model_copy(update={"admin_port": 5, "health_port": 5})
+    file.write_text("".join(f"{key_of(name)}: {msgspec.json.encode(text).decode()}\n" for name, text in texts.items()))
+    assert expected == load_configuration(file).settings
+    assert expected == load_configuration(flags=texts).settings
+    result = CliRunner().invoke(
+        main, ["config", "print", "-o", "json", *(f"{flag_of(name)}={text}" for name, text in texts.items())]
+    )
+    told = msgspec.json.decode(result.stdout)
+    assert {key_of(name): flag_of(name) for name in texts} == {key: entry["source"] for key, entry in told.items()}
+    for name, text in texts.items():
+        monkeypatch.setenv(variable_of(name), text)
+    assert expected == load_configuration().settings
+
+
+def test_what_is_printed_can_be_given_back(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_PLUGIN_ARGS", '{"NodeName": {}}')
+    file.write_text("maxScore: 20\nbypassNamespaces: [a]\n")
+    printed = CliRunner().invoke(main, ["config", "print", "--config", str(file), "--port", "0"]).stdout
+    assert f"maxScore: 20  # {file}: maxScore\n" in printed
+    assert "listenPort: 0  # --listen-port\n" in printed
+    assert 'pluginArgs: "{\\"NodeName\\": {}}"  # KINDRED_PLUGIN_ARGS\n' in printed
+    assert 'listenHost: "127.0.0.1"  # default\n' in printed
+    (again := tmp_path / "again.yaml").write_text(printed)
+    assert load_configuration(file, {"listen_port": "0"}).settings == load_configuration(again).settings
+
+
+def test_config_print_ends_with_2_where_anything_is_wrong(file: Path) -> None:
+    file.write_text("maxScore: 101")
+    result = CliRunner().invoke(main, ["config", "print", "--config", str(file)])
+    assert result.exit_code == 2
+    assert result.stderr == f"Error: {file}: maxScore=101: {REMARK}\n"
+
+
+def test_the_table_of_settings_is_what_the_settings_are() -> None:
+    assert settings_table.written() == settings_table.PAGE.read_text("utf-8"), "python -m tests.settings_table --write"
+
+
+def test_the_example_of_the_page_is_a_file_of_settings(file: Path) -> None:
+    page = settings_table.PAGE.read_text("utf-8")
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    assert set(yaml.safe_load(example)) == {key_of(name) for name in of_file(file, example).sources}

@@ -1,0 +1,75 @@
+"""The table in docs/configuration.md, from the settings themselves: `python -m tests.settings_table --write`."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from app.configuration import key_of
+from app.settings import Settings, variable_of
+
+PAGE: Final = Path("docs/configuration.md")
+_BEGIN: Final = "<!-- settings: begin -->\n"
+_FIELD: Final = re.compile(r"`(\w+)`")
+_END: Final = "<!-- settings: end -->\n"
+
+
+def table() -> str:
+    """Return the table, a line for each setting."""
+    schema = Settings.model_json_schema()["properties"]
+    lines = ["| key, variable | default | allowed | meaning |", "|---|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        meaning = _FIELD.sub(_as_key, (field.description or "").replace("\n", " ").replace("|", "\\|"))
+        default = _default(field.get_default())
+        lines.append(
+            f"| `{key_of(name)}`<br>`{variable_of(name)}` | {default} | {_allowed(schema[name])} | {meaning} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _as_key(quoted: re.Match[str]) -> str:
+    return f"`{key_of(quoted[1])}`" if quoted[1] in Settings.model_fields else quoted[0]
+
+
+def _default(value: object) -> str:
+    if value is None or value in ("", ()):
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _allowed(schema: dict[str, Any]) -> str:
+    for choice in schema.get("anyOf", ()):  # X or none
+        if choice.get("type") != "null":
+            schema = choice
+    match schema:
+        case {"enum": values}:
+            return ", ".join(f"`{value}`" for value in values)
+        case {"type": "boolean"}:
+            return "`true`, `false`"
+        case {"type": "array"}:
+            return "names, by commas"
+        case {"format": "path"}:
+            return "a file"
+        case {"type": "integer" | "number"}:
+            return _range(schema)
+    return "not empty" if schema.get("minLength") else "text"
+
+
+def _range(schema: dict[str, Any]) -> str:
+    lowest, highest = schema.get("minimum"), schema.get("maximum")
+    return f"{lowest} to {highest}" if highest is not None else f"at least {lowest}"
+
+
+def written() -> str:
+    """Return the page with the table as it should be."""
+    text = PAGE.read_text("utf-8")
+    before, _, rest = text.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    return before + _BEGIN + "\n" + table() + "\n" + _END + after
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        PAGE.write_text(written(), "utf-8")
+    else:
+        sys.stdout.write(table())
