@@ -1,20 +1,84 @@
-# The image serves the demo as it is; give another command to serve a dump of yours (see docker-compose.yml).
+# The image serves the demo as it is; other arguments serve a cluster, or a dump of one (docs/image.md).
+# To pin the base: --build-arg BASE_DIGEST=sha256:...
 ARG BASE=python:3.11-slim
-FROM ${BASE} AS build
-COPY requirements.lock /src/
-RUN python3 -m venv /opt/kindred \
-    && /opt/kindred/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /src/requirements.lock
+ARG BASE_DIGEST=""
+
+FROM ${BASE}${BASE_DIGEST:+@${BASE_DIGEST}} AS build
+# requirements-otel.lock has what traces need besides.
+ARG LOCK=requirements.lock
+# pip is in an environment of its own, so that it does not get into the one that is passed on.
+RUN python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/kindred
+COPY ${LOCK} /src/lock
+RUN /opt/pip/bin/pip --python /opt/kindred/bin/python install --no-cache-dir --disable-pip-version-check \
+        --no-compile --require-hashes -r /src/lock \
+    && find /opt/kindred/bin -type f -delete \
+    && cd /opt/kindred/lib/python3*/site-packages \
+    # Half of kubernetes is its twin for asyncio, which nothing here imports; the others are for who builds or tests.
+    && rm -rf kubernetes/aio numpy/f2py numpy/distutils numpy/_core/include numpy/_core/lib numpy/random/lib \
+    && find . -type d -name tests -prune -exec rm -r {} + \
+    && find . -type f -name '*.[ach]' -delete -o -name '*.py[xd]' -delete -o -name '*.pxi' -delete \
+        -o -name conftest.py -delete
+# Plain files on the path: nothing has to be built, so nothing unlocked is downloaded.
 COPY app /src/app
 COPY core /src/core
-# Plain files on the path: nothing has to be built, so nothing unlocked is downloaded.
-RUN cp -r /src/app /src/core "$(/opt/kindred/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-    && printf '#!/bin/sh\nexec /opt/kindred/bin/python -m app.cli "$@"\n' > /opt/kindred/bin/kindred \
-    && chmod 755 /opt/kindred/bin/kindred
+# Compiled here, as the root is read-only later.
+RUN set -eu; site="$(/opt/kindred/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
+    cp -r /src/app /src/core "$site"; \
+    printf '#!/opt/kindred/bin/python\nfrom app.cli import main\n\nmain(prog_name="kindred")\n' > /opt/kindred/bin/kindred; \
+    chmod -R u=rwX,go=rX /opt/kindred; chmod 755 /opt/kindred/bin/kindred; \
+    /opt/kindred/bin/python -m compileall -q -f -j 0 --invalidation-mode unchecked-hash "$site"
 
-FROM ${BASE}
-COPY --from=build /opt/kindred /opt/kindred
-ENV PATH=/opt/kindred/bin:$PATH KINDRED_LISTEN_HOST=0.0.0.0
+FROM ${BASE}${BASE_DIGEST:+@${BASE_DIGEST}} AS base
+ARG BASE
+ARG BASE_DIGEST
+# What installs or builds goes, and what of the standard library has no use in a service; the rest is compiled, which
+# images of Python leave out. Nobody needs to become root here.
+RUN set -eu; library="$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"; \
+    cd "$library"; rm -rf ensurepip distutils lib2to3 idlelib tkinter turtledemo test config-* \
+        site-packages/* dist-packages/* /usr/lib/python3/dist-packages/* /usr/share/python-wheels; \
+    rm -rf "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')"; \
+    for folder in /usr/bin /usr/local/bin; do \
+        cd "$folder"; rm -f pip* wheel* easy_install* idle* 2to3* pydoc* py3compile py3clean python*-config pyvenv*; \
+    done; \
+    python3 -m compileall -q -f -j 0 --invalidation-mode unchecked-hash "$library"; \
+    find / -xdev -type f -perm /6000 -exec chmod a-s {} +; \
+    echo 'kindred:x:65532:65532::/nonexistent:/usr/sbin/nologin' >> /etc/passwd; \
+    echo 'kindred:x:65532:' >> /etc/group
+ENV PATH=/opt/kindred/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1 \
+    KINDRED_LISTEN_HOST=0.0.0.0
+LABEL org.opencontainers.image.base.name=${BASE} org.opencontainers.image.base.digest=${BASE_DIGEST}
 USER 65532:65532
-EXPOSE 8888
+STOPSIGNAL SIGTERM
+
+# `--target load`: locust with the simulated schedulers of tests/load, for docker-compose.yml.
+FROM build AS build-load
+COPY requirements-load.lock /src/
+RUN /opt/pip/bin/pip --python /opt/kindred/bin/python install --no-cache-dir --disable-pip-version-check \
+        --require-hashes -r /src/requirements-load.lock
+
+FROM base AS load
+COPY --from=build-load /opt/kindred /opt/kindred
+WORKDIR /load
+COPY tests/__init__.py tests/
+COPY tests/bench tests/bench
+COPY tests/load tests/load
+COPY app/demo/requests requests
+ENV PYTHONPATH=/load
+EXPOSE 8089
+ENTRYPOINT ["locust", "-f", "tests/load/locustfile.py"]
+
+FROM base AS kindred
+ARG VERSION=""
+ARG REVISION=""
+LABEL org.opencontainers.image.title="Kindred" \
+    org.opencontainers.image.description="A kube-scheduler extender that answers for a whole class of pods at once" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.version=${VERSION} \
+    org.opencontainers.image.revision=${REVISION}
+COPY --from=build /opt/kindred /opt/kindred
+EXPOSE 8888 8889
+# The port, TLS and the rest are found as the service finds them. docker has this; Kubernetes asks by probes of its own.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-m", "app.probe"]
 ENTRYPOINT ["kindred"]
 CMD ["serve", "--demo"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ["requirements.lock", "requirements-dev.lock"]
+LOCKS = ["requirements.lock", "requirements-otel.lock", "requirements-load.lock", "requirements-dev.lock"]
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -29,3 +29,17 @@ def test_the_locks_hold_every_dependency_of_the_project() -> None:
     for lock in LOCKS:
         locked = set(re.findall(r"^([\w.-]+)==", Path(lock).read_text("utf-8"), re.MULTILINE))
         assert declared <= locked
+
+
+def test_no_two_locks_pin_different_versions() -> None:
+    pinned = [re.findall(r"^([\w.-]+)==(\S+)", Path(lock).read_text("utf-8"), re.MULTILINE) for lock in LOCKS]
+    versions = dict(pinned[-1])
+    for lock in pinned:
+        assert {name: versions[name] for name, _ in lock} == dict(lock)
+
+
+def test_the_lock_of_the_extra_holds_what_it_declares() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    declared = {re.split(r"[^\w-]", requirement)[0] for requirement in project["optional-dependencies"]["otel"]}
+    locked = set(re.findall(r"^([\w.-]+)==", Path("requirements-otel.lock").read_text("utf-8"), re.MULTILINE))
+    assert declared <= locked

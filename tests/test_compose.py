@@ -1,0 +1,162 @@
+"""docker-compose.yml: what is mounted exists, what is named is there, and nothing is reached but from the loopback."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from app.settings import Settings
+
+DOCUMENT: Final[dict[str, Any]] = yaml.safe_load(Path("docker-compose.yml").read_text("utf-8"))
+SERVICES: Final[dict[str, dict[str, Any]]] = DOCUMENT["services"]
+DOCS: Final = Path("docs/image.md").read_text("utf-8")
+each_service = pytest.mark.parametrize("name", SERVICES)
+
+
+def mounts(name: str) -> dict[str, Path]:
+    """Return path there -> file here, of what is mounted into a service."""
+    parts = [volume.split(":") for volume in SERVICES[name].get("volumes", [])]
+    assert all(mode == "ro" for _, _, mode in parts)
+    return {inside: Path(outside) for outside, inside, _ in parts}
+
+
+def mounted(name: str, inside: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(mounts(name)[inside].read_text("utf-8"))
+    return document
+
+
+def address(service: str) -> str:
+    """Where other services reach one: by its name, and by its port inside."""
+    (port,) = SERVICES[service]["ports"]
+    return f"{service}:{port.rpartition(':')[2]}"
+
+
+def test_the_demo_alone_is_started_unless_a_profile_is_named() -> None:
+    profiles = {name: service.get("profiles", []) for name, service in SERVICES.items()}
+    assert profiles == {"kindred": [], "load": ["load"], "prometheus": ["observe"], "grafana": ["observe"]}
+
+
+def test_the_docs_name_the_profiles_and_the_ports_of_what_they_add() -> None:
+    for name in ("load", "observe"):
+        assert f"docker compose --profile {name} up" in DOCS
+    for service in SERVICES.values():
+        for port in service["ports"]:
+            assert f"127.0.0.1:{port.split(':')[1]}" in DOCS
+
+
+@each_service
+def test_ports_are_those_of_the_loopback(name: str) -> None:
+    assert [port for port in SERVICES[name]["ports"] if not re.fullmatch(r"127\.0\.0\.1:(\d+):\1", port)] == []
+
+
+@each_service
+def test_nothing_has_rights_or_a_root_to_write_to(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not {"privileged", "network_mode", "pid", "cap_add", "user"} & set(service)
+
+
+@each_service
+def test_each_has_a_healthcheck_that_needs_no_shell(name: str) -> None:
+    assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
+
+
+@each_service
+def test_images_have_a_tag_or_a_target_and_can_be_pinned(name: str) -> None:
+    service = SERVICES[name]
+    if "build" in service:
+        text = Path("Dockerfile").read_text("utf-8")
+        assert re.search(rf"^FROM \S+ AS {service['build'].get('target', 'kindred')}$", text, re.MULTILINE)
+        for argument, value in service["build"]["args"].items():
+            assert re.search(rf'^ARG {argument}=""$', text, re.MULTILINE)
+            assert value == f"${{{argument}:-}}"
+    else:
+        variable = f"{name.upper()}_IMAGE"
+        assert re.fullmatch(rf"\${{{variable}:-[\w./-]+:v?\d+\.\d+\.\d+}}", service["image"])
+        assert variable in DOCS
+
+
+@each_service
+def test_whatever_is_mounted_exists(name: str) -> None:
+    assert [str(file) for file in mounts(name).values() if not file.is_file()] == []
+
+
+def test_the_demo_is_killed_no_earlier_than_it_gives_up_itself() -> None:
+    assert int(SERVICES["kindred"]["stop_grace_period"].removesuffix("s")) > Settings().grace_period
+
+
+def test_the_load_asks_the_demo_what_the_demo_can_answer() -> None:
+    *options, user = SERVICES["load"]["command"]
+    assert f"--host=http://{address('kindred')}" in options
+    # Not imported: locust replaces the sockets and threads of the whole process.
+    assert f"class {user}(SchedulerUser):" in Path("tests/load/locustfile.py").read_text("utf-8")
+    requests = [option.partition("=")[2] for option in options if option.startswith("--request=")]
+    assert requests
+    for request in requests:
+        assert (Path("app/demo") / request).is_file()
+
+
+def test_prometheus_scrapes_the_demo_and_loads_the_alerts() -> None:
+    config = mounted("prometheus", "/etc/prometheus/prometheus.yml")
+    (job,) = config["scrape_configs"]
+    assert job["static_configs"] == [{"targets": [address("kindred")]}]
+    (alerts,) = config["rule_files"]
+    rules = mounted("prometheus", alerts)
+    jobs = re.findall(r'job=~?"([^"]+)"', str(rules))
+    assert jobs
+    assert [pattern for pattern in jobs if not re.fullmatch(pattern, job["job_name"])] == []
+
+
+def test_grafana_finds_prometheus_and_the_dashboard() -> None:
+    provisioning = "/etc/grafana/provisioning"
+    (source,) = mounted("grafana", f"{provisioning}/datasources/kindred.yaml")["datasources"]
+    assert (source["type"], source["url"]) == ("prometheus", f"http://{address('prometheus')}")
+    assert source["isDefault"] is True, "the dashboard takes the default one"
+    (provider,) = mounted("grafana", f"{provisioning}/dashboards/kindred.yaml")["providers"]
+    dashboards = {inside for inside in mounts("grafana") if inside.startswith(f"{provider['options']['path']}/")}
+    assert dashboards == {SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]}
+
+
+def test_what_the_image_is_made_of_is_in_the_context_of_the_build() -> None:
+    copied = re.findall(r"^COPY (?!--from)(\S+) ", Path("Dockerfile").read_text("utf-8"), re.MULTILINE)
+    kept = {line[1:] for line in Path(".dockerignore").read_text("utf-8").split() if line.startswith("!")}
+    for path in copied:
+        parts = Path(path.replace("${LOCK}", "requirements.lock")).parts
+        known = {"requirements*.lock" if parts[0].startswith("requirements") else parts[0], "/".join(parts[:2])}
+        assert known & kept, path
+
+
+def test_the_locks_that_the_docs_name_are_there() -> None:
+    named = set(re.findall(r"requirements[\w-]*\.lock", DOCS + Path("Dockerfile").read_text("utf-8")))
+    assert {"requirements.lock", "requirements-otel.lock", "requirements-load.lock"} <= named
+    assert [lock for lock in named if not Path(lock).is_file()] == []
+
+
+def test_the_image_is_described_as_the_project_is() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    text = Path("Dockerfile").read_text("utf-8")
+    assert f'image.description="{project["description"]}"' in text
+    assert f'image.licenses="{project["license"]}"' in text
+
+
+def test_compose_itself_finds_no_fault() -> None:
+    command = next((tool for tool in (["docker", "compose"], ["docker-compose"]) if works(tool)), None)
+    if command is None:
+        pytest.skip("there is no docker compose here")
+    options = ["--profile", "load", "--profile", "observe", "config", "--quiet"]
+    found = subprocess.run([*command, *options], capture_output=True, text=True, check=False)  # noqa: S603  # our own arguments
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def works(tool: Sequence[str]) -> bool:
+    if shutil.which(tool[0]) is None:
+        return False
+    return not subprocess.run([*tool, "version"], capture_output=True, check=False).returncode  # noqa: S603  # our own arguments
