@@ -14,14 +14,19 @@ from typing import Any, BinaryIO, Literal, TypedDict, TypeVar, Unpack
 import click
 import msgspec
 import uvicorn
-from fastapi import FastAPI
 
 from app import __version__, logs, process
 from app.configuration import Configuration, load_configuration
-from app.extender_v1 import Answer, Extender, decode_incoming_pod
+from app.debug_command import debug_group
+from app.doctor.command import doctor_command
+from app.extender_v1 import Extender, decode_incoming_pod
 from app.main import Service, create_extender, create_partition, create_service
 from app.memory import keep_freed_memory
-from app.settings import SettingsError
+from app.observation import Answer
+from app.openapi import describe
+from app.ports import Port
+from app.rbac import rbac_command
+from app.settings import Settings, SettingsError
 from app.settings_commands import config_group, settings_options, warn_of_unknown_variables
 from app.verb_protocol import VerbProtocol
 from app.watch.credentials import ConfigurationError, load_credentials
@@ -94,6 +99,9 @@ def main() -> None:
 
 
 main.add_command(config_group)
+main.add_command(debug_group)
+main.add_command(doctor_command)
+main.add_command(rbac_command)
 
 
 @main.command(params=settings_options())
@@ -107,13 +115,13 @@ def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: 
         configuration = load_configuration(config, options)
         warn_of_unknown_variables(configuration)
         settings = configuration.settings
-        logs.configure(settings.log_level)
+        logs.configure(settings.log_level, settings.log_format)
         keep_freed_memory()
         service = _service(configuration, demo=demo, **source)
-    servers = [_server(service.app, settings.listen_host, settings.listen_port, lambda url: _announce(url, demo=demo))]
-    if service.admin is not None and settings.admin_port is not None:
-        servers.append(_server(service.admin, settings.admin_host, settings.admin_port, _announce_admin))
-    sys.exit(process.run(servers, service.background, settings.grace_period))
+    announce = {"extender": lambda url: _announce(url, demo=demo), "health": _announce_health, "admin": _announce_admin}
+    ending = process.Ending(service.state, settings.drain_delay, service.finish)
+    servers = [_server(port, announce[port.connections.port]) for port in service.ports]
+    sys.exit(process.run(servers, service.background, settings.grace_period, ending))
 
 
 def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Source]) -> Service:
@@ -130,19 +138,20 @@ def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Sourc
     return create_service(configuration.settings, mirror, credentials, configuration.sources)
 
 
-def _server(app: FastAPI, host: str, port: int, on_listening: Callable[[str], None]) -> process.Server:
+def _server(port: Port, on_listening: Callable[[str], None]) -> process.Server:
     config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
+        port.app,
+        host=port.host,
+        port=port.number,
         loop="auto",
         http=VerbProtocol,
+        ws="none",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
     )
-    return process.Server(config, on_listening)
+    return process.Server(config, port.connections, on_listening, port.tls.context if port.tls is not None else None)
 
 
 @main.command("filter", params=settings_options(("profile",)))
@@ -177,6 +186,15 @@ def invalidation_table_command(form: Literal["text", "json"]) -> None:
             click.echo("  ".join(map(str.ljust, line, widths)).rstrip())
 
 
+@main.command("openapi")
+@click.option("--port", type=click.Choice(["extender", "admin"]), default="extender", show_default=True)
+def openapi_command(port: Literal["extender", "admin"]) -> None:
+    """Print the OpenAPI description of a port, which it also serves as /openapi.json."""
+    service = create_service(Settings(admin_port=0), ClusterMirror(), None)
+    app = service.admin if port == "admin" and service.admin is not None else service.app
+    click.echo(msgspec.json.format(msgspec.json.encode(describe(app)), indent=2))
+
+
 def _table_cells(row: TableRow) -> tuple[str, ...]:
     keys = f" ({', '.join(row.design_keys)})" if row.design_keys else ""
     return ", ".join(row.operations), row.kind, row.plugin + keys, row.scope, row.when or "always", row.because
@@ -186,13 +204,17 @@ def _announce(url: str, *, demo: bool) -> None:
     click.echo(_announcement(url, demo=demo))
 
 
+def _announce_health(url: str) -> None:
+    click.echo(f"Health and metrics at {url}/readyz and {url}/metrics")
+
+
 def _announce_admin(url: str) -> None:
     click.echo(f"Debugging at {url}/debug/mirror")
 
 
 def _announcement(url: str, *, demo: bool) -> str:
     lines = [f"Kindred {__version__} answers at {url}"]
-    if demo:
+    if demo and url.startswith("http:"):  # with TLS it depends on the authority what curl has to be told
         requests = Path(str(_DEMO / "requests"))
         if requests.is_relative_to(Path.cwd()):
             requests = requests.relative_to(Path.cwd())

@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class MismatchLog:
-    """Logs the first wrong result of the equivalence cache with all that is needed to reproduce it, others are counted.
+    """Logs the first wrong result of the equivalence cache with what is needed to reproduce it, others are counted.
 
     One is enough to turn the cache off and report it; each would be as large as the first.
     """
@@ -24,9 +24,16 @@ class MismatchLog:
         if self._told:
             return
         self._told = True
-        text = msgspec.json.encode(mismatch, enc_hook=str).decode(errors="replace")
+        # What the pod is like came with a request, and no such thing is logged; the API server has it, too.
+        pod = {"namespace": mismatch.pod.namespace, "name": mismatch.pod.name, "uid": mismatch.pod.uid}
+        text = _json({**msgspec.structs.asdict(mismatch), "pod": pod})
         log.error(
             "the equivalence cache was wrong; answered afresh, cache cleared. Please report it, and run with "
             "KINDRED_EQUIVALENCE_CACHE=false: %s",
             one_line(text),
         )
+        log.debug("its pod: %s", one_line(_json(mismatch.pod)))
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode(errors="replace")

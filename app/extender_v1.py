@@ -5,11 +5,12 @@ even a str for every name, would cost many times the decision. Answers to bad re
 because kube-scheduler throws away the body of any other status.
 """
 
-import logging
 from typing import Final
 
 import msgspec
+import numpy as np
 
+from app.bypass import NOBODY, Bypass
 from app.extender_args import PASSED_NOTHING, ExtenderArgs, PassedOn, decode_args, names_asked
 from app.extender_results import (
     NONE_FAILED,
@@ -23,8 +24,8 @@ from app.extender_results import (
     result_of_objects,
 )
 from app.limits import Body
-from app.logs import one_line
 from app.nominations import Nominations
+from app.observation import Answer, Asked, Outcome
 from app.recent_pods import RecentPods
 from app.refused_nodes import RefusedNodes
 from app.watch.decode import NULL, DecodeError, under
@@ -39,20 +40,7 @@ from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes, score_nodes
 
-log = logging.getLogger(__name__)
-
 _MAX_POD_BYTES: Final = 4 * 1024 * 1024  # etcd takes objects of up to 1.5 MiB
-
-
-class Answer(msgspec.Struct, frozen=True, gc=False):
-    """The body of a response, and where its answers are from: see Evaluation.source; empty for an error.
-
-    `doubtful` is one that may be another in a moment: see Nominations.
-    """
-
-    body: bytes
-    source: str = ""
-    doubtful: bool = False
 
 
 class Extender:
@@ -68,11 +56,13 @@ class Extender:
         refused_nodes: RefusedNodes | None = None,
         nominations: Nominations | None = None,
         percentage_of_nodes_to_score: int = ALL,
+        bypass: Bypass = NOBODY,
     ) -> None:
         """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100.
 
         `refused_nodes` is told of what `filter` has found, where somebody wants to know; `nominations` doubt it, where
-        the mirror follows a cluster. `filter` passes on a sample of the nodes that fit; see NodeSample.
+        the mirror follows a cluster. `filter` passes on a sample of the nodes that fit; see NodeSample. Pods that
+        `bypass` covers pass untouched.
         """
         self._profile = profile
         self._mirror = mirror
@@ -80,6 +70,7 @@ class Extender:
         self._refused_nodes = refused_nodes
         self._nominations = nominations
         self._sample = NodeSample(percentage_of_nodes_to_score)
+        self._bypass = bypass
         self.recent_pods = RecentPods()
         """The pods of the questions, for whoever has to know one by its uid."""
         self._host_priorities = HostPriorities(max_score)
@@ -93,20 +84,26 @@ class Extender:
         try:
             args, pod = self.question(body)
         except DecodeError as error:
-            log.warning("filter: %s", one_line(str(error)))
-            return Answer(filter_error(str(error)))
+            return Answer(filter_error(str(error)), outcome=Outcome.BAD_REQUEST, error=str(error))
         batch = args.batch
+        if self._bypass.covers(pod):
+            everything = np.arange(len(batch))
+            asked = Asked(pod.full_name, pod.uid, len(batch), len(batch))
+            return Answer(self._filter_result(args, None, everything), outcome=Outcome.BYPASSED, asked=asked)
         evaluation = self._evaluation(pod, cached=cached)
         verdicts = filter_nodes(self._profile, evaluation, batch)
         fitting = (verdicts.codes == 0).nonzero()[0]
         passed = self._sample.of(self._profile, evaluation, batch, fitting, len(self._mirror.nodes.slots))
         source = self._finish(evaluation, cached=cached)
+        asked = Asked(pod.full_name, pod.uid, len(batch), len(passed))
         doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
         if doubt is not None and not doubt.told:
-            return Answer(filter_error(doubt.reason), source, doubtful=True)
+            told = filter_error(doubt.reason)
+            return Answer(told, source, doubtful=True, outcome=Outcome.DOUBTED, asked=asked, error=doubt.reason)
         if self._refused_nodes is not None:
             self._refused_nodes.note(pod, batch, verdicts)
-        return Answer(self._filter_result(args, verdicts, passed), source, doubtful=doubt is not None)
+        outcome = Outcome.FIT if asked.passed else Outcome.NO_FIT
+        return Answer(self._filter_result(args, verdicts, passed), source, doubt is not None, outcome, asked)
 
     def prioritize(self, body: Body, *, cached: bool = True) -> Answer:
         """Answer ExtenderArgs with a HostPriorityList for exactly the nodes asked, in their order.
@@ -117,11 +114,24 @@ class Extender:
         try:
             args, pod = self.question(body)
         except DecodeError as error:
-            log.warning("prioritize: %s", one_line(str(error)))
-            return Answer(_neutral_list(body) or prioritize_error(str(error)))
+            neutral = _neutral_list(body) or prioritize_error(str(error))
+            return Answer(neutral, outcome=Outcome.BAD_REQUEST, error=str(error))
+        batch = args.batch
+        asked = Asked(pod.full_name, pod.uid, len(batch), len(batch))
+        if self._bypass.covers(pod):
+            zeros = np.zeros(len(batch), np.int64)
+            return Answer(self._host_priorities.of(batch, zeros), outcome=Outcome.BYPASSED, asked=asked)
         evaluation = self._evaluation(pod, cached=cached)
-        scores = score_nodes(self._profile, evaluation, args.batch)
-        return Answer(self._host_priorities.of(args.batch, scores), self._finish(evaluation, cached=cached))
+        scores = score_nodes(self._profile, evaluation, batch)
+        source = self._finish(evaluation, cached=cached)
+        return Answer(self._host_priorities.of(batch, scores), source, asked=asked)
+
+    def passes_untouched(self, body: Body) -> bool:
+        """Whether a question is about a pod that passes whatever the mirror is like."""
+        try:
+            return self._bypass.covers(self.question(body)[1])
+        except DecodeError:
+            return False
 
     def question(self, body: Body) -> tuple[ExtenderArgs, Pod]:
         """Decode what both verbs are asked. Raises DecodeError, which names the field."""
@@ -133,9 +143,9 @@ class Extender:
             self.recent_pods.add(pod, raw)
         return args, pod
 
-    def _filter_result(self, args: ExtenderArgs, verdicts: Verdicts, passed: IntpArray) -> bytes:
+    def _filter_result(self, args: ExtenderArgs, verdicts: Verdicts | None, passed: IntpArray) -> bytes:
         batch = args.batch
-        if len(passed) < len(batch):
+        if verdicts is not None and len(passed) < len(batch):
             names = batch.name_json()
             failed = failed_nodes(names, verdicts)
         else:

@@ -1,14 +1,31 @@
-"""Logging: one line an event on standard error, by the standard library."""
+"""Logging: one line an event on standard error, by the standard library; as JSON for machines, as text for people.
+
+Whatever logs goes this way, the libraries too. What a record has as `extra` are fields of their own in both forms.
+"""
 
 import logging
-from typing import Final
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from traceback import extract_tb
+from typing import Final, Literal, TextIO
+
+import msgspec
 
 _LONGEST: Final = 2000  # characters of a request's own words in one message
+_OF_EVERY_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-def configure(level: str) -> None:
-    """Log from `level` on. Requests are not logged: at thousands a second that would cost more than the decisions."""
-    logging.basicConfig(level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
+def configure(level: str, form: Literal["auto", "json", "text"] = "auto", stream: TextIO | None = None) -> None:
+    """Log from `level` on, to standard error unless told otherwise; `auto` is text on a terminal, else JSON."""
+    out = stream or sys.stderr
+    if form == "auto":
+        form = "text" if out.isatty() else "json"
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)  # or they would stand between the lines
     # Uvicorn's four lines at start say less than our own one.
     logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.getLogger().level))
 
@@ -16,4 +33,77 @@ def configure(level: str) -> None:
 def one_line(text: str) -> str:
     """Return a text that came with a request as part of a log line: no line breaks or control characters, not long."""
     shown = text[:_LONGEST] + ("..." if len(text) > _LONGEST else "")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown)
+    return _printable(shown)
+
+
+def raised_at(error: BaseException) -> str:
+    """Return where an exception was raised, innermost first, without its words, which may quote a request."""
+    frames = reversed(extract_tb(error.__traceback__))
+    return " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
+
+
+class JsonLines(logging.Formatter):
+    """An object a line: `time`, `level`, `logger`, `message`, the fields of the event, and `exception`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Make the line."""
+        line: dict[str, object] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        for name, value in _fields(record):
+            line.setdefault(name, value)
+        exception = _exception(self, record)
+        if exception:
+            line["exception"] = exception
+        try:
+            return msgspec.json.encode(line, enc_hook=str).decode()
+        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
+            return msgspec.json.encode({name: _encodable(value) for name, value in line.items()}).decode()
+
+
+class TextLines(logging.Formatter):
+    """`TIME LEVEL LOGGER: MESSAGE KEY=VALUE ...`, and an exception on lines of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Make the line, or lines."""
+        head = f"{_time(record)} {record.levelname} {record.name}: {_printable(record.getMessage())}"
+        line = " ".join((head, *(f"{name}={_value(value)}" for name, value in _fields(record))))
+        exception = _exception(self, record)
+        return f"{line}\n{exception}" if exception else line
+
+
+def _time(record: logging.LogRecord) -> str:
+    """Return when it happened, as RFC 3339 has it, in UTC."""
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _fields(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
+    """Yield what was given as `extra`."""
+    return ((name, value) for name, value in vars(record).items() if name not in _OF_EVERY_RECORD)
+
+
+def _exception(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    told = formatter.formatException(record.exc_info) if record.exc_info else record.exc_text or ""
+    return f"{told}\n{formatter.formatStack(record.stack_info)}" if record.stack_info else told
+
+
+def _value(value: object) -> str:
+    """Return a value so that it can be told where it ends."""
+    text = _printable(str(value))
+    if text and not any(char in text for char in ' "='):
+        return text
+    return '"' + text.replace('"', r"\"") + '"'
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _encodable(value: object) -> str:
+    """Return what JSON refused, such as half of a surrogate pair, in a way that it takes."""
+    return str(value).encode("utf-8", "backslashreplace").decode()

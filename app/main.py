@@ -5,19 +5,24 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from fastapi import APIRouter, FastAPI
 
 from app import __version__
 from app.binding.binder import Binder
 from app.binding.pod_api import PodApi
+from app.bypass import create_bypass
 from app.equivalence import MismatchLog
 from app.extender_v1 import Extender
+from app.leadership.elector import Elector, create_elector
 from app.metrics import Metrics
 from app.nominations import Nominations
+from app.observers import create_observers
+from app.openapi import openapi_router
 from app.partition import NodePartition, decode_rule
 from app.plugin_args import plugin_arguments
+from app.ports import Port, admin_port, extender_port, health_port
 from app.preempt_v1 import Preempter, PreemptOff
 from app.preemption.evaluator import Evaluator
 from app.preemption.preemption_api import PreemptionApi
@@ -26,10 +31,13 @@ from app.process import Background
 from app.refused_nodes import RefusedNodes
 from app.routes.config import config_router
 from app.routes.debug import debug_router
+from app.routes.debug_pods import debug_pods_router
 from app.routes.equivalence import equivalence_router
-from app.routes.extender import ExtenderApp, Verb, binding_route, extender_routes, preemption_route
+from app.routes.extender import ExtenderApp, binding_route, extender_routes, preemption_route
 from app.routes.health import health_router
 from app.routes.metrics import metrics_router
+from app.routes.reception import Reception, create_admission
+from app.serving_state import ServingState
 from app.settings import Settings, SettingsError
 from app.stale_policy import StalePolicy
 from app.watch.client import ApiClient
@@ -45,19 +53,22 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.disruption import PodDisruptionBudget
+from core.objects.pod import Pod
 from core.profile import Profile, ProfileError, parse_profile
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 App = TypeVar("App", bound=FastAPI)
 
 
-class Service:
-    """The apps of the two ports, and what runs behind them."""
+class Service(NamedTuple):
+    """The apps of the ports, what runs behind them, and what belongs to their end."""
 
-    def __init__(self, app: FastAPI, admin: FastAPI | None, background: Sequence[Background]) -> None:
-        self.app = app
-        self.admin = admin
-        self.background = background
+    app: FastAPI
+    admin: FastAPI | None
+    background: Sequence[Background]
+    state: ServingState
+    finish: Background
+    ports: Sequence[Port]
 
 
 def create_profile(settings: Settings) -> Profile:
@@ -123,17 +134,23 @@ def create_service(
     feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
     watcher = Watcher(client, states, feed, Timing(clock=clock))
     metrics.follow(watcher.reflectors)
-    service = _service(settings, engine, freshness, metrics, client)
     background: list[Background] = [watcher.run, feed.expire_assumed_pods]
+    if settings.leader_election:
+        elector = _elector(settings, freshness, watcher, client)
+        engine.state.leadership = elector
+        metrics.add_leadership(elector)
+        background.append(elector.run)
+    service = _service(settings, engine, freshness, metrics, client)
     if settings.preempt == "evict" and engine.refused_nodes is not None:
         background.append(_preemptor(engine, engine.refused_nodes, freshness, metrics, client).run)
-    return Service(service.app, service.admin, background)
+    return service._replace(background=(*background, *service.background))
 
 
 class _Engine:
     """A mirror with all that answers from it."""
 
     def __init__(self, settings: Settings, mirror: ClusterMirror, sources: Mapping[str, str]) -> None:
+        self.state = ServingState()
         self.sources = sources
         self.mirror = mirror
         self.profile = create_profile(settings)
@@ -141,6 +158,7 @@ class _Engine:
         self.cache = create_cache(settings, mirror, self.profile)
         self.refused_nodes = RefusedNodes(mirror, time.monotonic) if settings.preempt != "off" else None
         self.nominations = Nominations(mirror, time.monotonic)
+        self.bypass = create_bypass(settings)
         self.extender = Extender(
             self.profile,
             mirror,
@@ -149,6 +167,7 @@ class _Engine:
             refused_nodes=self.refused_nodes,
             nominations=self.nominations,
             percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
+            bypass=self.bypass,
         )
 
 
@@ -161,21 +180,31 @@ def _binder(settings: Settings, engine: _Engine, metrics: Metrics, client: ApiCl
         timeout=settings.bind_timeout,
         clock=time.monotonic,
         observe=metrics.binds.observe,
+        bypass=engine.bypass,
+        state=engine.state,
     )
 
 
-def _preempt(engine: _Engine, metrics: Metrics) -> Verb:
+def _elector(settings: Settings, freshness: Freshness, watcher: Watcher, client: ApiClient) -> Elector:
+    return create_elector(
+        settings,
+        client,
+        stands=lambda: freshness.standing() is not Standing.NOT_SYNCED,
+        catch_up=lambda: watcher.resync(Pod),
+    )
+
+
+def _preempt(engine: _Engine, metrics: Metrics) -> Preempter | PreemptOff:
     if engine.refused_nodes is None:
-        return PreemptOff(metrics.preempts.observe).preempt
-    preempter = Preempter(
+        return PreemptOff(metrics.preempts.observe)
+    return Preempter(
         engine.profile,
         engine.mirror,
         engine.refused_nodes,
-        clock=time.monotonic,
         offset=random.randrange,
         observe=metrics.preempts.observe,
+        bypass=engine.bypass,
     )
-    return preempter.preempt
 
 
 def _preemptor(
@@ -186,7 +215,7 @@ def _preemptor(
         Evaluator(engine.profile, engine.mirror, random.randrange),
         refused_nodes,
         PreemptionApi(client),
-        is_fresh=lambda: freshness.standing() is Standing.FRESH,
+        may_evict=lambda: freshness.standing() is Standing.FRESH and engine.state.may_decide(),
         clock=time.monotonic,
         observe=lambda outcome: metrics.preempts.observe_preemption(*outcome),
     )
@@ -202,19 +231,32 @@ def _service(
     if cache is not None:
         metrics.add_cache(cache)
     partition = create_partition(settings, mirror)
-    stale_policy = StalePolicy(freshness, settings.stale_policy, metrics.count_stale_answer)
+    observing = create_observers(settings, metrics.verbs)
+    reception = Reception(
+        engine.state,
+        StalePolicy(freshness, settings.stale_policy, metrics.count_stale_answer),
+        create_admission(settings),
+        observing.observe,
+        settings.max_body_bytes,
+        traces=bool(settings.traces_endpoint),
+    )
+    metrics.add_queue(reception.admission)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with metrics.gc_pauses.observing():
             yield
 
-    app = _app(ExtenderApp, health_router(mirror, freshness), metrics_router(metrics), lifespan=lifespan)
+    app = _app(ExtenderApp, health_router(mirror, freshness, engine.state), metrics_router(metrics), lifespan=lifespan)
+    ports = [extender_port(settings, app)]
+    if settings.health_port is not None:
+        health = _app(FastAPI, health_router(mirror, freshness, engine.state), metrics_router(metrics))
+        ports.append(health_port(settings, settings.health_port, health))
     binder = _binder(settings, engine, metrics, client)
     app.add_verbs(
-        *extender_routes(engine.extender, stale_policy, settings.max_body_bytes),
-        binding_route(binder, stale_policy, settings.max_body_bytes),
-        preemption_route(_preempt(engine, metrics), stale_policy, settings.max_body_bytes),
+        *extender_routes(engine.extender, reception),
+        binding_route(binder, reception),
+        preemption_route(_preempt(engine, metrics), reception),
     )
     admin = None
     if settings.admin_port is not None:
@@ -222,15 +264,25 @@ def _service(
         admin = _app(
             FastAPI,
             debug_router(mirror, partition, client, resources),
+            debug_pods_router(observing.debugged_pods, time.time),
             equivalence_router(cache, engine.profile, time.monotonic),
             config_router(settings, engine.sources),
         )
-    return Service(app, admin, ())
+        ports.append(admin_port(settings, settings.admin_port, admin))
+    metrics.add_ports([port.connections for port in ports], [port.tls for port in ports if port.tls is not None])
+
+    async def finish() -> None:
+        await binder.finish()
+        if engine.state.leadership is not None:
+            await engine.state.leadership.resign()
+
+    background = (*observing.background, *(work for port in ports for work in port.background))
+    return Service(app, admin, background, engine.state, finish, ports)
 
 
 def _app(kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None) -> App:
     # The interactive pages of FastAPI load scripts from elsewhere, and the verbs are not for browsers.
     app = kind(title="Kindred", version=__version__, openapi_url=None, lifespan=lifespan)
-    for router in routers:
+    for router in (*routers, openapi_router(app)):
         app.include_router(router)
     return app

@@ -1,7 +1,9 @@
-"""What one question to a verb came to, as metrics, logs and traces are told of it."""
+"""What one question to a verb came to: its answer, and what metrics, logs and traces are told of it."""
 
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import msgspec
 
 from app.limits import Body
 
@@ -40,6 +42,24 @@ class Asked(NamedTuple):
     nodes: int = 0
     passed: int = 0
     """Nodes that `filter` passed on, that `prioritize` scored, or that `preempt` offered."""
+
+
+NOT_KNOWN: Final = Asked()
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """The body of a response, and what is to be known of it.
+
+    `source` is where it is from, see Evaluation.source; empty for an error. `doubtful` is an answer that may be another
+    in a moment, see Nominations. `error` is what it says in `Error`.
+    """
+
+    body: bytes
+    source: str = ""
+    doubtful: bool = False
+    outcome: Outcome = Outcome.FIT
+    asked: Asked = NOT_KNOWN
+    error: str = ""
 
 
 class Observation(NamedTuple):

@@ -11,9 +11,10 @@ from typing import Annotated, Final
 
 import msgspec
 
-from app.extender_v1 import Answer, decode_incoming_pod
+from app.bypass import Bypass
+from app.extender_v1 import decode_incoming_pod
 from app.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
-from app.logs import one_line
+from app.observation import Answer, Asked, Outcome
 from app.preemption.outcome import CallResult
 from app.refused_nodes import RefusedNodes
 from app.watch.decode import NULL, DecodeError, decoding, decoding_field, under
@@ -69,35 +70,43 @@ class Preempter:
         mirror: ClusterMirror,
         refused_nodes: RefusedNodes,
         *,
-        clock: Callable[[], float],
         offset: Callable[[int], int],
-        observe: Callable[[CallResult, int, float], None],
+        observe: Callable[[CallResult, int], None],
+        bypass: Bypass,
     ) -> None:
-        """Answer from the mirror, and look for victims on refused nodes, too.
+        """Answer from the mirror, and look for victims on refused nodes, too; pods that pass untouched get all offers.
 
-        `offset` of so many nodes says with which of them to begin. `observe` is told the result of each call, how many
-        nodes are in the answer that were not offered, and the seconds that it took.
+        `offset` of so many nodes says with which of them to begin. `observe` is told the result of each call, and how
+        many nodes are in the answer that were not offered.
         """
         self._profile = profile
         self._mirror = mirror
         self._refused_nodes = refused_nodes
-        self._clock = clock
         self._offset = offset
         self._observe = observe
+        self._bypass = bypass
 
     def preempt(self, body: Body, *, cached: bool = True) -> Answer:  # noqa: ARG002 - as all verbs are called
         """Answer ExtenderPreemptionArgs with an ExtenderPreemptionResult; nothing of it comes from the cache."""
-        began = self._clock()
         try:
             args = decode_preemption_args(body)
         except DecodeError as error:
-            log.warning("preempt: %s", one_line(str(error)))
-            self._observe(CallResult.INVALID, 0, self._clock() - began)
-            return Answer(preempt_error(str(error)))
+            self._observe(CallResult.INVALID, 0)
+            return Answer(preempt_error(str(error)), outcome=Outcome.BAD_REQUEST, error=str(error))
+        if self._bypass.covers(args.pod):
+            return Answer(preemption_result(args.offers), outcome=Outcome.BYPASSED, asked=_asked(args, args.offers))
         found = accepted(self._mirror, self._profile.filters, args.pod, args.offers, self._more_nodes(args))
         result = CallResult.CANDIDATES if found else CallResult.NONE
-        self._observe(result, len(found.keys() - args.offers.keys()), self._clock() - began)
-        return Answer(preemption_result(found))
+        self._observe(result, len(found.keys() - args.offers.keys()))
+        outcome = Outcome.FIT if found else Outcome.NO_FIT
+        return Answer(preemption_result(found), outcome=outcome, asked=_asked(args, found))
+
+    def passes_untouched(self, body: Body) -> bool:
+        """Whether a question is about a pod that passes whatever the mirror is like."""
+        try:
+            return self._bypass.covers(decode_preemption_args(body).pod)
+        except DecodeError:
+            return False
 
     def _more_nodes(self, args: PreemptionArgs) -> list[str]:
         """Return the nodes that Kindred alone refused, not always the same ones first, as not all may be looked at."""
@@ -109,15 +118,19 @@ class Preempter:
 class PreemptOff:
     """The verb where it is switched off: nobody is preempted, and whoever looks learns why."""
 
-    def __init__(self, observe: Callable[[CallResult, int, float], None]) -> None:
+    def __init__(self, observe: Callable[[CallResult, int], None]) -> None:
         """Tell `observe` of each call."""
         self._observe = observe
 
     def preempt(self, body: Body, *, cached: bool = True) -> Answer:  # noqa: ARG002 - as all verbs are called
         """Answer that nobody is to be preempted."""
         log.warning("preempt: %s", _OFF)
-        self._observe(CallResult.OFF, 0, 0.0)
-        return Answer(preempt_error(_OFF))
+        self._observe(CallResult.OFF, 0)
+        return Answer(preempt_error(_OFF), outcome=Outcome.NO_FIT, error=_OFF)
+
+    def passes_untouched(self, body: Body) -> bool:  # noqa: ARG002 - there is nothing to pass
+        """Return False."""
+        return False
 
 
 def decode_preemption_args(body: Body) -> PreemptionArgs:
@@ -155,6 +168,10 @@ def preemption_result(accepted_offers: Mapping[str, Offer]) -> bytes:
 def preempt_error(message: str) -> bytes:
     """Return an ExtenderPreemptionResult that drops every node, so that nobody is preempted, and says why."""
     return b'{"NodeNameToMetaVictims":{},"Error":' + error_json(message) + b"}"
+
+
+def _asked(args: PreemptionArgs, found: Mapping[str, Offer]) -> Asked:
+    return Asked(args.pod.full_name, args.pod.uid, len(args.offers), len(found))
 
 
 def _offers(field: str, raw: msgspec.Raw) -> dict[str, Offer]:

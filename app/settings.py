@@ -146,14 +146,15 @@ class Settings(BaseSettings):
 
     # What happens under load, and at the end.
     deadline: Annotated[float, Field(ge=0.05)] = 4.0
-    """Seconds that a question may wait for its turn; then `filter` answers an `Error` and `prioritize` 0 for every
-    node. Below kube-scheduler's `httpTimeout` for the extender."""
+    """Seconds from its beginning within which a question must have its turn; else `filter` answers an `Error`, and
+    `prioritize` an empty list, which adds nothing to any node. Below kube-scheduler's `httpTimeout`."""
     queue_limit: Annotated[int, Field(ge=1)] = 100
     """Questions that may wait for their turn; past it they are answered as after the deadline, at once."""
     queue_max_bytes: Annotated[int, Field(ge=1024 * 1024)] = 256 * 1024 * 1024
     """Bytes that the bodies of questions may take, those under way and those that wait; past it likewise."""
     drain_delay: Annotated[float, Field(ge=0, le=600)] = 0.0
-    """Seconds after SIGTERM for which questions are still taken, while `/readyz` says no: until everybody has heard."""
+    """Seconds after SIGTERM for which questions are still taken, while `/readyz` says no: until everybody has heard.
+    None with leader election, where it would only keep another from leading."""
     grace_period: Annotated[float, Field(ge=1, le=3600)] = 20.0
     """Seconds from SIGTERM within which the process has ended; below the pod's terminationGracePeriodSeconds."""
 
@@ -222,6 +223,9 @@ class Settings(BaseSettings):
         if self.lease_renew_deadline <= _RENEWALS * self.lease_retry_period:
             rule = f"must be more than {_RENEWALS} times {variable_of('lease_retry_period')}, {self.lease_retry_period}"
             raise _wrong("lease_renew_deadline", self, rule)
+        if self.queue_max_bytes < self.max_body_bytes:
+            rule = f"must be at least {variable_of('max_body_bytes')}, {self.max_body_bytes}"
+            raise _wrong("queue_max_bytes", self, rule)
         if self.drain_delay >= self.grace_period:
             rule = f"must be less than {variable_of('grace_period')}, {self.grace_period}"
             raise _wrong("drain_delay", self, rule)

@@ -13,21 +13,24 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, Final
 
 from uvicorn import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.server import ServerState
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from app.routes.extender import CACHE_OFF, CLOSE, DRAINED_BODIES, ExtenderApp, Reply, VerbEndpoint
+from app.admission import Shed
+from app.bounded_protocol import BoundedProtocol
+from app.connections import Connections
+from app.routes.extender import ExtenderApp
+from app.routes.verb_endpoint import CACHE_OFF, CLOSE, DRAINED_BODIES, Arrival, Reply, VerbEndpoint
 
 _STATUS_LINE: Final = b"HTTP/1.1 200 OK\r\n"
 
 
-class VerbProtocol(HttpToolsProtocol):
+class VerbProtocol(BoundedProtocol):
     """A connection. Of uvicorn's protocol it takes over what comes between a request and its answer, for the verbs."""
 
     def __init__(
         self,
         config: Config,
-        server_state: ServerState,
+        server_state: Connections,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
@@ -37,12 +40,14 @@ class VerbProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a request. The scope of ASGI is made later, for requests that need it."""
+        self.begin_request()
         self.url = b""
         self.headers = []
         self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
         """Begin a question to a verb, or what uvicorn has for all other requests."""
+        self.end_head()
         verb = self._verbs.get(self.url)
         if verb is None or not self._ordinary():
             url, headers, expected = self.url, self.headers, self.expect_100_continue
@@ -53,17 +58,18 @@ class VerbProtocol(HttpToolsProtocol):
             return
         cached = CACHE_OFF not in self.headers
         # In the place of uvicorn's cycle, of which it knows when the client goes away or the server ends.
-        self.cycle = Question(self, verb, self.url.decode(), cached=cached)
+        self.cycle = Question(self, verb, cached=cached)
 
     def on_body(self, body: bytes) -> None:
         """Take in a piece of a body."""
         if isinstance(self.cycle, Question):
-            self.cycle.take(body)
+            self.cycle.receive_piece(body)
         else:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Answer."""
+        self.end_request()
         if isinstance(self.cycle, Question):
             self.cycle.ask()
         else:
@@ -71,7 +77,10 @@ class VerbProtocol(HttpToolsProtocol):
 
     def respond(self, question: "Question", reply: Reply) -> None:
         """Write an answer, and be ready for the next request."""
+        if question.response_complete:
+            return
         question.response_complete = True
+        question.end()
         if question.disconnected or self.transport.is_closing():
             return
         closes = not question.keep_alive or CLOSE in reply.headers
@@ -93,6 +102,14 @@ class VerbProtocol(HttpToolsProtocol):
         task.add_done_callback(self.tasks.discard)  # as uvicorn's own: it waits for them when it ends
         self.tasks.add(task)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take note that the client is gone."""
+        super().connection_lost(exc)
+        question = self.cycle
+        if isinstance(question, Question) and not question.response_complete:
+            question.response_complete = True
+            question.end()
+
     def _ordinary(self) -> bool:
         before: RequestResponseCycle | None = self.cycle
         return (
@@ -105,49 +122,88 @@ class VerbProtocol(HttpToolsProtocol):
 
 
 class Question(RequestResponseCycle):
-    """A request to a verb, while its body comes in and until it is answered."""
+    """A request to a verb, while its body comes in, while it waits for its turn, and until it is answered."""
 
-    def __init__(self, protocol: VerbProtocol, verb: VerbEndpoint, path: str, *, cached: bool) -> None:
+    def __init__(self, protocol: VerbProtocol, verb: VerbEndpoint, *, cached: bool) -> None:
         # Not what the base class has for ASGI; these are what uvicorn's protocol reads and sets of a cycle.
         self.disconnected = False
+        self.response_started = False
         self.response_complete = False
         self.keep_alive = protocol.parser.get_http_version() != "1.0" and protocol.parser.should_keep_alive()
         self.message_event = _NOBODY_WAITS
+        self.began: float = verb.admission.clock()
         self._protocol = protocol
         self._verb = verb
-        self._path = path
         self._cached = cached
         self._gathered: bytes | bytearray = b""
         self._size = 0
+        self._held = 0
+        self._too_many_bytes = False
+        self._arrived = 0.0
+        self._traceparent = verb.traceparent(protocol.headers)
+        verb.admission.in_flight += 1
 
-    def take(self, piece: bytes) -> None:
+    @property
+    def gone(self) -> bool:
+        """Whether the client went away."""
+        return self.disconnected
+
+    def receive_piece(self, piece: bytes) -> None:
         """Take in a piece of the body; at most the allowed size is ever held."""
         if self.response_complete:
             return
         self._size += len(piece)
         if self._size > self._verb.max_body_bytes:
-            self._gathered = b""
+            self._let_go()
             if self._size > DRAINED_BODIES * self._verb.max_body_bytes:
                 self._protocol.respond(self, self._verb.too_large())
-        elif not self._gathered:
-            self._gathered = piece
-        else:
-            if isinstance(self._gathered, bytes):
-                self._gathered = bytearray(self._gathered)
-            self._gathered += piece
+        elif not self._too_many_bytes:
+            self._held += len(piece)
+            self._too_many_bytes = not self._verb.admission.hold(len(piece))
+            if self._too_many_bytes:
+                self._let_go()
+            elif not self._gathered:
+                self._gathered = piece
+            else:
+                if isinstance(self._gathered, bytes):
+                    self._gathered = bytearray(self._gathered)
+                self._gathered += piece
 
     def ask(self) -> None:
-        """Ask the verb, now that the body is complete."""
+        """Enter the queue, now that the body is complete."""
         if self.response_complete:
             return
         if self._size > self._verb.max_body_bytes:
             self._protocol.respond(self, self._verb.too_large())
             return
-        reply = self._verb.reply(self._gathered, self._path, cached=self._cached)
+        self._arrived = self._verb.admission.clock()
+        if self._too_many_bytes:
+            self._verb.admission.turn_away(self, Shed.BYTES)
+        else:
+            self._verb.admission.enter(self)
+
+    def take(self, waited: float) -> None:
+        """Ask the verb."""
+        arrival = Arrival(self._arrived, waited, self._size, self._gathered, self._traceparent)
+        reply = self._verb.reply(arrival, cached=self._cached)
         if isinstance(reply, Reply):
             self._protocol.respond(self, reply)
         else:
             self._protocol.respond_later(self, reply)
+
+    def turn_away(self, reason: Shed, waited: float) -> None:
+        """Answer that there is no answer."""
+        self._protocol.respond(self, self._verb.turn_away(reason, Arrival(self._arrived, waited, self._size)))
+
+    def end(self) -> None:
+        """Take note that there is an answer, or nobody to hear it; once."""
+        self._verb.admission.in_flight -= 1
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._verb.admission.bytes_held -= self._held
+        self._held = 0
+        self._gathered = b""
 
 
 _NOBODY_WAITS: Final = asyncio.Event()

@@ -16,15 +16,19 @@ and lets go of with its connection is taken as not carried out, if the pod has n
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from app.binding.binding_v1 import BindingArgs, binding_result, decode_binding_args
 from app.binding.outcome import Outcome, Result
 from app.binding.pod_api import BindError, PodApi
+from app.bypass import Bypass
 from app.limits import Body
 from app.logs import one_line
+from app.observation import Answer, Asked
+from app.observation import Outcome as Told
 from app.recent_pods import RecentPods
+from app.serving_state import ServingState
 from app.watch.client import ApiError
 from app.watch.credentials import CredentialsError
 from app.watch.decode import DecodeError
@@ -40,6 +44,17 @@ log = logging.getLogger(__name__)
 
 _FOR_THE_LOOK: Final = 0.25  # share of the time that is kept for a look at the pod
 _NO_CLUSTER: Final = "there is no cluster to bind in: the mirror comes from a dump"
+_TOLD: Final[Mapping[Result, Told]] = {
+    Result.BOUND: Told.FIT,
+    Result.ALREADY_BOUND: Told.FIT,
+    Result.CONFLICT: Told.NO_FIT,
+    Result.BOUND_ELSEWHERE: Told.NO_FIT,
+    Result.REFUSED: Told.FAILED,
+    Result.UNREACHABLE: Told.FAILED,
+    Result.UNKNOWN: Told.FAILED,
+    Result.NOT_LEADING: Told.NOT_LEADING,
+    Result.INVALID: Told.BAD_REQUEST,
+}
 _FAILURES: Final = (ApiError, CredentialsError, DecodeError, TimeoutError)
 
 
@@ -60,11 +75,15 @@ class Binder:
         *,
         timeout: float,
         clock: Callable[[], float],
-        observe: Callable[[Result, float], None],
+        observe: Callable[[Result], None],
+        bypass: Bypass,
+        state: ServingState,
     ) -> None:
         """Bind within `timeout` seconds at `pods`, None for a mirror without a cluster; `clock` is the mirror's.
 
-        `observe` is told the result of each call, and the seconds that it took.
+        Nothing is posted unless this replica may decide, and no post outlasts the time in which no other can.
+        Pods that pass untouched are bound wherever the scheduler wants them.
+        `observe` is told the result of each call.
         """
         self._profile = profile
         self._mirror = mirror
@@ -73,29 +92,43 @@ class Binder:
         self._timeout = timeout
         self._clock = clock
         self._observe = observe
+        self._bypass = bypass
+        self._state = state
         self._running: dict[str, _Running] = {}  # uid -> its binding under way
 
-    async def bind(self, body: Body) -> bytes:
+    async def bind(self, body: Body) -> Answer:
         """Answer ExtenderBindingArgs with an ExtenderBindingResult."""
-        began = self._clock()
+        asked = Asked()
         try:
             args = decode_binding_args(body)
         except DecodeError as error:
-            log.warning("bind: %s", one_line(str(error)))
             outcome = Outcome(Result.INVALID, str(error))
         else:
+            asked = Asked(args.full_name, args.uid, 1)
             outcome = await self._joined(args)
             if outcome.error:
                 level = logging.INFO if outcome.result is Result.CONFLICT else logging.WARNING
                 log.log(level, "bind: %s to %s: %s", args.full_name, one_line(args.node), one_line(outcome.error))
-        self._observe(outcome.result, self._clock() - began)
-        return binding_result(outcome.error)
+        self._observe(outcome.result)
+        return Answer(
+            binding_result(outcome.error), outcome=_TOLD[outcome.result], asked=asked, error=one_line(outcome.error)
+        )
+
+    def passes_untouched(self, body: Body) -> bool:
+        """Whether a question is about a pod that passes whatever the mirror is like."""
+        try:
+            pod = self._recent_pods.get(decode_binding_args(body).uid)
+        except DecodeError:
+            return False
+        return pod is not None and self._bypass.covers(pod)
 
     async def _joined(self, args: BindingArgs) -> Outcome:
         """Bind, or wait for the same binding under way. It goes on if its caller does not wait for it."""
         if self._pods is None:
             return Outcome(Result.UNREACHABLE, _NO_CLUSTER)
         running = self._running.get(args.uid)
+        if running is None and (not_leading := self._not_leading()):
+            return not_leading
         if running is None:
             running = _Running(args, asyncio.create_task(self._bound(args, self._pods)))
             self._running[args.uid] = running
@@ -103,6 +136,11 @@ class Binder:
         elif running.args != args:
             return Outcome(Result.BOUND_ELSEWHERE, f"pod {args.full_name} is being bound to {running.args.node}")
         return await asyncio.shield(running.task)
+
+    async def finish(self) -> None:
+        """Return when no binding is under way; more may begin meanwhile."""
+        while self._running:
+            await asyncio.wait([each.task for each in self._running.values()])
 
     async def _bound(self, args: BindingArgs, pods: PodApi) -> Outcome:
         deadline = asyncio.get_running_loop().time() + self._timeout
@@ -148,10 +186,12 @@ class Binder:
 
     def _assumed(self, args: BindingArgs, pod: Pod) -> Outcome | None:
         """Check all hard rules and assume the pod, or return why not. Must not await: see the module."""
+        if not_leading := self._not_leading():
+            return not_leading
         batch = self._mirror.batch([args.node])
         verdicts = filter_nodes(self._profile, FreshEvaluation(self._mirror, pod), batch)
         status = verdicts.statuses[int(verdicts.codes[0])]
-        if status.code is not Code.SUCCESS:
+        if status.code is not Code.SUCCESS and not self._bypass.covers(pod):
             return Outcome(Result.CONFLICT, f"pod {pod.full_name} does not fit on {args.node}: {status.message}")
         try:
             self._mirror.assume(pod, args.node, self._clock())
@@ -160,17 +200,17 @@ class Binder:
         return None
 
     async def _posted(self, args: BindingArgs, pods: PodApi, deadline: float) -> Outcome:
-        until = deadline - _FOR_THE_LOOK * self._timeout
+        now = asyncio.get_running_loop().time()
+        until = min(deadline - _FOR_THE_LOOK * self._timeout, now + self._state.seconds_left())
         try:
             async with asyncio.timeout_at(until):
-                await pods.bind(args, until)
+                await pods.bind(args, until, self._state.may_decide)
         except BindError as error:
             failure = Outcome(Result.REFUSED if error.refused else Result.UNREACHABLE, str(error))
             if not error.may_be_done:
                 return failure
         except TimeoutError:
-            seconds = (1 - _FOR_THE_LOOK) * self._timeout
-            failure = Outcome(Result.UNREACHABLE, f"the API server has not answered within {seconds:g} s")
+            failure = Outcome(Result.UNREACHABLE, f"the API server has not answered within {until - now:.2g} s")
         else:
             return Outcome(Result.BOUND)
         return await self._looked_at(args, pods, deadline, failure)
@@ -186,6 +226,10 @@ class Binder:
         if live is None:
             return _gone(args)
         return self._outcome_by_server(args, live) or self._outcome_by_mirror(args) or failure
+
+    def _not_leading(self) -> Outcome | None:
+        refusal = self._state.refusal()
+        return Outcome(Result.NOT_LEADING, refusal) if refusal else None
 
     def _outcome_by_mirror(self, args: BindingArgs) -> Outcome | None:
         """Return the outcome for a pod that the watch has shown on a node, else None."""

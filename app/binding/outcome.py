@@ -22,6 +22,8 @@ class Result(Enum):
     """The API server could not be asked, or has not done it; the pod is not bound."""
     UNKNOWN = "unknown"
     """The API server was asked and may have done it."""
+    NOT_LEADING = "not_leading"
+    """Another replica leads, and nothing was posted."""
     INVALID = "invalid"
     """The arguments could not be read."""
 

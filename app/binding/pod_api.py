@@ -6,6 +6,7 @@ already, be it the same, that is being deleted, or that has another uid. So to p
 """
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
@@ -61,16 +62,17 @@ class PodApi:
             raise
         return decode_incoming_pod(msgspec.Raw(body))
 
-    async def bind(self, args: BindingArgs, until: float) -> None:
+    async def bind(self, args: BindingArgs, until: float, may_post: Callable[[], bool]) -> None:
         """Bind the pod, if its uid is still that one; try again what fails for a while. Raises BindError.
 
         `until` is on the clock of the event loop: no attempt begins later. To stop it then is up to the caller.
+        `may_post` is asked right before each attempt is written.
         """
         body = _binding(args)
         may_be_done = False
         for pause in (*_PAUSES, None):
             try:
-                await self._client.post(f"{_path(args)}/binding", body)
+                await self._client.post(f"{_path(args)}/binding", body, may_post)
             except (ApiError, CredentialsError) as error:
                 may_be_done = may_be_done or _may_be_done(error)
                 wait = _wait(error, pause)

@@ -1,19 +1,27 @@
 """All metrics of one service, and the text of a scrape. What is known elsewhere is looked up there, at the scrape."""
 
-from collections.abc import Callable, Iterable, Iterator
+import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Histogram, Info, PlatformCollector, ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+from app import __version__
+from app.connections import Connections
 from app.metrics.bind_metrics import BindMetrics
 from app.metrics.cache_collector import CacheCollector
+from app.metrics.connection_collector import ConnectionCollector, TlsCollector
 from app.metrics.figure_lines import FigureLines
 from app.metrics.gc_pauses import GcPauses
+from app.metrics.leader_collector import Elected, LeaderCollector
 from app.metrics.mirror_collector import MirrorCollector
 from app.metrics.preempt_metrics import PreemptMetrics
+from app.metrics.queue_collector import Queue, QueueCollector
+from app.metrics.verb_collector import OUTCOMES, VerbCollector
 from app.metrics.watch_collector import WatchCollector
+from app.tls.reloaded import ReloadedTls
 from app.watch.freshness import Freshness
 from app.watch.reflector import Reflector
 from core.equivalence.cache import EquivalenceCache
@@ -53,12 +61,18 @@ class Metrics:
             ["verb"],
             registry=self._registry,
         )
+        for verb in OUTCOMES:
+            self._stale_answers.labels(verb)  # told from the start, as 0
         self.binds = BindMetrics(self._registry)
         """Whoever binds has to tell its `observe`."""
         self.preempts = PreemptMetrics(self._registry)
         """Whoever answers `preempt` has to tell its `observe`."""
-        for collector in (self._watch, MirrorCollector(mirror), self.gc_pauses):
+        self.verbs = VerbCollector()
+        """Whoever answers a question has to call that with its Observation."""
+        for collector in (self.verbs, self._watch, MirrorCollector(mirror), self.gc_pauses):
             self._registry.register(collector)
+        build = Info("kindred_build", "Which program this is.", registry=self._registry)
+        build.info({"version": __version__, "python": platform.python_version()})
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
 
@@ -77,6 +91,20 @@ class Metrics:
     def add_cache(self, cache: EquivalenceCache) -> None:
         """Tell also of an equivalence cache; without one there is no word of it."""
         self._registry.register(CacheCollector(cache))
+
+    def add_ports(self, connections: Sequence[Connections], tls: Sequence[ReloadedTls]) -> None:
+        """Tell also of the ports; without TLS there is no word of certificates."""
+        self._registry.register(ConnectionCollector(connections))
+        if tls:
+            self._registry.register(TlsCollector(tls))
+
+    def add_queue(self, queue: Queue) -> None:
+        """Tell also of the questions that wait."""
+        self._registry.register(QueueCollector(queue))
+
+    def add_leadership(self, leadership: Elected) -> None:
+        """Tell also of the leader election; without one there is no word of it."""
+        self._registry.register(LeaderCollector(leadership))
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the text format in pieces of which each takes far less than a millisecond to make.

@@ -69,16 +69,19 @@ class Preemptor:
         refused_nodes: RefusedNodes,
         api: PreemptionApi,
         *,
-        is_fresh: Callable[[], bool],
+        may_evict: Callable[[], bool],
         clock: Callable[[], float],
         observe: Callable[[Outcome], None],
     ) -> None:
-        """Evict only while the mirror `is_fresh`; `observe` is told each outcome."""
+        """Evict only while it `may_evict`: the mirror is fresh, and this replica decides.
+
+        `observe` is told each outcome.
+        """
         self._mirror = mirror
         self._evaluator = evaluator
         self._refused_nodes = refused_nodes
         self._api = api
-        self._is_fresh = is_fresh
+        self._may_evict = may_evict
         self._clock = clock
         self._observe = observe
         self._turns = Turns(clock)
@@ -142,13 +145,13 @@ class Preemptor:
         began = self._clock()
         plan = await self._evaluator.plan(live.pod, self._refused_nodes.all_of_last_filter(pod.uid), going)
         self._planning = self._clock() - began
-        if isinstance(plan, Plan) and self._is_fresh():
+        if isinstance(plan, Plan) and self._may_evict():
             return await self._carry_out(live, plan)
         return Outcome(Result.STALE if isinstance(plan, Plan) else plan)
 
     async def _looked_at(self, pod: Pod) -> LivePod | Result:
         """Return the pod as the API server has it, or why nobody is evicted for it."""
-        if not self._is_fresh():
+        if not self._may_evict():
             return Result.STALE
         if pod.uid in self._going():
             return Result.WAITS
@@ -178,6 +181,7 @@ class Preemptor:
         try:
             for victim in plan.victims:
                 if not victim.terminating:
+                    self._check()
                     await self._api.evict(victim, live.scheduler_name)
                     evicted.append(victim.uid)
         except PreemptionError as error:
@@ -186,6 +190,10 @@ class Preemptor:
         self._preemptions[pod.uid] = _Preemption(plan.node, tuple(evicted), self._clock() + _UNSEEN)
         log.info("preemption: %s", _told(pod, plan, len(evicted)))
         return Outcome(result, len(evicted))
+
+    def _check(self) -> None:
+        if not self._may_evict():
+            raise PreemptionError("the mirror is stale, or this replica leads no more")
 
     def _going(self) -> dict[str, _Preemption]:
         """Return the preemptions whose victims are not all gone, and forget what is long ago."""

@@ -13,6 +13,7 @@ from app.routes.chunks import in_chunks
 from core.equivalence.cache import RESULTS, EquivalenceCache
 from core.equivalence.cells import Miss
 from core.equivalence.class_entry import ClassEntry
+from core.equivalence.lookup import PredicateCell, ScoreCell
 from core.equivalence.rows import Row
 from core.equivalence.shadow_check import CHAIN
 from core.profile import Profile
@@ -97,6 +98,22 @@ class ClassState(msgspec.Struct, frozen=True):
     rows: list[RowState]
 
 
+class CacheState(msgspec.Struct, frozen=True):
+    """The whole cache; of the classes the one asked about last comes first."""
+
+    totals: Totals
+    classes: list[ClassState]
+
+
+class CellsOfNode(msgspec.Struct, frozen=True):
+    """What the cache would answer of one node, for the pods of one class, plugin by plugin."""
+
+    hash: str
+    node: str
+    predicates: list[PredicateCell]
+    scores: list[ScoreCell]
+
+
 def equivalence_router(cache: EquivalenceCache | None, profile: Profile, clock: Callable[[], float]) -> APIRouter:
     """Return the route that shows a cache, which is None when it is off; take the clock that the cache has."""
     router = APIRouter()
@@ -116,7 +133,7 @@ def equivalence_router(cache: EquivalenceCache | None, profile: Profile, clock: 
 
 
 def _all(cache: EquivalenceCache, clock: Callable[[], float]) -> Iterator[bytes]:
-    """Yield the totals and the classes, the one asked about last first, each as it is when it is made."""
+    """Yield CacheState as JSON, each part as it is when it is made."""
     yield b'{"totals":%s,"classes":[' % msgspec.json.encode(_totals(cache))
     separator = b""
     for entry in reversed(list(cache)):
@@ -184,15 +201,14 @@ def _entry(cache: EquivalenceCache, equivalence_hash: str) -> ClassEntry:
 
 
 def _cells(cache: EquivalenceCache, entry: ClassEntry, node: str, profile: Profile) -> bytes:
-    """Return what the cache would answer of one node, plugin by plugin, as JSON."""
+    """Return CellsOfNode as JSON."""
     lookup = cache.lookup(entry, node)
     if lookup is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, f"node {node}: not in the mirror")
-    return msgspec.json.encode(
-        {
-            "hash": f"{entry.hash:016x}",
-            "node": node,
-            "predicates": [lookup.predicate(plugin) for plugin in profile.filters],
-            "scores": [lookup.score(plugin) for plugin, _ in profile.scores],
-        }
+    cells = CellsOfNode(
+        hash=f"{entry.hash:016x}",
+        node=node,
+        predicates=[lookup.predicate(plugin) for plugin in profile.filters],
+        scores=[lookup.score(plugin) for plugin, _ in profile.scores],
     )
+    return msgspec.json.encode(cells)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from app import __version__
+from app.serving_state import ServingState
 from app.watch.freshness import Freshness, ResourceState
 from core.mirror.cluster import ClusterMirror
 
@@ -30,8 +31,11 @@ class Readiness(BaseModel):
     nodes: int
     pods: int
     namespaces: int
+    leader: str | None
+    """Which replica leads, or led last; empty if none is known, null without leader election."""
     problems: list[str]
-    """Why it is not ready, a line for each resource that is not synced or is stale."""
+    """Why it is not ready: it ends, another replica leads, and a line for each resource that is not synced or is
+    stale."""
     resources: dict[str, ResourceReadiness]
     """By resource; empty where the mirror was loaded from a dump."""
 
@@ -43,7 +47,7 @@ class Version(BaseModel):
     python: str
 
 
-def health_router(mirror: ClusterMirror, freshness: Freshness) -> APIRouter:
+def health_router(mirror: ClusterMirror, freshness: Freshness, state: ServingState) -> APIRouter:
     """Return the routes that probes and people ask."""
     router = APIRouter()
 
@@ -53,7 +57,7 @@ def health_router(mirror: ClusterMirror, freshness: Freshness) -> APIRouter:
 
     @router.get("/readyz")
     async def readyz(response: Response) -> Readiness:
-        problems = freshness.problems()
+        problems = [*state.problems(), *freshness.problems()]
         if problems:
             response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
         return Readiness(
@@ -61,6 +65,7 @@ def health_router(mirror: ClusterMirror, freshness: Freshness) -> APIRouter:
             nodes=len(mirror.nodes.slots),
             pods=len(mirror.pods),
             namespaces=len(mirror.namespaces),
+            leader=state.leadership.leader if state.leadership is not None else None,
             problems=problems,
             resources={state.plural: _readiness(state, freshness) for state in freshness.states},
         )

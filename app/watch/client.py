@@ -8,7 +8,7 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Final, Literal, NamedTuple
@@ -18,7 +18,7 @@ import httpx
 from app import __version__
 from app.watch.api_errors import ApiError, ConnectionFailedError, ReadTimeoutError, StatusError
 from app.watch.credentials import Credentials
-from app.watch.tls_context import openssl_reason
+from app.watch.pem import openssl_reason
 
 __all__ = ["ApiClient", "ApiError", "ConnectionFailedError", "ReadTimeoutError", "StatusError"]
 
@@ -31,6 +31,7 @@ _DECODED: Final = {"", "identity", "gzip", "deflate"}
 _SUCCESS: Final = {
     "GET": {HTTPStatus.OK},
     "POST": {HTTPStatus.OK, HTTPStatus.CREATED},
+    "PUT": {HTTPStatus.OK},
     "PATCH": {HTTPStatus.OK},
     "DELETE": {HTTPStatus.OK, HTTPStatus.ACCEPTED},
 }
@@ -51,9 +52,10 @@ def _keepalive() -> list[tuple[int, int, int]]:
 class _Request(NamedTuple):
     path: str
     params: Mapping[str, str]
-    method: Literal["GET", "POST", "PATCH", "DELETE"] = "GET"
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     body: bytes | None = None
     content_type: str = _JSON
+    may_send: Callable[[], bool] | None = None
 
 
 class _Pool:
@@ -107,14 +109,21 @@ class ApiClient:
         """Return the body of an answer. Raises ApiError, CredentialsError."""
         return await self._whole(_Request(path, params))
 
-    async def post(self, path: str, body: bytes) -> bytes:
+    async def post(self, path: str, body: bytes, may_send: Callable[[], bool] | None = None) -> bytes:
         """Send JSON, and return the body of the answer. Raises ApiError, CredentialsError.
+
+        `may_send` is asked right before the first byte is written, when a connection is there; if it says no, a
+        ConnectionFailedError says `unsent`.
 
         Whether the server has done what was asked is certain after an answer, and after a ConnectionFailedError that
         says `unsent`; after any other error, and when cancelled, it is open. A login that the server refuses is renewed
         and the request sent again, as by `get`; nothing else is.
         """
-        return await self._whole(_Request(path, {}, "POST", body))
+        return await self._whole(_Request(path, {}, "POST", body, may_send=may_send))
+
+    async def put(self, path: str, body: bytes) -> bytes:
+        """Replace an object, and return the body of the answer; otherwise as `post`."""
+        return await self._whole(_Request(path, {}, "PUT", body))
 
     async def patch(self, path: str, body: bytes) -> bytes:
         """Send a strategic merge patch, and return the body of the answer; otherwise as `post`."""
@@ -200,8 +209,20 @@ class ApiClient:
                 "User-Agent": f"kindred/{__version__}",
                 **login,
             },
-            extensions={"timeout": httpx.Timeout(self._connect_timeout, read=self._read_timeout).as_dict()},
+            extensions={
+                "timeout": httpx.Timeout(self._connect_timeout, read=self._read_timeout).as_dict(),
+                **({"trace": self._held_back(request, request.may_send)} if request.may_send is not None else {}),
+            },
         )
+
+    def _held_back(self, request: _Request, may_send: Callable[[], bool]) -> Callable[[str, object], Awaitable[None]]:
+        """Return what httpcore calls at each of its steps, to stop one at the last moment."""
+
+        async def trace(step: str, _: object) -> None:
+            if step.endswith("send_request_headers.started") and not may_send():
+                raise ConnectionFailedError(f"{self._where(request)}: held back", unsent=True)
+
+        return trace
 
     async def _chunks(self, request: _Request, response: httpx.Response) -> AsyncGenerator[bytes, None]:
         try:

@@ -21,7 +21,8 @@ from app.watch.cluster_access import ClusterAccess, checked_proxy, checked_url
 from app.watch.credential_errors import ConfigurationError, CredentialsError
 from app.watch.kubeconfig import read_kubeconfig
 from app.watch.login import Login, TokenFile
-from app.watch.tls_context import PemSource, TlsMaterial, TlsSettings
+from app.watch.pem import PemSource, TlsMaterial
+from app.watch.tls_context import TlsSettings
 
 __all__ = ["ConfigurationError", "Credentials", "CredentialsError", "load_credentials"]
 

@@ -46,6 +46,7 @@ class _PodSpec(Wire):
     resources: msgspec.Raw = NULL
     priority: Int32 | None = None
     preemption_policy: str | None = None
+    scheduler_name: str | None = None
 
 
 class _PodStatus(Wire):
@@ -125,6 +126,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         preemption_policy=intern(spec.preemption_policy or ""),
         nominated_node_name=intern(status.nominated_node_name or ""),
         preempted=terminating and _is_preempted(status.conditions),
+        scheduler_name=intern(spec.scheduler_name or ""),
     )
 
 

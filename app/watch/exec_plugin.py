@@ -21,7 +21,7 @@ from app.logs import one_line
 from app.watch.credential_errors import ConfigurationError, CredentialsError
 from app.watch.decode import DecodeError, decoding
 from app.watch.login import Login, bearer
-from app.watch.tls_context import PemSource
+from app.watch.pem import PemSource
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _TIME_LIMIT: Final = 60.0  # seconds; one that asks a person in a browser takes long

@@ -19,7 +19,8 @@ from app.watch.credential_errors import ConfigurationError
 from app.watch.exec_plugin import ExecPlugin
 from app.watch.kubeconfig_files import Entry, KubeconfigFiles
 from app.watch.login import FixedLogin, LoginSource, TokenFile, basic, bearer
-from app.watch.tls_context import PemSource, TlsSettings
+from app.watch.pem import PemSource
+from app.watch.tls_context import TlsSettings
 
 _PLUGIN_CONFIG: Final = "client.authentication.k8s.io/exec"  # name of the extension of a cluster that is for plugins
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 import msgspec
 
 from app.watch.credential_errors import ConfigurationError, CredentialsError
-from app.watch.tls_context import PemSource
+from app.watch.pem import PemSource
 
 _REREAD_AFTER: Final = (
     60.0  # seconds; client-go NewCachedFileTokenSource: well below what a token lives after its rotation

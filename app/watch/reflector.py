@@ -109,12 +109,30 @@ class Reflector:
         self._expired_lists = 0  # in a row
         self._broken_version = ""  # from where a watch was garbled, or told an error, last
         self._was_quiet = False  # the last watch, for longer than a read may take
+        self._step_limit: asyncio.Timeout | None = None  # of the step under way
+        self._asked: list[asyncio.Future[None]] = []  # of `resync`: a sync is to begin
+        self._answering: list[asyncio.Future[None]] = []  # the next sync that ends has begun since
+
+    async def resync(self) -> None:
+        """Sync once more, and return when the mirror has all that the server has now: syncs are consistent reads.
+
+        For who must know of what has happened so far: a watch may be late, and does not tell by how much.
+        """
+        done = asyncio.get_running_loop().create_future()
+        self._asked.append(done)
+        if self._step_limit is not None:
+            self._step_limit.reschedule(asyncio.get_running_loop().time())
+        await done
 
     async def run(self) -> None:
         """Sync and follow until cancelled."""
         while True:
+            if self._asked:
+                self._relist("asked")
+                self._answering += self._asked
+                self._asked.clear()
             try:
-                await self._step()
+                await self._breakable_step()
                 continue
             except (ApiError, CredentialsError, DecodeError, BrokenWatchError) as error:
                 delay = self._recover(error)
@@ -124,6 +142,18 @@ class Reflector:
                 self._relist("internal")
                 delay = self._failures.record(error)
             await asyncio.sleep(delay)
+
+    async def _breakable_step(self) -> None:
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._step_limit = limit
+                await self._step()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        finally:
+            self._step_limit = None
 
     async def _step(self) -> None:
         if self._version and self._was_quiet:
@@ -214,6 +244,10 @@ class Reflector:
         self._expired_lists = 0
         self.state.synced = True
         self._follows(as_of)
+        for done in self._answering:
+            if not done.done():
+                done.set_result(None)
+        self._answering.clear()
         log.info("%s: synced, %d objects", self.state.plural, len(self.known))
 
     # Watching.

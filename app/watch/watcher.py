@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from app.watch.client import ApiClient
 from app.watch.freshness import ResourceState
 from app.watch.reflector import Feed, Reflector, Timing
+from core.events import Kind
 
 
 class Watcher:
@@ -15,6 +16,13 @@ class Watcher:
         """Take one reflector for each state; what they are told goes to `feed`, between two requests."""
         self._client = client
         self.reflectors = [Reflector(state, client, feed, timing) for state in states]
+
+    async def resync(self, kind: Kind) -> None:
+        """Sync the objects of one kind once more, from now on; see `Reflector.resync`. Raises LookupError."""
+        reflector = next((each for each in self.reflectors if each.state.resource.kind is kind), None)
+        if reflector is None:
+            raise LookupError(f"{kind.__name__}s are not watched")
+        await reflector.resync()
 
     async def run(self) -> None:
         """Follow the server until cancelled."""

@@ -29,6 +29,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     What preemption reads: `start_time` is the text of status.startTime, empty while the pod has not started. The API
     server writes it in UTC and whole seconds, so that texts are in the order of their times. `preemption_policy` is
     empty where the pod says nothing. `preempted` is a pod that terminates because a scheduler preempted it.
+
+    `scheduler_name` tells whose pod it is; no plugin reads it.
     """
 
     uid: str
@@ -56,6 +58,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     preemption_policy: str = ""
     nominated_node_name: str = ""
     preempted: bool = False
+    scheduler_name: str = ""
 
     @property
     def full_name(self) -> str:

@@ -85,6 +85,10 @@ class Scheduler:
         }
         return await self._post("preempt", {"Pod": pod, "NodeNameToMetaVictims": victims})
 
+    async def is_ready(self) -> bool:
+        """Tell whether /readyz says so."""
+        return (await self._client.get("/readyz")).is_success
+
     async def readiness(self) -> Any:  # noqa: ANN401 - JSON
         """Give what /readyz says."""
         return (await self._client.get("/readyz")).json()
@@ -113,6 +117,10 @@ class Scheduler:
     def is_assumed(self, pod: Object) -> bool:
         return self.mirror.is_assumed(pod["metadata"]["uid"])
 
+    async def ask(self, verb: str, pod: Object, *nodes: str) -> httpx.Response:
+        """Ask a question about a pod; give the whole response."""
+        return await self._client.post(f"/{verb}", json={"Pod": pod, "NodeNames": nodes})
+
     async def _post(self, verb: str, args: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
         response = await self._client.post(f"/{verb}", json=args)
         assert response.status_code == 200
@@ -121,9 +129,12 @@ class Scheduler:
 
 @asynccontextmanager
 async def scheduling(
-    server: FakeApiServer, *nodes: NodeBuilder, following: bool = True, **settings: object
+    server: FakeApiServer, *nodes: NodeBuilder, following: bool = True, ready: bool = True, **settings: object
 ) -> AsyncIterator[Scheduler]:
-    """Serve beside a server that has these nodes, and wait until it is followed, if it is to be at all."""
+    """Serve beside a server that has these nodes, and wait until it is ready, if it is to be.
+
+    `following`: whether it follows the server at all.
+    """
     for node in nodes:
         server.create(NODES.path, node.obj())
     configured = Settings.model_validate(settings)
@@ -134,7 +145,7 @@ async def scheduling(
     transport = httpx.ASGITransport(service.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://kindred", timeout=PATIENCE) as client:
         try:
-            if following:
+            if following and ready:
                 await _until_ready(client, running)
             yield Scheduler(server, service, mirror, client)
         finally:

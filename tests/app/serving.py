@@ -55,9 +55,10 @@ def kindred(
     stdin: bytes = b"",
     environment: Mapping[str, str] | None = None,
     directory: Path = ROOT,
+    module: str = "app.cli",
 ) -> Iterator[Service]:
     """Run a command until it serves or ends, and see to it that it has ended afterwards."""
-    command = [sys.executable, "-m", "app.cli", *arguments]
+    command = [sys.executable, "-m", module, *arguments]
     (folder / "stdin").write_bytes(stdin)
     with (
         (folder / "stdin").open("rb") as given,

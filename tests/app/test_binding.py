@@ -84,7 +84,7 @@ async def test_two_pods_that_repel_each_other_do_not_get_one_node_while_the_watc
         assert error == "pod default/second does not fit on n1: node(s) didn't match pod anti-affinity rules"
         assert (scheduler.node_of(first), scheduler.node_of(second)) == ("n1", "")
         assert not scheduler.is_assumed(second)
-        assert await scheduler.metric("kindred_bind_conflicts_total") == 1
+        assert await scheduler.metric('kindred_binds_total{result="conflict"}') == 1
         assert await scheduler.decide(second, "n1", "n2") == ""
         assert scheduler.node_of(second) == "n2"
         stall.release()
@@ -280,7 +280,7 @@ async def test_what_became_of_bindings_is_counted_and_timed(server: FakeApiServe
             "unknown": 0,
         }.items():
             assert await scheduler.metric(f'kindred_binds_total{{result="{result}"}}') == count, result
-        assert await scheduler.metric("kindred_bind_duration_seconds_count") == 7
+        assert await scheduler.metric('kindred_request_duration_seconds_count{verb="bind"}') == 7
 
 
 @pytest.mark.parametrize("policy", ["fail", "answer"])

@@ -97,8 +97,16 @@ def test_every_service_logs_its_own_first_one(caplog: pytest.LogCaptureFixture) 
     ],
 )
 def test_a_pod_with_anything_that_plugins_read_can_be_logged(pod: PodBuilder, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
     MismatchLog()(mismatch_of(decode_pod(pod.json())))
-    assert logged(caplog)[1]["pod"]["name"] == "p"
+    _, of_the_pod = caplog.records
+    assert json.loads(of_the_pod.getMessage().removeprefix("its pod: "))["name"] == "p"
+
+
+def test_what_the_pod_is_like_is_not_told_above_level_debug(caplog: pytest.LogCaptureFixture) -> None:
+    MismatchLog()(mismatch_of(decode_pod(make_pod("p").label("app", "s3cr3t").json())))
+    assert logged(caplog)[1]["pod"].keys() == {"namespace", "name", "uid"}
+    assert "s3cr3t" not in caplog.text
 
 
 def test_a_line_feed_from_the_cluster_does_not_begin_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:

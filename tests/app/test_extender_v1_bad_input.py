@@ -213,12 +213,12 @@ def test_filter_answers_a_bad_request_with_an_error_that_names_the_field(
 
 
 @each_bad_request
-def test_prioritize_answers_a_bad_request_with_zeros_where_its_nodes_can_be_read_and_logs_the_error(
+def test_prioritize_answers_a_bad_request_with_zeros_where_its_nodes_can_be_read_and_quotes_nothing_of_it_in_the_log(
     body: bytes, error: str, neutral: list[str] | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = extender().prioritize(body)
     assert answer == (prioritize_error(error) if neutral is None else zeros(neutral))
-    assert [f"prioritize: {error}"] == [record.getMessage() for record in caplog.records]
+    assert caplog.records == []
 
 
 @each_bad_request
@@ -273,11 +273,6 @@ def test_unknown_names_fail_one_by_one_and_the_others_are_judged() -> None:
 def test_unknown_fields_inside_a_pod_are_passed_over() -> None:
     pod = {**WANTS_WEB.obj(), "spec": {**WANTS_WEB.obj()["spec"], "newInRelease99": {"a": [1, 2.5, None]}}}
     assert extender().filter(by_name(WANTS_WEB, *TWO)) == extender().filter(args(Pod=pod, NodeNames=TWO))
-
-
-def test_a_field_name_with_a_newline_stays_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    extender().filter(b'{"x\\n2026-01-01 ERROR forged":1}')
-    assert [record.getMessage().count("\n") for record in caplog.records] == [0]
 
 
 # Whatever else may come.

@@ -85,6 +85,6 @@ def test_a_partition_that_is_no_rule_is_refused_by_the_name_of_its_setting(rule:
     assert message in str(raised.value)
 
 
-@pytest.mark.parametrize("path", ["/docs", "/redoc", "/openapi.json", "/"])
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/"])
 def test_no_page_for_browsers_is_served(path: str) -> None:
     assert ask(create_service(Settings(), shop(), None).app, "GET", path).status_code == 404

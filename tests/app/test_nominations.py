@@ -2,9 +2,10 @@
 
 import pytest
 
-from app.extender_v1 import Answer, Extender
+from app.extender_v1 import Extender
 from app.main import create_profile
 from app.nominations import Nominations
+from app.observation import Answer
 from app.settings import Settings
 from core.events import ClusterEvent
 from tests.app.questions import ANTI_AFFINITY_RULES, by_name, decoded

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from app.bypass import NOBODY as NO_BYPASS
 from app.preempt_v1 import Preempter, PreemptOff
 from app.preemption.outcome import CallResult
 from app.refused_nodes import RefusedNodes
@@ -36,16 +37,16 @@ class Setting:
 
     def __init__(self, mirror: ClusterMirror, first: int = 0) -> None:
         self.now = 100.0
-        self.observed: list[tuple[CallResult, int, float]] = []
+        self.observed: list[tuple[CallResult, int]] = []
         self.refused_nodes = RefusedNodes(mirror, lambda: self.now)
         self._mirror = mirror
         self.preempter = Preempter(
             affinity_profile(),
             mirror,
             self.refused_nodes,
-            clock=lambda: self.now,
             offset=lambda nodes: min(first, nodes - 1),
             observe=lambda *observed: self.observed.append(observed),
+            bypass=NO_BYPASS,
         )
 
     def filter(self, pod: PodBuilder, *nodes: str) -> None:
@@ -215,7 +216,7 @@ def test_nodes_that_kindred_alone_refused_a_moment_ago_are_candidates_too() -> N
     setting = Setting(spread(("w0", 5), ("w1", 1), ("w2", 10)))
     setting.filter(POD, "n1", "n2")
     assert setting.ask(POD, {"n0": meta("w0")}) == {"n0": meta("w0"), "n1": meta("w1")}
-    assert setting.observed == [(CallResult.CANDIDATES, 1, 0.0)]
+    assert setting.observed == [(CallResult.CANDIDATES, 1)]
 
 
 def test_an_offer_is_not_replaced_by_what_kindred_refused() -> None:
@@ -247,17 +248,17 @@ def test_of_many_refused_nodes_as_many_are_looked_at_as_kube_scheduler_wants_can
         assert sorted(setting.ask(POD, {})) == sorted(f"n{number}" for number in expected)
 
 
-def test_a_call_is_observed_with_its_result_and_time() -> None:
+def test_a_call_is_observed_with_its_result() -> None:
     setting = Setting(spread(("w0", 10)))
     setting.ask(POD, {})
     setting.preempter.preempt(b"{")
-    assert setting.observed == [(CallResult.NONE, 0, 0.0), (CallResult.INVALID, 0, 0.0)]
+    assert setting.observed == [(CallResult.NONE, 0), (CallResult.INVALID, 0)]
 
 
 def test_switched_off_nobody_is_preempted_and_the_answer_says_what_to_set() -> None:
-    observed: list[tuple[CallResult, int, float]] = []
+    observed: list[tuple[CallResult, int]] = []
     off = PreemptOff(lambda *each: observed.append(each))
     answer = json.loads(off.preempt(b"whatever").body)
     assert answer["NodeNameToMetaVictims"] == {}
     assert "KINDRED_PREEMPT=verb" in answer["Error"]
-    assert observed == [(CallResult.OFF, 0, 0.0)]
+    assert observed == [(CallResult.OFF, 0)]

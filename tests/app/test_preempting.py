@@ -58,7 +58,7 @@ async def test_an_offer_is_completed_and_a_node_that_kindred_alone_refused_is_ad
         assert answer == {"NodeNameToMetaVictims": {"n1": victims(first, offered), "n2": victims(second)}}
         assert await scheduler.metric('kindred_preempt_calls_total{result="candidates"}') == 1
         assert await scheduler.metric("kindred_preempt_added_nodes_total") == 1
-        assert await scheduler.metric("kindred_preempt_duration_seconds_count") == 1
+        assert await scheduler.metric('kindred_request_duration_seconds_count{verb="preempt"}') == 1
 
 
 @scenario()

@@ -4,30 +4,29 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 import pytest
 from fastapi import FastAPI
 
 from app import process
-from app.cli import _server
-from app.extender_v1 import Answer
 from app.limits import Body
 from app.main import create_service
-from app.routes.extender import ExtenderApp, VerbEndpoint, preemption_route
+from app.observation import Answer
+from app.ports import extender_port
+from app.routes.extender import ExtenderApp, preemption_route
+from app.routes.verb_endpoint import VerbEndpoint
 from app.settings import Settings
-from app.stale_policy import StalePolicy
-from app.watch.freshness import OF_A_DUMP
 from tests.app.asgi import ask
+from tests.app.conversations import PATIENCE, answer, connected, request, serving
 from tests.app.questions import NEAR_WEB, by_name, shop
+from tests.app.receptions import Preempting, reception
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
 LARGEST: Final = 100_000
-PATIENCE: Final = 10.0  # seconds
-Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def service(**settings: int) -> ExtenderApp:
@@ -36,47 +35,15 @@ def service(**settings: int) -> ExtenderApp:
     return app
 
 
-@asynccontextmanager
-async def serving(app: FastAPI) -> AsyncIterator[tuple[process.Server, int]]:
-    """Serve an app as `kindred serve` does, in this loop; give the server and its port."""
-    listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    server = _server(app, "127.0.0.1", 0, listening.set_result)
-    task = asyncio.create_task(server.serve())
-    try:
-        yield server, int((await listening).rpartition(":")[2])
-    finally:
-        server.should_exit = True
-        await task
-
-
-@asynccontextmanager
-async def connected(port: int) -> AsyncIterator[Connection]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-        await asyncio.gather(writer.wait_closed(), return_exceptions=True)  # the server may have been the first
-
-
-def request(path: str, body: bytes, *headers: str, method: str = "POST", version: str = "1.1") -> bytes:
-    head = [f"{method} {path} HTTP/{version}", "Host: kindred", *headers, f"Content-Length: {len(body)}"]
-    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
-
-
-async def answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
-    """Read an answer; headers without the date, which the clock decides."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-    headers = dict(line.split(": ", 1) for line in head[1:] if line)
-    headers.pop("date", None)
-    return int(head[0].split()[1]), headers, await reader.readexactly(int(headers.get("content-length", 0)))
+def served(app: FastAPI) -> AbstractAsyncContextManager[tuple[process.Server, int]]:
+    return serving(extender_port(Settings(listen_port=0), app))
 
 
 def talk(app: FastAPI, say: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> process.Server:
     """Serve an app and talk to it over one connection; give the server, which has ended."""
 
     async def talked() -> process.Server:
-        async with asyncio.timeout(PATIENCE), serving(app) as (server, port), connected(port) as (reader, writer):
+        async with asyncio.timeout(PATIENCE), served(app) as (server, port), connected(port) as (reader, writer):
             await say(reader, writer)
             return server
 
@@ -229,7 +196,7 @@ def test_a_client_that_goes_on_writing_is_cut_off_before_its_end() -> None:
 
 def test_a_client_that_goes_away_in_the_middle_leaves_nothing_behind(caplog: pytest.LogCaptureFixture) -> None:
     async def talked() -> None:
-        async with asyncio.timeout(PATIENCE), serving(service()) as (server, port):
+        async with asyncio.timeout(PATIENCE), served(service()) as (server, port):
             async with connected(port) as (_, writer):
                 writer.write(request("/filter", QUESTION)[:-10])
                 await writer.drain()
@@ -245,7 +212,7 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing_behind(caplog: pyt
 
 def test_a_request_under_way_is_answered_when_the_server_ends() -> None:
     async def talked() -> None:
-        async with asyncio.timeout(PATIENCE), serving(service()) as (server, port), connected(port) as (reader, writer):
+        async with asyncio.timeout(PATIENCE), served(service()) as (server, port), connected(port) as (reader, writer):
             sent = request("/filter", QUESTION)
             writer.write(sent[:-10])
             await writer.drain()
@@ -268,7 +235,7 @@ def late(answered: Callable[[], Answer]) -> ExtenderApp:
         return answered()
 
     app = ExtenderApp()
-    app.add_verbs(preemption_route(later, StalePolicy(OF_A_DUMP, "fail", lambda _: None), LARGEST))
+    app.add_verbs(preemption_route(Preempting(later), reception(max_body_bytes=LARGEST)))
     return app
 
 

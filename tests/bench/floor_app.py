@@ -6,13 +6,11 @@ to do: take the body, decode it, with its names as strings (a whole Node stays r
 
 import asyncio
 import gc
-import sys
+from typing import Any
 
 import msgspec
 import uvicorn
 from starlette.types import Receive, Scope, Send
-
-from app import process
 
 _HEADERS = [(b"content-type", b"application/json")]
 
@@ -80,15 +78,17 @@ def config(app: FloorApp) -> uvicorn.Config:
     )
 
 
-def main() -> int:
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[Any] | None = None) -> None:
+        await super().startup(sockets)
+        print(f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}", flush=True)  # noqa: T201 - for its parent
+
+
+def main() -> None:
     """Serve until a signal comes; the first line that is printed has the URL."""
-
-    def announce(url: str) -> None:
-        print(url, flush=True)  # noqa: T201 - for its parent
-
     gc.freeze()
-    return process.run([process.Server(config(FloorApp()), announce)], [], grace_period=2.0)
+    _Server(config(FloorApp())).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,15 +5,17 @@ import json
 import os
 import platform
 import re
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -24,7 +26,7 @@ Json: TypeAlias = dict[str, Any]
 _ROOT: Final = Path(__file__).parents[2]
 _TICKS: Final = os.sysconf("SC_CLK_TCK")  # a second, in /proc/PID/stat
 _TIMEOUT: Final = 120.0  # seconds; what takes so long has failed
-_ANNOUNCEMENT: Final = re.compile(r"^(Kindred|Debugging) .*?(http://[0-9.:]+)", re.MULTILINE)
+_ANNOUNCEMENT: Final = re.compile(r"^(Kindred|Debugging) .*?(https?://[0-9.:]+)", re.MULTILINE)
 _SAMPLE: Final = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 _KUBECONFIG: Final = """\
@@ -42,11 +44,15 @@ class BenchError(Exception):
 
 
 class HttpClient:
-    """One kept connection. `base` is a URL without a path."""
+    """One kept connection. `base` is a URL without a path; of https, with a context."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, tls: ssl.SSLContext | None = None) -> None:
         parts = urlsplit(base)
-        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT)
+        self._connection = (
+            http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT)
+            if tls is None
+            else http.client.HTTPSConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT, context=tls)
+        )
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         """Return the status and the body of an answer."""
@@ -62,6 +68,10 @@ class HttpClient:
         if status != HTTPStatus.OK:
             raise BenchError(f"{method} {path}: {status} {answer[:500].decode(errors='replace')}")
         return answer
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
     def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         self._connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
@@ -85,6 +95,10 @@ class FakeApi:
         """Wait until all that there is to send has been sent; return the stats of then."""
         stats: Json = json.loads(self._client.expect("GET", "/_control/quiet"))
         return stats
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
 
     def change(self, verb: str, given: object) -> None:
         """Change something."""
@@ -126,13 +140,14 @@ class Process:
 class Kindred(Process):
     """A `kindred serve` that follows the fake API server. `started` and `listening` are of `time.perf_counter`."""
 
-    def __init__(self, pid: int, started: float, url: str, admin_url: str) -> None:
+    def __init__(self, pid: int, started: float, url: str, admin_url: str, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(pid)
         self.started = started
         self.listening = time.perf_counter()
         self.url = url
         self.admin_url = admin_url
-        self._client = HttpClient(self.url)
+        self._tls = tls
+        self._client = HttpClient(self.url, tls)
 
     def wait_until_ready(self) -> Json:
         """Wait until the mirror is complete; return what /readyz says then."""
@@ -150,7 +165,7 @@ class Kindred(Process):
 
     def differences(self) -> list[str]:
         """Compare the mirror with a fresh list of everything; return the resources that differ, and how."""
-        found: Json = json.loads(HttpClient(self.admin_url).expect("GET", "/debug/mirror/diff"))
+        found: Json = json.loads(HttpClient(self.admin_url, self._tls).expect("GET", "/debug/mirror/diff"))
         return [
             f"{resource}: {len(differences[kind])} {kind}, such as {differences[kind][0]}"
             for resource, differences in found.items()
@@ -180,22 +195,25 @@ class Metrics:
 def fake_api(nodes: int, pods: int) -> Iterator[FakeApi]:
     """Run the fake API server with the bench cluster."""
     command = ["tests.fake_apiserver", "--nodes", str(nodes), "--pods", str(pods), "--port", "0"]
-    with _running(command, {}) as (_, line):
-        yield FakeApi(json.loads(line())["url"])
+    with _running(command, {}) as (_, line), closing(FakeApi(json.loads(line())["url"])) as api:
+        yield api
 
 
 @contextmanager
-def kindred(api: FakeApi) -> Iterator[Kindred]:
-    """Run Kindred from its start, entered when it listens."""
+def kindred(
+    api: FakeApi, settings: Mapping[str, str] = MappingProxyType({}), tls: ssl.SSLContext | None = None
+) -> Iterator[Kindred]:
+    """Run Kindred from its start, entered when it listens; `tls` is to ask it with, where it has a certificate."""
     with TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(_KUBECONFIG.format(url=api.url))
         command = ["app.cli", "serve", "--kubeconfig", str(kubeconfig), "--host", "127.0.0.1", "--port", "0"]
         started = time.perf_counter()
-        with _running(command, {"KINDRED_ADMIN_PORT": "0", "KINDRED_LOG_LEVEL": "warning"}) as (pid, line):
+        environment = {"KINDRED_ADMIN_PORT": "0", "KINDRED_LOG_LEVEL": "warning", **settings}
+        with _running(command, environment) as (pid, line):
             # Which of the two ports listens first is open.
             urls = dict(_ANNOUNCEMENT.findall(line() + line()))
-            yield Kindred(pid, started, urls["Kindred"], urls["Debugging"])
+            yield Kindred(pid, started, urls["Kindred"], urls["Debugging"], tls)
 
 
 @contextmanager

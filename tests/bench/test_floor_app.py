@@ -8,11 +8,13 @@ import pytest
 from fastapi import FastAPI
 
 from app.cli import _server
+from app.ports import extender_port
+from app.settings import Settings
 from tests.bench.floor_app import FloorApp, config
 
 NAMES = b'{"Pod":{"a":1},"Nodes":null,"NodeNames":["n"]}'
 NODES = b'{"Pod":{"a":1},"Nodes":{"metadata":{},"items":[{"b":2}]},"NodeNames":null}'
-OF_THE_APP = {"app", "host", "port", "lifespan", "http"}  # Kindred answers in one write, which is not of the floor
+OF_THE_APP = {"app", "host", "port", "lifespan", "http", "ws"}  # Kindred answers in one write, not of the floor
 
 
 def ask(app: FloorApp, method: str, path: str, *pieces: bytes) -> tuple[list[tuple[bytes, bytes]], bytes]:
@@ -34,7 +36,8 @@ def ask(app: FloorApp, method: str, path: str, *pieces: bytes) -> tuple[list[tup
 
 
 def test_the_server_has_the_settings_of_kindreds() -> None:
-    ours, floor = vars(_server(FastAPI(), "127.0.0.1", 0, lambda _: None).config), vars(config(FloorApp()))
+    port = extender_port(Settings(listen_port=0), FastAPI())
+    ours, floor = vars(_server(port, lambda _: None).config), vars(config(FloorApp()))
     assert {key: (ours[key], floor[key]) for key in ours if key not in OF_THE_APP and ours[key] != floor[key]} == {}
 
 

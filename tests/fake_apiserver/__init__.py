@@ -1,8 +1,8 @@
 """A fake kube-apiserver on a real TCP port, for tests and benchmarks of everything that lists and watches.
 
 It speaks as v1.34 does: paged lists of one consistent snapshot, watches with history, bookmarks and WatchList, field
-selectors, PartialObjectMetadata, `v1.Status` errors; and a pod is read, bound, deleted, and its status patched by its
-name. What can go wrong on the way can be switched on. Inside of a test:
+selectors, PartialObjectMetadata, `v1.Status` errors; a pod is read, bound, deleted, and its status patched by its name;
+and a Lease is made, read and replaced. What can go wrong on the way can be switched on. Inside of a test:
 
     async with FakeApiServer(Behaviour(bookmark_interval=0.1)) as server:
         server.create(PODS.path, {"metadata": {"name": "p"}, "spec": {"nodeName": "n1"}})
@@ -22,7 +22,8 @@ name. What can go wrong on the way can be switched on. Inside of a test:
   makes one of each error. 410 comes in three places: `refuse(expired_watch(...))` on a watch, `StreamError(...)`, and
   `refuse(expired_continue())` on kind "page". A `Stall` is kept by the test and let go on by `release()`.
 - What is done with one pod has the kinds "get", "bind", "delete" and "patch", and paths of `single_pod.pod_path`,
-  `binding_path` and `status_path`. A pod on a node that a client deletes terminates until a test deletes it.
+  `binding_path` and `status_path`. A pod on a node that a client deletes terminates until a test deletes it. Of Leases
+  there are "get", "create" and "update", and `leases.lease_path`.
 - `server.refuse_connections(drop=...)` and `await server.listen()`, or `async with server.refusing_connections()`.
 - `server.requests`: the log, a sequence; `of(path, *kinds)`; `connections`. `await server.until(condition)`.
 

@@ -17,10 +17,11 @@ from tests.fake_apiserver.faults import (
     Undecodable,
     refuse,
 )
+from tests.fake_apiserver.leases import LeaseRequest, lease_request
 from tests.fake_apiserver.listing import Body, list_page
 from tests.fake_apiserver.options import ListOptions, WatchListMode, kind_of, parse_options
 from tests.fake_apiserver.request_log import LoggedRequest, RequestLog
-from tests.fake_apiserver.single_pod import SinglePod, answer, single_pod
+from tests.fake_apiserver.single_pod import SinglePod, single_pod
 from tests.fake_apiserver.statuses import RefusedError, failure, forbidden, not_found, unauthorized
 from tests.fake_apiserver.store import Collection, Store
 from tests.fake_apiserver.watching import Bookmarks, Watch
@@ -69,12 +70,12 @@ class ApiHandler:
 
     async def handle(self, request: Request, connection: Connection) -> None:
         """Answer a request. Raises ConnectionError when the client has gone."""
-        target = self.store.collections.get(request.path) or single_pod(request)
+        target = self.store.collections.get(request.path) or single_pod(request) or lease_request(request)
         if target is None:
             await _answer(connection, refuse(not_found()))
             return
         now = asyncio.get_running_loop().time()
-        kind = target.kind if isinstance(target, SinglePod) else kind_of(request.query)
+        kind = kind_of(request.query) if isinstance(target, Collection) else target.kind
         logged = LoggedRequest(request.path, kind, request.query, request.headers, now, request.body)
         self.requests.add(logged)
         try:
@@ -84,7 +85,11 @@ class ApiHandler:
             self.requests.changed()
 
     async def _apply_fault(
-        self, request: Request, connection: Connection, target: Collection | SinglePod, logged: LoggedRequest
+        self,
+        request: Request,
+        connection: Connection,
+        target: Collection | SinglePod | LeaseRequest,
+        logged: LoggedRequest,
     ) -> None:
         action = self.faults.of_request(request.path, logged.kind)
         if isinstance(action, Stall) and action.before_head:
@@ -97,10 +102,10 @@ class ApiHandler:
                 _close(connection, reset=reset)
             case _:
                 try:
-                    if isinstance(target, SinglePod):
-                        await self._serve_pod(request, connection, target, logged, action)
-                    else:
+                    if isinstance(target, Collection):
                         await self._serve(request, connection, target, logged, action)
+                    else:
+                        await self._serve_one(request, connection, target, logged, action)
                 except RefusedError as refused:
                     await _answer(connection, refuse(refused.status), logged)
 
@@ -126,16 +131,16 @@ class ApiHandler:
         compress = gzip and sum(map(len, body.items)) >= _COMPRESSED_FROM
         await _serve_list(connection, body, action, compress=compress)
 
-    async def _serve_pod(
+    async def _serve_one(
         self,
         request: Request,
         connection: Connection,
-        asked: SinglePod,
+        asked: SinglePod | LeaseRequest,
         logged: LoggedRequest,
         action: Action | None,
     ) -> None:
         self._authenticate(request, asked.method)
-        status, body = answer(self.store, asked, request)
+        status, body = asked.answer(self.store, request)
         match action:
             case Close(reset=reset):
                 await ChunkedBody(connection).begin(status, _HEADERS)

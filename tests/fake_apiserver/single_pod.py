@@ -40,6 +40,10 @@ class SinglePod:
         """The method that belongs to it."""
         return _METHODS[self.kind]
 
+    def answer(self, store: Store, request: Request) -> tuple[int, bytes]:
+        """Do what is asked; return status and body. Raises RefusedError."""
+        return _answer(store, self, request)
+
 
 def single_pod(request: Request) -> SinglePod | None:
     """Read method and path; None if it is another path."""
@@ -51,8 +55,7 @@ def single_pod(request: Request) -> SinglePod | None:
     return SinglePod(found["namespace"], found["name"], kind)
 
 
-def answer(store: Store, asked: SinglePod, request: Request) -> tuple[int, bytes]:
-    """Do what is asked; return status and body. Raises RefusedError."""
+def _answer(store: Store, asked: SinglePod, request: Request) -> tuple[int, bytes]:
     found = store.get(PODS.path, asked.name, asked.namespace)
     if found is None:
         raise RefusedError(no_such_object(PODS, asked.name))

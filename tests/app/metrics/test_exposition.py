@@ -1,10 +1,12 @@
 """The text of a scrape as a whole."""
 
 import gc
+import platform
 import re
 
 from prometheus_client import REGISTRY
 
+from app import __version__
 from app.metrics import Metrics
 from app.watch.client import ApiClient
 from app.watch.cluster_access import ClusterAccess
@@ -69,8 +71,8 @@ def test_the_process_and_the_platform_tell_of_themselves() -> None:
 def test_two_services_in_one_process_share_nothing() -> None:
     one, other = metrics_of(ClusterMirror()), metrics_of(ClusterMirror())
     one.count_stale_answer("filter")
-    assert samples(one, "kindred_stale_answers_total") == {("filter",): 1}
-    assert not families(other)["kindred_stale_answers"].samples
+    assert samples(one, "kindred_stale_answers_total")["filter",] == 1
+    assert samples(other, "kindred_stale_answers_total")["filter",] == 0
     assert not [name for family in REGISTRY.collect() for name in [family.name] if name.startswith(OURS)]
 
 
@@ -78,7 +80,12 @@ def test_stale_answers_are_counted_by_verb() -> None:
     metrics = metrics_of(ClusterMirror())
     for verb in ("filter", "prioritize", "filter"):
         metrics.count_stale_answer(verb)
-    assert samples(metrics, "kindred_stale_answers_total") == {("filter",): 2, ("prioritize",): 1}
+    assert samples(metrics, "kindred_stale_answers_total") == {
+        ("filter",): 2,
+        ("prioritize",): 1,
+        ("bind",): 0,
+        ("preempt",): 0,
+    }
 
 
 def test_confirmations_are_a_histogram_from_milliseconds_to_a_minute() -> None:
@@ -146,3 +153,8 @@ def test_a_scrape_changes_nothing_in_the_mirror() -> None:
     assert families(metrics).keys() == families(metrics).keys()
     assert mirror.generation == before
     assert mirror.audit() == []
+
+
+def test_the_program_says_which_it_is() -> None:
+    (sample,) = families(metrics_of(ClusterMirror()))["kindred_build_info"].samples
+    assert (sample.labels, sample.value) == ({"version": __version__, "python": platform.python_version()}, 1)

@@ -70,7 +70,7 @@ async def turns(result: Result, *pods: Pod, number: int) -> list[tuple[str, floa
         evaluator,
         AllRefused(mirror, clock),
         AllGivenUp(),
-        is_fresh=lambda: True,
+        may_evict=lambda: True,
         clock=clock,
         observe=outcomes.append,
     )
@@ -102,9 +102,10 @@ def test_a_pod_that_is_asked_about_again_and_again_has_its_turns() -> None:
 @pytest.mark.parametrize(
     ("fresh", "result", "asked"),
     [
-        pytest.param([True, True], Result.PREEMPTED, ["read", "nominate a n1", "evict b for mine"], id="fresh"),
+        pytest.param([True, True, True], Result.PREEMPTED, ["read", "nominate a n1", "evict b for mine"], id="fresh"),
         pytest.param([False], Result.STALE, [], id="stale-before"),
         pytest.param([True, False], Result.STALE, ["read"], id="stale-when-the-plan-is-made"),
+        pytest.param([True, True, False], Result.FAILED, ["read", "nominate a n1"], id="stale-before-the-eviction"),
     ],
 )
 def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
@@ -119,7 +120,7 @@ def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
             Slow(Plan("n1", (B,))),
             AllRefused(mirror, clock),
             api,
-            is_fresh=iter(fresh).__next__,
+            may_evict=iter(fresh).__next__,
             clock=clock,
             observe=outcomes.put_nowait,
         )

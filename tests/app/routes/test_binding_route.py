@@ -8,6 +8,7 @@ from starlette.applications import Starlette
 from app.binding.binder import Binder
 from app.limits import Body
 from app.main import create_service
+from app.observation import Answer
 from app.routes.extender import binding_route
 from app.settings import Settings
 from app.stale_policy import StalePolicy
@@ -16,6 +17,7 @@ from app.watch.resources import RESOURCES
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import shop
+from tests.app.receptions import reception
 
 QUESTION = b'{"podName":"p","podNamespace":"default","podUID":"u","node":"a1"}'
 
@@ -26,21 +28,21 @@ class Failing(Binder):
     def __init__(self) -> None:
         pass
 
-    async def bind(self, body: Body) -> bytes:
+    async def bind(self, body: Body) -> Answer:
         raise KeyError(body)
 
 
 class Bound(Failing):
     """One that says yes."""
 
-    async def bind(self, body: Body) -> bytes:
+    async def bind(self, body: Body) -> Answer:
         assert body == QUESTION
-        return b'{"Error":""}'
+        return Answer(b'{"Error":""}')
 
 
 def app_of(binder: Binder, freshness: Freshness) -> Starlette:
     policy = StalePolicy(freshness, "answer", lambda _: None)
-    return Starlette(routes=[binding_route(binder, policy, 2**20)])
+    return Starlette(routes=[binding_route(binder, reception(policy))])
 
 
 def freshness(age: float) -> Freshness:

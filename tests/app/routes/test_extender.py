@@ -1,5 +1,6 @@
 """The verbs over HTTP: status and headers, bounded bodies, clients that go away, and faults of our own."""
 
+import re
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 
@@ -12,8 +13,6 @@ from app.extender_v1 import Extender
 from app.main import create_extender, create_service
 from app.routes.extender import extender_routes
 from app.settings import Settings
-from app.stale_policy import StalePolicy
-from app.watch.freshness import OF_A_DUMP
 from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -24,6 +23,7 @@ from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
 from tests.app.asgi import ask, converse
 from tests.app.questions import NEAR_WEB, by_name, decoded, scores, shop, state
+from tests.app.receptions import reception
 from tests.builders import make_pod
 
 WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
@@ -125,7 +125,8 @@ def test_one_hundred_megabytes_are_refused_while_no_more_than_the_largest_body_i
     assert response.content == {"filter": filter_error, "prioritize": prioritize_error}[verb](error)
     assert peak <= LARGEST + 2 * MIB
     assert held <= MIB
-    assert [error] == [record.getMessage() for record in caplog.records]
+    (record,) = caplog.records
+    assert (record.getMessage(), vars(record)["outcome"]) == ("question", "bad_request")
     assert before == state(mirror)
     assert ask(app, "POST", "/filter", QUESTION).json()["NodeNames"] == ["a1"]
 
@@ -201,16 +202,16 @@ def test_an_unexpected_exception_is_an_error_of_its_request_alone(caplog: pytest
     mirror = shop()
     before = state(mirror)
     profile = Profile(filters=(Faulty(),), scores=((Faulty(), 1),))
-    stale_policy = StalePolicy(OF_A_DUMP, "fail", lambda _: None)
-    app = Starlette(routes=extender_routes(Extender(profile, mirror), stale_policy, LARGEST))
+    app = Starlette(routes=extender_routes(Extender(profile, mirror), reception()))
     breaker = by_name(make_pod("breaker").required_affinity(NEAR_WEB), "a1", "c1")
     expected = "internal error: ZeroDivisionError"
     for verb, error in (("filter", filter_error), ("prioritize", prioritize_error)):
         response = ask(app, "POST", f"/{verb}", breaker)
         assert response.status_code == 200
         assert error(expected) == response.content
-    assert [record.getMessage() for record in caplog.records] == ["/filter: failed", "/prioritize: failed"]
-    assert all(record.exc_info for record in caplog.records)
+    raised = r": failed: ZeroDivisionError at test_extender\.py:\d+ _break_down < .*"
+    assert [re.sub(raised, "", record.getMessage()) for record in caplog.records] == ["filter", "prioritize"]
+    assert "a secret" not in caplog.text
     assert before == state(mirror)
     assert decoded(ask(app, "POST", "/filter", QUESTION).content)["NodeNames"] == ["a1"]
     likes_web = by_name(make_pod("p").preferred_affinity(1, NEAR_WEB), "a1", "c1")

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from app import __version__
 from app.main import create_service
 from app.routes.health import health_router
+from app.serving_state import ServingState
 from app.settings import Settings
 from app.watch.decode_node import decode_node
 from app.watch.freshness import Freshness, ResourceState
@@ -49,8 +50,8 @@ def test_readyz_counts_nodes_namespaces_and_the_pods_that_occupy_a_node() -> Non
         make_pod("pending"),
         make_pod("done").on("n1").phase("Succeeded"),
     )
-    expected = {"ready": True, "nodes": 2, "pods": 3, "namespaces": 1, "problems": [], "resources": {}}
-    assert expected == answer(mirror, "/readyz")
+    held = {"nodes": 2, "pods": 3, "namespaces": 1}
+    assert {"ready": True, **held, "leader": None, "problems": [], "resources": {}} == answer(mirror, "/readyz")
 
 
 def test_readyz_follows_the_mirror() -> None:
@@ -61,6 +62,24 @@ def test_readyz_follows_the_mirror() -> None:
     assert ask(app, "GET", "/readyz").json()["nodes"] == 1
 
 
+class Following:
+    """The leadership of a replica that does not lead."""
+
+    leader = "kindred-1_uuid"
+
+    def leads(self) -> bool:
+        return False
+
+    def problem(self) -> str:
+        return "another replica leads: kindred-1"
+
+    def seconds_left(self) -> float:
+        return 0.0
+
+    async def resign(self) -> None:
+        raise AssertionError("it has nothing to give up")
+
+
 class FollowedCluster:
     """Readiness over three resources whose states, and whose time, the test sets."""
 
@@ -69,8 +88,9 @@ class FollowedCluster:
         kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
         self.states = {kind: ResourceState(RESOURCES[kind]) for kind in kinds}
         freshness = Freshness(list(self.states.values()), 10.0, lambda: self.now)
+        self.state = ServingState()
         self.app = FastAPI()
-        self.app.include_router(health_router(ClusterMirror(), freshness))
+        self.app.include_router(health_router(ClusterMirror(), freshness, self.state))
 
     def sync(self, *kinds: Kind) -> None:
         """Let the mirror have all objects of the kinds now."""
@@ -108,6 +128,22 @@ def test_readyz_is_false_again_when_one_resource_is_stale() -> None:
     expected = {"synced": True, "seconds_since_last_byte": 10.5, "problem": "Connection refused"}
     assert body["resources"]["pods"] == {**expected, "missing_rbac_rule": None}
     assert body["resources"]["nodes"]["seconds_since_last_byte"] == 0.5
+
+
+def test_readyz_is_false_while_the_process_ends() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Pod, Namespace)
+    cluster.state.draining = True
+    code, body = cluster.readyz()
+    assert (code, body["ready"], body["problems"]) == (503, False, ["draining"])
+
+
+def test_readyz_is_false_while_another_replica_leads() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Pod, Namespace)
+    cluster.state.leadership = Following()
+    code, body = cluster.readyz()
+    assert (code, body["leader"], body["problems"]) == (503, "kindred-1_uuid", ["another replica leads: kindred-1"])
 
 
 def test_readyz_names_the_rbac_rule_that_is_missing() -> None:

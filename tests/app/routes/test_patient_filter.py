@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from app.extender_v1 import Answer, Extender
+from app.extender_v1 import Extender
 from app.limits import Body
 from app.main import create_profile
+from app.observation import Answer
 from app.routes import extender as routes
 from app.routes.extender import PatientFilter
 from app.settings import Settings

@@ -5,10 +5,11 @@ import logging
 import pytest
 from starlette.applications import Starlette
 
-from app.extender_v1 import Answer
 from app.limits import Body
 from app.main import create_service
-from app.routes.extender import Verb, preemption_route
+from app.observation import Answer
+from app.routes.extender import preemption_route
+from app.routes.verb_endpoint import Verb
 from app.settings import Settings
 from app.stale_policy import StalePolicy
 from app.watch.freshness import Freshness, ResourceState
@@ -16,6 +17,7 @@ from app.watch.resources import RESOURCES
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import shop
+from tests.app.receptions import Preempting, reception
 
 EMPTY = b'{"NodeNameToMetaVictims":{}}'
 QUESTION = b'{"Pod":{"metadata":{"name":"p"}},"NodeNameToMetaVictims":{}}'
@@ -35,7 +37,7 @@ def app_of(verb: Verb, age: float = 0.0, counted: list[str] | None = None) -> St
     state.synced, state.followed_at = True, 100.0 - age
     count = counted.append if counted is not None else lambda _: None
     policy = StalePolicy(Freshness([state], 10.0, lambda: 100.0), "fail", count)
-    return Starlette(routes=[preemption_route(verb, policy, 2**20)])
+    return Starlette(routes=[preemption_route(Preempting(verb), reception(policy))])
 
 
 def test_a_fault_of_our_own_is_an_answer_that_preempts_nobody(caplog: pytest.LogCaptureFixture) -> None:

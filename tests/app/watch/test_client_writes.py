@@ -1,8 +1,8 @@
-"""What is patched and deleted: the request, and the answers that are success."""
+"""What is replaced, patched and deleted: the request, and the answers that are success."""
 
 import pytest
 
-from app.watch.client import ApiClient, StatusError
+from app.watch.client import ApiClient, ConnectionFailedError, StatusError
 from tests.app.watch.api_server import ApiServer, Request, in_turn, response
 from tests.app.watch.client_setting import PODS, Setting
 
@@ -15,6 +15,29 @@ async def patch(client: ApiClient, server: ApiServer) -> tuple[bytes, Request]:
 
 async def delete(client: ApiClient, server: ApiServer) -> tuple[bytes, Request]:
     return await client.delete(POD, b'{"kind":"DeleteOptions"}'), server.requests[0]
+
+
+async def put(client: ApiClient, server: ApiServer) -> tuple[bytes, Request]:
+    return await client.put(POD, b'{"kind":"Pod"}'), server.requests[0]
+
+
+def test_a_replacement_is_the_whole_object(setting: Setting) -> None:
+    answer, request = setting.run(in_turn(response(b'{"kind":"Pod","spec":{}}')), put)
+    assert answer == b'{"kind":"Pod","spec":{}}'
+    assert request.line.startswith(f"PUT {POD} ")
+    assert (request.body, request.headers["content-type"]) == (b'{"kind":"Pod"}', "application/json")
+
+
+def test_what_may_not_be_sent_any_more_is_not_sent_though_the_connection_stands(setting: Setting) -> None:
+    async def scenario(client: ApiClient, server: ApiServer) -> tuple[bool, list[str]]:
+        await client.post(POD, b"{}", lambda: True)
+        with pytest.raises(ConnectionFailedError, match=f"POST {POD} at .*: held back") as raised:
+            await client.post(POD, b"{}", lambda: False)
+        await client.post(POD, b"{}")
+        return raised.value.unsent, [request.line.split()[0] for request in server.requests]
+
+    answers = in_turn(response(b"{}"), response(b"{}"))
+    assert setting.run(answers, scenario) == (True, ["POST", "POST"])
 
 
 def test_a_patch_is_a_strategic_merge_patch(setting: Setting) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.watch.credential_errors import ConfigurationError
-from app.watch.tls_context import PemSource, TlsSettings
+from app.watch.pem import PemSource
+from app.watch.tls_context import TlsSettings
 from tests.app.watch.certificates import Certificates
 
 
@@ -101,7 +102,7 @@ def test_certificate_and_key_may_be_in_one_file(certificates: Certificates, tmp_
 def test_a_key_leaves_no_file_behind(
     certificates: Certificates, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("app.watch.tls_context._IN_MEMORY", str(tmp_path))
+    monkeypatch.setattr("app.watch.pem._IN_MEMORY", str(tmp_path))
     made(client(certificates.crt("alice"), certificates.key("alice")))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 

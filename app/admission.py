@@ -1,0 +1,115 @@
+"""Whose turn it is: one question at a time, a bounded queue before it, and a deadline for those that wait.
+
+Between two answers the event loop looks at its sockets and events, so that a flood of questions delays neither the
+watch nor `/livez`, and what arrives is seen, and counted, at once. A question that finds nobody before it is answered
+where it stands. What is turned away is turned away cheaply, or the queue would not get shorter.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+
+class Shed(Enum):
+    """Why a question was turned away; the values are those of the metric's label and of the header."""
+
+    DEADLINE = "deadline"
+    """It has waited so long that its client has given up, or is about to."""
+    QUEUE_FULL = "queue_full"
+    """Too many questions wait."""
+    BYTES = "bytes"
+    """Too many bytes of questions are held."""
+
+
+class Turn(Protocol):
+    """A question that waits for its turn. Exactly one of the two is called, unless it is gone by then."""
+
+    began: float
+    """When its request began, of the clock."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+
+    def take(self, waited: float) -> None:
+        """Answer, after so many seconds in the queue."""
+
+    def turn_away(self, reason: Shed, waited: float) -> None:
+        """Say that there will be no answer."""
+
+
+class _Waiting(NamedTuple):
+    turn: Turn
+    since: float
+
+
+class Admission:
+    """The queue before the verbs."""
+
+    def __init__(self, *, deadline: float, queue_limit: int, max_bytes: int, clock: Callable[[], float]) -> None:
+        """Let questions wait for `deadline` seconds from their beginning, `queue_limit` at once.
+
+        All of them, complete or not, may hold `max_bytes`.
+        """
+        self.clock: Final = clock
+        self.in_flight = 0
+        """Questions that have begun and have no answer yet."""
+        self.bytes_held = 0
+        """Bytes of their bodies."""
+        self.shed: Final = {reason.value: 0 for reason in Shed}
+        """Reason -> how many were turned away for it."""
+        self._deadline = deadline
+        self._queue_limit = queue_limit
+        self._max_bytes = max_bytes
+        self._queue: deque[_Waiting] = deque()
+        self._taken = False  # since the loop last looked at its sockets
+
+    @property
+    def waiting(self) -> int:
+        """Questions in the queue."""
+        return len(self._queue)
+
+    def hold(self, size: int) -> bool:
+        """Take note of bytes that are held from now on; tell whether that many may be."""
+        self.bytes_held += size
+        return self.bytes_held <= self._max_bytes
+
+    def enter(self, turn: Turn) -> None:
+        """Let a complete question have its turn, now or later, or none."""
+        now = self.clock()
+        if self._taken or self._queue:
+            if len(self._queue) < self._queue_limit:
+                self._queue.append(_Waiting(turn, now))
+            else:
+                self._turn_away(turn, Shed.QUEUE_FULL, 0.0)
+        elif now - turn.began > self._deadline:  # it was long under way
+            self._turn_away(turn, Shed.DEADLINE, 0.0)
+        else:
+            self._take(turn, 0.0)
+
+    def turn_away(self, turn: Turn, reason: Shed) -> None:
+        """Turn a question away that was never in the queue."""
+        self._turn_away(turn, reason, 0.0)
+
+    def _take(self, turn: Turn, waited: float) -> None:
+        self._taken = True
+        asyncio.get_running_loop().call_soon(self._next)
+        turn.take(waited)
+
+    def _next(self) -> None:
+        self._taken = False
+        while self._queue and not self._taken:
+            turn, since = self._queue.popleft()
+            now = self.clock()
+            if turn.gone:
+                continue
+            if now - turn.began > self._deadline:
+                self._turn_away(turn, Shed.DEADLINE, now - since)
+            else:
+                self._take(turn, now - since)
+
+    def _turn_away(self, turn: Turn, reason: Shed, waited: float) -> None:
+        self.shed[reason.value] += 1
+        turn.turn_away(reason, waited)

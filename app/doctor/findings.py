@@ -1,0 +1,108 @@
+"""What the doctor has to say: findings with their mending, what was not checked, and the report of both."""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+import msgspec
+
+HANDBOOK: Final = "docs/register.md"
+BEHAVIOUR: Final = "docs/kube-scheduler.md"
+SETTINGS: Final = "docs/configuration.md"
+EXTENDER_TYPE: Final = "kube-scheduler config/v1 types.go (Extender)"
+VALIDATION: Final = "kubernetes pkg/scheduler/apis/config/validation/validation.go"
+
+
+class Severity(Enum):
+    """How bad it is."""
+
+    ERROR = "error"
+    """kube-scheduler does not start with it, pods are placed wrongly or not at all, or nobody keeps a rule."""
+    WARNING = "warning"
+    """It works, and not as it should: late, too strong, unsafe."""
+    INFO = "info"
+    """Good to know; nothing to do, where it is meant so."""
+
+
+class Problem(NamedTuple):
+    """What a check has found. `fix` is what to write or do; empty where there is nothing to do."""
+
+    severity: Severity
+    where: str
+    message: str
+    fix: str
+
+
+class NotChecked(NamedTuple):
+    """What a check could not look at, and what it needs for that."""
+
+    needs: str
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A problem, with the check that has found it."""
+
+    id: str
+    severity: Severity
+    where: str
+    message: str
+    fix: str
+    reference: str
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A check that was not made, or not whole."""
+
+    id: str
+    needs: str
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """How many there are of each."""
+
+    errors: int
+    warnings: int
+    infos: int
+    skipped: int
+
+
+class Report(msgspec.Struct, frozen=True):
+    """All that the doctor has to say. The worst comes first."""
+
+    inputs: dict[str, str]
+    """What was looked at."""
+    findings: Sequence[Finding]
+    skipped: Sequence[Skipped]
+    summary: Summary
+
+
+def report(inputs: dict[str, str], findings: Sequence[Finding], skipped: Sequence[Skipped]) -> Report:
+    """Put findings in order and count them."""
+    order = list(Severity)
+    counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
+    return Report(
+        inputs=inputs,
+        findings=tuple(sorted(findings, key=lambda finding: order.index(finding.severity))),
+        skipped=tuple(skipped),
+        summary=Summary(
+            errors=counts[Severity.ERROR],
+            warnings=counts[Severity.WARNING],
+            infos=counts[Severity.INFO],
+            skipped=len(skipped),
+        ),
+    )
+
+
+def error(where: str, message: str, fix: str) -> Problem:
+    """Return a problem of that severity."""
+    return Problem(Severity.ERROR, where, message, fix)
+
+
+def warning(where: str, message: str, fix: str) -> Problem:
+    """Return a problem of that severity."""
+    return Problem(Severity.WARNING, where, message, fix)
+
+
+def info(where: str, message: str, fix: str) -> Problem:
+    """Return a problem of that severity."""
+    return Problem(Severity.INFO, where, message, fix)

@@ -1,0 +1,1 @@
+"""Which of several replicas decides: the holder of a Lease."""

@@ -1,0 +1,84 @@
+"""The Lease of an election at the API server."""
+
+import asyncio
+import logging
+from http import HTTPStatus
+from typing import Final
+
+from app.leadership.election import Answer, Create, Failure, Get, Request, Update
+from app.leadership.lease_v1 import decode_lease, encode_lease, encode_new_lease
+from app.logs import one_line
+from app.watch.client import ApiClient, ApiError, StatusError
+from app.watch.credentials import CredentialsError
+from app.watch.decode import DecodeError
+
+log = logging.getLogger(__name__)
+
+_GROUP: Final = 'apiGroups: ["coordination.k8s.io"], resources: ["leases"]'
+
+
+def rbac_rules(name: str) -> tuple[str, ...]:
+    """Return the rules of a Role, in the namespace of the Lease, that allow to lead, each as one line of YAML.
+
+    A name cannot be asked for where the object is not there yet: authorization does not read the body.
+    """
+    return (f'{_GROUP}, verbs: ["create"]', f'{_GROUP}, resourceNames: ["{name}"], verbs: ["get", "update"]')
+
+
+class LeaseApi:
+    """Carries out the requests of an election."""
+
+    def __init__(self, client: ApiClient, namespace: str, name: str, timeout: float) -> None:
+        """Take the Lease's namespace and name, and the seconds that a request may take."""
+        self.trouble = ""
+        """What went wrong with the last request, one line; empty if it went well."""
+        self._logged: set[str] = set()  # troubles since a request last went well
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._timeout = timeout
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._path = f"{self._collection}/{name}"
+
+    async def answer(self, request: Request) -> Answer:
+        """Send a request and return its answer; what goes wrong is logged once, as long as it is the same."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                body = await self._send(request)
+            lease = decode_lease(body)
+        except StatusError as error:
+            return self._refused(request, error)
+        except (ApiError, CredentialsError) as error:
+            return self._failed(str(error))
+        except DecodeError as error:
+            return self._failed(f"lease {self._namespace}/{self._name} cannot be read: {error}")
+        except TimeoutError:
+            return self._failed(f"lease {self._namespace}/{self._name}: no answer within {self._timeout:g} s")
+        self.trouble = ""
+        self._logged.clear()
+        return lease
+
+    async def _send(self, request: Request) -> bytes:
+        match request:
+            case Create(record):
+                return await self._client.post(self._collection, encode_new_lease(self._namespace, self._name, record))
+            case Update(lease, record):
+                return await self._client.put(self._path, encode_lease(lease, record))
+        # Without a resourceVersion: a quorum read, which no cache of the server answers with the past.
+        return await self._client.get(self._path, {})
+
+    def _refused(self, request: Request, error: StatusError) -> Failure:
+        if error.code == HTTPStatus.NOT_FOUND and isinstance(request, Get):
+            return Failure.ABSENT
+        if error.code == HTTPStatus.CONFLICT:  # another candidate was first
+            return Failure.FAILED
+        rules = "; ".join(rbac_rules(self._name))
+        missing = f"; the RBAC rules that are needed: {rules}" if error.code == HTTPStatus.FORBIDDEN else ""
+        return self._failed(f"{error}{missing}")
+
+    def _failed(self, trouble: str) -> Failure:
+        if trouble not in self._logged:
+            self._logged.add(trouble)
+            log.warning("leader election: %s", one_line(trouble))
+        self.trouble = one_line(trouble)
+        return Failure.FAILED

@@ -1,0 +1,51 @@
+"""The questions that have no answer yet, and those turned away, looked up when it is asked for."""
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+
+class Queue(Protocol):
+    """What is known of the questions that are there now, and how many were turned away."""
+
+    @property
+    def in_flight(self) -> int:
+        """Questions that have begun and have no answer yet, those that wait among them."""
+
+    @property
+    def waiting(self) -> int:
+        """Questions that wait for their turn."""
+
+    @property
+    def bytes_held(self) -> int:
+        """Size of their bodies."""
+
+    @property
+    def shed(self) -> Mapping[str, int]:
+        """Reason -> questions that were turned away; with all reasons that there are."""
+
+
+class QueueCollector:
+    """Lengths now, and counts since the start."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics as they are now."""
+        queue = self._queue
+        for name, documentation, value in (
+            ("requests_in_flight", "Questions that have begun and have no answer yet.", queue.in_flight),
+            ("queue_length", "Questions that wait for their turn.", queue.waiting),
+            (
+                "queue_bytes",
+                "Size of the bodies of questions that have begun and have no answer yet.",
+                queue.bytes_held,
+            ),
+        ):
+            yield GaugeMetricFamily(f"kindred_{name}", documentation, value)
+        shed = CounterMetricFamily("kindred_shed", "Questions that were turned away, by why.", labels=["reason"])
+        for reason, count in queue.shed.items():
+            shed.add_metric([reason], count)
+        yield shed

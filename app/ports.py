@@ -1,0 +1,66 @@
+"""The ports of a service: what each serves, where, and whom it lets in."""
+
+import logging
+import time
+from typing import NamedTuple
+
+from fastapi import FastAPI
+
+from app.admin_auth import AdminAuthentication, AdminToken
+from app.connections import Connections, limits_of
+from app.process import Background
+from app.settings import Settings
+from app.tls.reloaded import ReloadedTls
+from app.tls.server_context import ServerTls, admin_tls, scheduler_tls
+
+log = logging.getLogger(__name__)
+
+
+class Port(NamedTuple):
+    """What is served where."""
+
+    app: FastAPI
+    host: str
+    number: int
+    connections: Connections
+    tls: ReloadedTls | None
+    """None is plain HTTP."""
+    background: tuple[Background, ...] = ()
+    """What has to run so that its files are followed."""
+
+
+def extender_port(settings: Settings, app: FastAPI) -> Port:
+    """Return the port that the scheduler asks. Raises ConfigurationError."""
+    names = frozenset(settings.tls_client_names)
+    connections = Connections("extender", limits_of(settings, verbs=True), names)
+    tls = _followed("extender", scheduler_tls(settings))
+    return Port(app, settings.listen_host, settings.listen_port, connections, tls, _runs(tls))
+
+
+def health_port(settings: Settings, number: int, app: FastAPI) -> Port:
+    """Return the port for who has no client certificate."""
+    return Port(app, settings.listen_host, number, Connections("health", limits_of(settings, verbs=False)), None)
+
+
+def admin_port(settings: Settings, number: int, app: FastAPI) -> Port:
+    """Return the port of the admins, who have to prove it if anybody can reach the port. Raises ConfigurationError."""
+    connections = Connections("admin", limits_of(settings, verbs=False))
+    tls = _followed("admin", admin_tls(settings))
+    background = _runs(tls)
+    token = None if settings.admin_token_file is None else AdminToken(settings.admin_token_file)
+    with_certificate = settings.admin_client_ca_file is not None
+    if token is not None:
+        background = (*background, token.run)
+        if tls is None:
+            log.warning("admin port: without KINDRED_TLS_CERT_FILE the token goes over the network as plain text")
+    if token is not None or with_certificate:
+        app.add_middleware(AdminAuthentication, connections=connections, token=token, with_certificate=with_certificate)
+    return Port(app, settings.admin_host, number, connections, tls, background)
+
+
+def _followed(port: str, tls: ServerTls | None) -> ReloadedTls | None:
+    return None if tls is None else ReloadedTls(port, tls, time.time)
+
+
+def _runs(tls: ReloadedTls | None) -> tuple[Background, ...]:
+    return () if tls is None else (tls.run,)

@@ -1,0 +1,1 @@
+"""Tests of the TLS of the ports that Kindred listens on."""
