@@ -1,10 +1,9 @@
-"""The scheduler configurations name verbs that exist and obey the extender contract; RBAC is what is watched.
+"""The scheduler configurations name verbs that exist and obey the extender contract.
 
-Their README tells the same of the full profile.
+docs/register.md tells the same of the full profile. What has to match in the overlays is in tests/manifests.
 """
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,12 @@ import pytest
 import yaml
 from starlette.routing import Route
 
-from app.binding import pod_api
-from app.main import create_profile, create_service, watched_kinds
-from app.preemption import preemption_api
+from app.main import create_service
 from app.settings import Settings
-from app.watch.resources import RESOURCES
 from core.mirror.cluster import ClusterMirror
-from core.objects.disruption import PodDisruptionBudget
 from core.profile import PLUGINS, full_profile
 
-README = Path("manifests/README.md").read_text("utf-8")
+REGISTER = Path("docs/register.md").read_text("utf-8")
 CONFIGURATIONS = {path.stem: path for path in sorted(Path("manifests/scheduler").glob("*.yaml"))}
 each_configuration = pytest.mark.parametrize("name", CONFIGURATIONS)
 
@@ -76,43 +71,13 @@ def test_only_the_full_offload_takes_the_hard_rules_from_the_scheduler() -> None
     assert without_filter == {"full-offload"}
 
 
-@pytest.mark.parametrize(
-    ("file", "profile"), [pytest.param("rbac", "affinity", id="affinity"), pytest.param("rbac-full", "full", id="full")]
-)
-def test_the_cluster_role_allows_to_follow_what_is_enabled_and_nothing_else(file: str, profile: str) -> None:
-    text = Path(f"manifests/{file}.yaml").read_text("utf-8")
-    documents = {each["kind"]: each for each in yaml.safe_load_all(text)}
-    watched = [RESOURCES[kind].rbac_rule for kind in create_profile(Settings(profile=profile)).kinds]
-    expected = [yaml.safe_load("{" + rule + "}") for rule in watched]
-    assert expected == documents["ClusterRole"]["rules"]
-    binding, account = documents["ClusterRoleBinding"], documents["ServiceAccount"]["metadata"]
-    assert binding["roleRef"]["name"] == documents["ClusterRole"]["metadata"]["name"]
-    assert binding["subjects"] == [{"kind": "ServiceAccount", **account}]
-    assert account["namespace"] == documents["Namespace"]["metadata"]["name"]
-
-
-@pytest.mark.parametrize(
-    ("file", "rules"),
-    [
-        pytest.param("rbac-bind", pod_api.RBAC_RULES, id="bind"),
-        pytest.param("rbac-preempt", (RESOURCES[PodDisruptionBudget].rbac_rule,), id="preempt"),
-        pytest.param("rbac-evict", preemption_api.RBAC_RULES, id="evict"),
-    ],
-)
-def test_the_role_for_a_verb_allows_what_it_asks_and_nothing_else(file: str, rules: Sequence[str]) -> None:
-    text = Path(f"manifests/{file}.yaml").read_text("utf-8")
-    documents = {each["kind"]: each for each in yaml.safe_load_all(text)}
-    assert documents["ClusterRole"]["rules"] == [yaml.safe_load("{" + rule + "}") for rule in rules]
-    binding = documents["ClusterRoleBinding"]
-    assert binding["roleRef"]["name"] == documents["ClusterRole"]["metadata"]["name"]
-    followed = {each["kind"]: each for each in yaml.safe_load_all(Path("manifests/rbac.yaml").read_text("utf-8"))}
-    assert binding["subjects"] == followed["ClusterRoleBinding"]["subjects"]
-
-
-def test_the_role_for_preempt_allows_to_follow_what_is_watched_for_it_besides() -> None:
-    settings = Settings(preempt="verb")
-    profile = create_profile(settings)
-    assert set(watched_kinds(settings, profile)) - set(profile.kinds) == {PodDisruptionBudget}
+def test_the_second_scheduler_is_score_offload_by_another_name() -> None:
+    first = configuration("score-offload")
+    second = yaml.safe_load(Path("manifests/second-scheduler/scheduler.yaml").read_text("utf-8"))
+    of_its_own = {key: second.pop(key) for key in ("profiles", "leaderElection")}
+    (profile,) = first.pop("profiles")
+    assert of_its_own["profiles"] == [{**profile, "schedulerName": "kindred-scheduler"}]
+    assert {key: value for key, value in first.items() if key != "clientConnection"} == second
 
 
 def test_kindred_finds_victims_where_its_filter_alone_decides_and_the_scheduler_elsewhere() -> None:
@@ -125,23 +90,23 @@ def test_what_the_full_profile_needs_is_enough_for_every_list_of_plugins() -> No
     assert read <= set(full_profile().kinds)
 
 
-def test_the_readme_switches_off_the_scores_of_the_full_profile() -> None:
-    (block,) = re.findall(r"^```yaml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def test_the_docs_switches_off_the_scores_of_the_full_profile() -> None:
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", REGISTER, re.MULTILINE | re.DOTALL)
     config = {"profiles": [{"plugins": yaml.safe_load(block)}]}
     scores = {plugin.name for plugin, _ in full_profile().scores}
     assert scores == switched_off(config, "score")
     assert scores - {"ImageLocality"} == switched_off(config, "preScore"), "ImageLocality has no PreScore upstream"
 
 
-def test_the_readme_weighs_kindred_as_what_it_stands_for() -> None:
+def test_the_docs_weighs_kindred_as_what_it_stands_for() -> None:
     in_tree = 100 * sum(weight for _, weight in full_profile().scores)
-    assert re.search(rf"100 \* 12 += up to {in_tree}$", README, re.MULTILINE)
-    assert f"KINDRED_MAX_SCORE=60, weight: 2    60 * 2 * 10 = up to {60 * 2 * 10}, the same" in README
+    assert re.search(rf"100 \* 12 += up to {in_tree}$", REGISTER, re.MULTILINE)
+    assert f"maxScore: 60, weight: 2            60 * 2 * 10 = up to {60 * 2 * 10}, the same" in REGISTER
     assert in_tree == 60 * 2 * 10
 
 
-def test_the_readme_names_every_plugin_of_the_full_profile_once_for_its_filter_and_once_for_its_score() -> None:
-    rows = re.findall(r"^\| (scores|filters) of ([^|]+) \|", README, re.MULTILINE)
+def test_the_docs_names_every_plugin_of_the_full_profile_once_for_its_filter_and_once_for_its_score() -> None:
+    rows = re.findall(r"^\| (scores|filters) of ([^|]+) \|", REGISTER, re.MULTILINE)
     named = [(side, name) for side, names in rows for name in re.findall(r"`(\w+)`", names)]
     profile = full_profile()
     filters = {("filters", plugin.name) for plugin in profile.filters} - {("filters", "VolumeBinding")}

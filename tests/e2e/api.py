@@ -4,12 +4,10 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import httpx
 import msgspec
-import yaml
 
 Manifest: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
@@ -20,17 +18,22 @@ NAMESPACES: Final = "/api/v1/namespaces"
 _WORKERS: Final = 12
 _PAGE: Final = 5000  # objects
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
-_COLLECTIONS: Final = {
-    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-    "Namespace": NAMESPACES,
-    "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
-}
+_APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
+_APPLIED: Final = "fieldManager=kindred-e2e&force=true&fieldValidation=Strict"
 
 
 def pods_path(namespace: str) -> str:
     """Return the collection of a namespace's pods."""
     return f"{NAMESPACES}/{namespace}/pods"
+
+
+def path_of(manifest: Manifest) -> str:
+    """Return where an object is, from its own words; the plural is what English makes of the kind."""
+    version, kind, metadata = manifest["apiVersion"], manifest["kind"].lower(), manifest["metadata"]
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}es" if kind.endswith("s") else f"{kind}s"
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    within = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+    return f"{root}{within}/{plural}/{metadata['name']}"
 
 
 class Api:
@@ -104,15 +107,10 @@ class Api:
         """Delete all objects of a collection at once."""
         self.at_once(lambda item: self.delete(f"{path}/{item['metadata']['name']}"), self.items(path))
 
-    def apply(self, file: Path) -> None:
-        """Make the objects of a file of manifests; those that are there stay as they are."""
-        for manifest in yaml.safe_load_all(file.read_text("utf-8")):
-            namespace = manifest["metadata"].get("namespace", "")
-            try:
-                self.create(_COLLECTIONS[manifest["kind"]].format(namespace=namespace), manifest)
-            except httpx.HTTPStatusError as error:
-                if error.response.status_code != httpx.codes.CONFLICT:
-                    raise
+    def apply(self, manifest: Manifest) -> dict[str, Any]:
+        """Make an object, or change it to what is said, as `kubectl apply --server-side` does."""
+        applied: dict[str, Any] = self.request("PATCH", f"{path_of(manifest)}?{_APPLIED}", manifest, headers=_APPLY)
+        return applied
 
     def at_once(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Do the same for many items, a dozen at a time."""

@@ -28,12 +28,12 @@ class BuildError(RuntimeError):
     """A program is neither there nor can it be built."""
 
 
-def binaries(names: Sequence[str] = CONTROL_PLANE) -> Mapping[str, Path]:
+def binaries(names: Sequence[str] = CONTROL_PLANE, module: Path = MODULE) -> Mapping[str, Path]:
     """Return program -> its file, and build what is missing, with progress on stderr. Raises BuildError."""
     found = {name: path for name in names if (path := _given(name)) is not None}
     missing = [name for name in names if name not in found]
     if missing:
-        found.update(_built(missing))
+        found.update(_built(missing, module))
     for name in names:
         _say(f"{name}: {found[name]}")
     return found
@@ -63,35 +63,35 @@ def build_key(module: Path, name: str, go_version: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _built(names: Sequence[str]) -> Mapping[str, Path]:
+def _built(names: Sequence[str], module: Path) -> Mapping[str, Path]:
     go = shutil.which("go")
     if go is None:
         raise BuildError(f"{', '.join(names)}: not found, and there is no Go to build them; set KUBEBUILDER_ASSETS")
-    version = _output(go, "version")
-    files = {name: cache_folder() / build_key(MODULE, name, version) / name for name in names}
+    version = _output(module, go, "version")
+    files = {name: cache_folder() / build_key(module, name, version) / name for name in names}
     needed = [name for name, file in files.items() if not file.exists()]
     if needed:
         cache_folder().mkdir(parents=True, exist_ok=True)
         # Renamed when complete: a build that was interrupted leaves nothing that looks like a program.
         with tempfile.TemporaryDirectory(dir=cache_folder()) as made:
-            _build(go, needed, Path(made))
+            _build(go, needed, Path(made), module)
             for name in needed:
                 files[name].parent.mkdir(exist_ok=True)
                 (Path(made) / name).rename(files[name])
     return files
 
 
-def _build(go: str, names: Sequence[str], folder: Path) -> None:
+def _build(go: str, names: Sequence[str], folder: Path, module: Path) -> None:
     packages = [f"./cmd/{name}" for name in names]
     _say(f"building {', '.join(names)}; the first time this takes up to ten minutes on two cores")
     _say("fetching the modules")
-    total = len(_output(go, "list", "-deps", *packages).splitlines())
+    total = len(_output(module, go, "list", "-deps", *packages).splitlines())
     begin = shown = time.monotonic()
     # The release is told as upstream's build tells it: unset, the programs call themselves v0.0.0-master.
     flags = f"-s -w -X k8s.io/component-base/version.gitVersion={_kubernetes_version()}"
     command = [go, "build", "-v", "-trimpath", "-ldflags", flags, "-o", f"{folder}{os.sep}", *packages]
     lines: list[str] = []
-    for line in _lines(command):
+    for line in _lines(command, module):
         lines.append(line)
         if time.monotonic() - shown >= _SHOW_EVERY:
             shown = time.monotonic()
@@ -113,10 +113,10 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "CGO_ENABLED": "0"}
 
 
-def _lines(command: Sequence[str]) -> Iterator[str]:
+def _lines(command: Sequence[str], module: Path) -> Iterator[str]:
     """Run a command and give the lines of its stderr as they come; by its files one sees whether it succeeded."""
     with subprocess.Popen(  # noqa: S603  # our own arguments
-        command, cwd=MODULE, env=_environment(), stderr=subprocess.PIPE, text=True
+        command, cwd=module, env=_environment(), stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         try:
@@ -126,9 +126,9 @@ def _lines(command: Sequence[str]) -> Iterator[str]:
             process.terminate()
 
 
-def _output(go: str, *arguments: str) -> str:
+def _output(module: Path, go: str, *arguments: str) -> str:
     done = subprocess.run(  # noqa: S603  # our own arguments
-        [go, *arguments], cwd=MODULE, env=_environment(), capture_output=True, text=True, check=False
+        [go, *arguments], cwd=module, env=_environment(), capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise BuildError(f"go {' '.join(arguments)}:\n{done.stderr}")

@@ -1,6 +1,6 @@
 """A control plane with what stands beside it: nodes and pods, Kindred, a scheduler, a proxy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -53,20 +53,24 @@ class Cluster:
         self,
         settings: Mapping[str, str] | None = None,
         *,
-        roles: Sequence[str] = ("rbac.yaml",),
+        binds: bool = False,
         server: str = "",
         module: str = "app.cli",
+        follows: bool = False,
     ) -> Kindred:
-        """Start Kindred with the roles of some files of manifests/; `server` is a proxy's URL, if there is one."""
-        token = self.admit_kindred(*roles)
+        """Start Kindred with the roles that it needs; `server` is a proxy's URL, if there is one.
+
+        `follows`: another replica leads.
+        """
+        token = self.admit_kindred(settings, binds=binds)
         kubeconfig = self.plane.kubeconfig("kindred", token_file=token, server=server)
-        kindred = Kindred(self.plane.folder, kubeconfig, settings, module=module)
+        kindred = Kindred(self.plane.folder, kubeconfig, settings, module=module, follows=follows)
         self._started.callback(kindred.end)
         return kindred
 
-    def admit_kindred(self, *roles: str) -> Path:
-        """Make what is missing of Kindred's service account and roles; return the file of its token, a new one."""
-        grant(self.api, *roles)
+    def admit_kindred(self, settings: Mapping[str, str] | None = None, *, binds: bool = False) -> Path:
+        """Make Kindred's service account and the roles that it needs; return the file of its token, a new one."""
+        grant(self.api, settings or {}, binds=binds)
         return write_token(self.api, self.plane.folder / "kindred.token")
 
     def start_scheduler(self, config: Mapping[str, Any], *, verbosity: int = 2) -> Scheduler:
@@ -78,7 +82,7 @@ class Cluster:
 
     def full_offload(self, settings: Mapping[str, str] | None = None, *, server: str = "") -> tuple[Kindred, Scheduler]:
         """Start Kindred and a scheduler that is registered with full-offload.yaml."""
-        kindred = self.start_kindred(settings, roles=("rbac.yaml", "rbac-bind.yaml"), server=server)
+        kindred = self.start_kindred(settings, binds=True, server=server)
         return kindred, self.start_scheduler(configuration("full-offload", kindred.url))
 
     def create_pods(self, pods: Iterable[Manifest]) -> None:

@@ -1,4 +1,4 @@
-"""Kindred as a process, with the permissions that manifests/ give it, and kube-scheduler with a file of manifests/."""
+"""Kindred as a process, with the permissions that `kindred rbac` gives it."""
 
 import re
 import sys
@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import yaml
 
+from app.rbac import rbac_documents
+from app.settings import PREFIX, Settings
 from tests.e2e.api import Api
 from tests.e2e.programs import Program, free_port
 
@@ -18,10 +21,13 @@ _TOKEN_PATH: Final = "/api/v1/namespaces/kindred/serviceaccounts/kindred/token" 
 _SAMPLE: Final = re.compile(r"^(\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
 
 
-def grant(api: Api, *files: str) -> None:
-    """Make Kindred's service account and roles, by files of manifests/."""
-    for file in files:
-        api.apply(MANIFESTS / file)
+def grant(api: Api, variables: Mapping[str, str], *, binds: bool) -> None:
+    """Make Kindred's service account, and the roles that it needs with settings, given as variables, and no others."""
+    values: dict[str, Any] = {name.removeprefix(PREFIX).lower(): value for name, value in variables.items()}
+    for file in ("namespace", "serviceaccount"):
+        api.apply(yaml.safe_load((MANIFESTS / "base" / f"{file}.yaml").read_text("utf-8")))
+    for document in rbac_documents(Settings(**values), binds=binds):
+        api.apply(document)
 
 
 def write_token(api: Api, path: Path) -> Path:
@@ -36,8 +42,16 @@ class Kindred:
     """`kindred serve` following an API server; it can be killed and started again at the same address."""
 
     def __init__(
-        self, folder: Path, kubeconfig: Path, settings: Mapping[str, str] | None = None, *, module: str = "app.cli"
+        self,
+        folder: Path,
+        kubeconfig: Path,
+        settings: Mapping[str, str] | None = None,
+        *,
+        module: str = "app.cli",
+        follows: bool = False,
     ) -> None:
+        """Start it. `follows`: another replica leads, so that it will not be ready."""
+        self._follows = follows
         self.port = free_port()
         self.admin_port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -54,14 +68,20 @@ class Kindred:
         self.start()
 
     def start(self) -> None:
-        """Start it, and wait until it is ready."""
+        """Start it, and wait until it is ready, or as ready as one that follows can be."""
         self.program = Program("kindred", self._command, self._log, self._environment)
-        self.program.wait_until(self.is_ready)
+        self.program.wait_until(self._only_follows if self._follows else self.is_ready)
 
     def is_ready(self) -> bool:
         """Whether every resource is followed."""
         with suppress(httpx.HTTPError):
             return httpx.get(f"{self.url}/readyz", timeout=5.0).status_code == httpx.codes.OK
+        return False
+
+    def _only_follows(self) -> bool:
+        with suppress(httpx.HTTPError):
+            problems: list[str] = self.readiness()["problems"]
+            return len(problems) == 1 and problems[0].startswith("another replica leads: ")
         return False
 
     def readiness(self) -> dict[str, Any]:

@@ -24,6 +24,10 @@ def configuration(name: str, extender_url: str) -> dict[str, Any]:
     loaded: dict[str, Any] = yaml.safe_load(text)
     for extender in loaded["extenders"]:
         extender["urlPrefix"] = extender_url
+        if extender_url.startswith("http:"):
+            # Of TLS only what names files: those are where the file says on a node, and nowhere here.
+            extender.pop("tlsConfig", None)
+            extender.pop("enableHTTPS", None)
     return loaded
 
 

@@ -138,7 +138,7 @@ def scheduler_of(cluster: Cluster, registration: str, url: str, seconds: float |
 
 def start_kindred(cluster: Cluster) -> Kindred:
     cluster.add_nodes(NODES)
-    return cluster.start_kindred(roles=("rbac.yaml", "rbac-bind.yaml"))
+    return cluster.start_kindred(binds=True)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ PRIORITIES: Final = {"lowest": 1, "low": 5, "middle": 10, "high": 1000}
 REPELLED: Final = {"app": "repelled"}
 KEPT: Final = {**REPELLED, "keep": "yes"}
 AFFINITY: Final = required("podAntiAffinity", term(REPELLED, HOSTNAME))
-PREEMPT_ROLES: Final = ("rbac.yaml", "rbac-bind.yaml", "rbac-preempt.yaml")
 PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 BUDGETS: Final = "/apis/policy/v1/namespaces/e2e/poddisruptionbudgets"
 
@@ -113,7 +112,7 @@ def test_nobody_else_goes_when_kindred_learns_late_that_the_victim_went(cluster:
     cluster.api.create(NODES, node(1, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"}))
     cluster.create_pods([standing("low", 0, "lowest", cpu="3"), standing("middle", 1, "middle", cpu="3")])
     proxy = cluster.start_proxy()
-    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, roles=PREEMPT_ROLES, server=proxy.url)
+    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, binds=True, server=proxy.url)
     cluster.start_scheduler(configuration(mode, kindred.url))
     proxy.delay = 1.0
     cluster.create_pods([preemptor(cpu="3")])
@@ -131,7 +130,7 @@ def test_victims_of_a_shortage_are_completed_by_those_that_repel(cluster: Cluste
             standing("harmless", 0, "low", {}, cpu="100m"),
         ]
     )
-    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, roles=PREEMPT_ROLES)
+    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, binds=True)
     cluster.start_scheduler(configuration("full-offload", kindred.url))
     cluster.create_pods([preemptor(cpu="3")])
     wait_until(lambda: node_of(cluster, "preemptor") is not None, 60.0, "the preemptor has a node")
@@ -141,18 +140,18 @@ def test_victims_of_a_shortage_are_completed_by_those_that_repel(cluster: Cluste
 def test_a_scheduler_that_finds_no_victim_anywhere_asks_nobody(cluster: Cluster) -> None:
     """What upstream does where an extender alone refuses all nodes (preemption.go, DryRunPreemption)."""
     before = make_room_by_priority(cluster)
-    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, roles=PREEMPT_ROLES)
+    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, binds=True)
     scheduler = cluster.start_scheduler(configuration("full-offload", kindred.url), verbosity=5)
     cluster.create_pods([preemptor()])
     wait_until(lambda: "expected at least one victim pod on node" in scheduler.log(), 60.0, "the scheduler gives up")
     assert survivors(cluster) == sorted([*before, "preemptor"])
     assert node_of(cluster, "preemptor") is None
-    assert kindred.samples()["kindred_preempt_duration_seconds_count"] == 0
+    assert kindred.samples()['kindred_request_duration_seconds_count{verb="preempt"}'] == 0
 
 
 def start_evicting(cluster: Cluster) -> None:
     """Start full offload with a Kindred that preempts by itself."""
-    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "evict"}, roles=(*PREEMPT_ROLES, "rbac-evict.yaml"))
+    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "evict"}, binds=True)
     cluster.start_scheduler(configuration("full-offload", kindred.url))
 
 

@@ -124,20 +124,20 @@ def test_connections_on_which_nothing_comes_are_given_up_and_questions_refused_m
 def lose_the_account(cluster: Cluster) -> Callable[[], object]:
     """Delete the service account, which makes its token void; return what makes both again."""
     cluster.api.delete(f"{SERVICE_ACCOUNTS}/kindred")
-    return lambda: cluster.admit_kindred("rbac.yaml")
+    return cluster.admit_kindred
 
 
 def lose_the_rights(cluster: Cluster) -> Callable[[], object]:
     """Delete the binding of the role; return what makes it again."""
     cluster.api.delete(f"{ROLE_BINDINGS}/kindred")
-    return lambda: cluster.admit_kindred("rbac.yaml")
+    return cluster.admit_kindred
 
 
 def lose_all_seats(cluster: Cluster) -> Callable[[], object]:
     """Let priority and fairness reject all requests; return what ends that."""
     cluster.api.create(f"{FLOW_CONTROL}/prioritylevelconfigurations", NOBODY_SERVED)
     schema = cluster.api.create(f"{FLOW_CONTROL}/flowschemas", KINDRED_IS_NOBODY)["metadata"]["uid"]
-    cluster.admit_kindred("rbac.yaml", "rbac-bind.yaml")
+    cluster.admit_kindred(binds=True)
     wait_until(
         lambda: as_kindred(cluster).headers.get("X-Kubernetes-PF-FlowSchema-UID") == schema, PATIENCE, "classified"
     )

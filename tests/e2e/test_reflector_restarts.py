@@ -33,7 +33,7 @@ def test_another_cluster_with_lower_versions_takes_the_place_of_the_one_that_was
     # The token is of a service account that is not there.
     wait_until(lambda: all("401" in follower.problem(resource) for resource in FOLLOWED), PATIENCE, "refused with 401")
     follower.mark()
-    cluster.admit_kindred("rbac.yaml")
+    cluster.admit_kindred()
     cluster.api.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     populate(cluster)
     follower.until_equal()

@@ -70,9 +70,8 @@ def _config(cluster: Cluster, mode: str) -> dict[str, Any]:
     if mode == _ALL_NODES:
         return {**configuration(IN_TREE, ""), "percentageOfNodesToScore": 100}
     file = mode.split(",", maxsplit=1)[0]
-    roles = ("rbac.yaml", "rbac-bind.yaml") if file == "full-offload" else ("rbac.yaml",)
     settings = {"KINDRED_PERCENTAGE_OF_NODES_TO_SCORE": "0"} if mode == _SAMPLE else {}
-    return configuration(file, cluster.start_kindred(settings, roles=roles).url)
+    return configuration(file, cluster.start_kindred(settings, binds=file == "full-offload").url)
 
 
 def _binding_times(scheduler: Scheduler) -> list[float]:

@@ -1,0 +1,1 @@
+"""What manifests/ is rendered to, held against the code and against itself."""

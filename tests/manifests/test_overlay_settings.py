@@ -1,0 +1,161 @@
+"""The settings of each overlay, and what has to match: the Deployment, roles, the registration, certificates."""
+
+import re
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+from app.configuration import Configuration
+from app.rbac import rbac_documents, rbac_text
+from tests.manifests.conftest import Variant
+from tests.manifests.kustomize import MANIFESTS, Manifest, of_kind, only
+
+PEAK = 290_000_000
+"""Bytes of memory that a sync of 5,000 nodes with 150,000 pods took at most, docs/bench/latest.json."""
+UNITS = {"Mi": 2**20, "Gi": 2**30}
+
+
+def amount(quantity: str) -> int:
+    number, unit = re.fullmatch(r"(\d+)(\w*)", quantity).groups()  # type: ignore[union-attr]  # else the test fails
+    return int(number) * UNITS[unit]
+
+
+def seconds(duration: str) -> float:
+    return float(duration.removesuffix("s"))
+
+
+def test_every_variable_is_a_setting_and_none_comes_from_services(configuration: Configuration, pod: Manifest) -> None:
+    assert configuration.unknown_variables == ()
+    assert pod["spec"]["enableServiceLinks"] is False
+    settings = configuration.settings
+    assert (settings.pod_name, settings.pod_namespace) == ("the-metadata.name", "the-metadata.namespace")
+
+
+def test_the_file_that_is_named_is_the_one_that_is_mounted(pod: Manifest, container: Manifest) -> None:
+    command, option, file = container["args"]
+    assert (command, option) == ("serve", "--config")
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert PurePosixPath(mounts["config"]) / "kindred.yaml" == PurePosixPath(file)
+    assert "configMap" in next(volume for volume in pod["spec"]["volumes"] if volume["name"] == "config")
+
+
+def test_it_listens_where_the_container_says_and_on_the_loopback_for_the_admin_port(
+    configuration: Configuration, container: Manifest
+) -> None:
+    settings = configuration.settings
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"extender": settings.listen_port, "health": settings.health_port}
+    assert settings.listen_host == "0.0.0.0"  # noqa: S104  # of the pod
+    assert (settings.admin_host, settings.admin_port) == ("127.0.0.1", 8890)
+
+
+def test_the_pod_is_given_longer_than_it_takes_to_end(configuration: Configuration, pod: Manifest) -> None:
+    settings = configuration.settings
+    assert 0 < settings.drain_delay < settings.grace_period < pod["spec"]["terminationGracePeriodSeconds"]
+
+
+def test_replicas_are_kept_apart_by_what_the_scheduler_filters_by_in_every_mode(pod: Manifest) -> None:
+    spread = {each["topologyKey"]: each for each in pod["spec"]["topologySpreadConstraints"]}
+    assert {key: each["whenUnsatisfiable"] for key, each in spread.items()} == {
+        "kubernetes.io/hostname": "DoNotSchedule",
+        "topology.kubernetes.io/zone": "ScheduleAnyway",
+    }
+    assert spread["kubernetes.io/hostname"]["nodeTaintsPolicy"] == "Honor", "or a node that is drained keeps a place"
+    assert all(each["matchLabelKeys"] == ["pod-template-hash"] for each in spread.values())
+    assert pod["spec"]["affinity"]["podAntiAffinity"].keys() == {"preferredDuringSchedulingIgnoredDuringExecution"}
+    assert pod["spec"]["priorityClassName"] == "system-cluster-critical"
+
+
+def test_the_memory_is_enough_for_the_mirror_the_cache_and_the_queue(
+    configuration: Configuration, container: Manifest
+) -> None:
+    settings, resources = configuration.settings, container["resources"]
+    assert amount(resources["requests"]["memory"]) >= PEAK + settings.equivalence_max_bytes
+    at_most = PEAK + settings.equivalence_max_bytes + settings.queue_max_bytes
+    assert amount(resources["limits"]["memory"]) >= at_most
+    assert "cpu" not in resources["limits"]
+
+
+def test_files_of_tls_are_in_the_secret_that_is_mounted(
+    configuration: Configuration, pod: Manifest, container: Manifest
+) -> None:
+    settings = configuration.settings
+    files = [settings.tls_cert_file, settings.tls_key_file, settings.tls_client_ca_file]
+    secrets = [volume["name"] for volume in pod["spec"]["volumes"] if "secret" in volume]
+    paths = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] in secrets]
+    keys = ("tls.crt", "tls.key", "ca.crt") if paths else ()
+    assert [str(file) for file in files if file] == [f"{path}/{key}" for path in paths for key in keys]
+    assert not any("subPath" in mount for mount in container["volumeMounts"]), "such a file never changes"
+
+
+def test_the_scheduler_alone_is_let_in_where_there_are_certificates(
+    configuration: Configuration, manifests: list[Manifest], extender: Manifest
+) -> None:
+    settings = configuration.settings
+    assert (settings.tls_client_names == ("kube-scheduler",)) == (settings.tls_client_ca_file is not None)
+    for name, certificate in of_kind(manifests, "Certificate").items():
+        if name == "kindred":
+            assert urlsplit(extender["urlPrefix"]).hostname in certificate["spec"]["dnsNames"]
+            assert "server auth" in certificate["spec"]["usages"]
+        elif name == "kindred-scheduler":
+            assert certificate["spec"]["commonName"] in settings.tls_client_names
+            assert "client auth" in certificate["spec"]["usages"]
+
+
+def test_the_registration_asks_at_the_service(
+    variant: Variant, configuration: Configuration, manifests: list[Manifest], extender: Manifest
+) -> None:
+    service = of_kind(manifests, "Service")["kindred"]
+    (port,) = service["spec"]["ports"]
+    asked = urlsplit(extender["urlPrefix"])
+    name, namespace = service["metadata"]["name"], service["metadata"]["namespace"]
+    assert (asked.hostname, asked.port) == (f"{name}.{namespace}.svc", port["port"])
+    if not variant.components:  # with TLS as an option, docs/register.md says what to change
+        by_tls = configuration.settings.tls_cert_file is not None
+        assert (asked.scheme, extender.get("enableHTTPS", False)) == ("https" if by_tls else "http", by_tls)
+        assert ("caFile" in extender.get("tlsConfig", {})) == by_tls, "without it any server is trusted"
+
+
+def test_the_registration_waits_longer_than_kindred_takes(configuration: Configuration, extender: Manifest) -> None:
+    settings, patience = configuration.settings, seconds(extender["httpTimeout"])
+    assert settings.deadline < patience
+    if "bindVerb" in extender:
+        assert settings.bind_timeout < patience
+
+
+def test_what_is_registered_is_switched_on(
+    configuration: Configuration, manifests: list[Manifest], extender: Manifest
+) -> None:
+    settings = configuration.settings
+    replicas = only(manifests, "Deployment")["spec"]["replicas"]
+    assert replicas > 1
+    assert settings.leader_election == ("bindVerb" in extender), "of several replicas one binds, or all answer"
+    assert (settings.preempt != "off") == ("preemptVerb" in extender)
+    assert extender["weight"] * settings.max_score in {1, 20}
+
+
+def test_the_roles_are_what_kindred_rbac_prints(
+    variant: Variant, configuration: Configuration, manifests: list[Manifest], extender: Manifest
+) -> None:
+    binds = "bindVerb" in extender
+    settings = configuration.settings.model_copy(update={"pod_namespace": ""})
+    rendered = [each for each in manifests if each["apiVersion"].startswith("rbac.")]
+    expected = {document["kind"]: document for document in rbac_documents(settings, binds=binds)}
+    labels = {"app.kubernetes.io/name": "kindred"}
+    assert {
+        kind: {**document, "metadata": {**document["metadata"], "labels": labels}}
+        for kind, document in expected.items()
+    } == {each["kind"]: each for each in rendered}
+    assert len(expected) == len(rendered)
+    file = (MANIFESTS / "overlays" / variant.overlay / "rbac.yaml").read_text("utf-8")
+    assert rbac_text(settings, binds=binds) == file
+
+
+def test_a_node_can_be_drained_and_an_update_goes_on(configuration: Configuration, manifests: list[Manifest]) -> None:
+    spec = only(manifests, "Deployment")["spec"]
+    ready = 1 if configuration.settings.leader_election else spec["replicas"]
+    budgets = of_kind(manifests, "PodDisruptionBudget").values()
+    assert bool(budgets) == (ready > 1)
+    assert all(budget["spec"]["minAvailable"] < ready for budget in budgets)
+    update = spec["strategy"]["rollingUpdate"]
+    assert update["maxSurge"] == 1
+    assert spec["replicas"] - update["maxUnavailable"] == ready, "neither fewer than now, nor more than there can be"
