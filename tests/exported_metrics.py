@@ -1,0 +1,122 @@
+"""What a real service exports, with everything switched on and something happened to everything; as a table, too.
+
+`python -m tests.exported_metrics --write` puts that table into docs/operate.md.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.app.binding_setting import N1, N2, Scheduler, loner, scheduling, until
+from tests.builders import make_pod
+from tests.fake_apiserver import FakeApiServer
+from tests.fake_apiserver.faults import overloaded
+from tests.fake_apiserver.resources import NODES, PODS
+from tests.openssl import Authority
+
+PAGE: Final = Path("docs/operate.md")
+_BEGIN: Final = "<!-- metrics: begin -->\n"
+_END: Final = "<!-- metrics: end -->\n"
+_OF_THE_FORMAT: Final = {"le", "quantile"}
+
+
+class Exported(NamedTuple):
+    """One metric."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    documentation: str
+    samples: frozenset[str]
+    """Names that its samples have, which are more for a histogram."""
+
+
+def exported_metrics() -> list[Exported]:
+    """Run a service, and give its metrics in the order of their names."""
+    return sorted(_read(asyncio.run(_scraped())))
+
+
+def table() -> str:
+    """Return the table, a line for each metric."""
+    lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
+    for metric in exported_metrics():
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        lines.append(f"| `{metric.name}` | {metric.type} | {labels} | {metric.documentation} |")
+    return "\n".join(lines) + "\n"
+
+
+def shown_table() -> str:
+    """Return the table that stands in the page."""
+    return PAGE.read_text("utf-8").partition(_BEGIN)[2].partition(_END)[0]
+
+
+def _read(text: str) -> list[Exported]:
+    metrics = []
+    for family in text_string_to_metric_families(text):
+        if family.name.endswith("_created"):  # of the client library, for counters and histograms
+            continue
+        assert family.samples, f"{family.name}: nothing has happened that would show its labels"
+        labels = {label for sample in family.samples for label in sample.labels} - _OF_THE_FORMAT
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        names = frozenset(sample.name for sample in family.samples)
+        metrics.append(Exported(name, family.type, tuple(sorted(labels)), family.documentation, names))
+    return metrics
+
+
+async def _scraped() -> str:
+    with TemporaryDirectory() as folder:
+        authority = Authority(Path(folder))
+        authority.make("server", "subjectAltName=DNS:localhost")
+        settings: dict[str, Any] = {
+            "preempt": "evict",
+            "leader_election": True,
+            "pod_name": "kindred-1",
+            "pod_namespace": "kindred",
+            "admin_port": 0,
+            "tls_cert_file": authority.crt("server"),
+            "tls_key_file": authority.key("server"),
+        }
+        async with FakeApiServer() as server:
+            server.faults.add(overloaded(), NODES.path)
+            async with scheduling(server, N1, N2, **settings) as scheduler:
+                await _use(scheduler)
+                transport = httpx.ASGITransport(scheduler.service.app)
+                async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
+                    return (await client.get("/metrics")).text
+
+
+async def _use(scheduler: Scheduler) -> None:
+    """Ask, bind, and have the API server tell of changes, and lose its memory."""
+    assert await scheduler.decide(scheduler.create(loner("first")), "n1") == ""
+    await until(lambda: scheduler.mirror.pod_states.confirmed == 1)
+    replica = make_pod("web").owned_by("ReplicaSet", "web", "rs")
+    await scheduler.filter(scheduler.create(replica), "n1", "n2")
+    server, mirror = scheduler.server, scheduler.mirror
+    before = mirror.generation
+    server.delete(NODES.path, "n2")
+    await until(lambda: mirror.generation > before)
+    lists = len(server.requests.of(PODS.path, "list", "watch-list"))
+    server.end_watches(PODS.path)
+    scheduler.create(make_pod("late"))
+    server.compact(PODS.path)
+    await until(lambda: len(server.requests.of(PODS.path, "list", "watch-list")) > lists)
+
+
+def main() -> None:
+    """Print the table, or write it."""
+    made = table()
+    if "--write" not in sys.argv:
+        sys.stdout.write(made)
+        return
+    before, _, rest = PAGE.read_text("utf-8").partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    PAGE.write_text(before + _BEGIN + made + _END + after, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
