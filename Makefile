@@ -8,7 +8,7 @@ GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.j
 	tests/conformance/data/preempt.jsonl.gz tests/conformance/data/bench_checks_1000.jsonl.gz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format e2e soak bench bench-compare bench-baseline bench-intree load conformance lock image clean
+.PHONY: help run test check format e2e soak bench bench-compare bench-baseline bench-intree load soak-load fuzz conformance lock image clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -52,6 +52,13 @@ bench-baseline: ## Keep docs/bench/latest.json as what bench-compare compares wi
 load: $(STAMP) ## Simulated schedulers (locust) for a minute: on 5,000 nodes / 150,000 pods, or HOST=http://...; ARGS are passed on
 	$(BIN)/python -m tests.load $(addprefix --host ,$(filter http%,$(HOST))) $(ARGS)
 
+soak-load: $(STAMP) ## `make load` for ten minutes with TLS, new certificates and faults of the API server: docs/bench/soak.json
+	$(BIN)/python -m tests.load --seconds 600 --faults --tls --churn-rate 200 --sheds-allowed \
+		--report docs/bench/soak.json $(ARGS)
+
+fuzz: $(STAMP) ## The robustness tests with 20 times as many requests (some minutes)
+	KINDRED_TEST_FUZZ=20 KINDRED_TEST_EXAMPLES=1000 $(BIN)/python -m pytest tests/robustness
+
 bench-intree: $(STAMP) ## The engine against the real in-tree InterPodAffinity, answers compared (needs Go; builds once)
 	$(BIN)/python -m tests.bench.intree
 
@@ -60,9 +67,15 @@ lock: $(STAMP) ## Make the lock files again from pyproject.toml
 		--no-emit-find-links --no-header --no-annotate pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-header --no-annotate pyproject.toml --extra otel -c requirements-dev.lock \
+		-o requirements-otel.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-header --no-annotate pyproject.toml --group load -c requirements-dev.lock \
+		-o requirements-load.lock
 
-image: ## Build the container image (docker, or DOCKER=podman / buildah)
-	$(or $(DOCKER),docker) build -t kindred:dev .
+image: ## Build the container image (docker, or DOCKER=podman / buildah); ARGS="--build-arg BASE_DIGEST=sha256:..."
+	$(or $(DOCKER),docker) build $(ARGS) -t kindred:dev .
 
 clean: ## Remove the virtual environment and what the tools leave behind
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist

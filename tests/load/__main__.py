@@ -1,47 +1,63 @@
-"""Simulated schedulers against a service of its own, which follows a fake API server: `make load`.
+"""Simulated schedulers against a service of its own, which follows a fake API server: `make load`, `make soak-load`.
 
-Fails where too many answers are wrong (--max-failures), and where the mirror is not as the cluster is in the end. With
---host it is any running service that is asked. What is no option of this program is locust's, or of our locustfile:
-`python -m locust -f tests/load/locustfile.py --help` lists them; names of classes of users choose among these.
+Fails where too many answers are wrong (--max-failures), where the mirror is not as the cluster is in the end, and where
+the memory has grown. With --host it is any running service that is asked. What is no option of this program is
+locust's, or of our locustfile: `python -m locust -f tests/load/locustfile.py --help` lists them; names of classes of
+users choose among these.
 """
 
 import argparse
+import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
-from tests.bench.live import FakeApi, Kindred, fake_api, kindred, machine, say
+from tests.bench.live import fake_api, machine, say
+from tests.load.trial import Trial
 
 ROOT: Final = Path(__file__).parents[2]
 LOCUSTFILE: Final = Path(__file__).with_name("locustfile.py")
 KEPT_REPORT: Final = ROOT / "docs" / "bench" / "load.html"
 _SPAWN_RATE: Final = 100  # users a second
 _PATIENCE: Final = 10  # seconds for the last answers, and again until locust is killed
-_SETTLED_WITHIN: Final = 30.0  # seconds until the last events are in the mirror
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it; 1 if locust says so, or if the mirror is wrong in the end."""
+    """Run it; 1 if locust says so, or if something is wrong in the end."""
     options, others = _options(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
     command = _command(options, others)
     if options.host:
-        return _run([*command, "--host", options.host])
+        return _run([*command, "--host", options.host, "--churn-rate", str(options.churn_rate)])
     say(f"{machine()}; the fake API server, Kindred and locust share them")
     say(f"Starting on a cluster of {options.nodes:,} nodes and {options.pods:,} pods ...")
-    with fake_api(options.nodes, options.pods) as api, kindred(api) as service:
-        service.wait_until_ready()
-        status = _run([*command, "--host", service.url, "--fake-api", api.url])
-        faults = _faults(api, service)
-        say(f"{api.stats()['churn_events']:,} pod events meanwhile")
-    say("\n".join(faults) or "The mirror and a fresh list of the cluster are the same.")
-    return 1 if status or faults else 0
+    with TemporaryDirectory() as folder, fake_api(options.nodes, options.pods) as api:
+        trial = Trial(options, api, Path(folder))
+        with trial.service() as service:
+            with trial.troubled(service):
+                status = _run([*command, *trial.locust_options(service)])
+            problems = trial.problems(service)
+            _tell(options, trial.report(service, problems), trial.memory_csv())
+    say("\n".join(problems) or "The mirror and a fresh list of the cluster are the same.")
+    return 1 if status or problems else 0
+
+
+def _tell(options: argparse.Namespace, report: Mapping[str, Any], memory: str) -> None:
+    say(f"{report['pod_events']:,} pod events meanwhile; resident memory, MB: {report['rss_mb']}")
+    if options.faults:
+        say(f"Faults of the API server: {report['faults']}")
+    if options.tls:
+        say(f"Certificates: {report['rotations']} new ones; read again: {report['certificate_reloads']}")
+    if options.report:
+        options.report.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    if options.memory:
+        options.memory.write_text(memory, "utf-8")
 
 
 def _command(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
@@ -49,7 +65,7 @@ def _command(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
     command += ["--nodes", str(options.nodes), "--pods", str(options.pods)]
     command += ["--users", str(options.users), "--spawn-rate", str(_SPAWN_RATE)]
     command += ["--run-time", f"{options.seconds}s", "--stop-timeout", str(_PATIENCE)]
-    report = options.html or (None if options.host else KEPT_REPORT)
+    report = options.html or (None if options.host or options.faults else KEPT_REPORT)
     return [*command, *(["--html", str(report)] if report else []), *others]
 
 
@@ -69,15 +85,6 @@ def _run(command: Sequence[str]) -> int:
                 process.kill()
 
 
-def _faults(api: FakeApi, service: Kindred) -> list[str]:
-    """Compare the mirror with the cluster, until they are the same or do not become so."""
-    api.quiet()
-    deadline = time.monotonic() + _SETTLED_WITHIN
-    while (faults := service.differences()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return faults
-
-
 def _end(number: int, _: FrameType | None) -> None:
     """End by leaving all `with` blocks, which end the processes; a second signal must not keep them from that."""
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -94,7 +101,14 @@ def _options(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[
     )
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--host", default="", metavar="URL", help="a running service to ask, instead of one of its own")
-    help_text = f"report  [default: {KEPT_REPORT.relative_to(ROOT)}, none with --host]"
+    parser.add_argument("--churn-rate", type=float, default=1_000.0, help="pod events a second, 0 for none")
+    parser.add_argument("--faults", action="store_true", help="let things go wrong at the API server meanwhile")
+    parser.add_argument("--fault-gap", type=float, default=5.0, metavar="SECONDS", help="between two, on average")
+    parser.add_argument("--seed", type=int, default=1, help="of the faults")
+    parser.add_argument("--tls", action="store_true", help="TLS, with client certificates; the server's is replaced")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write the numbers there, as JSON")
+    parser.add_argument("--memory", type=Path, metavar="FILE", help="write the memory second by second there, as CSV")
+    help_text = f"report  [default: {KEPT_REPORT.relative_to(ROOT)}, none with --host or --faults]"
     parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
     return parser.parse_known_args(arguments)
 

@@ -67,6 +67,19 @@ def check_status(status: int, body: bytes) -> None:
         raise WrongAnswerError(f"HTTP {status}: {_shown(body)}")
 
 
+def check_shed(verb: str, body: bytes) -> None:
+    """Raise WrongAnswerError for an answer to a question that was turned away which does not say so, or scores."""
+    try:
+        if verb == "filter":
+            ok = _decode_result(body).error.startswith("shed: ")
+        else:
+            ok = not any(each.score for each in _decode_list(body))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        ok = False
+    if not ok:
+        raise WrongAnswerError(f"shed, and then: {_shown(body)}")
+
+
 def passed_nodes(body: bytes, asked: Nodes, *, wholly: bool) -> list[str]:
     """Return the names of the nodes that passed `filter`, in the order of the answer. Raises WrongAnswerError."""
     try:

@@ -11,10 +11,12 @@ other's work, which is then in the times: ratios of latencies are for `make benc
 
 import gc
 import itertools
+import json
 import logging
 import sys
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
@@ -29,14 +31,21 @@ from locust.runners import MasterRunner, WorkerRunner
 from locust.stats import RequestStats
 
 from tests.bench.live import say
-from tests.load.answers import WrongAnswerError, check_scores, check_status, passed_nodes
+from tests.load.answers import WrongAnswerError, check_scores, check_shed, check_status, passed_nodes
+from tests.load.certificates import client_tls
 from tests.load.questions import Form, Question, RequestFileError, cluster_questions, file_questions
 
 log = logging.getLogger(__name__)
 
 _JSON: Final = {"Content-Type": "application/json"}
+_CLOSE: Final = {"Connection": "close"}
 _HTTP_TIMEOUT: Final = 5.0  # seconds; kube-scheduler's for an extender, if nothing else is configured
-_READ_BYTES: Final = 64 * 1024  # at a time; with 4 KB, the default of the client, 32 MB take it a third longer
+_POOL: Final[dict[str, Any]] = {
+    "block_size": 64 * 1024,  # bytes at a time; with 4 KB, the default of the client, 32 MB take it a third longer
+    "concurrency": 1_000,
+    "connection_timeout": _HTTP_TIMEOUT,
+    "network_timeout": _HTTP_TIMEOUT,
+}
 _AFTER_FAILURE: Final = 0.1  # seconds
 _LEASE: Final = 10.0  # seconds of churn that are asked for at a time, so that it ends with this process
 T = TypeVar("T")
@@ -58,18 +67,25 @@ class SchedulerUser(PreparedUser):
 
     abstract = True
     wait_time = constant(0)
-    client_pool = HTTPClientPool(
-        block_size=_READ_BYTES, concurrency=1_000, connection_timeout=_HTTP_TIMEOUT, network_timeout=_HTTP_TIMEOUT
-    )
+    client_pool = HTTPClientPool(**_POOL)
     form: ClassVar[Form]
     questions: ClassVar[Iterator[Question]]
     answers: ClassVar[Iterator[int]]
+    asked: ClassVar[Iterator[int]] = itertools.count()
     check_every: ClassVar[int]
+    reconnect_every: ClassVar[int]
+    sheds_allowed: ClassVar[bool]
+    sheds: ClassVar[Counter[str]] = Counter()
+    """Verb and reason -> questions that were turned away, where that is allowed."""
 
     @classmethod
     def prepare(cls, options: Namespace) -> str:
         """Make the questions; return why there are none, or nothing. Raises RequestFileError."""
         cls.answers, cls.check_every = itertools.count(), options.check_every
+        cls.reconnect_every, cls.sheds_allowed = options.reconnect_every, options.sheds_allowed
+        if options.ca:
+            tls = client_tls(options.ca, options.client_cert, options.client_key)
+            cls.client_pool = HTTPClientPool(**_POOL, insecure=False, ssl_context_factory=lambda **_: tls)
         if not options.request:
             cls.questions = cluster_questions(cls.form, options.nodes, options.pods)
             return ""
@@ -87,18 +103,33 @@ class SchedulerUser(PreparedUser):
             self._ask("prioritize", question.about(passed), lambda body: check_scores(body, passed, wholly=wholly))
 
     def _ask(self, verb: str, body: bytes, check: Callable[[bytes], T]) -> T | None:
-        """Return what is found in an answer, None where it is wrong, which is reported."""
+        """Return what is found in an answer; None where it is wrong, which is reported, or the question was shed."""
         name = f"{type(self).__name__} {verb}"
         given: Any = body  # which locust takes and its annotation does not
-        with self.client.post(f"/{verb}", data=given, headers=_JSON, name=name, catch_response=True) as response:
+        headers = _JSON | _CLOSE if self._is_to_reconnect() else _JSON
+        with self.client.post(f"/{verb}", data=given, headers=headers, name=name, catch_response=True) as response:
             try:
                 if response.status_code != 0:  # else there was none, which locust reports
                     check_status(response.status_code, response.content or b"")
-                    return check(response.content or b"")
+                    shed = (response.headers or {}).get("kindred-shed", "")
+                    if not shed:
+                        return check(response.content or b"")
+                    self._shed(verb, shed, response.content or b"")
             except WrongAnswerError as error:
                 response.failure(str(error))
         time.sleep(_AFTER_FAILURE)  # a service that is gone would fill the report
         return None
+
+    def _shed(self, verb: str, reason: str, body: bytes) -> None:
+        """Count a question that was turned away. Raises WrongAnswerError where none may be, or the answer is odd."""
+        if not self.sheds_allowed:
+            raise WrongAnswerError(f"shed: {reason}")
+        check_shed(verb, body)
+        self.sheds[f"{verb}: {reason}"] += 1
+
+    def _is_to_reconnect(self) -> bool:
+        """Tell whether this question is the last one on its connection."""
+        return self.reconnect_every > 0 and next(self.asked) % self.reconnect_every == self.reconnect_every - 1
 
 
 class NodeNamesUser(SchedulerUser):
@@ -161,6 +192,12 @@ def add_options(parser: LocustArgumentParser) -> None:
     add("--check-every", type=int, default=10, metavar="N", help="look wholly at one of so many answers")
     add("--max-failures", type=float, default=0.0, metavar="SHARE", help="0..1; exit with 1 above it")
     add("--churn-rate", type=float, default=1_000.0, metavar="RATE", help="pod events a second, 0 for none")
+    add("--reconnect-every", type=int, default=0, metavar="N", help="close the connection after so many questions")
+    add("--sheds-allowed", action="store_true", help="count what was shed (Kindred-Shed) apart from failures")
+    add("--ca", default="", metavar="FILE", help="authorities of an https --host")
+    add("--client-cert", default="", metavar="FILE", help="client certificate, if one is wanted")
+    add("--client-key", default="", metavar="FILE", help="key of the client certificate")
+    add("--summary", default="", metavar="FILE", help="write the numbers of requests there, as JSON")
     add("--fake-api", default="", metavar="URL", env_var="KINDRED_LOAD_FAKE_API", help="whose pods ChurnUser changes")
 
 
@@ -170,7 +207,8 @@ def prepare(environment: Environment, **_: object) -> None:
     if options is None:
         return
     if not isinstance(environment.runner, WorkerRunner):
-        _listen(environment.events.quit, lambda **_: say(_table(environment.stats)))  # behind locust's own tables
+        # Behind locust's own tables.
+        _listen(environment.events.quit, lambda **_: _report(environment.stats, options.summary))
     if isinstance(environment.runner, MasterRunner):  # its workers ask
         return
     try:
@@ -212,6 +250,17 @@ def _share_of_failures(stats: RequestStats) -> float | None:
     asked = any(entry.num_requests for (name, _), entry in stats.entries.items() if name != ChurnUser.__name__)
     share: float = stats.total.fail_ratio
     return share if asked else None
+
+
+def _report(stats: RequestStats, summary: str) -> None:
+    say(_table(stats))
+    sheds = dict(sorted(SchedulerUser.sheds.items()))
+    if sheds:
+        say(f"Shed, which is no failure: {sheds}")
+    if summary:
+        total = stats.total
+        found = {"requests": total.num_requests, "failures": total.num_failures, "sheds": sheds}
+        Path(summary).write_text(json.dumps(found), "utf-8")
 
 
 def _table(stats: RequestStats) -> str:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.load.answers import WrongAnswerError, check_scores, check_status, passed_nodes
+from tests.load.answers import WrongAnswerError, check_scores, check_shed, check_status, passed_nodes
 from tests.load.questions import Nodes
 
 NAMES = Nodes("NodeNames", {name: json.dumps(name).encode() for name in "abcd"})
@@ -136,3 +136,29 @@ def test_any_status_but_200_is_wrong_and_told_with_its_body() -> None:
         check_status(204, b"")
     with pytest.raises(WrongAnswerError, match="HTTP 503: busy"):
         check_status(503, b"busy")
+
+
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        pytest.param("filter", result(NodeNames=None, Error="shed: the deadline is over"), id="filter"),
+        pytest.param("prioritize", b"[]", id="no-scores"),
+        pytest.param("prioritize", b'[{"Host":"a","Score":0}]', id="neutral-scores"),
+    ],
+)
+def test_a_question_that_was_shed_may_be_answered_so(verb: str, body: bytes) -> None:
+    check_shed(verb, body)
+
+
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        pytest.param("filter", result(NodeNames=["a"]), id="filter-with-an-answer"),
+        pytest.param("filter", result(Error="internal error: KeyError"), id="filter-with-another-error"),
+        pytest.param("prioritize", b'[{"Host":"a","Score":7}]', id="a-score"),
+        pytest.param("prioritize", b'{"Error":"shed: the deadline is over"}', id="no-list"),
+    ],
+)
+def test_a_question_that_was_shed_may_not_be_answered_so(verb: str, body: bytes) -> None:
+    with pytest.raises(WrongAnswerError, match="shed, and then: "):
+        check_shed(verb, body)

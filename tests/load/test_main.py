@@ -1,5 +1,6 @@
 """The load as a process, at a small size: locust patches the process that it is imported in."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -8,8 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+
+from app.extender_results import filter_error
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tests.load", "--nodes", "30", "--pods", "300"]
@@ -37,19 +41,31 @@ def processes_of_session(session: int) -> list[str]:
 class Garbage(BaseHTTPRequestHandler):
     """Answers everything alike, and wrongly."""
 
+    headers_sent: ClassVar[dict[str, str]] = {}
+    answer: ClassVar[bytes] = b'{"NodeNames":["node-00001"]}'
+
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(200)
+        for name, value in self.headers_sent.items():
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(b'{"NodeNames":["node-00001"]}')
+        self.wfile.write(self.answer)
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
 
 
+class Shedding(Garbage):
+    """Turns every question away."""
+
+    headers_sent: ClassVar[dict[str, str]] = {"Kindred-Shed": "queue_full"}
+    answer: ClassVar[bytes] = filter_error("shed: 100 questions wait already")
+
+
 @contextmanager
-def garbage_server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Garbage) as server:
+def garbage_server(kind: type[Garbage] = Garbage) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -68,6 +84,32 @@ def test_kindred_answers_all_schedulers_rightly_while_pods_change(tmp_path: Path
     assert "The mirror and a fresh list of the cluster are the same." in printed
     assert "NodeNamesUser filter" in report.read_text()
     assert str(ROOT) not in report.read_text()
+
+
+def test_kindred_answers_rightly_while_the_api_server_fails_and_certificates_are_replaced(tmp_path: Path) -> None:
+    report, memory = tmp_path / "soak.json", tmp_path / "memory.csv"
+    options = ("--faults", "--fault-gap", "0.5", "--tls", "--churn-rate", "100", "--sheds-allowed")
+    files = ("--html", str(tmp_path / "load.html"), "--report", str(report), "--memory", str(memory))
+    status, printed = load("--seconds", "6", *options, *files)
+    assert status == 0, printed
+    found = json.loads(report.read_text())
+    assert found["requests"] > 0
+    assert (found["failures"], found["problems"]) == (0, [])
+    assert found["faults"]["all"] > 0
+    assert found["pod_events"] > 0
+    assert "Certificates: " in printed
+    assert found["rss_mb"]["max"] >= found["rss_mb"]["start"] > 0
+    assert len(memory.read_text().splitlines()) > 3
+
+
+def test_shed_questions_are_failures_unless_they_are_allowed() -> None:
+    with garbage_server(Shedding) as url:
+        status, printed = load("--host", url, "--seconds", "1")
+        assert status == 1, printed
+        assert "shed: queue_full" in printed
+        status, printed = load("--host", url, "--seconds", "1", "--sheds-allowed")
+        assert status == 0, printed
+        assert "Shed, which is no failure: {'filter: queue_full': " in printed
 
 
 def test_wrong_answers_make_it_fail_and_are_told() -> None:

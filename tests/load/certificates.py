@@ -1,0 +1,68 @@
+"""The certificates of a service under load, which are replaced while it runs, as kubelet replaces a Secret."""
+
+import shutil
+import ssl
+from pathlib import Path
+from typing import Final
+
+from tests.openssl import Authority
+
+CLIENT_NAME: Final = "kube-scheduler"
+_SERVER: Final = "subjectAltName=IP:127.0.0.1"
+_CLIENT: Final = "extendedKeyUsage=clientAuth"
+
+
+class Certificates:
+    """One authority, a client's certificate, and the server's, of which there is always a newer one to be had."""
+
+    def __init__(self, folder: Path) -> None:
+        self._authority = Authority(folder)
+        self._authority.make(CLIENT_NAME, _CLIENT)
+        self._current = folder / "current"
+        self.rotations = -1  # the first is none
+        self.rotate()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The environment of a Kindred that has the server's certificate, and wants the client's."""
+        return {
+            "KINDRED_TLS_CERT_FILE": str(self._current / "tls.crt"),
+            "KINDRED_TLS_KEY_FILE": str(self._current / "tls.key"),
+            "KINDRED_TLS_CLIENT_CA_FILE": str(self.authority),
+            "KINDRED_TLS_CLIENT_NAMES": CLIENT_NAME,
+        }
+
+    @property
+    def authority(self) -> Path:
+        """The certificate of who signed all others."""
+        return self._authority.crt()
+
+    @property
+    def client(self) -> tuple[Path, Path]:
+        """The client's certificate and key."""
+        return self._authority.crt(CLIENT_NAME), self._authority.key(CLIENT_NAME)
+
+    def client_tls(self) -> ssl.SSLContext:
+        """Return the TLS of a client that shows its certificate, and trusts the authority alone."""
+        return client_tls(self.authority, *self.client)
+
+    def rotate(self) -> None:
+        """Replace the server's certificate and key, both at once: what is read is a link to their folder."""
+        self.rotations += 1
+        name = f"server-{self.rotations}"
+        self._authority.make(name, _SERVER)
+        folder = self._authority.folder / name
+        folder.mkdir()
+        shutil.copy(self._authority.crt(name), folder / "tls.crt")
+        shutil.copy(self._authority.key(name), folder / "tls.key")
+        link = self._current.with_suffix(".new")
+        link.symlink_to(folder)
+        link.replace(self._current)
+
+
+def client_tls(authority: Path | str, certificate: Path | str, key: Path | str) -> ssl.SSLContext:
+    """Return the TLS of a client that trusts one authority alone, and shows a certificate, unless that is empty."""
+    context = ssl.create_default_context(cafile=str(authority))
+    if certificate:
+        context.load_cert_chain(certificate, key or None)
+    return context

@@ -1,0 +1,42 @@
+"""Whether the memory of a process stays what it is, by samples of one a second."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+WINDOW: Final = 60
+"""Samples that are taken together."""
+_GROWTH: Final = 1.05
+_SLACK: Final = 8.0  # MB
+
+
+class Memory:
+    """The resident memory of a process in MB, once a second. Call `sample` with what it is."""
+
+    def __init__(self) -> None:
+        self.samples: list[float] = []
+
+    def sample(self, megabytes: float) -> None:
+        """Take in one more."""
+        self.samples.append(megabytes)
+
+    def csv(self) -> str:
+        """Return all samples, a line each."""
+        return "\n".join(("second,rss_mb", *(f"{second},{rss:.1f}" for second, rss in enumerate(self.samples)))) + "\n"
+
+    def growth(self) -> str:
+        """Return what there is to be said against it: empty where it is flat, or where that is not to be told yet."""
+        windows = second_and_last(self.samples)
+        if windows is None:
+            return ""
+        before, after = windows
+        if after <= _GROWTH * before + _SLACK:
+            return ""
+        return f"memory: {before:.0f} MB in the second minute, {after:.0f} MB in the last one"
+
+
+def second_and_last(samples: Sequence[float]) -> tuple[float, float] | None:
+    """Return the medians of the second and the last minute; None with fewer than three: in the first, caches fill."""
+    if len(samples) < 3 * WINDOW:
+        return None
+    return median(samples[WINDOW : 2 * WINDOW]), median(samples[-WINDOW:])

@@ -1,0 +1,130 @@
+"""One run under load: the service with its certificates, what goes wrong meanwhile, and what is found in the end."""
+
+import json
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.bench.live import FakeApi, Kindred, kindred, machine, repeating
+from tests.load.certificates import Certificates
+from tests.load.faults import FaultInjector
+from tests.load.memory import Memory, second_and_last
+
+_ROTATED_EVERY: Final = 15.0  # seconds; Kindred looks for new certificates every ten
+_SURELY_TAKEN: Final = 30.0  # seconds within which that has been once
+_RECONNECTS: Final = "100"  # questions on a connection, so that new certificates are seen
+_SETTLED_WITHIN: Final = 90.0  # seconds until the mirror is right, the longest pause between two attempts included
+
+
+class Trial:
+    """A service under load. `options` are those of `python -m tests.load`."""
+
+    def __init__(self, options: Namespace, api: FakeApi, folder: Path) -> None:
+        """Keep certificates and other files in a folder."""
+        self._options = options
+        self._api = api
+        self._summary = folder / "summary.json"
+        self._certificates = Certificates(folder) if options.tls else None
+        self._injector = (
+            FaultInjector(api.change, options.seed, options.fault_gap, time.monotonic) if options.faults else None
+        )
+        self._memory = Memory()
+
+    @contextmanager
+    def service(self) -> Iterator[Kindred]:
+        """Run Kindred until the end of the block, entered when it is ready."""
+        certificates = self._certificates
+        running = (
+            kindred(self._api)
+            if certificates is None
+            else kindred(self._api, certificates.settings, certificates.client_tls())
+        )
+        with running as service:
+            service.wait_until_ready()
+            yield service
+
+    def locust_options(self, service: Kindred) -> list[str]:
+        """Return what locust has to know of the service."""
+        options = ["--host", service.url, "--summary", str(self._summary)]
+        # Locust's requests to change pods would fail with the API server: with faults it changes them by itself.
+        rate = 0.0 if self._injector is not None else self._options.churn_rate
+        options += ["--fake-api", self._api.url, "--churn-rate", str(rate)]
+        if self._certificates is not None:
+            certificate, key = self._certificates.client
+            options += ["--ca", str(self._certificates.authority), "--client-cert", str(certificate)]
+            options += ["--client-key", str(key), "--reconnect-every", _RECONNECTS]
+        return options
+
+    @contextmanager
+    def troubled(self, service: Kindred) -> Iterator[None]:
+        """Let things go wrong until the end of the block, and watch the memory."""
+        with ExitStack() as stack:
+            stack.enter_context(repeating(lambda: self._memory.sample(service.memory("VmRSS")), 1.0))
+            if self._certificates is not None:
+                stack.enter_context(repeating(self._certificates.rotate, _ROTATED_EVERY))
+            if self._injector is not None:
+                self._api.change("churn", {"rate": self._options.churn_rate})
+                stack.enter_context(repeating(self._injector.step, 1.0))
+            yield
+        if self._injector is not None:
+            self._api.change("clear", {})
+            self._api.change("churn", {"rate": 0})
+
+    def problems(self, service: Kindred) -> list[str]:
+        """Return what is wrong in the end: with the mirror, the memory, and the certificates."""
+        problems = self._differences(service)
+        growth = self._memory.growth()
+        if growth:
+            problems.append(growth)
+        if self._certificates is not None and self._options.seconds >= _SURELY_TAKEN:
+            reloads = self._reloads(service)
+            if reloads["failure"] or not reloads["success"]:
+                problems.append(f"certificates: {reloads}, of {self._certificates.rotations} new ones")
+        return problems
+
+    def report(self, service: Kindred, problems: Sequence[str]) -> dict[str, Any]:
+        """Return the numbers of the run."""
+        samples, injector = self._memory.samples, self._injector
+        minutes = second_and_last(samples)
+        found: dict[str, Any] = {
+            "machine": machine(),
+            "nodes": self._options.nodes,
+            "pods": self._options.pods,
+            "users": self._options.users,
+            "seconds": self._options.seconds,
+            "pod_events": self._api.stats()["churn_events"],
+            **(json.loads(self._summary.read_text("utf-8")) if self._summary.exists() else {}),
+            "rss_mb": {
+                "start": round(samples[0]),
+                "end": round(samples[-1]),
+                "max": round(max(samples)),
+                **({"second_minute": round(minutes[0]), "last_minute": round(minutes[1])} if minutes else {}),
+            },
+            "problems": [*problems],
+        }
+        if injector is not None:
+            found["faults"] = {"all": injector.injected.total(), **dict(sorted(injector.injected.items()))}
+        if self._certificates is not None:
+            found["rotations"] = self._certificates.rotations
+            found["certificate_reloads"] = self._reloads(service)
+        return found
+
+    def memory_csv(self) -> str:
+        """Return the memory, second by second."""
+        return self._memory.csv()
+
+    def _differences(self, service: Kindred) -> list[str]:
+        """Compare the mirror with the cluster, until they are the same or do not become so."""
+        self._api.quiet()
+        deadline = time.monotonic() + _SETTLED_WITHIN
+        while (differences := service.differences()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return differences
+
+    def _reloads(self, service: Kindred) -> dict[str, int]:
+        """Return how often changed certificates were read, of both ports together, by result."""
+        found = service.metrics().by("result", "kindred_tls_reloads_total")
+        return {result: round(found.get(result, 0.0)) for result in ("success", "failure")}
