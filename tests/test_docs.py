@@ -1,0 +1,91 @@
+"""The pages in docs/ and manifests/ name what there is: links, commands with their flags, variables, keys, routes."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from app.cli import main
+from app.configuration import FILE_VARIABLE, key_of
+from app.main import create_service
+from app.openapi import describe
+from app.settings import Settings, variable_of
+from core.mirror.cluster import ClusterMirror
+
+PAGES = [Path("README.md"), Path("CONTRIBUTING.md"), *sorted(Path("docs").glob("*.md")), Path("manifests/README.md")]
+COMMAND = re.compile(r"^(?:\$ |    )?((?:\S*/)?kindred(?= |$)[^\n]*|[A-Z_]+=\S* kindred [^\n]*)$", re.MULTILINE)
+BLOCK = re.compile(r"^```(?:console|sh|bash)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^```yaml\n# kindred.yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OF_TESTS = re.compile(r"KINDRED_(TEST|E2E|LOAD|BENCH)_\w+|KINDRED_SERVICE_\w+|KINDRED_PORT\w*|KINDRED_X|KINDRED_")
+each_page = pytest.mark.parametrize("page", PAGES, ids=str)
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ +(.*)$", page.read_text("utf-8"), re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
+
+
+@each_page
+def test_a_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\((?!https?://)([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page.resolve()
+        assert file.exists(), f"{page}: {target}"
+        if anchor and file.suffix == ".md":
+            assert anchor in anchors(file), f"{page}: {target}"
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield the words of each line that runs kindred, without what is piped or commented behind it."""
+    joined = text.replace("\\\n", " ")
+    for line in COMMAND.findall(joined):
+        try:
+            words = shlex.split(re.split(r" [|>&#] ?| 2>", re.sub(r"^[A-Z_]+=\S* ", "", line))[0], comments=True)
+        except ValueError:
+            continue
+        yield words[1:]
+
+
+@each_page
+def test_a_command_exists_with_its_flags(page: Path) -> None:
+    blocks = "\n".join(BLOCK.findall(page.read_text("utf-8")))
+    for words in commands(blocks):
+        command: click.Command = main
+        rest = list(words)
+        while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+            assert rest[0] in command.commands, f"{page}: kindred {' '.join(words)}"
+            command = command.commands[rest.pop(0)]
+        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        used = {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
+        assert used <= known | {"--help", "-h", "--version"}, f"{page}: kindred {' '.join(words)}"
+
+
+@each_page
+def test_a_variable_is_a_setting(page: Path) -> None:
+    known = {variable_of(name) for name in Settings.model_fields} | {FILE_VARIABLE}
+    named = set(re.findall(r"\bKINDRED_\w*", page.read_text("utf-8")))
+    assert {name for name in named - known if not OF_TESTS.fullmatch(name)} == set()
+
+
+@each_page
+def test_a_route_is_served(page: Path) -> None:
+    settings = Settings(admin_port=0, health_port=0)
+    service = create_service(settings, ClusterMirror(), None)
+    served = {path: set(methods) for port in service.ports for path, methods in describe(port.app)["paths"].items()}
+    served["/openapi.json"] = {"get"}  # which does not describe itself
+    for method, path in re.findall(r"`(GET|POST|PUT|DELETE) (/[a-z/.]+)", page.read_text("utf-8")):
+        begun = [each for each in served if each == path or each.startswith(path.rstrip("/") + "/{")]
+        assert any(method.lower() in served[each] for each in begun), f"{page}: {method} {path}"
+
+
+def test_the_settings_that_pages_name_by_key_exist() -> None:
+    keys = {key_of(name) for name in Settings.model_fields}
+    examples = [block for page in PAGES for block in EXAMPLE.findall(page.read_text("utf-8"))]
+    assert examples
+    for block in examples:
+        assert set(re.findall(r"^(\w+):", block, re.MULTILINE)) <= keys
