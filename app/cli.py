@@ -95,7 +95,7 @@ def _with(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command]
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="kindred")
 def main() -> None:
-    """Answer kube-scheduler's filter and prioritize calls, exactly as its own plugins would."""
+    """Answer kube-scheduler's extender calls, exactly as its own plugins would."""
 
 
 main.add_command(config_group)

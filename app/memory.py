@@ -11,10 +11,11 @@ from typing import Final
 _M_TRIM_THRESHOLD: Final = -1  # malloc.h
 _M_MMAP_THRESHOLD: Final = -3
 
-FROM_THE_HEAP: Final = 32 * 1024 * 1024
-"""Bytes up to which a block is taken from the heap, which is the most that glibc accepts."""
-KEPT: Final = 128 * 1024 * 1024
-"""Bytes at the end of the heap that are kept at most: two requests of whole nodes, where there are any."""
+FROM_THE_HEAP: Final = 4 * 1024 * 1024
+"""Bytes up to which a block is taken from the heap: all that questions by name take. Whole nodes, 32 MB, are given back
+at once: among what lives long they would leave holes."""
+KEPT: Final = 64 * 1024 * 1024
+"""Bytes at the end of the heap that are kept at most."""
 
 
 def keep_freed_memory() -> bool:
