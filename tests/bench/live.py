@@ -25,6 +25,7 @@ Json: TypeAlias = dict[str, Any]
 
 _ROOT: Final = Path(__file__).parents[2]
 _TICKS: Final = os.sysconf("SC_CLK_TCK")  # a second, in /proc/PID/stat
+_ATTEMPTS: Final = 5
 _TIMEOUT: Final = 120.0  # seconds; what takes so long has failed
 _ANNOUNCEMENT: Final = re.compile(r"^(Kindred|Debugging) .*?(https?://[0-9.:]+)", re.MULTILINE)
 _SAMPLE: Final = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
@@ -56,11 +57,12 @@ class HttpClient:
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         """Return the status and the body of an answer."""
-        try:
-            return self._ask(method, path, body)
-        except ConnectionError:  # the server has closed it, as nothing was asked for some seconds
-            self._connection.close()
-            return self._ask(method, path, body)
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._ask(method, path, body)
+            except ConnectionError:  # it was closed, as nothing was asked for some seconds, or a fault has met it
+                self._connection.close()
+        return self._ask(method, path, body)
 
     def expect(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """Return the body of an answer of 200. Raises BenchError for any other."""

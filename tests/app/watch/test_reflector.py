@@ -177,9 +177,9 @@ async def test_waits_are_jittered(server: FakeApiServer) -> None:
             assert later - earlier >= least
 
 
-def test_the_default_pace_is_that_of_client_go() -> None:
+def test_the_default_pace_is_that_of_client_go_but_for_the_longest_wait() -> None:
     timing = Timing()
-    assert (timing.backoff_first, timing.backoff_longest) == (0.8, 30.0)
+    assert (timing.backoff_first, timing.backoff_longest) == (0.8, 10.0)
     assert (timing.watch_timeout, timing.shortest_watch) == (300, 1.0)
     assert all(0.0 <= timing.random() < 1.0 for _ in range(100))
 
