@@ -70,8 +70,8 @@ class Timing(msgspec.Struct, frozen=True):
 
     backoff_first: float = 0.8
     backoff_longest: float = 10.0
-    """client-go: 30. Under faults every few seconds that left the mirror unfollowed for up to a minute at a time, and now
-    and then stale; and the replicas of Kindred are no fleet that an API server would have to be spared."""
+    """client-go: 30. Under faults every few seconds that left the mirror unfollowed for up to a minute at a time, and
+    now and then stale; and the replicas of Kindred are no fleet that an API server would have to be spared."""
     watch_timeout: int = 300
     """A watch asks the server to end it after this time, up to twice as long, so that not all end at once."""
     shortest_watch: float = 1.0
