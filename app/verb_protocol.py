@@ -24,7 +24,7 @@ from app.routes.verb_endpoint import CACHE_OFF, CLOSE, DRAINED_BODIES, Arrival, 
 _STATUS_LINE: Final = b"HTTP/1.1 200 OK\r\n"
 _AT_ONCE: Final = 256 * 1024
 """Bytes of an answer that are encrypted at once. OpenSSL keeps the room for the longest write as long as the connection
-lives: 44 MB for each that was asked about 5,000 whole nodes."""
+lives: with 5,000 whole nodes more than the 32 MB of the answer, for each connection."""
 
 
 class VerbProtocol(BoundedProtocol):
