@@ -13,6 +13,8 @@ from tests.load.certificates import Certificates
 from tests.load.faults import FaultInjector
 from tests.load.memory import Memory, second_and_last
 
+_SETTINGS: Final = {"KINDRED_EQUIVALENCE_MAX_BYTES": str(16 * 1024 * 1024)}
+"""The equivalence cache is full after a minute, so that what grows later is not that."""
 _ROTATED_EVERY: Final = 15.0  # seconds; Kindred looks for new certificates every ten
 _SURELY_TAKEN: Final = 30.0  # seconds within which that has been once
 _RECONNECTS: Final = "100"  # questions on a connection, so that new certificates are seen
@@ -38,9 +40,9 @@ class Trial:
         """Run Kindred until the end of the block, entered when it is ready."""
         certificates = self._certificates
         running = (
-            kindred(self._api)
+            kindred(self._api, _SETTINGS)
             if certificates is None
-            else kindred(self._api, certificates.settings, certificates.client_tls())
+            else kindred(self._api, {**_SETTINGS, **certificates.settings}, certificates.client_tls())
         )
         with running as service:
             service.wait_until_ready()
