@@ -97,10 +97,13 @@ async def _denied(credentials: Credentials, wanted: list[Need], account: Account
         return _review_decoder.decode(body).status.allowed
 
     try:
-        allowed = await asyncio.gather(*map(is_allowed, wanted))
+        async with asyncio.TaskGroup() as group:  # none is on its way any more when the client is closed
+            asked = [group.create_task(is_allowed(need)) for need in wanted]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
     finally:
         await client.close()
-    return [need for need, may in zip(wanted, allowed, strict=True) if not may]
+    return [need for need, task in zip(wanted, asked, strict=True) if not task.result()]
 
 
 def _review(need: Need, account: Account) -> bytes:

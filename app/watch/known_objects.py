@@ -24,6 +24,13 @@ class KnownObjects:
     def __iter__(self) -> Iterator[Object]:
         return iter(self._objects.values())
 
+    def of_version(self, full_name: str, uid: str, resource_version: str) -> Object | None:
+        """Return an object if it is known in just this version."""
+        known = self._objects.get(full_name)
+        if known is None or not resource_version:
+            return None
+        return known if (known.uid, known.resource_version) == (uid, resource_version) else None
+
     def put(self, told: Object) -> None:
         """Take over an object that was added or modified."""
         name = told.full_name
@@ -34,7 +41,9 @@ class KnownObjects:
             # Deleted and created again under the same name, and the deletion was not told.
             self.drop(name)
             self._apply(ClusterEvent("Add", told))
-        elif not told.resource_version or known.resource_version != told.resource_version:
+        elif told.resource_version and known.resource_version == told.resource_version:
+            return  # The mirror has the known one: after a list there would be two of each object.
+        else:
             self._apply(ClusterEvent("Update", told))
         self._objects[name] = told
 

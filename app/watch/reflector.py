@@ -200,7 +200,7 @@ class Reflector:
                     elif event.type == "DELETED":
                         listing.remove(self._told(event))
                     else:
-                        listing.add(self._told(event))
+                        listing.add(self._named(self._reader.read_unless_known(event.object, self.known), event))
         except TimeoutError:
             waited = f"{self._timing.initial_events:g} s"
             raise NoInitialEventsEndError(f"{self._resource.path}: initial events without end for {waited}") from None
@@ -233,7 +233,7 @@ class Reflector:
 
     async def _gather(self, page: ListPage, listing: Listing) -> None:
         for item in page.items:
-            listing.add(self._reader.read(item))
+            listing.add(self._reader.read_unless_known(item, self.known))
             if self._turns.over:
                 await self._turns.give_way()
 
@@ -322,7 +322,9 @@ class Reflector:
         self._version = told.resource_version or self._version
 
     def _told(self, event: WatchEvent) -> Object | Unreadable:
-        told = self._reader.read(event.object)
+        return self._named(self._reader.read(event.object), event)
+
+    def _named(self, told: Object | Unreadable, event: WatchEvent) -> Object | Unreadable:
         if isinstance(told, Unreadable) and not told.full_name:
             # What happened to which object cannot be guessed, and it may be that one is gone.
             raise GarbledWatchError(f"{self._resource.path}: {event.type} of an object without a readable name")

@@ -3,17 +3,27 @@
 import gc
 from collections.abc import Iterator
 from contextlib import suppress
+from weakref import ref
 
 import pytest
 
 from app.watch.bulk_load import BulkLoads
 
 
+class Node:
+    """One that is garbage as soon as nothing else has it, and that only a collection finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
 @pytest.fixture(autouse=True)
 def _collector_as_it_was() -> Iterator[None]:
+    thresholds = gc.get_threshold()
     gc.unfreeze()
     yield
     gc.unfreeze()
+    gc.set_threshold(*thresholds)
     gc.enable()
 
 
@@ -39,6 +49,30 @@ def test_of_loads_that_overlap_the_last_ends_it() -> None:
     second.__exit__(None, None, None)
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0
+
+
+def test_what_is_garbage_at_the_end_of_a_load_is_not_frozen() -> None:
+    loads = BulkLoads()
+    before = ref(Node())
+    with loads.loading():
+        meanwhile = ref(Node())
+    assert before() is None
+    assert meanwhile() is None
+
+
+def test_what_becomes_garbage_after_a_load_does_not_wait_for_what_is_frozen() -> None:
+    loaded: list[list[object]] = [[] for _ in range(10_000)]
+    gc.collect()  # from now on, a full collection waits for a quarter of these
+    with BulkLoads().loading():
+        pass
+    gc.set_threshold(10, 2, 2)
+    node = Node()
+    seen = ref(node)
+    gc.collect(1)  # it is of the oldest generation now, where only a full collection looks
+    del node
+    later: list[list[object]] = [[] for _ in range(len(loaded) // 10)]
+    assert seen() is None
+    assert later
 
 
 def test_what_a_failed_load_leaves_behind_can_be_collected() -> None:

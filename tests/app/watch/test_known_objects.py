@@ -189,3 +189,10 @@ def test_a_deletion_that_was_not_taken_is_told_again_by_the_next_replacement(tol
         known.drop("a", "ua")
     list(known.replace({"b": B1}, {}))
     assert told.take() == [("Delete", A1)]
+
+
+def test_of_an_object_that_is_told_again_the_first_telling_is_kept(told: Told) -> None:
+    known = knowing(told, A1)
+    for _ in known.replace({"a": Namespace("a", {"v": "1"}, uid="ua", resource_version="1")}, {}):
+        pass
+    assert [object_ is A1 for object_ in known] == [True]

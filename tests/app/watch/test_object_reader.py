@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from app.watch.freshness import ResourceState
+from app.watch.known_objects import KnownObjects
 from app.watch.object_reader import ObjectReader, Unreadable
 from app.watch.resources import RESOURCES
 from core.objects.namespace import Namespace
@@ -104,3 +105,48 @@ def test_a_pod_with_broken_terms_is_given_and_each_broken_list_named(caplog: pyt
     assert second.startswith(
         "pods: default/p: kept without its preferredAntiAffinityTerms: spec.affinity.podAntiAffinity."
     )
+
+
+def knowing(*objects: Pod) -> KnownObjects:
+    known = KnownObjects(lambda _: None)
+    for each in objects:
+        known.put(each)
+    return known
+
+
+def test_an_object_of_a_known_version_is_not_read_again() -> None:
+    reader = ObjectReader(ResourceState(RESOURCES[Pod]))
+    pod = reader.read(raw({"metadata": METADATA}))
+    assert isinstance(pod, Pod)
+    # Its labels are not looked at: they could not be read.
+    assert reader.read_unless_known(raw({"metadata": {**METADATA, "labels": 3}}), knowing(pod)) is pod
+
+
+@pytest.mark.parametrize("changed", [{"resourceVersion": "8"}, {"uid": "v"}, {"name": "q"}, {"namespace": "y"}])
+def test_an_object_of_another_version_is_read(changed: dict[str, str]) -> None:
+    reader = ObjectReader(ResourceState(RESOURCES[Pod]))
+    pod = reader.read(raw({"metadata": METADATA}))
+    assert isinstance(pod, Pod)
+    again = reader.read_unless_known(raw({"metadata": {**METADATA, **changed, "labels": {"k": "v"}}}), knowing(pod))
+    assert isinstance(again, Pod)
+    assert again.labels == {"k": "v"}
+
+
+def test_without_a_version_an_object_may_be_another_each_time() -> None:
+    reader = ObjectReader(ResourceState(RESOURCES[Pod]))
+    unversioned = {"name": "p", "namespace": "x", "uid": "u"}
+    pod = reader.read(raw({"metadata": unversioned}))
+    assert isinstance(pod, Pod)
+    again = reader.read_unless_known(raw({"metadata": {**unversioned, "labels": {"k": "v"}}}), knowing(pod))
+    assert isinstance(again, Pod)
+    assert again.labels == {"k": "v"}
+
+
+def test_what_has_no_readable_identity_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    state = ResourceState(RESOURCES[Pod])
+    reader = ObjectReader(state)
+    pod = reader.read(raw({"metadata": METADATA}))
+    assert isinstance(pod, Pod)
+    assert reader.read_unless_known(raw({"metadata": 3}), knowing(pod)) == Unreadable()
+    assert state.decode_errors == 1
+    assert len(caplog.records) == 1
