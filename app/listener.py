@@ -57,21 +57,25 @@ class Listener:
         with listening:
             while True:
                 try:
-                    connection, address = await self._loop.sock_accept(listening)
+                    self._let_in(*await self._loop.sock_accept(listening))
                 except OSError as error:  # a client that has gone already, or too many open files
                     log.debug("%s port: accept: %s", self._connections.port, error.strerror)
                     await asyncio.sleep(_PAUSE if error.errno in {errno.EMFILE, errno.ENFILE} else 0)
                     continue
-                if self._connections.is_full:
-                    connection.close()
-                    self._connections.refuse(Refusal.TOO_MANY, (address[0], address[1]))
-                else:
-                    protocol = self._make_protocol()
-                    self._connections.beginning.add(protocol)
-                    task = self._loop.create_task(self._begin(connection, protocol, (address[0], address[1])))
-                    self._beginning.add(task)
-                    task.add_done_callback(self._beginning.discard)
                 await asyncio.sleep(0)  # a flood of connections must not hold the loop
+
+    def _let_in(self, connection: socket.socket, address: Any) -> None:  # noqa: ANN401  # its form is the family's
+        # Not in the loop that accepts, whose variables would keep the last connection, with its buffers, for ever.
+        peer = (address[0], address[1])
+        if self._connections.is_full:
+            connection.close()
+            self._connections.refuse(Refusal.TOO_MANY, peer)
+            return
+        protocol = self._make_protocol()
+        self._connections.beginning.add(protocol)
+        task = self._loop.create_task(self._begin(connection, protocol, peer))
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
 
     async def _begin(self, connection: socket.socket, protocol: asyncio.Protocol, peer: Peer) -> None:
         """Begin TLS, if there is, and let the protocol have the connection."""

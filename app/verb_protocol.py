@@ -135,8 +135,8 @@ class VerbProtocol(BoundedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Take note that the client is gone."""
-        super().connection_lost(exc)
         question = self.cycle
+        super().connection_lost(exc)
         if isinstance(question, Question) and not question.response_complete:
             self._finish(question)
 

@@ -25,7 +25,8 @@ Json: TypeAlias = dict[str, Any]
 
 _ROOT: Final = Path(__file__).parents[2]
 _TICKS: Final = os.sysconf("SC_CLK_TCK")  # a second, in /proc/PID/stat
-_ATTEMPTS: Final = 5
+_ATTEMPTS: Final = 8
+_BETWEEN_ATTEMPTS: Final = 1.0  # seconds, from the second on: faults let no connection through for some seconds
 _TIMEOUT: Final = 120.0  # seconds; what takes so long has failed
 _ANNOUNCEMENT: Final = re.compile(r"^(Kindred|Debugging) .*?(https?://[0-9.:]+)", re.MULTILINE)
 _SAMPLE: Final = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
@@ -57,11 +58,12 @@ class HttpClient:
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         """Return the status and the body of an answer."""
-        for _ in range(_ATTEMPTS - 1):
+        for attempt in range(_ATTEMPTS - 1):
             try:
                 return self._ask(method, path, body)
             except ConnectionError:  # it was closed, as nothing was asked for some seconds, or a fault has met it
                 self._connection.close()
+                time.sleep(_BETWEEN_ATTEMPTS if attempt else 0.0)
         return self._ask(method, path, body)
 
     def expect(self, method: str, path: str, body: bytes | None = None) -> bytes:
