@@ -13,7 +13,7 @@ import msgspec
 from core.equivalence.cached_evaluation import CachedEvaluation
 from core.equivalence.cells import Miss
 from core.equivalence.class_entry import ClassEntry
-from core.equivalence.classes import Classifier, ClassKey, Mode
+from core.equivalence.classes import Classifier, ClassKey, Mode, equivalence_hash
 from core.equivalence.lookup import CellLookup
 from core.equivalence.shadow_check import Difference, Sampler, ShadowedEvaluation
 from core.equivalence.validity import Validities
@@ -132,6 +132,14 @@ class EquivalenceCache:
             FreshEvaluation(self._mirror, pod),
             lambda cells, differences: self._checked(entry, pod, cells, differences),
         )
+
+    def class_of(self, pod: Pod) -> tuple[str, ClassEntry | None]:
+        """Return the hash of a pod's class and what is kept of it, without asking; an empty hash: it has no class."""
+        key = self._classifier.key(self._mirror, pod)
+        if key is None:
+            return "", None
+        entry = self._entries.get(key)
+        return f"{equivalence_hash(key):016x}" if entry is None else entry.hash_text, entry
 
     def find(self, class_hash: int) -> ClassEntry | None:
         """Return the class of a hash, the one asked about least recently if they should be two; a loop over all."""

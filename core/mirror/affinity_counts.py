@@ -21,7 +21,7 @@ import msgspec
 from core.mirror.node_info import NodeTable
 from core.mirror.pod_columns import PodColumns, namespace_is_selected
 from core.mirror.term_index import TermIndex
-from core.mirror.topology import TopologyColumn, TopologyColumns, TopologyCounts
+from core.mirror.topology import IntpArray, TopologyColumn, TopologyColumns, TopologyCounts
 from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher
 from core.objects.pod import Pod
 
@@ -161,6 +161,18 @@ class AffinityCounts:
         return all(
             self._selects_namespace(matcher, pod.namespace) and matcher.selector.matches(pod.labels)
             for matcher in matchers
+        )
+
+    def rows_matched(self, matchers: tuple[PodMatcher, ...]) -> IntpArray:
+        """Return the rows of the placed pods that all matchers of an incoming pod select; to name what is counted."""
+        return self._pods.rows_on_nodes(matchers, self._selects_namespace)
+
+    def carried_by(self, owner_term: OwnerTerm) -> frozenset[PodAffinity]:
+        """Return the affinities of pods that have a term among theirs; to name what is counted."""
+        return frozenset(
+            affinity
+            for affinity, term_set in self._term_sets.items()
+            if any(counter.owner_term == owner_term for counter in term_set.counters)
         )
 
     # What the mirror tells.

@@ -19,7 +19,7 @@ from core.mirror.placement import Placement
 from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
 from core.mirror.resource_figures import Figures
 from core.mirror.snapshot import Snapshot
-from core.mirror.what_if import WithoutPods
+from core.mirror.what_if import Supposition
 from core.objects.labels import Selector
 from core.objects.namespace import Namespace
 from core.objects.node import Node
@@ -198,9 +198,9 @@ class ClusterMirror:
         """
         snapshot.update(self.nodes, self.pods, self._objects, self.generation)
 
-    def without_pods(self) -> WithoutPods:
-        """Begin to suppose, in a `with` block, that some pods are gone; see WithoutPods."""
-        return WithoutPods(self._placement, self._derived.values)
+    def suppose(self) -> Supposition:
+        """Begin to suppose, in a `with` block, that there are other pods and nodes; see Supposition."""
+        return Supposition(self._placement, self._derived.values)
 
     def dump(self, node: str | None = None, pod: str | None = None) -> MirrorDump:
         """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME; for debugging, expensive."""

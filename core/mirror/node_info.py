@@ -92,26 +92,26 @@ class NodeTable:
 
     def occupy(self, info: NodeInfo, node: Node) -> None:
         """Give a node that has become known a slot."""
-        if self._free:
-            slot = self._free.pop()
-        else:
-            slot, self._used = self._used, self._used + 1
-            if slot >= self.capacity:
-                self._grow()
-        info.node, info.slot = node, slot
-        self.lives += 1
-        self.slots[node.name] = slot
-        self._write_name(slot, node.name)
-        self.in_partition[slot] = self.partition.includes(node.name, node.labels)
+        self._enter(info, node, self._free.pop() if self._free else self._new_slot())
         info.frozen, info.generation = None, self.known.set(node.name, info)
 
     def vacate(self, info: NodeInfo) -> None:
         """Take the slot of a node that is gone."""
-        self._free.append(self.slots.pop(info.name))
-        self.lives += 1
-        self.name_index.remove(info.slot)
-        info.node, info.slot = None, NO_SLOT
+        self._free.append(info.slot)
+        self._leave(info)
         info.frozen, info.generation = None, self.known.remove(info.name)
+        self.drop_if_empty(info)
+
+    def suppose(self, info: NodeInfo, node: Node) -> None:
+        """Give a node that is only supposed a slot, and no generation: who follows generations never hears of it."""
+        # Never a free slot: so nothing but the number of slots in use has to be as it was, afterwards.
+        self._enter(info, node, self._new_slot())
+
+    def withdraw(self, info: NodeInfo) -> None:
+        """Take the slot of a node that was supposed; of several, the one that was supposed last."""
+        self._used = info.slot
+        self._leave(info)
+        info.frozen = None
         self.drop_if_empty(info)
 
     def update(self, info: NodeInfo, node: Node) -> None:
@@ -166,6 +166,25 @@ class NodeTable:
     def name(self, slot: int) -> str:
         """Return the name of the node that has a slot."""
         return msgspec.json.decode(self.name_json[slot], type=str)
+
+    def _new_slot(self) -> int:
+        slot, self._used = self._used, self._used + 1
+        if slot >= self.capacity:
+            self._grow()
+        return slot
+
+    def _enter(self, info: NodeInfo, node: Node, slot: int) -> None:
+        info.node, info.slot = node, slot
+        self.lives += 1
+        self.slots[node.name] = slot
+        self._write_name(slot, node.name)
+        self.in_partition[slot] = self.partition.includes(node.name, node.labels)
+
+    def _leave(self, info: NodeInfo) -> None:
+        del self.slots[info.name]
+        self.lives += 1
+        self.name_index.remove(info.slot)
+        info.node, info.slot = None, NO_SLOT
 
     def _write_name(self, slot: int, name: str) -> None:
         text = msgspec.json.encode(name)
@@ -243,6 +262,12 @@ class NodeBatch:
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    def position(self, name: str) -> int:
+        """Return where a name stands in the batch, or -1."""
+        slot = self._table.slots.get(name, NO_SLOT)
+        found = [*self.strangers] if slot == NO_SLOT else np.flatnonzero(self.slots == slot).tolist()
+        return next((position for position in found if self.names[position] == name), -1)
 
     def part(self, positions: IntpArray) -> "NodeBatch":
         """Return the batch of some of its nodes."""

@@ -9,7 +9,7 @@ import numpy as np
 from core.mirror.changes import Change, NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import DistinctValues, Int64Array
+from core.mirror.topology import ABSENT, DistinctValues, Int64Array
 from core.objects.node import Node
 
 Value = TypeVar("Value", bound=Hashable)
@@ -43,6 +43,20 @@ class NodeValues(Generic[Value]):
         for position, node in batch.strangers.items():
             results[position] = 0 if node is None else judge(self._read(node))
         return results
+
+    def places(self, batch: NodeBatch) -> tuple[list[Value | None], Int64Array]:
+        """Return values, some of no node, and for each node the place of its value; 0 for none, or an unknown node."""
+        values: list[Value | None] = [None, *self._column.values]
+        places = self._column.of_slot[batch.slots].astype(np.int64) + 1  # ABSENT is 0; NO_SLOT is mended below
+        ids = self._column.ids
+        for position, node in batch.strangers.items():
+            value = None if node is None else self._read(node)
+            place = 0 if value is None else ids.get(value, ABSENT) + 1
+            if value is not None and not place:
+                place = len(values)
+                values.append(value)
+            places[position] = place
+        return values, places
 
     def _results(self, batch: NodeBatch, judge: Callable[[Value | None], int]) -> Int64Array:
         ids = self._column.of_slot[batch.slots]  # NO_SLOT looks up the last slot, which the caller mends

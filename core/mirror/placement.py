@@ -53,13 +53,46 @@ class Placement:
             self.nodes.touch(info)
             self._tell_of_pod(pod.node_name, known, pod)
 
+    # For Supposition, which tells those who have to know. Nothing here takes a generation.
+
     def suppose_gone(self, uid: str) -> None:
-        """Count a placed pod nowhere, though it is held; for WithoutPods, which tells those who have to know."""
+        """Count a placed pod nowhere, though it is held."""
         self._displace(self.pods.rows[uid])
 
     def suppose_back(self, uid: str, slot: int) -> None:
         """Count a pod again that was supposed to be gone, on the node of its slot."""
         self._place(self.pods.rows[uid], slot)
+
+    def suppose_pod(self, pod: Pod) -> int | None:
+        """Count a pod, which is nowhere, on the known node that it names; return its row if it is held all the same."""
+        held = self.pods.rows.get(pod.uid)
+        row = self.pods.insert(pod)
+        self.affinity.hold(pod)
+        self._place(row, self.nodes.slots[pod.node_name])
+        return held
+
+    def withdraw_pod(self, pod: Pod, held: int | None) -> None:
+        """Take away a pod that was supposed, given with what `suppose_pod` returned."""
+        self._displace(self.pods.rows[pod.uid])
+        self.affinity.drop(pod)
+        if held is None:
+            self.pods.remove(pod)
+        else:
+            self.pods.uncover(pod.uid, held)
+
+    def suppose_node(self, node: Node) -> NodeInfo:
+        """Let an unknown node be known, with the pods that wait for it."""
+        info = self.nodes.info(node.name)
+        self.nodes.suppose(info, node)
+        self._enter_domains(info, node)
+        return info
+
+    def withdraw_node(self, info: NodeInfo) -> None:
+        """Let a node that was supposed be unknown again; of several, the one that was supposed last."""
+        self._leave_domains(info)
+        self.nodes.withdraw(info)
+
+    # Nodes and namespaces.
 
     def set_node(self, name: str, node: Node | None) -> None:
         """Take over the state of a node; None: there is none (any more)."""
@@ -110,11 +143,7 @@ class Placement:
 
     def _add_node(self, info: NodeInfo, node: Node) -> None:
         self.nodes.occupy(info, node)
-        self.affinity.columns.grow(self.nodes.capacity)
-        for column in self.affinity.columns.changed_by(info.slot, node.labels):
-            column.assign(info.slot, node.labels.get(column.key))
-        for row in info.rows:
-            self._place(row, info.slot)
+        self._enter_domains(info, node)
         if self.listeners:
             self.listeners.tell(NodeChange(info.slot, None, node))
             for row in info.rows:
@@ -123,15 +152,25 @@ class Placement:
     def _remove_node(self, info: NodeInfo) -> None:
         node, slot = info.node, info.slot
         pods = [self.pods.pods[row] for row in info.rows]
-        for row in info.rows:
-            self._displace(row)
-        for column in self.affinity.columns.changed_by(slot, {}):
-            column.assign(slot, None)
+        self._leave_domains(info)
         self.nodes.vacate(info)
         if self.listeners:
             for pod in pods:
                 self.listeners.tell(PodChange(slot, pod, None))
             self.listeners.tell(NodeChange(slot, node, None))
+
+    def _enter_domains(self, info: NodeInfo, node: Node) -> None:
+        self.affinity.columns.grow(self.nodes.capacity)
+        for column in self.affinity.columns.changed_by(info.slot, node.labels):
+            column.assign(info.slot, node.labels.get(column.key))
+        for row in info.rows:
+            self._place(row, info.slot)
+
+    def _leave_domains(self, info: NodeInfo) -> None:
+        for row in info.rows:
+            self._displace(row)
+        for column in self.affinity.columns.changed_by(info.slot, {}):
+            column.assign(info.slot, None)
 
     def _update_node(self, info: NodeInfo, node: Node) -> None:
         before = info.node

@@ -173,7 +173,10 @@ class PodColumns:
         return None if row is None else self.pods[row]
 
     def insert(self, pod: Pod) -> int:
-        """Give a pod a row. Its slot is set by the caller, once it is counted."""
+        """Give a pod a row. Its slot is set by the caller, once it is counted.
+
+        One that has a row already gets another one, which covers that until `uncover`.
+        """
         if self._free:
             row = self._free.pop()
             self.pods[row] = pod
@@ -195,17 +198,28 @@ class PodColumns:
 
     def remove(self, pod: Pod) -> None:
         """Free the row of a pod, whose slot is -1 again by now."""
-        row = self.rows.pop(pod.uid)
-        self.groups.release(int(self._group_of_row[row]))
-        self._free.append(row)
+        self._release(self.rows.pop(pod.uid))
+
+    def uncover(self, uid: str, row: int) -> None:
+        """Free the row of a pod, as `remove` does, and let it have the row that was covered."""
+        covering, self.rows[uid] = self.rows[uid], row
+        self._release(covering)
 
     def slots_of(self, matchers: Iterable[PodMatcher], selects_namespace: SelectsNamespace) -> Int32Array:
         """Return the slot of each pod, on a known node, that all the matchers select."""
+        return self.slot_of_row.take(self.rows_on_nodes(matchers, selects_namespace))
+
+    def rows_on_nodes(self, matchers: Iterable[PodMatcher], selects_namespace: SelectsNamespace) -> IntpArray:
+        """Return the row of each pod, on a known node, that all the matchers select."""
         if not self.rows:
-            return np.empty(0, np.int32)
+            return np.empty(0, np.intp)
         selected = self._rows_of(self.groups.selected(matchers, selects_namespace))
-        slots: Int32Array = self.slot_of_row.take(selected)
-        return slots[slots >= 0]  # free rows have whatever group they had last, but no slot
+        # Free rows have whatever group they had last, but no slot.
+        return selected[self.slot_of_row.take(selected) >= 0]
+
+    def _release(self, row: int) -> None:
+        self.groups.release(int(self._group_of_row[row]))
+        self._free.append(row)
 
     def _rows_of(self, selected: BoolArray) -> IntpArray:
         """Return the rows of the pods of the selected groups, and some free ones."""

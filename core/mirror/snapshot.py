@@ -29,7 +29,7 @@ class NodeNotInSnapshotError(KeyError):
 
 
 class WhatIfError(Exception):
-    """What was to be supposed, or taken back, cannot be; the snapshot was left as it is."""
+    """What was to be supposed, or taken back, cannot be; all was left as it is."""
 
 
 class _WhatIf(msgspec.Struct, frozen=True, gc=False):

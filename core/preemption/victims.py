@@ -4,7 +4,7 @@ Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemptio
 (SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
 
 What would be is asked of the mirror itself, in which the pods of one node are supposed to be gone and come back one
-after the other (see WithoutPods). A copy of what plugins read would cost as much as a sync, at 150,000 pods; a copy of
+after the other (see Supposition). A copy of what plugins read would cost as much as a sync, at 150,000 pods; a copy of
 the node alone (Snapshot.assume) is not enough, as pods on other nodes count for affinity and spreading. Everything
 happens in one synchronous call, so nobody meets the supposed state; it ends with the call, whatever a plugin raises.
 """
@@ -13,12 +13,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from core.framework.interface import AnyFilter
 from core.framework.status import Code, Status
 from core.mirror.cluster import ClusterMirror
-from core.mirror.what_if import WithoutPods
+from core.mirror.what_if import Supposition
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.go_format import quoted
 from core.objects.pod import Pod
@@ -54,10 +53,10 @@ class DryRun:
 
     def fits_without(self, position: int, uids: Collection[str]) -> bool:
         """Tell whether the pod fits a node if those of these pods that are there go."""
-        with self._mirror.without_pods() as gone:
+        with self._mirror.suppose() as supposed:
             for each in pods_on(self._mirror, self._names[position]):
                 if each.uid in uids:
-                    _take_away(each, gone)
+                    _take_away(each, supposed)
             return self._checks.failure(position) is None
 
     def find(self, position: int, doomed: Collection[str] = ()) -> Victims | Failure:
@@ -72,31 +71,31 @@ class DryRun:
         ]
         if not potential:
             return NO_VICTIMS_FOUND
-        with self._mirror.without_pods() as gone:
+        with self._mirror.suppose() as supposed:
             for each in potential:
-                _take_away(each, gone)
+                _take_away(each, supposed)
             failure = self._checks.failure(position)
             if failure is not None:
                 return failure
             violating, others = split_by_violation(most_important_first(potential), self._budgets)
-            violating_victims = self._not_reprieved(violating, doomed, gone, position)
-            victims = [*violating_victims, *self._not_reprieved(others, doomed, gone, position)]
+            violating_victims = self._not_reprieved(violating, doomed, supposed, position)
+            victims = [*violating_victims, *self._not_reprieved(others, doomed, supposed, position)]
         if not victims:
             reason = f"expected at least one victim pod on node {quoted(self._names[position])}"
             return Failure(Status(Code.ERROR, (reason,)))
         return Victims(tuple(most_important_first(victims)), len(violating_victims))
 
     def _not_reprieved(
-        self, pods: Iterable[Pod], doomed: Collection[str], gone: WithoutPods, position: int
+        self, pods: Iterable[Pod], doomed: Collection[str], supposed: Supposition, position: int
     ) -> list[Pod]:
         """Put back who can stay, in this order, and return the others."""
         victims = []
         for pod in pods:
             if pod.uid not in doomed:
-                gone.put_back(pod.uid)
+                supposed.put_back(pod.uid)
                 if self._checks.failure(position) is None:
                     continue
-                _take_away(pod, gone)
+                _take_away(pod, supposed)
             victims.append(pod)
         return victims
 
@@ -115,10 +114,10 @@ def pods_on(mirror: ClusterMirror, name: str) -> list[Pod]:
     return [mirror.pods.pods[row] for row in sorted(info.rows)]
 
 
-def _take_away(pod: Pod, gone: WithoutPods) -> None:
+def _take_away(pod: Pod, supposed: Supposition) -> None:
     """Suppose a pod gone, as upstream tells plugins of it.
 
     PodTopologySpread does not count pods that terminate, but takes a pod away without a look at that
     (podtopologyspread/filtering.go, updateWithPod): while such a pod is gone, there is one less than there was.
     """
-    gone.remove(replace(pod, terminating=False) if pod.terminating else pod)
+    supposed.remove(pod, as_running=True)

@@ -22,7 +22,8 @@ _WEIGHTS: Final = {
 }
 
 
-def _profile(args: Members) -> Profile:
+def combined_profile(args: Members) -> Profile:
+    """Return all plugins of a case, with their weights."""
     affinity = InterPodAffinity(
         hard_pod_affinity_weight=args.get("hardPodAffinityWeight", 1),
         ignore_preferred_terms_of_existing_pods=args.get("ignorePreferredTermsOfExistingPods", False),
@@ -48,7 +49,7 @@ def combined_expected(case: Members) -> Members:
 
 def combined_answer(mirror: ClusterMirror, case: Members) -> Members:
     """Ask afresh, of an empty cache, and again of the cache."""
-    profile = _profile(case.get("args") or {})
+    profile = combined_profile(case.get("args") or {})
     pod = decoded_pod(case["pod"])
     names = [node["metadata"]["name"] for node in case["nodes"]]
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))

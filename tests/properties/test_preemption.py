@@ -82,7 +82,7 @@ def test_a_supposition_is_answered_as_by_a_mirror_without_the_pods_and_leaves_no
     if data.draw(st.booleans()):  # else what plugins derive is made of the supposed state
         answers(mirror, world.incoming)
     before = mirror.dump(), list(mirror.placed_pods()), snapshot.list()
-    with mirror.without_pods() as gone:
+    with mirror.suppose() as gone:
         chosen = data.draw(st.permutations(placed)) if placed else []
         for pod in chosen:
             gone.remove(pod)

@@ -72,6 +72,16 @@ class InterPodAffinity:
         self._hard_pod_affinity_weight = hard_pod_affinity_weight
         self._ignore_preferred_terms_of_existing_pods = ignore_preferred_terms_of_existing_pods
 
+    @property
+    def hard_pod_affinity_weight(self) -> int:
+        """What a required affinity term of an existing pod adds to the score of a pod that it selects."""
+        return self._hard_pod_affinity_weight
+
+    def scores_for(self, pod: Pod) -> bool:
+        """Tell whether a pod is scored at all: not without preferences of its own, if those of others are ignored."""
+        has_preferences = pod.affinity.preferred_affinity or pod.affinity.preferred_anti_affinity
+        return bool(has_preferences) or not self._ignore_preferred_terms_of_existing_pods
+
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
         """Return None: the pod's fields name no other object."""
 
@@ -98,8 +108,7 @@ class InterPodAffinity:
         """Resolve the preferences to counters; SKIP when nothing at all was counted."""
         if pod.affinity.errors:
             return _unparsable(pod), None
-        has_preferences = pod.affinity.preferred_affinity or pod.affinity.preferred_anti_affinity
-        if self._ignore_preferred_terms_of_existing_pods and not has_preferences:
+        if not self.scores_for(pod):
             return SKIP, None
         state = preferences(mirror, pod, self._hard_pod_affinity_weight)
         return (SKIP, None) if state.empty else (SUCCESS, state)

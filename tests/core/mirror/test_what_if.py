@@ -1,21 +1,24 @@
-"""Pods that are supposed to be gone: plugins answer so, and afterwards the mirror is as if nobody had asked."""
-
-from collections.abc import Callable
+"""Pods and nodes that are supposed: plugins answer so, and afterwards the mirror is as if nobody had asked."""
 
 import pytest
 from msgspec.structs import replace
 
-from core.mirror.changes import Change, PodChange
+from core.mirror.changes import Change, NodeChange, PodChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.pod_states import PodStateCounts
 from core.mirror.snapshot import Snapshot
+from core.mirror.what_if import Supposition
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
-from tests.core.mirror.values import REPELLING, mirror_of, node, pod, selecting, tell
+from tests.core.mirror.values import ATTRACTED, REPELLING, mirror_of, node, pod, selecting, tell
 
 N1 = node("n1", labels={"zone": "a"}, cpu=4)
 N2 = node("n2", labels={"zone": "b"}, cpu=4)
+NEW = node("new", labels={"zone": "c"}, cpu=4)
 WEB = PodMatcher(frozenset({"default"}), NOTHING, selecting(app="web"))
 FIRST, SECOND, OTHER = pod("first", "n1", cpu=1, affinity=REPELLING), pod("second", "n1"), pod("other", "n2")
+WAITING = pod("waiting", "new", affinity=REPELLING)
+STRANGER = pod("stranger", affinity=REPELLING)
 
 
 class Told:
@@ -46,7 +49,20 @@ class SlotsAtFirst:
 
 
 def cluster() -> ClusterMirror:
-    return mirror_of(N1, N2, FIRST, SECOND, OTHER)
+    return mirror_of(N1, N2, FIRST, SECOND, OTHER, WAITING)
+
+
+def suppose_much(supposed: Supposition) -> None:
+    """Take every kind of step, some upon others."""
+    supposed.remove(FIRST)
+    supposed.add_node(NEW)
+    supposed.add_node(node("newer", labels={"zone": "a"}))
+    supposed.place(FIRST, "new")
+    supposed.place(replace(STRANGER, affinity=ATTRACTED), "n1")
+    supposed.remove(OTHER)
+    supposed.remove(WAITING)
+    supposed.place(replace(WAITING, labels={"app": "db"}, namespace="elsewhere"), "newer")
+    supposed.put_back("other")
 
 
 def matched(mirror: ClusterMirror) -> dict[str, int]:
@@ -59,11 +75,15 @@ def seen(mirror: ClusterMirror) -> list[object]:
         mirror.dump(),
         mirror.audit(),
         list(mirror.placed_pods()),
-        dict(mirror.pods.rows),
+        list(mirror.pods.rows.items()),
+        list(mirror.nodes),
+        list(mirror.nodes.infos),
+        mirror.nodes.extent,
         list(mirror.nodes.known.generations()),
-        mirror.affinity.owner_counts(),
+        list(mirror.affinity.owner_counts().items()),
         matched(mirror),
-        mirror.pod_states.assumed,
+        set(mirror.affinity.matched((WEB,), "zone").column.ids),
+        {each: getattr(mirror.pod_states, each) for each in PodStateCounts.__slots__},
         mirror.figures,
     ]
 
@@ -71,13 +91,13 @@ def seen(mirror: ClusterMirror) -> list[object]:
 def test_what_plugins_count_follows_the_supposition() -> None:
     mirror = cluster()
     assert matched(mirror) == {"a": 2, "b": 1}
-    with mirror.without_pods() as gone:
-        gone.remove(FIRST)
-        gone.remove(SECOND)
+    with mirror.suppose() as supposed:
+        supposed.remove(FIRST)
+        supposed.remove(SECOND)
         assert matched(mirror) == {"b": 1}
         assert [list(counts.values()) for counts in mirror.affinity.owner_counts().values()] == [[]]
         assert [each.uid for _, each in mirror.placed_pods()] == ["other"]
-        gone.put_back("first")
+        supposed.put_back("first")
         assert matched(mirror) == {"a": 1, "b": 1}
         assert {each.uid for _, each in mirror.placed_pods()} == {"first", "other"}
 
@@ -85,20 +105,19 @@ def test_what_plugins_count_follows_the_supposition() -> None:
 def test_afterwards_the_mirror_is_exactly_as_before_whatever_was_put_back_and_in_which_order() -> None:
     mirror = cluster()
     before = seen(mirror)
-    with mirror.without_pods() as gone:
+    with mirror.suppose() as supposed:
         for each in (SECOND, OTHER, FIRST):
-            gone.remove(each)
-        gone.put_back("other")
-        gone.put_back("second")
-        gone.remove(OTHER)
+            supposed.remove(each)
+        supposed.put_back("other")
+        supposed.put_back("second")
+        supposed.remove(OTHER)
     assert seen(mirror) == before
     assert not mirror.audit()
 
 
 def suppose_and_raise(mirror: ClusterMirror) -> None:
-    with mirror.without_pods() as gone:
-        gone.remove(FIRST)
-        gone.remove(OTHER)
+    with mirror.suppose() as supposed:
+        suppose_much(supposed)
         raise RuntimeError("a plugin")
 
 
@@ -114,8 +133,8 @@ def test_snapshots_keep_the_very_same_values_and_the_generation_stays() -> None:
     mirror, snapshot = cluster(), Snapshot()
     mirror.update_snapshot(snapshot)
     values, generation = snapshot.list(), mirror.generation
-    with mirror.without_pods() as gone:
-        gone.remove(FIRST)
+    with mirror.suppose() as supposed:
+        suppose_much(supposed)
         assert mirror.generation == generation
     mirror.update_snapshot(snapshot)
     assert all(after is before for after, before in zip(snapshot.list(), values, strict=True))
@@ -127,26 +146,29 @@ def test_states_that_plugins_derive_are_told_and_other_listeners_are_not() -> No
     derived, other = mirror.derived(Told), Told(mirror)
     mirror.listen(other)
     slot = mirror.nodes.slots["n1"]
-    with mirror.without_pods() as gone:
-        gone.remove(FIRST)
+    with mirror.suppose() as supposed:
+        supposed.remove(FIRST)
     assert derived.changes == [PodChange(slot, FIRST, None), PodChange(slot, None, FIRST)]
     assert other.changes == []
 
 
-def test_derived_states_are_told_of_a_pod_as_it_is_given() -> None:
+@pytest.mark.parametrize("as_running", [False, True])
+def test_derived_states_are_told_of_a_pod_as_it_is_held_or_as_if_it_did_not_terminate(as_running: bool) -> None:  # noqa: FBT001 - a case
     mirror = cluster()
+    held = replace(FIRST, terminating=True)
+    tell(mirror, "Update", held)
     derived, slot = mirror.derived(Told), mirror.nodes.slots["n1"]
-    told = replace(FIRST, terminating=True)
-    with mirror.without_pods() as gone:
-        gone.remove(told)
+    with mirror.suppose() as supposed:
+        supposed.remove(replace(STRANGER, uid=held.uid), as_running=as_running)
+    told = FIRST if as_running else held
     assert derived.changes == [PodChange(slot, told, None), PodChange(slot, None, told)]
-    assert mirror.get_pod("first") is FIRST
+    assert mirror.get_pod("first") is held
 
 
 def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_those_who_come_back() -> None:
     mirror = cluster()
-    with mirror.without_pods() as gone:
-        gone.remove(FIRST)
+    with mirror.suppose() as supposed:
+        supposed.remove(FIRST)
         made = mirror.derived(SlotsAtFirst)
         counted = matched(mirror)
     assert counted == {"a": 1, "b": 1}
@@ -156,19 +178,20 @@ def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_those_who_come_bac
 
 def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_a_pod_as_it_is_held() -> None:
     mirror = cluster()
-    given = replace(FIRST, terminating=True)
-    with mirror.without_pods() as supposed:
-        supposed.remove(given)
+    held = replace(FIRST, terminating=True)
+    tell(mirror, "Update", held)
+    with mirror.suppose() as supposed:
+        supposed.remove(held, as_running=True)
         late = mirror.derived(Told)
-    assert late.changes == [PodChange(mirror.nodes.slots["n1"], None, FIRST)]
+    assert late.changes == [PodChange(mirror.nodes.slots["n1"], None, held)]
 
 
 def test_versions_of_counters_do_not_come_again() -> None:
     mirror = cluster()
     counter = mirror.affinity.matched((WEB,), "zone")
     versions = [counter.version]
-    with mirror.without_pods() as gone:
-        gone.remove(FIRST)
+    with mirror.suppose() as supposed:
+        supposed.remove(FIRST)
         versions.append(counter.version)
     versions.append(counter.version)
     assert len(set(versions)) == 3
@@ -176,35 +199,144 @@ def test_versions_of_counters_do_not_come_again() -> None:
 
 def test_events_are_followed_afterwards() -> None:
     mirror = cluster()
-    with mirror.without_pods() as gone:
-        gone.remove(FIRST)
+    with mirror.suppose() as supposed:
+        supposed.remove(FIRST)
     tell(mirror, "Delete", FIRST)
     assert matched(mirror) == {"a": 1, "b": 1}
     assert not mirror.audit()
 
 
-def on_unknown_node(mirror: ClusterMirror) -> None:
-    tell(mirror, "Delete", N1)
-
-
-def unknown_pod(mirror: ClusterMirror) -> None:
-    tell(mirror, "Delete", FIRST)
-
-
-@pytest.mark.parametrize("prepare", [on_unknown_node, unknown_pod], ids=["node-unknown", "pod-unknown"])
-def test_a_pod_on_no_known_node_cannot_be_gone(prepare: Callable[[ClusterMirror], None]) -> None:
+def test_a_pod_that_is_placed_counts_where_it_is_supposed_to_be() -> None:
     mirror = cluster()
-    prepare(mirror)
-    with mirror.without_pods() as gone, pytest.raises(ValueError, match="on no node from which it could be gone"):
-        gone.remove(FIRST)
+    derived, other = mirror.derived(Told), Told(mirror)
+    mirror.listen(other)
+    slot = mirror.nodes.slots["n2"]
+    assert matched(mirror) == {"a": 2, "b": 1}
+    with mirror.suppose() as supposed:
+        placed = supposed.place(replace(STRANGER, node_name="whatever it says"), "n2")
+        assert placed == replace(STRANGER, node_name="n2")
+        assert matched(mirror) == {"a": 2, "b": 2}
+        assert list(mirror.affinity.owner_counts().values()) == [{"a": 1, "b": 1}]
+    assert derived.changes == [PodChange(slot, None, placed), PodChange(slot, placed, None)]
+    assert other.changes == []
+    assert not mirror.is_mirrored("stranger")
 
 
-def test_a_pod_cannot_be_gone_twice_nor_come_back_without_being_gone() -> None:
+def test_a_pod_that_is_gone_may_be_placed_elsewhere_and_as_another_one() -> None:
     mirror = cluster()
-    with mirror.without_pods() as gone:
-        gone.remove(FIRST)
-        with pytest.raises(ValueError, match="on no node"):
-            gone.remove(FIRST)
-        with pytest.raises(KeyError):
-            gone.put_back("second")
+    before = seen(mirror)
+    with mirror.suppose() as supposed:
+        supposed.remove(FIRST)
+        supposed.place(FIRST, "n2")
+        assert matched(mirror) == {"a": 1, "b": 2}
+        supposed.remove(SECOND)
+        supposed.place(replace(SECOND, labels={}), "n2")
+        assert matched(mirror) == {"b": 2}
+        assert {each.uid: mirror.nodes.name(slot) for slot, each in mirror.placed_pods()} == dict.fromkeys(
+            ("first", "second", "other"), "n2"
+        )
+    assert seen(mirror) == before
+
+
+def test_a_pod_that_was_placed_may_be_removed_and_placed_again() -> None:
+    mirror = cluster()
+    before = seen(mirror)
+    with mirror.suppose() as supposed:
+        for name in ("n1", "n2"):
+            supposed.remove(supposed.place(STRANGER, name))
+            assert matched(mirror) == {"a": 2, "b": 1}
+        supposed.place(STRANGER, "n2")
+        assert matched(mirror) == {"a": 2, "b": 2}
+    assert seen(mirror) == before
+
+
+def test_a_supposed_node_is_known_with_the_pods_that_wait_for_it() -> None:
+    mirror = cluster()
+    derived, other = mirror.derived(Told), Told(mirror)
+    mirror.listen(other)
+    assert matched(mirror) == {"a": 2, "b": 1}
+    with mirror.suppose() as supposed:
+        supposed.add_node(NEW)
+        batch = mirror.batch(["new", "n1"])
+        slot = mirror.nodes.slots["new"]
+        assert (batch.slots.tolist(), batch.strangers) == ([slot, mirror.nodes.slots["n1"]], {})
+        assert mirror.nodes.name(slot) == "new"
+        assert matched(mirror) == {"a": 2, "b": 1, "c": 1}
+        supposed.remove(WAITING)
+        assert matched(mirror) == {"a": 2, "b": 1}
+    assert derived.changes == [
+        NodeChange(slot, None, NEW),
+        PodChange(slot, None, WAITING),
+        PodChange(slot, WAITING, None),
+        PodChange(slot, None, WAITING),
+        PodChange(slot, WAITING, None),
+        NodeChange(slot, NEW, None),
+    ]
+    assert other.changes == []
+    assert mirror.batch(["new"]).unknown == [0]
+
+
+def test_a_supposed_node_is_on_its_side_of_the_partition() -> None:
+    mirror = cluster()
+    mirror.set_partition_selector(selecting(zone="a"))
+    mirror.set_node_out_of_partition("newer")
+    with mirror.suppose() as supposed:
+        for each in (NEW, node("newest", labels={"zone": "a"}), node("newer", labels={"zone": "a"})):
+            supposed.add_node(each)
+        outside = mirror.batch(["new", "newest", "newer", "n1", "n2"]).out_of_partition
+        assert outside is not None
+        assert outside.tolist() == [True, False, True, False, True]
+
+
+def test_so_many_supposed_nodes_that_every_column_grows_leave_nothing_behind() -> None:
+    mirror = cluster()
+    before, lives = seen(mirror), mirror.nodes.lives
+    with mirror.suppose() as supposed:
+        for number in range(100):
+            supposed.add_node(node(f"new-{number}", labels={"zone": f"new-{number}"}))
+            supposed.place(pod(f"new-{number}", affinity=REPELLING), f"new-{number}")
+        assert len(matched(mirror)) == 102
+        assert mirror.nodes.extent > 100
+    assert seen(mirror) == before
+    assert mirror.nodes.lives > lives  # what was found out about slots in the block is of no use
+
+
+def test_nodes_that_come_afterwards_get_the_slots_that_supposed_ones_had() -> None:
+    mirror = cluster()
+    with mirror.suppose() as supposed:
+        supposed.add_node(node("newer", labels={"zone": "a"}))
+        slot = mirror.nodes.slots["newer"]
+    tell(mirror, "Add", NEW)
+    assert mirror.nodes.slots["new"] == slot
+    assert matched(mirror) == {"a": 2, "b": 1, "c": 1}
     assert not mirror.audit()
+
+
+def test_a_slot_that_was_free_before_is_free_afterwards() -> None:
+    mirror = cluster()
+    slot = mirror.nodes.slots["n2"]
+    tell(mirror, "Delete", N2)
+    before = seen(mirror)
+    with mirror.suppose() as supposed:
+        supposed.add_node(NEW)
+        supposed.add_node(N2)
+        assert matched(mirror) == {"a": 2, "b": 1, "c": 1}
+    assert seen(mirror) == before
+    tell(mirror, "Add", N2)
+    assert mirror.nodes.slots["n2"] == slot
+
+
+def test_a_supposition_may_begin_in_another_one() -> None:
+    mirror = cluster()
+    before = seen(mirror)
+    with mirror.suppose() as outer:
+        outer.remove(FIRST)
+        outer.place(STRANGER, "n2")
+        between = matched(mirror)
+        with mirror.suppose() as inner:
+            inner.remove(STRANGER)
+            inner.add_node(NEW)
+            inner.place(FIRST, "new")
+            assert matched(mirror) == {"a": 1, "b": 1, "c": 2}
+        assert matched(mirror) == between
+    assert seen(mirror) == before

@@ -1,0 +1,1 @@
+"""Why: what filter and prioritize say of each node, taken apart."""

@@ -1,0 +1,37 @@
+"""An evaluation that remembers what each plugin said, so that an explanation is of the very decision that was made."""
+
+from collections.abc import Sequence
+
+from core.framework.evaluation import FreshEvaluation, first_failures
+from core.framework.interface import AnyFilter, AnyScore, Verdicts
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.pod import Pod
+
+
+class RecordedEvaluation:
+    """Asks the plugins afresh. For one batch of nodes for the filters, and one for the scores."""
+
+    source = "none"
+
+    def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
+        self.of_filters: dict[str, Verdicts | None] = {}
+        """Plugin -> its verdicts on every node that was filtered; None: all pass."""
+        self.of_scores: dict[str, Int64Array | None] = {}
+        """Plugin -> its raw scores of every node that was scored; None: it has nothing to say."""
+        self._fresh = FreshEvaluation(mirror, pod)
+
+    def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
+        """Run PreFilter and Filter."""
+        found = self.of_filters[plugin.name] = self._fresh.verdicts(plugin, batch)
+        return found
+
+    def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
+        """Run PreFilter and Filter of all plugins, on all nodes: also where an earlier one has failed."""
+        return first_failures(filters, batch, self.verdicts)
+
+    def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
+        """Run PreScore and Score."""
+        found = self.of_scores[plugin.name] = self._fresh.raw_scores(plugin, batch)
+        return found

@@ -1,0 +1,206 @@
+"""The law of suppositions: plugins answer as over a mirror that is really so, and afterwards as if nobody had asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import ClusterEvent, Object
+from core.explanation.decision import Decision
+from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.mirror.cluster import ClusterMirror
+from core.mirror.pod_states import PodStateCounts
+from core.mirror.snapshot import Snapshot
+from core.mirror.what_if import Supposition
+from core.objects.labels import EVERYTHING, Selector, parse_selector
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.profile import PLUGINS, Profile, full_profile, parse_profile
+from core.scheduling_cycle import filter_nodes, score_nodes
+from tests.properties import scheduling_pool as pool
+from tests.properties.equivalence_machine import Shown, shown
+
+FULL: Final[Profile] = full_profile()
+EVERY_PLUGIN: Final[Profile] = parse_profile(",".join(PLUGINS), {"ServiceAffinity": {"affinity_labels": (pool.ZONE,)}})
+_NAMES: Final = (*pool.NODE_NAMES, pool.STRANGER)
+_ZONE_A: Final = parse_selector({pool.ZONE: "a"}, ())
+templates = st.sampled_from(pool.PODS)
+phases = st.sampled_from(("Running", "Running", "Terminating"))
+
+
+@dataclass(frozen=True)
+class World:
+    """A small cluster of which some nodes are not known, and two pods that are asked about."""
+
+    objects: Sequence[Object]
+    watched: Sequence[Pod]
+    assumed: Sequence[Pod]
+    partition: Selector
+    incoming: Sequence[Pod]
+
+    def mirror(self) -> ClusterMirror:
+        """Make the cluster."""
+        mirror = ClusterMirror()
+        mirror.set_partition_selector(self.partition)
+        for each in (*self.objects, *self.watched):
+            mirror.apply(ClusterEvent("Add", each))
+        for pod in self.assumed:
+            mirror.assume(pod, pod.node_name, 0.0)
+        return mirror
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Draw a cluster; some pods wait for nodes that are not known."""
+    known = draw(st.lists(st.sampled_from(_NAMES), min_size=1, max_size=4, unique=True))
+    objects: list[Object] = [*pool.NAMESPACE_STATES[:2], *(draw(nodes_named(name)) for name in known)]
+    objects += draw(st.lists(st.sampled_from(pool.OTHERS), max_size=12))
+    pods = []
+    for number in range(draw(st.integers(0, 8))):
+        node = draw(st.sampled_from((*known, *known, *_NAMES)))
+        pods.append(pool.placed(draw(templates), (f"p{number}", f"p{number}"), node, draw(phases)))
+    seen = draw(st.integers(0, len(pods)))
+    incoming = [pool.incoming(draw(templates), name, draw(st.sampled_from(("", "rs-1")))) for name in ("q", "r")]
+    return World(objects, pods[:seen], pods[seen:], draw(st.sampled_from((EVERYTHING, EVERYTHING, _ZONE_A))), incoming)
+
+
+def nodes_named(name: str) -> st.SearchStrategy[Node]:
+    """Draw a state of a node."""
+    return st.sampled_from([node for node in pool.NODES if node.name == name])
+
+
+class Twin:
+    """A mirror to which everything really happens that is supposed of another."""
+
+    def __init__(self, mirror: ClusterMirror, supposed: Supposition, data: st.DataObject) -> None:
+        self.mirror = mirror
+        self._supposed = supposed
+        self._data = data
+        self._gone: dict[str, Pod] = {}
+        self._placed = 0
+
+    def step(self) -> None:
+        """Suppose one thing, and let it happen here."""
+        self._data.draw(st.sampled_from((self.remove, self.remove, self.put_back, self.place, self.move, self.add)))()
+
+    def remove(self) -> None:
+        """Take away any pod that is on a node, supposed ones as well."""
+        there = [pod for _, pod in self.mirror.placed_pods()]
+        if there:
+            pod = self._data.draw(st.sampled_from(there))
+            self._supposed.remove(pod)
+            self._gone[pod.uid] = pod
+            self.mirror.apply(ClusterEvent("Delete", pod))
+
+    def put_back(self) -> None:
+        """Let one of those be back that are gone."""
+        if self._gone:
+            pod = self._gone.pop(self._data.draw(st.sampled_from(sorted(self._gone))))
+            self._supposed.put_back(pod.uid)
+            self.mirror.apply(ClusterEvent("Add", pod))
+
+    def place(self) -> None:
+        """Place a pod that was never there."""
+        self._placed += 1
+        uid = f"s{self._placed}"
+        self._put(pool.placed(self._data.draw(templates), (uid, uid), "", self._data.draw(phases)))
+
+    def move(self) -> None:
+        """Place one of those that are gone, as it was or as another one."""
+        if self._gone:
+            pod = self._gone.pop(self._data.draw(st.sampled_from(sorted(self._gone))))
+            if self._data.draw(st.booleans()):
+                identity = (pod.name, pod.uid)
+                pod = pool.placed(self._data.draw(templates), identity, "", self._data.draw(phases))
+            self._put(pod)
+
+    def add(self) -> None:
+        """Add a node."""
+        unknown = [name for name in _NAMES if name not in self.mirror.nodes.slots]
+        if unknown:
+            node = self._data.draw(nodes_named(self._data.draw(st.sampled_from(unknown))))
+            self._supposed.add_node(node)
+            self.mirror.apply(ClusterEvent("Add", node))
+
+    def _put(self, pod: Pod) -> None:
+        name = self._data.draw(st.sampled_from(sorted(self.mirror.nodes.slots)))
+        self.mirror.apply(ClusterEvent("Add", self._supposed.place(pod, name)))
+
+
+def answers(mirror: ClusterMirror, pod: Pod, evaluation: Evaluation | None = None) -> tuple[Shown, list[object]]:
+    """Give what each plugin says afresh, or what an evaluation says, and what filter and prioritize would say."""
+    asked = evaluation or FreshEvaluation(mirror, pod)
+    batch = mirror.batch(sorted(mirror.nodes.slots))  # by name, as slots may be others
+    found = filter_nodes(EVERY_PLUGIN, asked, batch)
+    statuses = [found.status(at) for at in range(len(batch))]
+    return shown(EVERY_PLUGIN, asked, batch), [*batch.names, *statuses, *score_nodes(FULL, asked, batch).tolist()]
+
+
+def counted(mirror: ClusterMirror, pod: Pod) -> list[tuple[str, ...]]:
+    """Give who is named as what inter-pod affinity terms count, and where."""
+    terms = Decision(FULL, mirror, pod, mirror.batch(sorted(mirror.nodes.slots))).terms
+    found: list[tuple[str, ...]] = []
+    for term in terms:
+        what = (term.direction.value, term.rule.value, term.topology_key, term.selects)
+        for value_id, number in term.counts().items():
+            found += [(*what, term.value(value_id), str(number), each.pod, each.node) for each in term.pods(value_id)]
+    return sorted(found)
+
+
+def state(mirror: ClusterMirror) -> list[object]:
+    """Give all that anybody can see of a mirror, in the order in which it is shown."""
+    return [
+        mirror.dump(),
+        mirror.audit(),
+        dict(mirror.assumed),
+        {each: getattr(mirror.pod_states, each) for each in PodStateCounts.__slots__},
+        list(mirror.pods.rows.items()),
+        mirror.pods.slot_of_row[list(mirror.pods.rows.values())].tolist(),
+        list(mirror.nodes),
+        list(mirror.nodes.infos),
+        mirror.nodes.extent,
+        list(mirror.nodes.known.generations()),
+        mirror.affinity.owner_counts(),
+    ]
+
+
+@settings(max_examples=300)
+@given(world=worlds(), data=st.data())
+def test_what_is_supposed_is_answered_as_if_it_had_happened_and_leaves_nothing_behind(
+    world: World, data: st.DataObject
+) -> None:
+    mirror, twin, snapshot = world.mirror(), world.mirror(), Snapshot()
+    cache = EquivalenceCache(mirror, EVERY_PLUGIN.plugins, CacheOptions(mode="spec"))
+    mirror.update_snapshot(snapshot)
+    values = snapshot.list()
+    if data.draw(st.booleans()):  # else what plugins derive is made of the supposed state
+        for pod in world.incoming:
+            answers(mirror, pod, cache.evaluation(pod))
+    before, counts, changes = state(mirror), mirror.affinity.match_counts(), cache.validities.now
+
+    with mirror.suppose() as supposed:
+        happening = Twin(twin, supposed, data)
+        for _ in range(data.draw(st.integers(1, 8))):
+            happening.step()
+            if data.draw(st.booleans()):
+                asked = data.draw(st.sampled_from(world.incoming))
+                assert answers(mirror, asked) == answers(twin, asked)
+        for pod in world.incoming:
+            assert answers(mirror, pod) == answers(twin, pod)
+            assert counted(mirror, pod) == counted(twin, pod)
+
+    mirror.update_snapshot(snapshot)
+    assert all(now is then for now, then in zip(snapshot.list(), values, strict=True))
+    assert state(mirror) == before
+    assert {name: counted for name, counted in mirror.affinity.match_counts().items() if name in counts} == counts
+    assert cache.validities.now == changes
+    twin = world.mirror()
+    for happens in (None, *data.draw(st.lists(st.sampled_from(pool.NODES), max_size=3))):
+        if happens is not None:  # a node that comes may have the slot that a supposed one had
+            mirror.apply(ClusterEvent("Add", happens))
+            twin.apply(ClusterEvent("Add", happens))
+        for pod in world.incoming:
+            assert answers(mirror, pod) == answers(twin, pod) == answers(mirror, pod, cache.evaluation(pod))
