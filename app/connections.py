@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 Peer = tuple[str, int] | None
 _SMALL_BODY: Final = 4 * 1024 * 1024
-"""Bytes, for ports that answer no verbs; more than the routes themselves take."""
+"""Bytes, for ports that are not sent questions; more than the routes themselves take."""
 
 
 class Refusal(Enum):
@@ -101,12 +101,12 @@ def _said(reason: Refusal) -> str:
     return reason.value.replace("_", " ")
 
 
-def limits_of(settings: Settings, *, verbs: bool) -> Limits:
-    """Return the limits of a port; those without verbs need no large bodies."""
+def limits_of(settings: Settings, *, large_bodies: bool) -> Limits:
+    """Return the limits of a port; one that only tells of health needs no large bodies."""
     return Limits(
         settings.max_connections,
         settings.max_header_bytes,
-        settings.max_body_bytes if verbs else _SMALL_BODY,
+        settings.max_body_bytes if large_bodies else _SMALL_BODY,
         settings.read_timeout,
         settings.idle_timeout,
     )

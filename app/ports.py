@@ -32,19 +32,19 @@ class Port(NamedTuple):
 def extender_port(settings: Settings, app: FastAPI) -> Port:
     """Return the port that the scheduler asks. Raises ConfigurationError."""
     names = frozenset(settings.tls_client_names)
-    connections = Connections("extender", limits_of(settings, verbs=True), names)
+    connections = Connections("extender", limits_of(settings, large_bodies=True), names)
     tls = _followed("extender", scheduler_tls(settings))
     return Port(app, settings.listen_host, settings.listen_port, connections, tls, _runs(tls))
 
 
 def health_port(settings: Settings, number: int, app: FastAPI) -> Port:
     """Return the port for who has no client certificate."""
-    return Port(app, settings.listen_host, number, Connections("health", limits_of(settings, verbs=False)), None)
+    return Port(app, settings.listen_host, number, Connections("health", limits_of(settings, large_bodies=False)), None)
 
 
 def admin_port(settings: Settings, number: int, app: FastAPI) -> Port:
     """Return the port of the admins, who have to prove it if anybody can reach the port. Raises ConfigurationError."""
-    connections = Connections("admin", limits_of(settings, verbs=False))
+    connections = Connections("admin", limits_of(settings, large_bodies=True))
     tls = _followed("admin", admin_tls(settings))
     background = _runs(tls)
     token = None if settings.admin_token_file is None else AdminToken(settings.admin_token_file)

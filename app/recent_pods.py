@@ -4,6 +4,7 @@
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from core.objects.pod import Pod
@@ -25,6 +26,10 @@ class RecentPods:
         self._bytes = 0
         self._last: _Written | None = None
 
+    def __iter__(self) -> Iterator[Pod]:
+        """Yield the pods, the one that was asked about last first."""
+        yield from [written.pod for written in reversed(self._pods.values())]
+
     def add(self, pod: Pod, raw: bytes) -> None:
         """Take in a pod, with its JSON."""
         before = self._pods.pop(pod.uid, None)
@@ -37,6 +42,11 @@ class RecentPods:
         """Return a pod, if it was asked about lately."""
         found = self._pods.get(uid)
         return found.pod if found is not None else None
+
+    def json_of(self, uid: str) -> bytes:
+        """Return the JSON of a pod, if it was asked about lately; else nothing."""
+        found = self._pods.get(uid)
+        return found.raw if found is not None else b""
 
     def written_as(self, raw: bytes) -> Pod | None:
         """Return the pod that was added last, if its JSON was the same, byte for byte."""

@@ -120,7 +120,7 @@ def test_the_start_and_the_end_of_the_app_need_no_proof(token_file: Path) -> Non
     async def app(scope: object, receive: object, send: object) -> None:  # noqa: ARG001 - ASGI
         begun.append(scope)
 
-    connections = Connections("admin", limits_of(Settings(), verbs=False))
+    connections = Connections("admin", limits_of(Settings(), large_bodies=True))
     authentication = AdminAuthentication(app, connections, AdminToken(token_file), with_certificate=False)
     asyncio.run(authentication({"type": "lifespan"}, None, None))  # type: ignore[arg-type]  # not used
     assert begun == [{"type": "lifespan"}]

@@ -74,3 +74,11 @@ def test_the_last_pod_is_known_by_its_json_too() -> None:
     assert recent.written_as(b"two") == pod(2)
     assert recent.written_as(b"one") is None, "only the last: whoever asks again asks at once"
     assert RecentPods().written_as(b"") is None
+
+
+def test_the_json_of_a_pod_is_the_very_bytes_that_came() -> None:
+    recent = RecentPods()
+    raw = bytes(100)
+    recent.add(pod(1), raw)
+    assert recent.json_of("1") is raw
+    assert recent.json_of("2") == b""

@@ -69,7 +69,7 @@ def followed(secret: MountedSecret, wall_clock: Callable[[], float] = time.time)
 
 def port(tls: ReloadedTls) -> Port:
     app = create_service(Settings(), shop(), None).app
-    connections = Connections("extender", limits_of(Settings(), verbs=True))
+    connections = Connections("extender", limits_of(Settings(), large_bodies=True))
     return Port(app, "127.0.0.1", 0, connections, tls, (tls.run,))
 
 

@@ -1,0 +1,251 @@
+"""Answers the questions of people: a decision with its parts, of the mirror as it is, or as it is supposed to be."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from app.explain.known_pods import KnownPods, the_one
+from app.explain.question import Placing, Question
+from app.explain.question_error import ContradictionError, UnknownError
+from app.recent_pods import RecentPods
+from app.watch.freshness import Freshness
+from core.equivalence.cache import EquivalenceCache
+from core.equivalence.class_entry import ClassEntry
+from core.equivalence.lookup import PredicateCell, ScoreCell
+from core.explanation.decision import Decision
+from core.explanation.node_detail import NodeDetail, node_detail
+from core.explanation.summary import Summary, summary
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.snapshot import WhatIfError
+from core.mirror.what_if import Supposition
+from core.objects.pod import Pod
+from core.profile import Profile
+
+Seen = TypeVar("Seen")
+
+
+class Detail(msgspec.Struct, frozen=True):
+    """What people may ask for beside the summary."""
+
+    nodes: Sequence[str] = ()
+    """To be told of one by one."""
+    limit: int = 5
+    """Of what there may be many of: domains, pods, nodes."""
+    score_all: bool = False
+    """Whether nodes that do not fit are scored, too."""
+
+
+class NodeCells(msgspec.Struct, frozen=True):
+    """What the equivalence cache has of a node for the pod's class, plugin by plugin."""
+
+    predicates: Sequence[PredicateCell]
+    scores: Sequence[ScoreCell]
+
+
+class ExplainedNode(msgspec.Struct, frozen=True):
+    """One node: the decision, and what was kept of it."""
+
+    decision: NodeDetail
+    cells: NodeCells | None
+    """None where the pod has no class that is kept, or where something is supposed."""
+
+
+class ClassUse(msgspec.Struct, frozen=True):
+    """The pod's equivalence class."""
+
+    hash: str
+    kept: bool
+    """Whether the cache has results of it."""
+    first_pod: str = ""
+    questions: int = 0
+    hits: int = 0
+    misses: int = 0
+
+
+class MirrorState(msgspec.Struct, frozen=True):
+    """How far the mirror can be trusted."""
+
+    generation: int
+    nodes: int
+    pods: int
+    standing: str
+    """fresh, stale, or not synced"""
+    problems: Sequence[str]
+
+
+class SupposedState(msgspec.Struct, frozen=True):
+    """What was supposed."""
+
+    added_nodes: Sequence[str]
+    removed: Sequence[str]
+    """NAMESPACE/NAME of pods, and the pod in question itself where it is placed already."""
+    assumed: Sequence[str]
+    """NAMESPACE/NAME on NODE"""
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """The answer."""
+
+    summary: Summary
+    nodes: Sequence[ExplainedNode]
+    equivalence: ClassUse | None
+    """None where the cache is off, or the pod has no class."""
+    mirror: MirrorState
+    supposed: SupposedState
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A question whose names are known for what they stand for."""
+
+    pod: Pod
+    gone: Sequence[Pod]
+    placed: Sequence[tuple[Pod, str]]
+
+
+class Explainer:
+    """Explains decisions of a profile over a mirror. Nothing is changed by it."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        mirror: ClusterMirror,
+        cache: EquivalenceCache | None,
+        recent: RecentPods,
+        freshness: Freshness,
+    ) -> None:
+        self._profile = profile
+        self.mirror: Final = mirror
+        self.turn: Final = asyncio.Lock()
+        """Of one who asks over HTTP at a time, so that a scheduler's question waits for one explanation at most."""
+        self._cache = cache
+        self._known = KnownPods(mirror, recent)
+        self._freshness = freshness
+
+    async def explain(self, question: Question, detail: Detail) -> Explanation:
+        """Answer a question that was decoded just now, before any event. Raises QuestionError."""
+        found = await self._found(question)
+        # From here on nobody else is answered: a decision is of one state of the mirror.
+        with self.mirror.suppose() as supposing:
+            _suppose(supposing, question, found)
+            return self._explained(question, found, detail)
+
+    async def look(self, question: Question, at: Callable[[Decision], Seen], *, score_all: bool = False) -> Seen:
+        """Return what is seen at the decision, which is stale after the next event. Raises QuestionError."""
+        found = await self._found(question)
+        with self.mirror.suppose() as supposing:
+            _suppose(supposing, question, found)
+            return at(Decision(self._profile, self.mirror, found.pod, self._batch(question), score_all=score_all))
+
+    async def _found(self, question: Question) -> _Found:
+        supposed = question.supposed
+        texts = {*supposed.remove, *(each.pod for each in supposed.assume if isinstance(each.pod, str))}
+        if isinstance(question.pod, str):
+            texts.add(question.pod)
+        pods = await self._known.find(texts)
+        pod = the_one(pods, question.pod, "pod") if isinstance(question.pod, str) else question.pod
+        gone = [the_one(pods, text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
+        if question.batch is None and self._is_placed(pod):  # ExtenderArgs are explained as they are answered
+            if pod.uid not in {each.uid for each in gone}:
+                gone.append(pod)  # it would be in its own way
+            pod = replace(pod, node_name="")  # or NodeName would keep it where it is
+        return _Found(pod, gone, [self._placing(each, pods, place) for place, each in enumerate(supposed.assume)])
+
+    def _is_placed(self, pod: Pod) -> bool:
+        held = self.mirror.get_pod(pod.uid)
+        return held is not None and held.node_name in self.mirror.nodes.slots
+
+    def _placing(self, placing: Placing, pods: dict[str, list[Pod]], place: int) -> tuple[Pod, str]:
+        if isinstance(placing.pod, str):
+            return the_one(pods, placing.pod, f"assume[{place}].pod"), placing.node
+        return placing.pod, placing.node
+
+    def _explained(self, question: Question, found: _Found, detail: Detail) -> Explanation:
+        batch = self._batch(question)
+        places = {name: batch.position(name) for name in detail.nodes}
+        for name, place in places.items():
+            if place < 0:
+                raise UnknownError("node", f"node {name}: not among those that are asked about")
+        decision = Decision(self._profile, self.mirror, found.pod, batch, score_all=detail.score_all)
+        supposed = SupposedState(
+            [node.name for node in question.supposed.add_nodes],
+            [pod.full_name for pod in found.gone],
+            [f"{pod.full_name} on {node}" for pod, node in found.placed],
+        )
+        equivalence, entry = self._class_use(found.pod)
+        if supposed.added_nodes or supposed.removed or supposed.assumed:
+            entry = None  # what is kept is of the mirror as it is
+        return Explanation(
+            summary=summary(decision, detail.limit),
+            nodes=[
+                ExplainedNode(node_detail(decision, places[name], detail.limit), self._cells(entry, name))
+                for name in detail.nodes
+            ],
+            equivalence=equivalence,
+            mirror=self.mirror_state(),
+            supposed=supposed,
+        )
+
+    def _batch(self, question: Question) -> NodeBatch:
+        if question.batch is not None:
+            return question.batch
+        return self.mirror.batch(question.names if question.names is not None else [*self.mirror.nodes.slots])
+
+    def _class_use(self, pod: Pod) -> tuple[ClassUse | None, ClassEntry | None]:
+        hash_text, entry = self._cache.class_of(pod) if self._cache is not None else ("", None)
+        if not hash_text:
+            return None, None
+        if entry is None:
+            return ClassUse(hash_text, kept=False), None
+        use = ClassUse(
+            hash_text,
+            kept=True,
+            first_pod=entry.first_pod,
+            questions=entry.questions,
+            hits=entry.hits,
+            misses=entry.misses,
+        )
+        return use, entry
+
+    def _cells(self, entry: ClassEntry | None, node: str) -> NodeCells | None:
+        lookup = self._cache.lookup(entry, node) if self._cache is not None and entry is not None else None
+        if lookup is None:
+            return None
+        return NodeCells(
+            [lookup.predicate(plugin) for plugin in self._profile.filters],
+            [lookup.score(plugin) for plugin, _ in self._profile.scores],
+        )
+
+    def mirror_state(self) -> MirrorState:
+        """Tell how far the mirror can be trusted at the moment."""
+        return MirrorState(
+            generation=self.mirror.generation,
+            nodes=len(self.mirror.nodes.slots),
+            pods=self.mirror.pod_count(),
+            standing=self._freshness.standing().value,
+            problems=self._freshness.problems(),
+        )
+
+
+def _suppose(supposing: Supposition, question: Question, found: _Found) -> None:
+    for place, node in enumerate(question.supposed.add_nodes):
+        with _named(f"add_nodes[{place}]"):
+            supposing.add_node(node)
+    for place, pod in enumerate(found.gone):
+        with _named(f"remove[{place}]" if place < len(question.supposed.remove) else "pod"):
+            supposing.remove(pod)
+    for place, (pod, node_name) in enumerate(found.placed):
+        with _named(f"assume[{place}]"):
+            supposing.place(pod, node_name)
+
+
+@contextmanager
+def _named(field: str) -> Iterator[None]:
+    try:
+        yield
+    except WhatIfError as error:
+        raise ContradictionError(field, str(error)) from None

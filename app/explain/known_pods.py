@@ -1,0 +1,57 @@
+"""Pods by the names that people call them: those of the mirror, and those that schedulers asked about lately."""
+
+from collections.abc import Collection
+
+from app.explain.question_error import UnknownError
+from app.recent_pods import RecentPods
+from app.watch.turns import Turns
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+
+
+class KnownPods:
+    """Finds pods by NAMESPACE/NAME or uid."""
+
+    def __init__(self, mirror: ClusterMirror, recent: RecentPods) -> None:
+        self._mirror = mirror
+        self._recent = recent
+
+    async def find(self, texts: Collection[str]) -> dict[str, list[Pod]]:
+        """Return the pods that each text may stand for: of the mirror, else of those asked about; several of one name.
+
+        Others are answered in between: names of pods have no index, and 150,000 are looked at.
+        """
+        found: dict[str, list[Pod]] = {text: [] for text in texts}
+        names = set()
+        for text in texts:
+            pod = self._mirror.get_pod(text) or self._recent.get(text)
+            if pod is not None:
+                found[text].append(pod)
+            else:
+                names.add(text)
+        await self._by_name(names, found)
+        for pod in self._recent:
+            if pod.full_name in names and not found[pod.full_name]:
+                found[pod.full_name].append(pod)
+        return found
+
+    async def _by_name(self, names: set[str], found: dict[str, list[Pod]]) -> None:
+        if not names:
+            return
+        turns = Turns()
+        for uid in list(self._mirror.pods.rows):
+            pod = self._mirror.get_pod(uid)
+            if pod is not None and pod.full_name in names:
+                found[pod.full_name].append(pod)
+            if turns.over:
+                await turns.give_way()
+
+
+def the_one(found: dict[str, list[Pod]], text: str, field: str) -> Pod:
+    """Return the pod that a text stands for. Raises UnknownError for none, or for several."""
+    pods = found[text]
+    if not pods:
+        raise UnknownError(field, f"pod {text}: neither in the mirror nor asked about lately")
+    if len(pods) > 1:
+        raise UnknownError(field, f"pod {text}: there are several of that name: {', '.join(pod.uid for pod in pods)}")
+    return pods[0]

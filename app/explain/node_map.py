@@ -1,0 +1,109 @@
+"""A decision as columns, one entry a node: as much as a picture of the whole cluster takes, and no more."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.explanation.decision import Decision
+from core.explanation.summary import ZONE, domains_of
+from core.mirror.cluster import ClusterMirror
+
+_LOOKED_AT: Final = 256
+"""Nodes in which a label for racks is looked for; whoever labels racks labels them all."""
+
+
+class NodeClass(msgspec.Struct, frozen=True):
+    """What nodes are told apart by; the first one is of those that fit."""
+
+    reason: str
+    """As `filter` answers it; empty for those that fit."""
+    plugin: str
+    """The one that failed them first; empty where none did."""
+    code: str
+    nodes: int
+
+
+class NodeMap(msgspec.Struct, frozen=True):
+    """All nodes that were asked about; numbers are places in the lists of what they stand for."""
+
+    pod: str
+    """NAMESPACE/NAME"""
+    generation: int
+    """Of the mirror."""
+    zone_key: str
+    rack_key: str
+    """Empty where no label is one of racks."""
+    names: Sequence[str]
+    zones: Sequence[str]
+    """The first one is empty: of the nodes without this label."""
+    zone: Sequence[int]
+    racks: Sequence[str]
+    """The first one is empty: of the nodes without this label."""
+    rack: Sequence[int]
+    reasons: Sequence[NodeClass]
+    verdict: Sequence[int]
+    score: Sequence[int | None]
+    """None where it is not scored."""
+
+
+def node_map(decision: Decision, rack_key: str | None = None) -> NodeMap:
+    """Draw up a decision; racks by that label, or by the one that looks like it."""
+    if rack_key is None:
+        rack_key = guessed_rack_key(decision.mirror)
+    zones, zone = domains_of(decision, ZONE)
+    racks, rack = domains_of(decision, rack_key)
+    reasons, verdict = _classes(decision)
+    score: list[int | None] = [None] * len(decision.batch)
+    for position, points in zip(decision.scored.tolist(), decision.scores.tolist(), strict=True):
+        score[position] = points
+    return NodeMap(
+        pod=decision.pod.full_name,
+        generation=decision.generation,
+        zone_key=ZONE,
+        rack_key=rack_key,
+        names=decision.batch.names,
+        zones=zones,
+        zone=zone.tolist(),
+        racks=racks,
+        rack=rack.tolist(),
+        reasons=reasons,
+        verdict=verdict,
+        score=score,
+    )
+
+
+def guessed_rack_key(mirror: ClusterMirror) -> str:
+    """Return the label that most nodes have of those whose name is `rack`; empty if there is none.
+
+    Kubernetes has no such label of its own, and every cluster another prefix.
+    """
+    found: Counter[str] = Counter()
+    for _, node in islice(mirror.nodes, _LOOKED_AT):
+        found.update(key for key in node.labels if key.rpartition("/")[2] == "rack")
+    return found.most_common(1)[0][0] if found else ""
+
+
+def _classes(decision: Decision) -> tuple[list[NodeClass], list[int]]:
+    """Return the kinds of nodes, and the place of each node's."""
+    filters = decision.profile.filters
+    pairs, places, counts = np.unique(
+        decision.verdicts.codes.astype(np.int64) * (len(filters) + 1) + decision.deciding,
+        return_inverse=True,
+        return_counts=True,
+    )
+    classes = [NodeClass("", "", "Success", len(decision.fitting))]
+    numbers = []
+    for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        code, place = divmod(pair, len(filters) + 1)
+        if not code:
+            numbers.append(0)
+            continue
+        status = decision.verdicts.statuses[code]
+        reason = ", ".join(status.reasons) or status.code.label
+        numbers.append(len(classes))
+        classes.append(NodeClass(reason, filters[place - 1].name if place else "", status.code.label, count))
+    return classes, np.array(numbers, np.int64)[places].tolist()

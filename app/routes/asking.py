@@ -1,0 +1,53 @@
+"""Questions of people over HTTP: read, answered one at a time, and what is wrong with them told by field."""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+import msgspec
+from fastapi import Request, Response
+
+from app.explain.explainer import Explainer
+from app.explain.question import Question, decode_question
+from app.explain.question_error import QuestionError, UnknownError
+from app.watch.decode import DecodeError
+
+Answer: TypeAlias = Callable[[Question], Awaitable[object]]
+
+_TOO_MUCH: Final = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class ExplainProblem(msgspec.Struct, frozen=True):
+    """What is wrong with a question, in the form of FastAPI's own errors."""
+
+    detail: str
+    field: str
+    """Where in the question; empty if it is the whole of it."""
+
+
+async def answered(request: Request, most: int, explainer: Explainer, answer: Answer) -> Response:
+    """Answer a question of at most so many bytes with a value that msgspec writes, when it is its turn."""
+    try:
+        body = await _body(request, most)
+        async with explainer.turn:
+            told = await answer(decode_question(body, explainer.mirror))
+    except DecodeError as error:
+        return _problem(_TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST, str(error), error.field)
+    except QuestionError as error:
+        status = HTTPStatus.NOT_FOUND if isinstance(error, UnknownError) else HTTPStatus.CONFLICT
+        return _problem(status, str(error), error.field)
+    return Response(msgspec.json.encode(told), media_type="application/json")
+
+
+async def _body(request: Request, most: int) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            raise DecodeError("body", f"larger than {most} bytes (KINDRED_MAX_BODY_BYTES)")
+    return bytes(body)
+
+
+def _problem(status: HTTPStatus, text: str, field: str) -> Response:
+    problem = ExplainProblem(text, field)
+    return Response(msgspec.json.encode(problem), status, media_type="application/json")

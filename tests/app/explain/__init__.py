@@ -1,0 +1,1 @@
+"""Questions of people, and what they are answered."""

@@ -1,0 +1,99 @@
+"""What an explanation costs beside a filter call with the same body: its summary, and all of one node."""
+
+import asyncio
+import gc
+import itertools
+import json
+from typing import Final
+
+import msgspec
+
+from app.explain.explainer import Detail, Explainer
+from app.explain.question import decode_question
+from app.extender_v1 import Extender
+from app.watch.freshness import OF_A_DUMP
+from core.derived_states import derive_states
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.profile import Profile, parse_profile
+from tests.bench import cluster, command
+from tests.bench.command import Size
+from tests.bench.decisions import timed
+from tests.bench.report import Ratio, Row, Section, Times
+from tests.conformance.engine import load
+
+_ROUNDS: Final = 5
+_SAMPLES: Final = 20
+_AT_MOST: Final = 10.0
+"""Times a filter call: a scheduler's question may have to wait for one explanation."""
+
+
+class Bench:
+    """One cluster with what answers schedulers and people."""
+
+    def __init__(self, size: Size, profile: Profile) -> None:
+        mirror = load(cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
+        derive_states(profile, mirror)
+        cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
+        self._extender = Extender(profile, mirror, cache)
+        self._explainer = Explainer(profile, mirror, cache, self._extender.recent_pods, OF_A_DUMP)
+        self._names = [cluster.node_name(index) for index in range(size.nodes)]
+        self._apps = cluster.app_count(size.pods)
+        self._numbers = itertools.count()
+        self._runner = asyncio.Runner()
+        gc.collect()
+        gc.freeze()
+
+    def close(self) -> None:
+        """End the event loop."""
+        self._runner.close()
+
+    def ask(self, kind: str) -> tuple[float, float, float]:
+        """Ask about another pod; return the seconds of filter, of the summary, and of the summary with one node."""
+        number = next(self._numbers)
+        pod = cluster.incoming(kind, number, self._apps)
+        body = json.dumps({"Pod": pod, "NodeNames": self._names}).encode()
+        self._extender.filter(body)  # its counters are made by the first question
+        node = self._names[number % len(self._names)]
+        filtering, _ = timed(lambda: self._extender.filter(body))
+        summing_up, _ = timed(lambda: self._explain(body, Detail()))
+        detailing, _ = timed(lambda: self._explain(body, Detail(nodes=(node,))))
+        return filtering, summing_up, detailing
+
+    def _explain(self, body: bytes, detail: Detail) -> bytes:
+        question = decode_question(body, self._explainer.mirror)
+        return msgspec.json.encode(self._runner.run(self._explainer.explain(question, detail)))
+
+
+def measure(size: Size) -> Section:
+    """Measure all kinds of pods, with inter-pod affinity alone and with all plugins."""
+    rows = [row for profile in ("affinity", "full") for row in _rows(size, profile)]
+    return Section("explain", f"What an explanation costs, {size}", rows)
+
+
+def _rows(size: Size, profile: str) -> list[Row]:
+    bench = Bench(size, parse_profile(profile))
+    try:
+        return [_row(bench, kind, f"{kind}, profile {profile}", size.samples(_SAMPLES)) for kind in cluster.KINDS]
+    finally:
+        bench.close()
+
+
+def _row(bench: Bench, kind: str, name: str, samples: int) -> Row:
+    rounds = [[bench.ask(kind) for _ in range(samples)] for _ in range(_ROUNDS)]
+    filtering, summing_up, detailing = ([[asked[place] for asked in one] for one in rounds] for place in range(3))
+    return Row(
+        name,
+        {
+            "filter": Times.of(list(itertools.chain(*filtering))),
+            "summary": Times.of(list(itertools.chain(*summing_up))),
+            "with a node": Times.of(list(itertools.chain(*detailing))),
+        },
+        ratios={
+            "summary to filter": Ratio.of(summing_up, filtering, at_most=_AT_MOST),
+            "with a node to filter": Ratio.of(detailing, filtering),
+        },
+    )
+
+
+if __name__ == "__main__":
+    command.run("tests.bench.explain", __doc__, measure)
