@@ -1,0 +1,1 @@
+"""What the mirror holds, written as a case of the golden data, so that a bug report is a test."""
