@@ -8,7 +8,7 @@ GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.j
 	tests/conformance/data/preempt.jsonl.gz tests/conformance/data/bench_checks_1000.jsonl.gz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format e2e soak bench bench-compare bench-baseline bench-intree load soak-load fuzz conformance lock image clean
+.PHONY: help run test check format e2e browser screenshots soak bench bench-compare bench-baseline bench-intree load soak-load fuzz conformance lock image clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,6 +35,12 @@ conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summa
 e2e: $(STAMP) ## Tests beside a real etcd, kube-apiserver and kube-scheduler, which are built if they are missing (needs Go)
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m pytest tests/e2e
+
+browser: $(STAMP) ## Drive the page of the admin port in a headless Chromium
+	$(BIN)/python -m pytest tests/browser
+
+screenshots: $(STAMP) ## Draw the page of the admin port again: docs/images
+	$(BIN)/python -m tests.browser.screenshots
 
 soak: $(STAMP) ## The law of the equivalence cache over 25 times as many random lives of a cluster (more than an hour)
 	KINDRED_TEST_STREAMS=5000 $(BIN)/python -m pytest tests/properties/test_equivalence.py

@@ -2,13 +2,12 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, BinaryIO, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, BinaryIO, Literal, TypedDict, Unpack
 
 import click
 import msgspec
@@ -18,8 +17,11 @@ from app import __version__, logs, process
 from app.configuration import Configuration, load_configuration
 from app.debug_command import debug_group
 from app.doctor.command import doctor_command
+from app.dump_source import DEMO, SOURCE_OPTIONS, load_dump
+from app.explain_command import explain_command
 from app.extender_v1 import Extender, decode_incoming_pod
 from app.main import Service, create_extender, create_partition, create_service
+from app.manifests import one_manifest
 from app.memory import keep_freed_memory
 from app.observation import Answer
 from app.openapi import describe
@@ -27,17 +29,15 @@ from app.ports import Port
 from app.rbac import rbac_command
 from app.settings import Settings, SettingsError
 from app.settings_commands import config_group, settings_options, warn_of_unknown_variables
+from app.shared_options import with_options
 from app.verb_protocol import VerbProtocol
-from app.watch.bulk_load import BulkLoads
 from app.watch.credentials import ConfigurationError, load_credentials
 from app.watch.decode import DecodeError
-from app.watch.snapshot_file import SnapshotError, SnapshotSummary, documents, load_items, read_items
+from app.watch.snapshot_file import SnapshotError
 from core.equivalence.invalidation_table import TableRow, invalidation_table
 from core.mirror.cluster import ClusterMirror
 from core.profile import PLUGINS
 
-_DEMO = resources.files("app") / "demo"
-_SHOWN_PROBLEMS = 20
 _TABLE_COLUMNS = {"OPERATION": 19, "KIND": 21, "PLUGIN": 31, "SCOPE": 21, "WHEN": 32, "BECAUSE": 44}
 """Of the table of invalidation, with their widths; words that are longer stay whole."""
 
@@ -63,33 +63,13 @@ class Question(TypedDict):
     nodes: tuple[str, ...]
 
 
-Command = TypeVar("Command", bound=Callable[..., None])
-
-_SOURCE_OPTIONS = (
-    click.option(
-        "--snapshot",
-        type=click.File("rb"),
-        help="Cluster dump: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints; - reads stdin.",
-    ),
-    click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump."),
-    click.option("--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."),
-)
 _QUESTION_OPTIONS = (
-    *_SOURCE_OPTIONS,
+    *SOURCE_OPTIONS,
     click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin."),
     click.option(
         "--nodes", multiple=True, help="Nodes to ask about, separated by commas; all when left out. Can be repeated."
     ),
 )
-
-
-def _with(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -101,11 +81,12 @@ def main() -> None:
 main.add_command(config_group)
 main.add_command(debug_group)
 main.add_command(doctor_command)
+main.add_command(explain_command)
 main.add_command(rbac_command)
 
 
 @main.command(params=settings_options())
-@_with(_SOURCE_OPTIONS)
+@with_options(SOURCE_OPTIONS)
 @click.option("--kubeconfig", help="Kubeconfig file of the cluster to follow.  [default: as kubectl and pods have it]")
 @click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
 def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: ANN401  # a Source, and flags
@@ -128,7 +109,7 @@ def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Sourc
     if demo or source["snapshot"] is not None:
         if source["kubeconfig"] or source["context"]:
             raise click.UsageError("--kubeconfig and --context are for following a cluster, not for a dump.")
-        mirror = _loaded_mirror(source["snapshot"], demo=demo, skip_invalid=source["skip_invalid"])
+        mirror = load_dump(source["snapshot"], demo=demo, skip_invalid=source["skip_invalid"]).mirror
         return create_service(configuration.settings, mirror, None, configuration.sources)
     if source["skip_invalid"]:
         raise click.UsageError("--skip-invalid is for a dump; the watch passes over broken objects anyway.")
@@ -155,14 +136,14 @@ def _server(port: Port, on_listening: Callable[[str], None]) -> process.Server:
 
 
 @main.command("filter", params=settings_options(("profile",)))
-@_with(_QUESTION_OPTIONS)
+@with_options(_QUESTION_OPTIONS)
 def filter_command(**question: Unpack[Question]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
     _answer(Extender.filter, question)
 
 
 @main.command(params=settings_options(("profile",)))
-@_with(_QUESTION_OPTIONS)
+@with_options(_QUESTION_OPTIONS)
 def prioritize(**question: Unpack[Question]) -> None:
     """Print the HostPriorityList for a pod, without a server."""
     _answer(Extender.prioritize, question)
@@ -215,7 +196,7 @@ def _announce_admin(url: str) -> None:
 def _announcement(url: str, *, demo: bool) -> str:
     lines = [f"Kindred {__version__} answers at {url}"]
     if demo and url.startswith("http:"):  # with TLS it depends on the authority what curl has to be told
-        requests = Path(str(_DEMO / "requests"))
+        requests = Path(str(DEMO / "requests"))
         if requests.is_relative_to(Path.cwd()):
             requests = requests.relative_to(Path.cwd())
         lines.append("Ask it, from another terminal:")
@@ -228,36 +209,12 @@ def _announcement(url: str, *, demo: bool) -> str:
     return "\n".join(lines)
 
 
-def _loaded_mirror(snapshot: BinaryIO | None, *, demo: bool, skip_invalid: bool) -> ClusterMirror:
-    if demo == (snapshot is not None):
-        raise click.UsageError("Give either --snapshot FILE or --demo.")
-    text = snapshot.read() if snapshot is not None else (_DEMO / "cluster.json").read_bytes()
-    mirror = ClusterMirror()
-    with BulkLoads().loading():
-        items = read_items(text)
-        hidden = not sys.stderr.isatty()
-        with click.progressbar(items, label="Loading", file=sys.stderr, hidden=hidden, update_min_steps=500) as shown:
-            summary = load_items(shown, mirror, skip_invalid=skip_invalid)
-    _report(summary)
-    return mirror
-
-
-def _report(summary: SnapshotSummary) -> None:
-    for problem in summary.invalid[:_SHOWN_PROBLEMS]:
-        click.echo(f"Invalid: {problem}", err=True)
-    if len(summary.invalid) > _SHOWN_PROBLEMS:
-        click.echo(f"... and {len(summary.invalid) - _SHOWN_PROBLEMS} more", err=True)
-    click.echo(f"Loaded {summary}", err=True)
-    if not summary.taken["Node"]:
-        click.echo("Warning: there is no node in the dump; every question will fail.", err=True)
-
-
 def _answer(verb: Callable[[Extender, bytes], Answer], question: Question) -> None:
     """Ask as kube-scheduler would, and print the answer; exit status 2 where it is an error."""
     with _clear_errors():
         settings = load_configuration(question["config"], {"profile": question["profile"]}).settings
         manifest = _pod_manifest(question["pod"])
-        mirror = _loaded_mirror(question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
+        mirror = load_dump(question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"]).mirror
         create_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
@@ -274,14 +231,9 @@ def _names_json(names: list[str]) -> bytes:
 
 
 def _pod_manifest(pod: BinaryIO) -> bytes:
-    try:
-        manifests = documents(pod.read())
-    except SnapshotError as error:
-        raise click.UsageError(f"--pod: {error}") from None
-    if len(manifests) != 1:
-        raise click.UsageError(f"--pod: expected one manifest, found {len(manifests)}.")
-    decode_incoming_pod(msgspec.Raw(manifests[0]))  # before a large dump is loaded for nothing
-    return manifests[0]
+    manifest = one_manifest("--pod", pod.read())
+    decode_incoming_pod(msgspec.Raw(manifest))  # before a large dump is loaded for nothing
+    return manifest
 
 
 @contextmanager
@@ -292,6 +244,11 @@ def _clear_errors() -> Iterator[None]:
     except (SettingsError, SnapshotError, ConfigurationError, DecodeError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
+
+
+def kubectl_plugin() -> None:
+    """Run as `kubectl kindred`, under the name that kubectl looks for in PATH."""
+    main(prog_name="kubectl kindred")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,10 @@ from app import __version__
 from app.binding.binder import Binder
 from app.binding.pod_api import PodApi
 from app.bypass import create_bypass
+from app.conformance_case.case import CaseArgs
+from app.decisions import Decisions
 from app.equivalence import MismatchLog
+from app.explain.explainer import Explainer
 from app.extender_v1 import Extender
 from app.leadership.elector import Elector, create_elector
 from app.metrics import Metrics
@@ -29,13 +32,18 @@ from app.preemption.preemption_api import PreemptionApi
 from app.preemption.preemptor import Preemptor
 from app.process import Background
 from app.refused_nodes import RefusedNodes
+from app.replay import Replayer
 from app.routes.config import config_router
 from app.routes.debug import debug_router
 from app.routes.debug_pods import debug_pods_router
+from app.routes.decisions import decisions_router
 from app.routes.equivalence import equivalence_router
+from app.routes.explain import explain_router
+from app.routes.explained_nodes import explained_nodes_router
 from app.routes.extender import ExtenderApp, binding_route, extender_routes, preemption_route
 from app.routes.health import health_router
 from app.routes.metrics import metrics_router
+from app.routes.page import page_router
 from app.routes.reception import Reception, create_admission
 from app.serving_state import ServingState
 from app.settings import Settings, SettingsError
@@ -150,6 +158,7 @@ class _Engine:
     """A mirror with all that answers from it."""
 
     def __init__(self, settings: Settings, mirror: ClusterMirror, sources: Mapping[str, str]) -> None:
+        self._settings = settings
         self.state = ServingState()
         self.sources = sources
         self.mirror = mirror
@@ -167,6 +176,17 @@ class _Engine:
             refused_nodes=self.refused_nodes,
             nominations=self.nominations,
             percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
+            bypass=self.bypass,
+        )
+
+    def fresh_extender(self) -> Extender:
+        """Return the verbs as they answer schedulers, without the cache and all that is told of questions."""
+        return Extender(
+            self.profile,
+            self.mirror,
+            None,
+            self._settings.max_score,
+            percentage_of_nodes_to_score=self._settings.percentage_of_nodes_to_score,
             bypass=self.bypass,
         )
 
@@ -231,7 +251,9 @@ def _service(
     if cache is not None:
         metrics.add_cache(cache)
     partition = create_partition(settings, mirror)
-    observing = create_observers(settings, metrics.verbs)
+    decisions = Decisions(mirror, engine.extender.recent_pods, time.time)
+    noting = () if settings.admin_port is None else (decisions,)
+    observing = create_observers(settings, metrics.verbs, *noting)
     reception = Reception(
         engine.state,
         StalePolicy(freshness, settings.stale_policy, metrics.count_stale_answer),
@@ -261,12 +283,22 @@ def _service(
     admin = None
     if settings.admin_port is not None:
         resources = [state.resource for state in freshness.states]
+        explainer = Explainer(engine.profile, mirror, cache, engine.extender.recent_pods, freshness)
         admin = _app(
             FastAPI,
             debug_router(mirror, partition, client, resources),
             debug_pods_router(observing.debugged_pods, time.time),
             equivalence_router(cache, engine.profile, time.monotonic),
             config_router(settings, engine.sources),
+            decisions_router(
+                mirror,
+                decisions,
+                Replayer(mirror, engine.fresh_extender),
+                CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {})),
+            ),
+            explain_router(explainer, settings.max_body_bytes),
+            explained_nodes_router(explainer, engine.extender.recent_pods, settings.max_body_bytes),
+            page_router(),
         )
         ports.append(admin_port(settings, settings.admin_port, admin))
     metrics.add_ports([port.connections for port in ports], [port.tls for port in ports if port.tls is not None])

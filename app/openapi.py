@@ -14,11 +14,17 @@ import msgspec
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 
+from app.explain.explainer import Explanation
+from app.explain.node_map import NodeMap
+from app.explain.question import GivenQuestion
 from app.extender_schemas import SCHEMAS, Schema
 from app.metrics import Metrics
 from app.partition import Rule
+from app.replay import Replay
 from app.routes.debug_pods import AllDebuggedPods, DebuggedPod
+from app.routes.decisions import DecisionDetail, LastDecisions
 from app.routes.equivalence import CacheState, CellsOfNode, ClassState
+from app.routes.explained_nodes import PageState
 from app.routes.extender import ExtenderApp
 from app.routes.health import Readiness
 from app.routes.partition import PartitionState
@@ -91,6 +97,13 @@ class _Answer(NamedTuple):
     """Type of the body of the request."""
 
 
+_QUESTION_ERRORS: Final[Mapping[HTTPStatus, str]] = {
+    HTTPStatus.BAD_REQUEST: "The question cannot be read; `field` says where.",
+    HTTPStatus.NOT_FOUND: "There is no such pod or node; `field` says which.",
+    HTTPStatus.CONFLICT: "What is supposed contradicts the cluster, or itself; `field` says what.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than KINDRED_MAX_BODY_BYTES.",
+}
+_NO_DECISION: Final = "There was no such decision yet, or it is not kept any more."
 _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ("get", "/debug/mirror"): _Answer(
         (MirrorDump,), {HTTPStatus.NOT_FOUND: "The mirror has no such node or pod, or no such pod on that node."}
@@ -117,6 +130,28 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ),
     ("delete", "/debug/pods/{namespace}/{name}"): _Answer(
         errors={HTTPStatus.NOT_FOUND: "The pod's questions are not logged in full."}
+    ),
+    ("get", "/debug/decisions"): _Answer((LastDecisions,)),
+    ("get", "/debug/decisions/{number}"): _Answer((DecisionDetail,), {HTTPStatus.NOT_FOUND: _NO_DECISION}),
+    ("post", "/debug/decisions/{number}/replay"): _Answer(
+        (Replay,), {HTTPStatus.NOT_FOUND: _NO_DECISION, HTTPStatus.CONFLICT: "It cannot be asked again; says why."}
+    ),
+    ("get", "/debug/decisions/{number}/case"): _Answer(
+        errors={
+            HTTPStatus.NOT_FOUND: _NO_DECISION,
+            HTTPStatus.CONFLICT: "Its pod is not known any more, an object cannot be written, or another case is being "
+            "written.",
+        }
+    ),
+    ("post", "/explain"): _Answer((Explanation,), _QUESTION_ERRORS, GivenQuestion),
+    ("post", "/explain/nodes"): _Answer((NodeMap,), _QUESTION_ERRORS, GivenQuestion),
+    ("get", "/explain/state"): _Answer((PageState,)),
+    ("post", "/explain/manifest"): _Answer(
+        (dict[str, Any],),
+        {
+            HTTPStatus.BAD_REQUEST: "Neither JSON nor YAML, or not one manifest.",
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "A body of more than 256 KiB.",
+        },
     ),
     ("get", "/debug/equivalence"): _Answer(
         (CacheState, ClassState, CellsOfNode),

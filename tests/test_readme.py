@@ -1,5 +1,6 @@
 """The README's promises: its curl lines give its answers, its settings are the settings, its commands exist."""
 
+import gc
 import json
 import re
 import shlex
@@ -7,13 +8,17 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from app.cli import main
 from app.settings import Settings, variable_of
+from app.text_columns import WIDTH
 from app.watch.resources import RESOURCES
 from core.profile import full_profile
 from tests.demo_server import demo_server
 
 README = Path("README.md").read_text(encoding="utf-8")
+EXPLAINS = re.findall(r"^\$ \.venv/bin/kindred (explain [^\n]+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 CURLS = re.findall(r"^\$ (curl [^\n]+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
@@ -32,6 +37,18 @@ def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answe
     if formatter == "python3 -m json.tool":
         text = json.dumps(json.loads(text), indent=4)
     assert answer.rstrip("\n") == text
+
+
+@pytest.mark.parametrize(("command", "answer"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
+def test_what_the_readme_shows_of_explain_is_what_it_prints(command: str, answer: str) -> None:
+    result = CliRunner().invoke(main, shlex.split(command))
+    gc.unfreeze()  # what was loaded, which would stay for all tests
+    assert answer == result.output
+    assert max(map(len, answer.splitlines())) <= WIDTH
+
+
+def test_the_readme_shows_explain() -> None:
+    assert EXPLAINS
 
 
 def test_the_readme_shows_both_verbs() -> None:

@@ -14,7 +14,7 @@ from app.watch.decode import DecodeError
 
 Answer: TypeAlias = Callable[[Question], Awaitable[object]]
 
-_TOO_MUCH: Final = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+TOO_MUCH: Final = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 class ExplainProblem(msgspec.Struct, frozen=True):
@@ -28,26 +28,27 @@ class ExplainProblem(msgspec.Struct, frozen=True):
 async def answered(request: Request, most: int, explainer: Explainer, answer: Answer) -> Response:
     """Answer a question of at most so many bytes with a value that msgspec writes, when it is its turn."""
     try:
-        body = await _body(request, most)
+        body = await body_of(request, most, "KINDRED_MAX_BODY_BYTES")
         async with explainer.turn:
             told = await answer(decode_question(body, explainer.mirror))
     except DecodeError as error:
-        return _problem(_TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST, str(error), error.field)
+        return problem(TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST, str(error), error.field)
     except QuestionError as error:
         status = HTTPStatus.NOT_FOUND if isinstance(error, UnknownError) else HTTPStatus.CONFLICT
-        return _problem(status, str(error), error.field)
+        return problem(status, str(error), error.field)
     return Response(msgspec.json.encode(told), media_type="application/json")
 
 
-async def _body(request: Request, most: int) -> bytes:
+async def body_of(request: Request, most: int, limit: str) -> bytes:
+    """Read the body of a request. Raises DecodeError, which names the limit."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > most:
-            raise DecodeError("body", f"larger than {most} bytes (KINDRED_MAX_BODY_BYTES)")
+            raise DecodeError("body", f"larger than {most} bytes ({limit})")
     return bytes(body)
 
 
-def _problem(status: HTTPStatus, text: str, field: str) -> Response:
-    problem = ExplainProblem(text, field)
-    return Response(msgspec.json.encode(problem), status, media_type="application/json")
+def problem(status: HTTPStatus, text: str, field: str) -> Response:
+    """Return the answer that says what is wrong."""
+    return Response(msgspec.json.encode(ExplainProblem(text, field)), status, media_type="application/json")

@@ -1,0 +1,64 @@
+"""Text for people in a hundred columns: words wrapped, and tables whose widest cells are shortened in the middle."""
+
+from collections.abc import Sequence
+from itertools import repeat
+from textwrap import wrap
+from typing import Final, Literal
+
+import click
+
+WIDTH: Final = 100
+_GAP: Final = "  "
+_LEFT_OUT: Final = "..."
+Side = Literal["left", "right"]
+
+
+def wrapped(text: str, indent: int = 0, first: str | None = None) -> list[str]:
+    """Return text as lines, the first of which begins with `first`, where it is not indented as the others are.
+
+    Words are broken only if they must be.
+    """
+    rest = " " * indent
+    begin = rest if first is None else first
+    lines = wrap(plain(text), WIDTH, initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
+    return lines or [begin.rstrip()]
+
+
+def table(heads: Sequence[tuple[str, Side]], rows: Sequence[Sequence[object]], indent: int = 2) -> list[str]:
+    """Return a table as lines; the heads say at which side their column's cells stand."""
+    texts = [[plain(str(cell)) for cell in row] for row in rows]
+    widths = _widths([[head for head, _ in heads], *texts], WIDTH - indent)
+    lines = []
+    for cells in ([head for head, _ in heads], *texts):
+        set_out = [
+            shortened(cell, width).rjust(width) if side == "right" else shortened(cell, width).ljust(width)
+            for cell, width, (_, side) in zip(cells, widths, heads, strict=True)
+        ]
+        lines.append(" " * indent + _GAP.join(set_out).rstrip())
+    return [click.style(lines[0], dim=True), *lines[1:]]
+
+
+def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return the widths of the columns: of their widest cells, but that the widest columns give way to one another."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for _ in repeat(None, sum(widths) + len(_GAP) * (len(widths) - 1) - room):
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def shortened(text: str, width: int) -> str:
+    """Return text of at most so many columns, without its middle: names differ at their ends."""
+    if len(text) <= width:
+        return text
+    kept = max(0, width - len(_LEFT_OUT))
+    return (text[: kept - kept // 2] + _LEFT_OUT + (text[-(kept // 2) :] if kept > 1 else ""))[:width]
+
+
+def plain(text: str) -> str:
+    """Return text without control characters, which a dump may hold and a terminal would obey."""
+    return "".join(each if each.isprintable() else "?" for each in text)
+
+
+def counted(number: int, name: str, plural: str = "") -> str:
+    """Return `1 node`, `2 nodes`."""
+    return f"{number:,} {name if number == 1 else plural or f'{name}s'}"

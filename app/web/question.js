@@ -1,0 +1,228 @@
+// The form: a pod, what is to be supposed, and what is wrong with either, beside the field that it is about.
+
+import { get, post, Problem } from "./api.js";
+import { byId, complain, element } from "./elements.js";
+
+const HOST = "kubernetes.io/hostname";
+const ZONE = "topology.kubernetes.io/zone";
+const KINDS = {
+  assume: { title: "Place a pod", inputs: [["pod", "Pod (or its manifest)"], ["node", "On node"]] },
+  remove: { title: "Remove a pod", inputs: [["pod", "Pod"]] },
+  add_nodes: { title: "Add a node", inputs: [["like", "Like node"], ["name", "Its name"], ["zone", "In zone (as that one)"], ["rack", "In rack (as that one)"]] },
+};
+
+/** A mistake that needs no server to be found; `input` is where. */
+class Mistake extends Error {
+  constructor(input, message) {
+    super(message);
+    this.input = input;
+  }
+}
+
+export class QuestionForm {
+  /** `ask()` is called when somebody wants an answer. */
+  constructor(form, ask) {
+    this.form = form;
+    this.ask = ask;
+    this.rows = byId("supposed");
+    this.made = 0;
+    this.rackKey = "";
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      ask();
+    });
+    for (const radio of form.elements.form) radio.addEventListener("change", () => this.#showForm());
+    for (const button of form.querySelectorAll("[data-add]")) {
+      button.addEventListener("click", () => this.#inputs(this.add(button.dataset.add))[0].focus());
+    }
+    byId("score-all").addEventListener("change", () => this.started && ask());
+    this.#takeFiles(byId("pod-manifest"));
+  }
+
+  get scoreAll() {
+    return byId("score-all").checked;
+  }
+
+  get started() {
+    return Boolean(this.#podInput().value.trim());
+  }
+
+  /** Ask about a pod by its name. */
+  name(pod) {
+    byId("pod-name").value = pod;
+    this.form.elements.form.value = "name";
+    this.#showForm();
+  }
+
+  /** Add a line of what is supposed. */
+  add(kind, values = {}) {
+    this.made += 1;
+    const row = supposedRow(kind, values, `supposed-${this.made}`, () => {
+      row.remove();
+      byId("supposed-hint").focus();
+      if (this.started) this.ask();
+    });
+    this.rows.append(row);
+    return row;
+  }
+
+  /** Suppose a pod on a node: it leaves where it is, and a second time it moves on. */
+  place({ pod, node }, onto) {
+    if (node && !this.#find("remove", pod)) this.add("remove", { pod });
+    const before = this.#find("assume", pod);
+    if (before) this.#inputs(before)[1].value = onto;
+    else this.add("assume", { pod, node: onto });
+  }
+
+  suppose(kind, { pod, node }) {
+    if (kind === "remove") {
+      if (!this.#find("remove", pod)) this.add("remove", { pod });
+      return;
+    }
+    if (!this.#find("assume", pod)) this.place({ pod, node }, "");
+    this.#inputs(this.#find("assume", pod))[1].focus();
+  }
+
+  /** The text of the question. Throws a Mistake or a Problem. */
+  async text() {
+    this.clear();
+    const supposed = { add_nodes: [], remove: [], assume: [] };
+    for (const row of this.rows.children) supposed[row.dataset.kind].push(await this.#supposed(row));
+    for (const kind of Object.keys(supposed)) if (!supposed[kind].length) delete supposed[kind];
+    return JSON.stringify(await this.#pod(supposed));
+  }
+
+  clear() {
+    for (const slot of this.form.querySelectorAll(".error")) slot.textContent = "";
+    for (const input of this.form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+  }
+
+  /** Say what is wrong, where it is wrong. */
+  complain(error) {
+    const input = error instanceof Mistake ? error.input : this.#inputOf(error.field ?? "", error.status);
+    if (!input) {
+      byId("question-error").textContent = error.message;
+      return;
+    }
+    complain(input, byId(`${input.id}-error`), error.message);
+    input.focus();
+  }
+
+  #inputOf(field, status) {
+    if (!status || status >= 500 || status === 422) return null;
+    const supposed = /^(assume|remove|add_nodes)(?:\[(\d+)\](?:\.(\w+))?)?/.exec(field);
+    if (!supposed) return this.#podInput();
+    const [, kind, place, member] = supposed;
+    const row = this.#of(kind)[Number(place ?? 0)];
+    if (!row) return null;
+    const inputs = this.#inputs(row);
+    if (kind === "add_nodes") return inputs[1];
+    if (kind === "assume" && member === "node") return inputs[1];
+    return inputs[0];
+  }
+
+  async #pod(supposed) {
+    const input = this.#podInput();
+    const text = input.value.trim();
+    if (!text) throw new Mistake(input, "Say which pod.");
+    if (input.id === "pod-name") return { pod: text, ...supposed };
+    const given = await parsed(input);
+    if (given.pod !== undefined) return { ...given, ...supposed };
+    const member = (name) => Object.keys(given).find((key) => key.toLowerCase() === name);
+    if (member("nodenames") && given[member("nodenames")]) {
+      return { pod: given[member("pod")], node_names: given[member("nodenames")], ...supposed };
+    }
+    if (!member("nodes") || given.kind) return { pod: given, ...supposed };
+    if (Object.keys(supposed).length) throw new Mistake(input, "Nothing can be supposed beside whole Nodes; give NodeNames.");
+    return given;
+  }
+
+  async #supposed(row) {
+    const inputs = this.#inputs(row);
+    const [first, second] = inputs.map((input) => input.value.trim());
+    if (!first) throw new Mistake(inputs[0], "Say which one.");
+    if (row.dataset.kind === "remove") return first;
+    if (!second) throw new Mistake(inputs[1], row.dataset.kind === "assume" ? "Say which node." : "Give it a name.");
+    if (row.dataset.kind === "assume") return { pod: first.startsWith("{") ? await parsed(inputs[0]) : first, node: second };
+    return this.#nodeLike(inputs);
+  }
+
+  async #nodeLike(inputs) {
+    const [like, name, zone, rack] = inputs.map((input) => input.value.trim());
+    let found;
+    try {
+      found = (await get(`debug/mirror?node=${encodeURIComponent(like)}`)).nodes[0];
+    } catch (error) {
+      if (error instanceof Problem && error.status === 404) throw new Mistake(inputs[0], error.message);
+      throw error;
+    }
+    if (!found) throw new Mistake(inputs[0], `node ${like}: not known, only named by pods`);
+    const labels = { ...found.labels, ...(HOST in found.labels ? { [HOST]: name } : {}) };
+    if (zone) labels[ZONE] = zone;
+    if (rack && !this.rackKey) throw new Mistake(inputs[3], "No node has a label of racks.");
+    if (rack) labels[this.rackKey] = rack;
+    const offers = Object.entries(found.figures.guaranteed_allocatable);
+    const allocatable = Object.fromEntries(offers.map(([key, value]) => [key, key === "cpu" ? `${value}m` : String(value)]));
+    return { metadata: { name, labels }, spec: {}, status: { allocatable, capacity: allocatable } };
+  }
+
+  #podInput() {
+    return byId(this.form.elements.form.value === "name" ? "pod-name" : "pod-manifest");
+  }
+
+  #showForm() {
+    const byName = this.form.elements.form.value === "name";
+    byId("by-name").hidden = !byName;
+    byId("by-manifest").hidden = byName;
+  }
+
+  #of(kind) {
+    return [...this.rows.children].filter((row) => row.dataset.kind === kind);
+  }
+
+  #find(kind, pod) {
+    return this.#of(kind).find((row) => this.#inputs(row)[0].value.trim() === pod);
+  }
+
+  #inputs(row) {
+    return [...row.querySelectorAll("input")];
+  }
+
+  #takeFiles(area) {
+    area.addEventListener("drop", async (event) => {
+      const file = event.dataTransfer.files[0];
+      if (!file) return;
+      event.preventDefault();
+      area.value = await file.text();
+    });
+  }
+}
+
+function supposedRow(kind, values, id, remove) {
+  const { title, inputs } = KINDS[kind];
+  const parts = inputs.flatMap(([name, label]) => {
+    const own = `${id}-${name}`;
+    const input = element("input", { id: own, data: { field: name }, autocomplete: "off", spellcheck: "false", "aria-describedby": `${own}-error` });
+    input.value = values[name] ?? "";
+    return [element("label", { for: own, text: label }), input, element("p", { class: "error", id: `${own}-error`, role: "alert" })];
+  });
+  const button = element("button", { type: "button", class: "small", "aria-label": `Do not: ${title.toLowerCase()}`, text: "×", on: { click: remove } });
+  return element("li", { class: "supposed", data: { kind } }, element("fieldset", {}, element("legend", { text: title }), button, ...parts));
+}
+
+/** The object of a text that is JSON, or YAML, which the service reads for us. */
+async function parsed(input) {
+  const text = input.value.trim();
+  if (text[0] !== "{") {
+    try {
+      return await post("explain/manifest", text);
+    } catch (error) {
+      throw error.status >= 400 && error.status < 500 ? new Mistake(input, error.message) : error;
+    }
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Mistake(input, `No JSON: ${error.message}`);
+  }
+}

@@ -1,0 +1,185 @@
+// The same cluster as a treegrid: zones, racks and nodes, for the keyboard and for screen readers.
+
+import { element } from "./elements.js";
+import { domainName } from "./cluster.js";
+import { symbol } from "./signs.js";
+import { draggedPod } from "./details.js";
+
+const SHOWN_AT_ONCE = 100;
+
+export class Tree {
+  constructor(frame, { choose, place }) {
+    this.frame = frame;
+    this.choosing = choose;
+    this.placing = place;
+    this.body = element("tbody");
+    this.open = new Set();
+    this.shown = new Map(); // domain id -> how many of its nodes
+    this.current = null;
+    this.chosen = null;
+    const heads = ["Domain or node", "Nodes", "Fit", "Score", "Verdict"].map((text) => element("th", { scope: "col", text }));
+    const grid = element("table", { role: "treegrid", class: "tree", "aria-labelledby": "domains-heading" }, element("thead", {}, element("tr", {}, ...heads)), this.body);
+    frame.append(grid);
+    this.body.addEventListener("keydown", (event) => this.#key(event));
+    this.body.addEventListener("click", (event) => this.#click(event));
+    this.body.addEventListener("dragover", (event) => event.target.closest("tr[data-node]") && event.preventDefault());
+    this.body.addEventListener("drop", (event) => this.#drop(event));
+  }
+
+  show(cluster) {
+    this.cluster = cluster;
+    for (const id of [...this.open]) if (!cluster.domains.has(id)) this.open.delete(id);
+    this.#render();
+  }
+
+  choose(selection) {
+    this.chosen = selection;
+    if (selection?.node !== undefined) this.#reveal(selection.node);
+    this.current = keyOf(selection) ?? this.current;
+    this.#render();
+    this.#scrollTo(this.body.querySelector("tr[aria-selected=true]"));
+  }
+
+  /** Scroll the list alone: the page would jump away from the map. */
+  #scrollTo(line) {
+    if (!line) return;
+    const head = line.offsetHeight;
+    if (line.offsetTop - head < this.frame.scrollTop) this.frame.scrollTop = line.offsetTop - 2 * head;
+    const bottom = line.offsetTop + line.offsetHeight;
+    if (bottom > this.frame.scrollTop + this.frame.clientHeight) this.frame.scrollTop = bottom - this.frame.clientHeight / 2;
+  }
+
+  #reveal(node) {
+    const ids = this.cluster.domainsOf(node);
+    for (const id of ids) this.open.add(id);
+    const domain = this.cluster.domains.get(ids[1]);
+    const needed = domain.nodes.indexOf(node) + 1;
+    if (needed > (this.shown.get(domain.id) ?? SHOWN_AT_ONCE)) this.shown.set(domain.id, needed);
+  }
+
+  #rows() {
+    const rows = [];
+    const add = (level, place, of, made) => rows.push({ ...made, level, place, of });
+    this.cluster.zones.forEach((zone, place, all) => {
+      add(1, place + 1, all.length, { key: zone.id, domain: zone });
+      if (!this.open.has(zone.id)) return;
+      if (!zone.divided) this.#addNodes(add, 2, zone.racks[0]);
+      else
+        zone.racks.forEach((rack, at) => {
+          add(2, at + 1, zone.racks.length, { key: rack.id, domain: rack });
+          if (this.open.has(rack.id)) this.#addNodes(add, 3, rack);
+        });
+    });
+    return rows;
+  }
+
+  #addNodes(add, level, domain) {
+    const shown = this.shown.get(domain.id) ?? SHOWN_AT_ONCE;
+    const { nodes } = domain;
+    nodes.slice(0, shown).forEach((node, at) => add(level, at + 1, nodes.length, { key: `node:${node}`, node }));
+    if (nodes.length > shown) add(level, shown + 1, nodes.length, { key: `more:${domain.id}`, more: domain, left: nodes.length - shown });
+  }
+
+  #render() {
+    const focused = this.body.contains(document.activeElement);
+    this.rows = this.#rows();
+    if (!this.rows.some((row) => row.key === this.current)) this.current = this.rows[0]?.key;
+    this.body.replaceChildren(...this.rows.map((row) => this.#row(row)));
+    if (focused) this.#focus(this.current);
+  }
+
+  #row(row) {
+    const given = {
+      role: "row",
+      "aria-level": row.level,
+      "aria-posinset": row.place,
+      "aria-setsize": row.of,
+      "aria-selected": String(keyOf(this.chosen) === row.key),
+      tabindex: row.key === this.current ? 0 : -1,
+      data: { key: row.key, ...(row.node === undefined ? {} : { node: row.node }) },
+    };
+    if (row.domain) given["aria-expanded"] = String(this.open.has(row.domain.id));
+    const cells = this.#cells(row).map((text, place) => element("td", { role: "gridcell", class: `level-${place ? 0 : row.level}`, text }));
+    if (row.domain) cells[0].prepend(element("span", { class: "twist", "aria-hidden": "true", text: this.open.has(row.domain.id) ? "▾" : "▸" }));
+    return element("tr", given, ...cells);
+  }
+
+  #cells({ domain, node, more, left }) {
+    const { columns } = this.cluster;
+    if (more) return [`${left} more…`, "", "", "", ""];
+    if (domain) return [domainName(domain), domain.nodes.length, domain.counts[0], domain.best ?? "", ""];
+    const number = columns.verdict[node];
+    const verdict = number ? columns.reasons[number].reason : "fits";
+    return [columns.names[node], "", number ? "no" : "yes", columns.score[node] ?? "", `${symbol(number)} ${verdict}`];
+  }
+
+  #click(event) {
+    const line = event.target.closest("tr");
+    if (!line) return;
+    const row = this.rows.find((each) => each.key === line.dataset.key);
+    this.current = row.key;
+    if (event.target.closest(".twist")) this.#toggle(row, !this.open.has(row.domain.id));
+    else this.#take(row);
+    this.#focus(row.key);
+  }
+
+  #take(row) {
+    if (row.more) {
+      this.shown.set(row.more.id, (this.shown.get(row.more.id) ?? SHOWN_AT_ONCE) + SHOWN_AT_ONCE);
+      this.#render();
+    } else if (row.domain) {
+      this.open.add(row.domain.id);
+      this.choosing({ domain: row.domain.id });
+    } else this.choosing({ node: row.node });
+  }
+
+  #toggle(row, open) {
+    if (open) this.open.add(row.domain.id);
+    else this.open.delete(row.domain.id);
+    this.#render();
+  }
+
+  #key(event) {
+    const at = this.rows.findIndex((row) => row.key === this.current);
+    const row = this.rows[at];
+    const parent = () => this.rows.slice(0, at).findLastIndex((each) => each.level < row.level);
+    const opened = row.domain && this.open.has(row.domain.id);
+    const moves = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: this.rows.length - 1, PageDown: at + 10, PageUp: at - 10 };
+    if (event.key in moves) this.#move(moves[event.key]);
+    else if (event.key === "Enter" || event.key === " ") this.#take(row);
+    else if (event.key === "ArrowRight") {
+      if (row.domain && !opened) this.#toggle(row, true);
+      else if (opened) this.#move(at + 1);
+    } else if (event.key === "ArrowLeft") {
+      if (opened) this.#toggle(row, false);
+      else if (row.level > 1) this.#move(parent());
+    } else return;
+    event.preventDefault();
+  }
+
+  #move(to) {
+    this.current = this.rows[Math.min(Math.max(to, 0), this.rows.length - 1)].key;
+    this.#focus(this.current);
+  }
+
+  #focus(key) {
+    for (const line of this.body.rows) {
+      line.tabIndex = line.dataset.key === key ? 0 : -1;
+      if (line.dataset.key === key) {
+        line.focus({ preventScroll: true });
+        this.#scrollTo(line);
+      }
+    }
+  }
+
+  #drop(event) {
+    const [line, pod] = [event.target.closest("tr[data-node]"), draggedPod(event)];
+    event.preventDefault();
+    if (line && pod) this.placing(pod, this.cluster.columns.names[Number(line.dataset.node)]);
+  }
+}
+
+function keyOf(selection) {
+  if (!selection) return null;
+  return selection.node === undefined ? selection.domain : `node:${selection.node}`;
+}

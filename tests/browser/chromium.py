@@ -1,0 +1,211 @@
+"""Headless Chromium, driven by its DevTools protocol over a pipe: no socket, no driver, nothing to install but it."""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+PATIENCE: Final = 4.0  # seconds
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_FLAGS: Final = (
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--no-sandbox",  # containers have no user namespaces; only our own page is loaded
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--force-color-profile=srgb",
+    "--font-render-hinting=none",
+)
+
+
+class BrowserError(Exception):
+    """What the browser, or a script in the page, says went wrong."""
+
+
+def chromium() -> str | None:
+    """Return the program; None where there is none."""
+    return next((found for name in _NAMES if (found := shutil.which(name))), None)
+
+
+class Browser:
+    """The one page of a browser."""
+
+    def __init__(self, write: int, read: int) -> None:
+        self._write, self._read = write, read
+        self._buffer = b""
+        self._number = 0
+        self.session = ""
+        self.errors: list[str] = []
+        """What the page has logged as an error, uncaught exceptions and breaches of its policy among them."""
+
+    def command(self, method: str, parameters: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
+        """Send a command and return its result."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": dict(parameters)}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise BrowserError(f"{method}: {answer['error']}")
+                result: dict[str, Any] = answer["result"]
+                return result
+
+    def evaluate(self, script: str) -> Any:  # noqa: ANN401  # whatever the script gives
+        """Return the value of an expression in the page; promises are waited for."""
+        asked = {"expression": script, "awaitPromise": True, "returnByValue": True}
+        answer = self.command("Runtime.evaluate", asked)
+        if "exceptionDetails" in answer:
+            raise BrowserError(json.dumps(answer["exceptionDetails"])[:800])
+        return answer["result"].get("value")
+
+    def until(self, script: str) -> Any:  # noqa: ANN401  # whatever the script gives
+        """Wait until an expression is true, and return it."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            found = self.evaluate(script)
+            if found:
+                return found
+            if time.monotonic() > deadline:
+                raise BrowserError(f"not within {PATIENCE:.0f} s: {script}; {self.errors}")
+            time.sleep(0.02)
+
+    def open(self, url: str) -> None:
+        """Load a page, and wait until its scripts have run."""
+        self.evaluate("window.left = true")  # nothing else tells a page from itself
+        self.command("Page.navigate", {"url": url})
+        self.until("!window.left && document.readyState === 'complete'")
+
+    def click_at(self, x: float, y: float) -> None:
+        """Click at a point of the window."""
+        at = {"x": x, "y": y, "button": "left", "clickCount": 1}
+        self.command("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
+        for kind in ("mousePressed", "mouseReleased"):
+            self.command("Input.dispatchMouseEvent", {"type": kind, **at})
+
+    def centre(self, element: str) -> tuple[float, float]:
+        """Scroll to the element that an expression gives, and return its middle."""
+        found = self.evaluate(
+            f"(() => {{ const it = {element}; it.scrollIntoView({{block: 'center'}});"
+            "const box = it.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        )
+        return found[0], found[1]
+
+    def click(self, selector: str) -> None:
+        """Click on an element as a mouse does."""
+        self.click_at(*self.centre(f"document.querySelector({json.dumps(selector)})"))
+
+    def type(self, selector: str, text: str) -> None:
+        """Put the focus into a field and replace what is in it."""
+        self.evaluate(f"(it => {{ it.focus(); it.select(); }})(document.querySelector({json.dumps(selector)}))")
+        self.command("Input.insertText", {"text": text})
+
+    def press(self, key: str) -> None:
+        """Press a key where the focus is."""
+        codes = {"Enter": 13, "Tab": 9, " ": 32, "ArrowDown": 40, "ArrowRight": 39, "ArrowLeft": 37, "End": 35}
+        given = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
+        text = {"text": "\r"} if key == "Enter" else {}
+        self.command("Input.dispatchKeyEvent", {"type": "keyDown", **given, **text})
+        self.command("Input.dispatchKeyEvent", {"type": "keyUp", **given})
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Drag what is at a point to another, as a mouse does."""
+        self.command("Input.setInterceptDrags", {"enabled": True})
+        move = {"button": "left", "clickCount": 1}
+        self.command("Input.dispatchMouseEvent", {"type": "mousePressed", "x": start[0], "y": start[1], **move})
+        self._dragged = None
+        for step in (4, 12, 24):
+            at = {"x": start[0] + step, "y": start[1] + step / 2}
+            self.command("Input.dispatchMouseEvent", {"type": "mouseMoved", **at, "button": "left", "buttons": 1})
+        deadline = time.monotonic() + PATIENCE
+        while self._dragged is None and time.monotonic() < deadline:
+            self.evaluate("0")
+        data = {"x": end[0], "y": end[1], "data": self._dragged}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.command("Input.dispatchDragEvent", {"type": kind, **data})
+        self.command("Input.dispatchMouseEvent", {"type": "mouseReleased", "x": end[0], "y": end[1], **move})
+        self.command("Input.setInterceptDrags", {"enabled": False})
+
+    def window(self, width: int, height: int, *, dark: bool = False) -> None:
+        """Set the size of the window, and the colour scheme that the user prefers."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.command("Emulation.setDeviceMetricsOverride", size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.command("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+    def screenshot(self, file: Path) -> None:
+        """Write what is in the window as PNG."""
+        file.write_bytes(base64.b64decode(self.command("Page.captureScreenshot", {"format": "png"})["data"]))
+
+    def start(self) -> None:
+        """Attach to the page that the browser begins with."""
+        targets = self.command("Target.getTargets")["targetInfos"]
+        page = next(each["targetId"] for each in targets if each["type"] == "page")
+        attached = self.command("Target.attachToTarget", {"targetId": page, "flatten": True})
+        self.session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.command(f"{domain}.enable")
+
+    _dragged: Any = None
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], PATIENCE)
+            chunk = os.read(self._read, 1 << 16) if ready else b""
+            if not chunk:
+                raise BrowserError("the browser does not answer")
+            self._buffer += chunk
+        text, _, self._buffer = self._buffer.partition(b"\0")
+        message: dict[str, Any] = json.loads(text)
+        self._note(message.get("method"), message.get("params", {}))
+        return message
+
+    def _note(self, method: str | None, told: Mapping[str, Any]) -> None:
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(json.dumps(told["exceptionDetails"])[:500])
+        elif method == "Log.entryAdded" and told["entry"]["level"] == "error":
+            self.errors.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
+        elif method == "Input.dragIntercepted":
+            self._dragged = told["data"]
+
+
+@contextmanager
+def browsing(folder: Path, program: str) -> Iterator[Browser]:
+    """Run a browser with an empty profile."""
+    to_read, to_write = os.pipe()
+    from_read, from_write = os.pipe()
+    # The pipe has to be the descriptors 3 and 4, which a shell puts there.
+    script = f'exec "$0" "$@" 3<&{to_read} 4>&{from_write}'
+    command = ["bash", "-c", script, program, *_FLAGS, f"--user-data-dir={folder}", "about:blank"]
+    with (
+        (folder / "chromium.log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, pass_fds=(to_read, from_write)) as process,  # noqa: S603  # Debian's
+    ):
+        os.close(to_read)
+        os.close(from_write)
+        browser = Browser(to_write, from_read)
+        try:
+            browser.start()
+            yield browser
+            browser.session = ""
+            browser.command("Browser.close")
+        finally:
+            os.close(to_write)
+            os.close(from_read)
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()

@@ -1,0 +1,54 @@
+"""One browser and two services for all tests here; without a Chromium they are skipped, and say so."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.chromium import Browser, browsing, chromium
+from tests.browser.page import Page
+from tests.browser.served import admin_url, bench, demo
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    program = chromium()
+    if program is None:
+        pytest.skip("no Chromium here (apt-get install chromium)")
+    with browsing(tmp_path_factory.mktemp("profile"), program) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def demo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with demo(tmp_path_factory.mktemp("demo")) as service:
+        yield admin_url(service)
+
+
+@pytest.fixture(scope="session")
+def bench_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with bench(tmp_path_factory.mktemp("bench")) as service:
+        yield admin_url(service)
+
+
+def opened(browser: Browser, url: str) -> Page:
+    """Give the page as it is when somebody opens it."""
+    browser.window(1500, 1000)
+    page = Page(browser)
+    page.open(url)
+    return page
+
+
+@pytest.fixture
+def page(browser: Browser, demo_url: str) -> Iterator[Page]:
+    """Give the page over the demo cluster; whatever the browser logs as an error fails the test."""
+    page = opened(browser, demo_url)
+    yield page
+    assert [error for error in browser.errors if "status of 4" not in error] == []  # refusals are what is tested
+
+
+@pytest.fixture
+def large_page(browser: Browser, bench_url: str) -> Iterator[Page]:
+    """Give the page over 5,000 nodes."""
+    page = opened(browser, bench_url)
+    yield page
+    assert [error for error in browser.errors if "status of 4" not in error] == []

@@ -1,0 +1,87 @@
+"""The page as people use it: what they do there, and what they then see."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tests.browser.chromium import Browser
+
+
+class Page:
+    """The page of the admin port in a browser."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+
+    def open(self, url: str) -> None:
+        """Load it, and wait for the first look at the service."""
+        self.browser.errors.clear()
+        self.browser.open(url)
+        self.browser.until("document.querySelector('#mirror').textContent !== ''")
+
+    def ask(self, pod: str) -> None:
+        """Ask about a pod by its name, and wait until its answer is shown."""
+        self.browser.type("#pod-name", pod)
+        self.browser.click("#ask")
+        self.browser.until(f"document.querySelector('#answer').textContent.startsWith({json.dumps(pod)})")
+
+    def ask_with_manifest(self, text: str) -> None:
+        """Ask about a pod by its manifest."""
+        self.browser.click("input[value=manifest]")
+        self.browser.type("#pod-manifest", text)
+        self.browser.click("#ask")
+
+    def show_node(self, node: str) -> None:
+        """Show a node by its name, and wait for its details."""
+        self.browser.type("#show-node", node)
+        self.browser.press("Enter")
+        self.wait_for_details(node)
+
+    def wait_for_details(self, of: str) -> None:
+        """Wait until the details are those of a node or a domain."""
+        self.browser.until(f"document.querySelector('#detail-body h3')?.textContent === {json.dumps(of)}")
+
+    def text(self, selector: str) -> str:
+        """Give the text that an element shows; empty if there is none."""
+        text: str = self.browser.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
+        return text
+
+    def cells(self, rows: str) -> list[list[str]]:
+        """Give the texts of all cells of some rows."""
+        found: list[list[str]] = self.browser.evaluate(
+            f"[...document.querySelectorAll({json.dumps(rows)})].map(row => [...row.cells].map(it => it.textContent))"
+        )
+        return found
+
+    def box(self, selector: str) -> tuple[float, float, float]:
+        """Give where an element begins in the window, and how wide it is."""
+        found = self.browser.evaluate(
+            f"(it => [it.x, it.y, it.width])(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
+        )
+        return found[0], found[1], found[2]
+
+    def fill_last(self, values: Sequence[str]) -> list[str]:
+        """Fill the fields of what was supposed last, and give their selectors."""
+        ids = self.browser.evaluate("[...document.querySelectorAll('.supposed:last-child input')].map(it => it.id)")
+        fields = [f"#{each}" for each in ids]
+        for field, value in zip(fields, values, strict=True):
+            self.browser.type(field, value)
+        return fields
+
+    def legend(self) -> str:
+        """Give the legend's lines."""
+        return self.text("#legend")
+
+    def value(self, script: str) -> Any:  # noqa: ANN401  # whatever the script gives
+        """Give the value of an expression."""
+        return self.browser.evaluate(script)
+
+    def complaint(self, selector: str) -> str:
+        """Wait until a field is said to be wrong, and give the text that describes it."""
+        field = f"document.querySelector({json.dumps(selector)})"
+        self.browser.until(f"{field}?.getAttribute('aria-invalid') === 'true'")
+        found: str = self.browser.evaluate(
+            f"{field}.getAttribute('aria-describedby').split(' ').map(id => document.getElementById(id))"
+            ".filter(it => it.getAttribute('role') === 'alert').map(it => it.textContent).join(' ')"
+        )
+        return found

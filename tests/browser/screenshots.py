@@ -1,0 +1,73 @@
+"""`python -m tests.browser.screenshots`: pictures of the page, light and dark, for docs/images."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from tests.app.serving import ROOT
+from tests.bench import cluster
+from tests.browser.chromium import Browser, browsing, chromium
+from tests.browser.page import Page
+from tests.browser.served import PODS, admin_url, bench, demo
+from tests.demo_cluster import HOSTNAME, PREFERRED, REQUIRED, ZONE, term, weighted
+
+IMAGES: Final = ROOT / "docs" / "images"
+_NEXT_API: Final = {
+    "metadata": {"name": "api-next", "namespace": "shop", "labels": {"app": "api"}},
+    "spec": {
+        "affinity": {
+            "podAntiAffinity": {REQUIRED: [term(HOSTNAME, {"app": "api"})]},
+            "podAffinity": {PREFERRED: [weighted(30, term(ZONE, {"app": "cache"}, namespaces=["data"]))]},
+        }
+    },
+}
+_WIDTH: Final = 1500
+_HEIGHT: Final = 1000
+
+
+def main() -> None:
+    """Make all pictures."""
+    program = chromium()
+    if program is None:
+        sys.exit("no Chromium: apt-get install chromium")
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for each in ("profile", "demo", "bench"):
+            (folder / each).mkdir()
+        with browsing(folder / "profile", program) as browser:
+            with demo(folder / "demo") as service:
+                _picture(browser, admin_url(service), _NEXT_API, "node21", "page-demo")
+            with bench(folder / "bench") as service:
+                _picture(browser, admin_url(service), _selective(), "node-03619", "page-5000")
+
+
+def _selective() -> dict[str, Any]:
+    """Return a pod that likes and dislikes much, and stays away from some of the pods of all namespaces."""
+    pod = cluster.incoming("pref_mix", 1, cluster.app_count(PODS))
+    away = term(HOSTNAME, {"tier": "tier-0", "version": "v2"}, namespaceSelector={})
+    pod["spec"]["affinity"]["podAntiAffinity"][REQUIRED] = [away]
+    return pod
+
+
+def _picture(browser: Browser, url: str, pod: str | dict[str, Any], node: str, name: str) -> None:
+    page = Page(browser)
+    for scheme in ("light", "dark"):
+        browser.window(_WIDTH, _HEIGHT, dark=scheme == "dark")
+        page.open(url)
+        if isinstance(pod, str):
+            page.ask(pod)
+        else:
+            page.ask_with_manifest(json.dumps(pod, indent=1))
+            browser.until("document.querySelector('#map-frame').hidden === false")
+        page.show_node(node)
+        browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        browser.screenshot(IMAGES / f"{name}-{scheme}.png")
+    if browser.errors:
+        sys.exit("\n".join(browser.errors))
+
+
+if __name__ == "__main__":
+    main()
