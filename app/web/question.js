@@ -118,7 +118,7 @@ export class QuestionForm {
     const inputs = this.#inputs(row);
     if (kind === "add_nodes") return inputs[1];
     if (kind === "assume" && member === "node") return inputs[1];
-    return inputs[0];
+    return kind === "assume" && !member ? inputs[1] : inputs[0];
   }
 
   async #pod(supposed) {

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-PATIENCE: Final = 4.0  # seconds
+PATIENCE: Final = 30.0  # seconds
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS: Final = (
