@@ -61,13 +61,23 @@ class AdminAuthentication:
     """Lets requests through to an app that prove who they are from; any one proof is enough."""
 
     def __init__(
-        self, app: ASGIApp, connections: Connections, token: AdminToken | None, *, with_certificate: bool
+        self,
+        app: ASGIApp,
+        connections: Connections,
+        token: AdminToken | None,
+        *,
+        with_certificate: bool,
+        open_paths: frozenset[str] = frozenset(),
     ) -> None:
-        """Take the token, if there is one; `with_certificate`: a client certificate is a proof."""
+        """Take the token, if there is one; `with_certificate`: a client certificate is a proof.
+
+        Anybody may get the paths that are open: a browser needs the page before anybody can give it a token.
+        """
         self._app = app
         self._connections = connections
         self._token = token
         self._with_certificate = with_certificate
+        self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
@@ -84,6 +94,8 @@ class AdminAuthentication:
         await refusal(scope, receive, send)
 
     def _knows(self, scope: Scope) -> bool:
+        if scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._open_paths:
+            return True
         if self._with_certificate and CLIENT_NAMES in scope.get("state", {}):
             return True
         given = [value for name, value in scope["headers"] if name == _AUTHORIZATION]

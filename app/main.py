@@ -43,7 +43,7 @@ from app.routes.explained_nodes import explained_nodes_router
 from app.routes.extender import ExtenderApp, binding_route, extender_routes, preemption_route
 from app.routes.health import health_router
 from app.routes.metrics import metrics_router
-from app.routes.page import page_router
+from app.routes.page import OPEN_PATHS, page_router
 from app.routes.reception import Reception, create_admission
 from app.serving_state import ServingState
 from app.settings import Settings, SettingsError
@@ -300,7 +300,7 @@ def _service(
             explained_nodes_router(explainer, engine.extender.recent_pods, settings.max_body_bytes),
             page_router(),
         )
-        ports.append(admin_port(settings, settings.admin_port, admin))
+        ports.append(admin_port(settings, settings.admin_port, admin, OPEN_PATHS))
     metrics.add_ports([port.connections for port in ports], [port.tls for port in ports if port.tls is not None])
 
     async def finish() -> None:

@@ -42,8 +42,11 @@ def health_port(settings: Settings, number: int, app: FastAPI) -> Port:
     return Port(app, settings.listen_host, number, Connections("health", limits_of(settings, large_bodies=False)), None)
 
 
-def admin_port(settings: Settings, number: int, app: FastAPI) -> Port:
-    """Return the port of the admins, who have to prove it if anybody can reach the port. Raises ConfigurationError."""
+def admin_port(settings: Settings, number: int, app: FastAPI, open_paths: frozenset[str] = frozenset()) -> Port:
+    """Return the port of the admins, who have to prove it if anybody can reach the port. Raises ConfigurationError.
+
+    Anybody who reaches the port may get the paths that are open, which hold nothing of the cluster.
+    """
     connections = Connections("admin", limits_of(settings, large_bodies=True))
     tls = _followed("admin", admin_tls(settings))
     background = _runs(tls)
@@ -54,7 +57,13 @@ def admin_port(settings: Settings, number: int, app: FastAPI) -> Port:
         if tls is None:
             log.warning("admin port: without KINDRED_TLS_CERT_FILE the token goes over the network as plain text")
     if token is not None or with_certificate:
-        app.add_middleware(AdminAuthentication, connections=connections, token=token, with_certificate=with_certificate)
+        app.add_middleware(
+            AdminAuthentication,
+            connections=connections,
+            token=token,
+            with_certificate=with_certificate,
+            open_paths=open_paths,
+        )
     return Port(app, settings.admin_host, number, connections, tls, background)
 
 

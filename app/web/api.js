@@ -55,7 +55,8 @@ let waiting = null;
 function entered(complaint) {
   const form = byId("access");
   const input = byId("token");
-  complain(input, byId("token-error"), complaint);
+  // Of several questions that wait, one may have brought the wrong token, and the next asks without any.
+  if (complaint || waiting === null) complain(input, byId("token-error"), complaint);
   waiting ??= new Promise((resolve) => {
     form.hidden = false;
     input.focus();

@@ -11,7 +11,9 @@ from fastapi import FastAPI
 from app.admin_auth import AdminAuthentication, AdminToken
 from app.connections import Connections, Refusal, limits_of
 from app.main import create_service
+from app.openapi import describe
 from app.ports import Port
+from app.routes.page import OPEN_PATHS
 from app.settings import Settings
 from app.watch.credential_errors import ConfigurationError
 from tests.app.asgi import ask
@@ -51,6 +53,19 @@ def test_the_bearer_of_the_token_is_let_in(token_file: Path, header: str) -> Non
     assert ask(app, "GET", PATH, headers={"Authorization": header}).status_code == 200
 
 
+@pytest.mark.parametrize("path", sorted(OPEN_PATHS))
+def test_anybody_may_get_the_page_and_nothing_else(token_file: Path, path: str) -> None:
+    app = admin(admin_token_file=token_file).app
+    assert ask(app, "GET", path).status_code == 200
+    assert ask(app, "HEAD", path).status_code == 200
+    assert ask(app, "POST", path).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/debug/mirror", "/explain/state", "/openapi.json", "/page", "/page/", "/page/x.js"])
+def test_what_is_no_file_of_the_page_needs_proof(token_file: Path, path: str) -> None:
+    assert ask(admin(admin_token_file=token_file).app, "GET", path).status_code == 401
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -65,7 +80,7 @@ def test_the_bearer_of_the_token_is_let_in(token_file: Path, header: str) -> Non
     ],
     ids=["none", "no-token", "wrong", "longer", "shorter", "no-scheme", "basic", "another-header"],
 )
-@pytest.mark.parametrize("path", [PATH, "/debug/mirror", "/openapi.json", "/nowhere", "/"])
+@pytest.mark.parametrize("path", [PATH, "/debug/mirror", "/openapi.json", "/nowhere", "/page/nothing.js"])
 def test_whoever_bears_another_one_is_not(token_file: Path, headers: dict[str, str], path: str) -> None:
     port = admin(admin_token_file=token_file)
     refusal = ask(port.app, "GET", path, headers=headers)
@@ -188,9 +203,9 @@ def test_the_schedulers_certificate_opens_the_admin_port_only_where_its_authorit
     assert asked(port, certificates.client_tls("scheduler")) == 401
 
 
-def test_the_app_has_no_route_that_needs_no_proof(token_file: Path) -> None:
+def test_the_app_has_no_route_but_the_page_that_needs_no_proof(token_file: Path) -> None:
     app = admin(admin_token_file=token_file).app
     assert isinstance(app, FastAPI)
-    paths = [getattr(route, "path", "") for route in app.routes]
-    assert len(paths) > 3
+    paths = describe(app)["paths"].keys() - OPEN_PATHS
+    assert len(paths) > 10
     assert {ask(app, "GET", path).status_code for path in paths} == {401}

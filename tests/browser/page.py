@@ -14,10 +14,14 @@ class Page:
         self.browser = browser
 
     def open(self, url: str) -> None:
-        """Load it, and wait for the first look at the service."""
+        """Load it, and wait for the first look at the service, or for its refusal."""
         self.browser.errors.clear()
         self.browser.open(url)
-        self.browser.until("document.querySelector('#mirror').textContent !== ''")
+        told, refused = (
+            "document.querySelector('#mirror').textContent !== ''",
+            "!document.querySelector('#access').hidden",
+        )
+        self.browser.until(f"{told} || {refused}")
 
     def ask(self, pod: str) -> None:
         """Ask about a pod by its name, and wait until its answer is shown."""

@@ -12,21 +12,15 @@ TOKEN = "right-token"  # noqa: S105  # of this test alone
 def test_a_token_is_asked_for_and_kept_for_the_tab(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(TOKEN)
     with demo(tmp_path, KINDRED_ADMIN_TOKEN_FILE=str(tmp_path / "token")) as service:
-        # The first load bears the token, as the files of the page may be refused, too; the page itself has none.
-        browser.command("Network.enable")
-        bearing = {"headers": {"Authorization": f"Bearer {TOKEN}"}}
-        browser.command("Network.setExtraHTTPHeaders", bearing)
         page = opened(browser, admin_url(service))
-        browser.command("Network.setExtraHTTPHeaders", {"headers": {}})
-        assert page.value("document.querySelector('#access').hidden") is True
+        browser.until("document.querySelector('#access').hidden === false")  # the state of the service is refused
         assert page.value("sessionStorage.length") == 0
-
         browser.type("#pod-name", "data/queue-0")
         browser.click("#ask")
-        browser.until("document.querySelector('#access').hidden === false")
         assert page.text("#token-error") == ""
         browser.type("#token", "wrong-token")
         browser.press("Enter")
+        browser.until("document.querySelector('#token-error').textContent !== ''")
         assert page.complaint("#token") == "The service does not take this token."
         assert page.value("sessionStorage.length") == 0
         browser.type("#token", TOKEN)
