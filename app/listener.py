@@ -41,17 +41,31 @@ class Listener:
         self._tls: dict[str, Any] = (
             {"ssl": tls, "ssl_handshake_timeout": timeout, "ssl_shutdown_timeout": timeout} if tls is not None else {}
         )
-        self._beginning: set[asyncio.Task[None]] = set()
+        self._beginning: dict[asyncio.Protocol, asyncio.Task[None]] = {}
+        self._closed = False
         self._accepting = [asyncio.create_task(self._accept(each)) for each in sockets]
 
     def close(self) -> None:
-        """Accept no more."""
-        for task in (*self._accepting, *self._beginning):
+        """Accept no more, and let no handshake go on. Connections that are there already are the server's to close.
+
+        One without TLS that was just accepted is there within a moment, and closed then. To cancel its task instead
+        lets uvloop free the connection without a word to the protocol, if it happens in that very moment; the server
+        then waited for it for the whole grace period, and a leader held its Lease as long.
+        """
+        self._closed = True
+        for task in self._accepting:
             task.cancel()
+        if self._tls:
+            self._loop.call_soon(self._end_handshakes)  # a task that has not taken its first step would keep the socket
+
+    def _end_handshakes(self) -> None:
+        for protocol, task in self._beginning.items():
+            if protocol in self._connections.beginning:
+                task.cancel()
 
     async def wait_closed(self) -> None:
         """Wait until nobody is listening any more."""
-        await asyncio.gather(*self._accepting, *self._beginning, return_exceptions=True)
+        await asyncio.gather(*self._accepting, *self._beginning.values(), return_exceptions=True)
 
     async def _accept(self, listening: socket.socket) -> None:
         with listening:
@@ -73,14 +87,15 @@ class Listener:
             return
         protocol = self._make_protocol()
         self._connections.beginning.add(protocol)
-        task = self._loop.create_task(self._begin(connection, protocol, peer))
-        self._beginning.add(task)
-        task.add_done_callback(self._beginning.discard)
+        task = self._beginning[protocol] = self._loop.create_task(self._begin(connection, protocol, peer))
+        task.add_done_callback(lambda _: self._beginning.pop(protocol))
 
     async def _begin(self, connection: socket.socket, protocol: asyncio.Protocol, peer: Peer) -> None:
         """Begin TLS, if there is, and let the protocol have the connection."""
         try:
-            await self._loop.connect_accepted_socket(lambda: protocol, connection, **self._tls)
+            transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, connection, **self._tls)
+            if self._closed:
+                transport.close()
         except ssl.SSLError as error:
             self._connections.refuse(Refusal.HANDSHAKE, peer, openssl_reason(error))
         except OSError as error:

@@ -92,6 +92,8 @@ class Balancer:
             return
         try:
             await asyncio.gather(_pass_on(reader, there_writer), _pass_on(there_reader, writer))
+        except asyncio.CancelledError:  # by _close; asyncio complains of handlers that end with it
+            pass
         finally:
             for each in (writer, there_writer):
                 each.transport.abort()

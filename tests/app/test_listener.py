@@ -10,11 +10,13 @@ from typing import Final, TypeAlias
 import pytest
 import uvloop
 from fastapi import FastAPI
+from uvicorn import Config
 
-from app.connections import Refusal
+from app.connections import Connections, Refusal
 from app.listener import listening_sockets
 from app.ports import Port, extender_port
 from app.settings import Settings
+from app.verb_protocol import VerbProtocol
 from tests.app.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.tls.secrets import Certificates
 
@@ -30,7 +32,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("listener") / "ca")
 
 
-def port(certificates: Certificates, **settings: float) -> Port:
+def port(certificates: Certificates, **settings: float | None) -> Port:
     app = FastAPI()
 
     @app.get("/")
@@ -84,6 +86,48 @@ def test_nobody_is_let_in_after_the_end_and_the_port_is_free(certificates: Certi
                     await asyncio.open_connection("127.0.0.1", number)
             for each in await listening_sockets("127.0.0.1", number, BACKLOG):
                 each.close()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(talked())
+
+
+@ON_BOTH_LOOPS
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
+@pytest.mark.parametrize("rounds", [0, 1, 2, 3, None])
+def test_a_connection_that_begins_in_the_very_moment_of_the_end_is_closed(
+    certificates: Certificates, loop: LoopFactory, rounds: int | None, *, secure: bool
+) -> None:
+    """`rounds` of the loop after it was accepted, or when it is made: else the end would wait for the grace period."""
+
+    async def talked() -> None:
+        files = {} if secure else {"tls_cert_file": None, "tls_key_file": None}
+        ending: list[asyncio.Task[None]] = []
+        async with asyncio.timeout(PATIENCE), serving(port(certificates, **files)) as (server, number):
+
+            class Late(VerbProtocol):
+                def __init__(self, config: Config, server_state: Connections, app_state: dict[str, object]) -> None:
+                    super().__init__(config, server_state, app_state)
+                    if rounds is not None:
+                        self.end_after(rounds)
+
+                def end_after(self, rounds: int) -> None:
+                    if rounds:
+                        self.loop.call_soon(self.end_after, rounds - 1)
+                    else:
+                        ending.append(self.loop.create_task(server.shutdown()))
+
+                def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # see base
+                    super().connection_made(transport)
+                    if rounds is None:
+                        # Its first step comes before the listener hears that the connection is there.
+                        self.end_after(0)
+
+            server.config.http_protocol_class = Late
+            with contextlib.suppress(ConnectionError):
+                async with connected(number, certificates.client_tls() if secure else None) as (reader, _):
+                    assert await reader.read() == b""
+            await until(lambda: ending != [] and server.server_state.open == 0)
+            await asyncio.gather(*ending)
 
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(talked())

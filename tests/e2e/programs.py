@@ -92,11 +92,13 @@ class Program:
         self._process.kill()
         self._process.wait(_END_PATIENCE)
 
-    def end(self) -> None:
-        """Ask it to end, and make it."""
+    def end(self) -> bool:
+        """Ask it to end, and make it; tell whether it needed no more than to be asked."""
         if self.running:
             self._process.send_signal(signal.SIGTERM)
             try:
                 self._process.wait(_END_PATIENCE)
             except subprocess.TimeoutExpired:
                 self.kill()
+                return False
+        return True

@@ -28,7 +28,7 @@ def killed(leader: Kindred) -> None:
 
 
 def terminated(leader: Kindred) -> None:
-    leader.program.end()
+    assert leader.program.end(), "it drains for too long"
 
 
 @pytest.mark.parametrize("late", [pytest.param(0.0, id="in time"), pytest.param(1.0, id="events a second late")])
