@@ -6,12 +6,11 @@ from itertools import islice
 from typing import Final
 
 import msgspec
-import numpy as np
 
 from core.mirror.affinity_counts import DomainCounts, OwnerCounter, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import ABSENT
+from core.mirror.topology import ABSENT, IntpArray
 from core.objects.affinity import AffinityTerm, PodMatcher
 from core.objects.labels import Operator, Requirement, Selector
 from core.objects.pod import Pod
@@ -81,6 +80,7 @@ class CountedTerm:
         self.topology_key: Final = counter.column.key
         self._mirror = mirror
         self._counter = counter
+        self._counted: IntpArray | None = None  # rows of the pods of all domains, once they are asked for
 
     @property
     def selects(self) -> str:
@@ -114,7 +114,7 @@ class CountedTerm:
         return Effect.SCORES if self.weight else Effect.NONE
 
     def pods(self, value_id: int) -> Iterator[CountedPod]:
-        """Yield the pods of a domain that are counted; a look at all pods of the domain for those that carry a term."""
+        """Yield the pods of a domain that are counted."""
         pods, nodes = self._mirror.pods, self._mirror.nodes
         for row in self._rows(value_id):
             pod = pods.pods[row]
@@ -124,18 +124,16 @@ class CountedTerm:
         """Return up to `limit` of the pods of a domain that are counted."""
         return list(islice(self.pods(value_id), limit))
 
-    def _rows(self, value_id: int) -> Iterator[int]:
-        pods = self._mirror.pods
-        in_domain = self._counter.column.of_slot == value_id
-        if isinstance(self._counter, OwnerCounter):
-            placed = np.flatnonzero(pods.slot_of_row >= 0)
-            carriers = self._mirror.affinity.carried_by(self._counter.owner_term)
-            for row in placed[in_domain[pods.slot_of_row[placed]]].tolist():
-                if pods.pods[row].affinity in carriers:
-                    yield row
-        else:
-            rows = self._mirror.affinity.rows_matched(self.matchers)
-            yield from rows[in_domain[pods.slot_of_row[rows]]].tolist()
+    def _rows(self, value_id: int) -> list[int]:
+        if self._counted is None:
+            affinity = self._mirror.affinity
+            if isinstance(self._counter, OwnerCounter):
+                self._counted = affinity.rows_carrying(self._counter)
+            else:
+                self._counted = affinity.rows_matched(self.matchers)
+        of_slot = self._counter.column.of_slot
+        rows: list[int] = self._counted[of_slot[self._mirror.pods.slot_of_row[self._counted]] == value_id].tolist()
+        return rows
 
 
 def counted_terms(mirror: ClusterMirror, pod: Pod, plugin: InterPodAffinity) -> list[CountedTerm]:

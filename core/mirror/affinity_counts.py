@@ -19,7 +19,7 @@ from itertools import count
 import msgspec
 
 from core.mirror.node_info import NodeTable
-from core.mirror.pod_columns import PodColumns, namespace_is_selected
+from core.mirror.pod_columns import NO_TERMS, PodColumns, namespace_is_selected
 from core.mirror.term_index import TermIndex
 from core.mirror.topology import IntpArray, TopologyColumn, TopologyColumns, TopologyCounts
 from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher
@@ -90,15 +90,18 @@ class OwnerCounter(DomainCounts):
     def __init__(self, owner_term: OwnerTerm, column: TopologyColumn) -> None:
         super().__init__(column, TopologyCounts())
         self.owner_term = owner_term
-        self.term_sets = 0  # TermSets that hold this counter
+        self.term_sets: set[int] = set()
+        """The numbers of the TermSets that have the term."""
 
 
 class TermSet:
     """The counters of all terms of one PodAffinity, with repetitions, shared by the pods that have it."""
 
-    __slots__ = ("counters", "pods")
+    __slots__ = ("counters", "number", "pods")
 
-    def __init__(self, counters: list[OwnerCounter]) -> None:
+    def __init__(self, number: int, counters: list[OwnerCounter]) -> None:
+        """Take a number that no other set has; it is free again when the last pod is gone."""
+        self.number = number
         self.counters = counters
         self.pods = 0
 
@@ -119,6 +122,7 @@ class AffinityCounts:
         self._pods = pods
         self._namespaces = namespaces  # name -> labels
         self._term_sets: dict[PodAffinity, TermSet] = {}
+        self._free_numbers: list[int] = []  # of term sets that are no more
         self._owners: dict[OwnerTerm, OwnerCounter] = {}
         self._owner_index: TermIndex[OwnerTerm] = TermIndex()
         self._matches: OrderedDict[MatchTerms, DomainCounts] = OrderedDict()  # least recently asked first
@@ -167,25 +171,26 @@ class AffinityCounts:
         """Return the rows of the placed pods that all matchers of an incoming pod select; to name what is counted."""
         return self._pods.rows_on_nodes(matchers, self._selects_namespace)
 
-    def carried_by(self, owner_term: OwnerTerm) -> frozenset[PodAffinity]:
-        """Return the affinities of pods that have a term among theirs; to name what is counted."""
-        return frozenset(
-            affinity
-            for affinity, term_set in self._term_sets.items()
-            if any(counter.owner_term == owner_term for counter in term_set.counters)
-        )
+    def rows_carrying(self, counter: OwnerCounter) -> IntpArray:
+        """Return the rows of the placed pods that have a term; to name what is counted."""
+        return self._pods.rows_with(counter.term_sets)
 
     # What the mirror tells.
 
-    def hold(self, pod: Pod) -> None:
-        """Make counters for the terms of a pod that enters the mirror, placed or not."""
+    def hold(self, pod: Pod) -> int:
+        """Make counters for the terms of a pod that enters the mirror, placed or not; return the number of their set.
+
+        That is NO_TERMS for a pod without terms.
+        """
         if not _has_terms(pod.affinity):
-            return
+            return NO_TERMS
         term_set = self._term_sets.get(pod.affinity)
         if term_set is None:
-            counters = [self._acquire_owner(owner_term) for owner_term in _owner_terms(pod.affinity)]
-            term_set = self._term_sets[pod.affinity] = TermSet(counters)
+            number = self._free_numbers.pop() if self._free_numbers else len(self._term_sets)
+            counters = [self._acquire_owner(each, number) for each in _owner_terms(pod.affinity)]
+            term_set = self._term_sets[pod.affinity] = TermSet(number, counters)
         term_set.pods += 1
+        return term_set.number
 
     def drop(self, pod: Pod) -> None:
         """Let go of the terms of a pod that leaves the mirror and is no longer placed."""
@@ -195,8 +200,9 @@ class AffinityCounts:
         term_set.pods -= 1
         if not term_set.pods:
             del self._term_sets[pod.affinity]
+            self._free_numbers.append(term_set.number)
             for counter in term_set.counters:
-                self._release_owner(counter)
+                self._release_owner(counter, term_set.number)
 
     def count(self, pod: Pod, slot: int, delta: int) -> None:
         """Count a pod on the node of a slot (delta 1), or no longer (delta -1)."""
@@ -243,11 +249,29 @@ class AffinityCounts:
             for terms in self._matches:
                 if self.selects_all(terms.matchers, pod):
                     _count_value(matches[_shown(terms)], labels, terms.topology_key)
-        return [
+        return self._misnumbered() + [
             f"{name}: counted {kept.get(name)}, recounted {recounted}"
             for kept, recounts in ((self.owner_counts(), owners), (self.match_counts(), matches))
             for name, recounted in recounts.items()
             if kept.get(name) != recounted
+        ]
+
+    def _misnumbered(self) -> list[str]:
+        """Return the pods and terms that are kept under another term set than theirs."""
+        numbers = {affinity: term_set.number for affinity, term_set in self._term_sets.items()}
+        kept_of_pod = {row: int(self._pods.term_set_of_row[row]) for row in self._pods.rows.values()}
+        of_term: dict[OwnerTerm, set[int]] = {}
+        for affinity, number in numbers.items():
+            for owner_term in _owner_terms(affinity):
+                of_term.setdefault(owner_term, set()).add(number)
+        return [
+            f"{self._pods.pods[row].full_name}: term set {kept}"
+            for row, kept in kept_of_pod.items()
+            if kept != numbers.get(self._pods.pods[row].affinity, NO_TERMS)
+        ] + [
+            f"{_shown(owner_term)}: term sets {counter.term_sets}"
+            for owner_term, counter in self._owners.items()
+            if counter.term_sets != of_term.get(owner_term)
         ]
 
     def _placed_pods(self) -> Iterator[tuple[Pod, Mapping[str, str]]]:
@@ -263,17 +287,19 @@ class AffinityCounts:
     def _recounted(self, matchers: tuple[PodMatcher, ...], column: TopologyColumn) -> TopologyCounts:
         return TopologyCounts.of(column.of_slot[self._pods.slots_of(matchers, self._selects_namespace)])
 
-    def _acquire_owner(self, owner_term: OwnerTerm) -> OwnerCounter:
+    def _acquire_owner(self, owner_term: OwnerTerm, term_set: int) -> OwnerCounter:
         counter = self._owners.get(owner_term)
         if counter is None:
             column = self.columns.acquire(owner_term.term.topology_key, self._nodes)
             counter = self._owners[owner_term] = OwnerCounter(owner_term, column)
             self._owner_index.add(owner_term, owner_term.term.matcher)
-        counter.term_sets += 1
+        counter.term_sets.add(term_set)
         return counter
 
-    def _release_owner(self, counter: OwnerCounter) -> None:
-        counter.term_sets -= 1
+    def _release_owner(self, counter: OwnerCounter, term_set: int) -> None:
+        if term_set not in counter.term_sets:  # a term that is twice in one set
+            return
+        counter.term_sets.remove(term_set)
         if not counter.term_sets:
             del self._owners[counter.owner_term]
             self._owner_index.remove(counter.owner_term)

@@ -66,8 +66,7 @@ class Placement:
     def suppose_pod(self, pod: Pod) -> int | None:
         """Count a pod, which is nowhere, on the known node that it names; return its row if it is held all the same."""
         held = self.pods.rows.get(pod.uid)
-        row = self.pods.insert(pod)
-        self.affinity.hold(pod)
+        row = self.pods.insert(pod, self.affinity.hold(pod))
         self._place(row, self.nodes.slots[pod.node_name])
         return held
 
@@ -120,8 +119,7 @@ class Placement:
             self.listeners.tell(NamespaceChange(name, before, labels))
 
     def _enter(self, pod: Pod) -> None:
-        row = self.pods.insert(pod)
-        self.affinity.hold(pod)
+        row = self.pods.insert(pod, self.affinity.hold(pod))
         info = self.nodes.info(pod.node_name)
         info.rows.add(row)
         info.requested.count(pod, 1)

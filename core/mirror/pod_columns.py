@@ -1,6 +1,6 @@
 """Pods as rows of columns, so that counting is array arithmetic and never a loop over pods in a request."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,8 @@ from core.objects.pod import Pod
 
 _NO_VALUE: Final = -1
 _FREE: Final = -1
+NO_TERMS: Final = -1
+"""In the place of a term set, of a pod without inter-pod affinity."""
 _SPARE_VALUES: Final = 1024
 _MAX_LABEL_COLUMNS: Final = 256
 _FEW_GROUPS: Final = 6
@@ -161,6 +163,7 @@ class PodColumns:
         self.pods: list[Pod] = []  # row -> pod, stale where the row is free
         self.groups = PodGroups()
         self.slot_of_row: Int32Array = np.full(16, _FREE, np.int32)  # -1: node unknown, or the row is free
+        self.term_set_of_row: Int32Array = np.full(16, NO_TERMS, np.int32)  # stale where the row is free
         self._group_of_row: Int32Array = np.full(16, _FREE, np.int32)
         self._free: list[int] = []
 
@@ -172,8 +175,8 @@ class PodColumns:
         row = self.rows.get(uid)
         return None if row is None else self.pods[row]
 
-    def insert(self, pod: Pod) -> int:
-        """Give a pod a row. Its slot is set by the caller, once it is counted.
+    def insert(self, pod: Pod, term_set: int) -> int:
+        """Give a pod, whose terms are those of a set, a row. Its slot is set by the caller, once it is counted.
 
         One that has a row already gets another one, which covers that until `uncover`.
         """
@@ -185,13 +188,15 @@ class PodColumns:
             self.pods.append(pod)
             if row >= len(self.slot_of_row):
                 self.slot_of_row = grown(self.slot_of_row, row + 1, _FREE)
+                self.term_set_of_row = grown(self.term_set_of_row, row + 1, NO_TERMS)
                 self._group_of_row = grown(self._group_of_row, row + 1, _FREE)
+        self.term_set_of_row[row] = term_set
         self.rows[pod.uid] = row
         self._group_of_row[row] = self.groups.acquire(pod)
         return row
 
     def replace(self, pod: Pod) -> int:
-        """Hold a newer state of a pod, with the same namespace and labels, in its row; return that."""
+        """Hold a newer state of a pod, with the same namespace, labels and terms, in its row; return that."""
         row = self.rows[pod.uid]
         self.pods[row] = pod
         return row
@@ -216,6 +221,12 @@ class PodColumns:
         selected = self._rows_of(self.groups.selected(matchers, selects_namespace))
         # Free rows have whatever group they had last, but no slot.
         return selected[self.slot_of_row.take(selected) >= 0]
+
+    def rows_with(self, term_sets: Collection[int]) -> IntpArray:
+        """Return the row of each pod, on a known node, whose terms are those of one of the sets."""
+        of_row = self.term_set_of_row[: len(self.pods)]
+        rows = np.isin(of_row, [*term_sets]).nonzero()[0]
+        return rows[self.slot_of_row.take(rows) >= 0]
 
     def _release(self, row: int) -> None:
         self.groups.release(int(self._group_of_row[row]))

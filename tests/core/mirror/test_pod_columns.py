@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mirror.pod_columns import PodColumns, namespace_is_selected
+from core.mirror.pod_columns import NO_TERMS, PodColumns, namespace_is_selected
 from core.objects.affinity import PodMatcher
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
 from core.objects.pod import Pod
@@ -58,7 +58,7 @@ class Cluster:
     def place(self, pod: Pod, slot: int) -> int:
         """Put a pod on the node of a slot, from wherever it was, and return its row."""
         self.displace(pod.uid)
-        row = self.columns.insert(pod)
+        row = self.columns.insert(pod, NO_TERMS)
         self.columns.slot_of_row[row] = slot
         self.placed[pod.uid] = pod, slot
         return row
@@ -227,8 +227,8 @@ def test_a_row_is_reused_and_a_free_row_selects_nothing() -> None:
 def test_a_pod_is_found_by_its_uid_while_it_is_held() -> None:
     columns = PodColumns()
     first, second = pod(1, app="x"), pod(2)
-    columns.insert(first)
-    columns.insert(second)
+    columns.insert(first, NO_TERMS)
+    columns.insert(second, NO_TERMS)
     assert (first, second, None, 2) == (columns.get("1"), columns.get("2"), columns.get("3"), len(columns))
     columns.remove(first)
     assert (None, second, 1) == (columns.get("1"), columns.get("2"), len(columns))
