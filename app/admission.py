@@ -65,6 +65,7 @@ class Admission:
         self._max_bytes = max_bytes
         self._queue: deque[_Waiting] = deque()
         self._taken = False  # since the loop last looked at its sockets
+        self._begun = 0  # questions that had their turn
 
     @property
     def waiting(self) -> int:
@@ -93,8 +94,28 @@ class Admission:
         """Turn a question away that was never in the queue."""
         self._turn_away(turn, reason, 0.0)
 
+    async def lull(self, patience: float) -> None:
+        """Return when no question waits or comes in, for what takes long and has time; at the latest in `patience`.
+
+        What is done between this and the next `await` is waited for by the questions that come meanwhile, and a second
+        call makes way for all of them: none ever waits for two, unless the queue is not empty for that long.
+        """
+        until = self.clock() + patience
+        seen: tuple[int, int, int] | None = None
+        while self._queue or seen != self._progress():
+            seen = self._progress()
+            if self.clock() >= until:
+                break
+            # The first lets the loop look at its sockets, the second comes after what it has read there.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+    def _progress(self) -> tuple[int, int, int]:
+        return self._begun, self.in_flight, self.bytes_held
+
     def _take(self, turn: Turn, waited: float) -> None:
         self._taken = True
+        self._begun += 1
         asyncio.get_running_loop().call_soon(self._next)
         turn.take(waited)
 

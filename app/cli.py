@@ -27,6 +27,7 @@ from app.observation import Answer
 from app.openapi import describe
 from app.ports import Port
 from app.rbac import rbac_command
+from app.replay_command import replay_command
 from app.settings import Settings, SettingsError
 from app.settings_commands import config_group, settings_options, warn_of_unknown_variables
 from app.shared_options import with_options
@@ -83,6 +84,7 @@ main.add_command(debug_group)
 main.add_command(doctor_command)
 main.add_command(explain_command)
 main.add_command(rbac_command)
+main.add_command(replay_command)
 
 
 @main.command(params=settings_options())

@@ -6,6 +6,7 @@ To take note of a question must cost next to nothing: what is kept is what is th
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -46,6 +47,11 @@ class Decision(NamedTuple):
     request: bytes
     response_bytes: int
     response: bytes
+
+    @property
+    def answered_at(self) -> str:
+        """When it was answered, RFC 3339."""
+        return datetime.fromtimestamp(self.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     @property
     def pod_hash(self) -> str:

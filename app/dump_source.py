@@ -19,11 +19,15 @@ SOURCE_OPTIONS: Final = (
     click.option(
         "--snapshot",
         type=click.File("rb"),
-        help="Cluster dump: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints; - reads stdin.",
+        help="Cluster dump: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints, or the golden case "
+        "of a decision; - reads stdin.",
     ),
     click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump."),
     click.option("--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."),
 )
+
+OF_A_DUMP_ALONE: Final = frozenset({"config", "profile", "skip_invalid"})
+"""Options of commands that ask a dump or a running service, which are for the dump: a service has its settings."""
 
 
 class _Metadata(msgspec.Struct):

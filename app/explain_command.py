@@ -1,20 +1,17 @@
 """`kindred explain`: why this node, why not that one, asked of a running service or of a dump."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, NoReturn, Unpack
+from typing import BinaryIO, Final, NoReturn, Unpack
 
 import click
 import msgspec
-import yaml
-from click.core import ParameterSource
 
 from app.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, Query, asked, members, refusal
 from app.configuration import load_configuration
-from app.dump_source import SOURCE_OPTIONS, Dump, load_dump
+from app.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, Dump, load_dump
 from app.explain.explainer import Detail, Explainer, Explanation
 from app.explain.question import decode_question
 from app.explain.question_error import QuestionError
@@ -22,12 +19,12 @@ from app.explain_inquiry import Arguments, Inquiry, inquiry_of
 from app.explanation_text import explanation_text
 from app.extender_v1 import decode_incoming_pod
 from app.main import create_cache, create_partition, create_profile
+from app.printed_answer import OUTPUT_OPTION, Output, print_answer
 from app.recent_pods import RecentPods
 from app.routes.explain import MOST_SHOWN
 from app.settings import SettingsError
 from app.settings_commands import settings_options
-from app.shared_options import with_options
-from app.text_columns import WIDTH
+from app.shared_options import refuse_options, with_options
 from app.watch.decode import DecodeError
 from app.watch.freshness import OF_A_DUMP
 from app.watch.snapshot_file import SnapshotError
@@ -35,7 +32,6 @@ from app.watch.snapshot_file import SnapshotError
 EXIT_NOWHERE: Final = 1
 EXIT_ERROR: Final = 2
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)
-_OF_A_DUMP: Final = frozenset({"config", "profile", "skip_invalid"})
 
 
 class Options(Arguments, Access):
@@ -46,7 +42,7 @@ class Options(Arguments, Access):
     skip_invalid: bool
     config: Path | None
     profile: str | None
-    output: Literal["table", "json", "yaml"]
+    output: Output
 
 
 class _RefusedError(Exception):
@@ -90,7 +86,7 @@ class _RefusedError(Exception):
     show_default=True,
     help="Which nodes are scored: kube-scheduler asks about those that fit.",
 )
-@click.option("--output", "-o", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+@OUTPUT_OPTION
 @with_options(SOURCE_OPTIONS)
 @with_options(ACCESS_OPTIONS)
 def explain_command(**options: Unpack[Options]) -> None:
@@ -101,9 +97,9 @@ def explain_command(**options: Unpack[Options]) -> None:
     """
     of_a_dump = options["demo"] or options["snapshot"] is not None
     if of_a_dump:
-        _refuse(_OF_A_SERVICE, "for a running service, not for a dump")
+        refuse_options(_OF_A_SERVICE, "for a running service, not for a dump")
     else:
-        _refuse(_OF_A_DUMP, "for a dump (--snapshot or --demo), not for a running service")
+        refuse_options(OF_A_DUMP_ALONE, "for a dump (--snapshot or --demo), not for a running service")
     inquiry = inquiry_of(options)
     try:
         answer = _of_dump(inquiry, options) if of_a_dump else _of_service(inquiry, options)
@@ -119,34 +115,13 @@ def explain_command(**options: Unpack[Options]) -> None:
         explanation = msgspec.json.decode(answer, type=Explanation)
     except msgspec.MsgspecError:
         _end(f"{options['url']}: {NOT_UNDERSTOOD}")
-    click.echo(_text(answer, explanation, options["output"]), color=False if os.environ.get("NO_COLOR") else None)
+    print_answer(answer, options["output"], lambda: explanation_text(explanation))
     sys.exit(0 if explanation.summary.fit else EXIT_NOWHERE)
 
 
 def _end(message: str) -> NoReturn:
     click.echo(f"Error: {message}", err=True)
     sys.exit(EXIT_ERROR)
-
-
-def _refuse(names: Collection[str], rule: str) -> None:
-    """Refuse options that were given and do not belong to the source. Raises UsageError."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{parameter.opts[0]} is {rule}.")
-
-
-def _text(answer: bytes, explanation: Explanation, output: Literal["table", "json", "yaml"]) -> str:
-    match output:
-        case "json":
-            return msgspec.json.format(answer, indent=2).decode()
-        case "yaml":
-            return yaml.safe_dump(
-                msgspec.json.decode(answer), sort_keys=False, allow_unicode=True, width=WIDTH
-            ).rstrip()
-        case "table":
-            return explanation_text(explanation)
 
 
 def _of_service(inquiry: Inquiry, access: Access) -> bytes:

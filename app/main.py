@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -107,6 +108,12 @@ def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) ->
 def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
     """Return the verbs over a mirror, for a few questions: without a cache."""
     return Extender(create_profile(settings), mirror, None, settings.max_score)
+
+
+def create_replayer(settings: Settings, mirror: ClusterMirror) -> Replayer:
+    """Return what asks decisions again of a mirror, as a service with these settings does. Raises SettingsError."""
+    create_partition(settings, mirror)
+    return Replayer(mirror, _Engine(settings, mirror, {}).fresh_extender)
 
 
 def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition:
@@ -283,7 +290,9 @@ def _service(
     admin = None
     if settings.admin_port is not None:
         resources = [state.resource for state in freshness.states]
-        explainer = Explainer(engine.profile, mirror, cache, engine.extender.recent_pods, freshness)
+        # After so long every question has had its turn, or was turned away.
+        lull = partial(reception.admission.lull, settings.deadline)
+        explainer = Explainer(engine.profile, mirror, cache, engine.extender.recent_pods, freshness, lull=lull)
         admin = _app(
             FastAPI,
             debug_router(mirror, partition, client, resources),
@@ -295,6 +304,7 @@ def _service(
                 decisions,
                 Replayer(mirror, engine.fresh_extender),
                 CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {})),
+                explainer.turn,
             ),
             explain_router(explainer, settings.max_body_bytes),
             explained_nodes_router(explainer, engine.extender.recent_pods, settings.max_body_bytes),

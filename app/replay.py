@@ -26,6 +26,7 @@ class Result(msgspec.Struct, frozen=True):
     """How a question ended."""
 
     generation: int
+    """Of the mirror that answered; one of a saved state has generations of its own."""
     outcome: Outcome
     nodes: int
     passed: int
@@ -44,7 +45,11 @@ class Replay(msgspec.Struct, frozen=True):
     """A decision, then and now."""
 
     id: int
+    at: str
+    """When it was answered then, RFC 3339."""
     verb: str
+    pod: str
+    """NAMESPACE/NAME"""
     nodes_asked: str
     """`as then`, or `all known`, where these were too many to be kept."""
     then: Result
@@ -53,6 +58,14 @@ class Replay(msgspec.Struct, frozen=True):
     """None: the answer of then was too large to be kept, or had no nodes."""
     differences: list[NodeDifference]
     """The first of them, in the order of the nodes now."""
+
+    @property
+    def same(self) -> bool:
+        """Whether the answer is the same; where there are no nodes to compare, whether it ended in the same way."""
+        if self.differing_nodes is not None:
+            return not self.differing_nodes
+        then, now = self.then, self.now
+        return (then.outcome, then.passed, then.error) == (now.outcome, now.passed, now.error)
 
 
 class Replayer:
@@ -77,7 +90,9 @@ class Replayer:
         ]
         return Replay(
             id=decision.number,
+            at=decision.answered_at,
             verb=decision.verb,
+            pod=decision.asked.pod,
             nodes_asked="as then" if decision.request or then else "all known",
             then=Result(
                 decision.generation, decision.outcome, decision.asked.nodes, decision.asked.passed, decision.error

@@ -1,7 +1,10 @@
-"""Options that several commands have in common, given to a command in one line."""
+"""Options that several commands have in common, given to a command in one line, or refused."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
+
+import click
+from click.core import ParameterSource
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -15,3 +18,12 @@ def with_options(options: Sequence[Callable[[Command], Command]]) -> Callable[[C
         return command
 
     return decorate
+
+
+def refuse_options(names: Collection[str], rule: str) -> None:
+    """Refuse options that were given to the command that runs, of which a rule says why. Raises UsageError."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} is {rule}.")

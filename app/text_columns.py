@@ -1,7 +1,7 @@
-"""Text for people in a hundred columns: words wrapped, and tables whose widest cells are shortened in the middle."""
+"""Text for people in a hundred columns: words wrapped, and tables whose widest cells are shortened or go on below."""
 
 from collections.abc import Sequence
-from itertools import repeat
+from itertools import repeat, zip_longest
 from textwrap import wrap
 from typing import Final, Literal
 
@@ -35,6 +35,18 @@ def table(heads: Sequence[tuple[str, Side]], rows: Sequence[Sequence[object]], i
             for cell, width, (_, side) in zip(cells, widths, heads, strict=True)
         ]
         lines.append(" " * indent + _GAP.join(set_out).rstrip())
+    return [click.style(lines[0], dim=True), *lines[1:]]
+
+
+def wrapped_table(heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2) -> list[str]:
+    """Return a table as lines, for cells that are sentences: what is too wide goes on below."""
+    texts = [list(heads), *([plain(str(cell)) for cell in row] for row in rows)]
+    widths = _widths(texts, WIDTH - indent)
+    lines = []
+    for cells in texts:
+        parts = [wrap(cell, width, break_on_hyphens=False) for cell, width in zip(cells, widths, strict=True)]
+        set_out = (_GAP.join(map(str.ljust, line, widths)) for line in zip_longest(*parts, fillvalue=""))
+        lines += [" " * indent + line.rstrip() for line in set_out]
     return [click.style(lines[0], dim=True), *lines[1:]]
 
 

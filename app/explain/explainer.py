@@ -1,8 +1,8 @@
 """Answers the questions of people: a decision with its parts, of the mirror as it is, or as it is supposed to be."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final, TypeVar
 
 import msgspec
@@ -107,24 +107,41 @@ class _Found(msgspec.Struct, frozen=True):
     placed: Sequence[tuple[Pod, str]]
 
 
+async def _no_lull() -> None:
+    """Wait for nobody: where no scheduler asks."""
+
+
 class Explainer:
     """Explains decisions of a profile over a mirror. Nothing is changed by it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what an answer is made of
         self,
         profile: Profile,
         mirror: ClusterMirror,
         cache: EquivalenceCache | None,
         recent: RecentPods,
         freshness: Freshness,
+        *,
+        lull: Callable[[], Awaitable[None]] = _no_lull,
     ) -> None:
+        """`lull` returns when no scheduler waits for an answer; see Admission.lull."""
         self._profile = profile
         self.mirror: Final = mirror
-        self.turn: Final = asyncio.Lock()
-        """Of one who asks over HTTP at a time, so that a scheduler's question waits for one explanation at most."""
+        self._turn = asyncio.Lock()
+        self._lull = lull
         self._cache = cache
         self._known = KnownPods(mirror, recent)
         self._freshness = freshness
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Let one person at a time have an answer, when no scheduler waits for one.
+
+        So a scheduler's question waits for one explanation at most, however many people ask.
+        """
+        async with self._turn:
+            await self._lull()
+            yield
 
     async def explain(self, question: Question, detail: Detail) -> Explanation:
         """Answer a question that was decoded just now, before any event. Raises QuestionError."""
@@ -147,6 +164,8 @@ class Explainer:
         if isinstance(question.pod, str):
             texts.add(question.pod)
         pods = await self._known.find(texts)
+        if question.batch is None:  # which is of no use after an event
+            await self._lull()
         pod = the_one(pods, question.pod, "pod") if isinstance(question.pod, str) else question.pod
         gone = [the_one(pods, text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
         if question.batch is None and self._is_placed(pod):  # ExtenderArgs are explained as they are answered

@@ -29,7 +29,7 @@ async def answered(request: Request, most: int, explainer: Explainer, answer: An
     """Answer a question of at most so many bytes with a value that msgspec writes, when it is its turn."""
     try:
         body = await body_of(request, most, "KINDRED_MAX_BODY_BYTES")
-        async with explainer.turn:
+        async with explainer.turn():
             told = await answer(decode_question(body, explainer.mirror))
     except DecodeError as error:
         return problem(TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST, str(error), error.field)

@@ -4,9 +4,10 @@ For the admin port: they show pods as they were sent, and a case shows the whole
 """
 
 import asyncio
-from datetime import UTC, datetime
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Path, Query, Response
@@ -18,9 +19,11 @@ from app.decisions import Decision, Decisions
 from app.observation import Outcome
 from app.replay import NotReplayableError, Replayer
 from app.routes.chunks import in_chunks
+from app.watch.decode import NULL
 from core.mirror.cluster import ClusterMirror
 
 MOST_SHOWN: Final = 1000
+Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
 _JSON: Final = "application/json"
 _Number = Annotated[int, Path(ge=1)]
 _Limit = Annotated[int, Query(ge=0, le=MOST_SHOWN)]
@@ -88,12 +91,19 @@ class DecisionDetail(msgspec.Struct, frozen=True):
     decision: DecisionSummary
     pod_sent: msgspec.Raw
     """As the scheduler sent it; null where that is not known."""
+    request: msgspec.Raw
+    """The whole of it; null where it was too large to be kept, or no JSON."""
     answer: msgspec.Raw
     """Null where it was too large to be kept."""
 
 
-def decisions_router(mirror: ClusterMirror, decisions: Decisions, replayer: Replayer, args: CaseArgs) -> APIRouter:
-    """Return the routes of the admin port; `args` are those of InterPodAffinity in the cases."""
+def decisions_router(
+    mirror: ClusterMirror, decisions: Decisions, replayer: Replayer, args: CaseArgs, turn: Turn
+) -> APIRouter:
+    """Return the routes of the admin port; `args` are those of InterPodAffinity in the cases.
+
+    What takes as long as a few questions has its `turn`; see Explainer.turn.
+    """
     router = APIRouter()
     writing = asyncio.Lock()
 
@@ -106,24 +116,24 @@ def decisions_router(mirror: ClusterMirror, decisions: Decisions, replayer: Repl
     @router.get("/debug/decisions/{number}")
     async def show_one(number: _Number) -> Response:
         decision = _found(decisions, number)
-        return _answer(DecisionDetail(_summary(decision), _as_sent(decision.pod), _as_sent(decision.response)))
+        sent = (decision.pod, decision.request, decision.response)
+        return _answer(DecisionDetail(_summary(decision), *map(_as_sent, sent)))
 
     @router.post("/debug/decisions/{number}/replay")
     async def replay(number: _Number, limit: _Limit = 100) -> Response:
         try:
-            return _answer(replayer.replay(_found(decisions, number), limit))
+            async with turn():
+                return _answer(replayer.replay(_found(decisions, number), limit))
         except NotReplayableError as error:
             raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: {error}") from None
 
     @router.get("/debug/decisions/{number}/case", response_class=JsonLines)
     async def write_case(number: _Number) -> Response:
         decision = _found(decisions, number)
-        if not decision.pod and mirror.get_pod(decision.asked.uid) is None:
-            raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: its pod is not known any more")
         if writing.locked():  # each holds all of the text, and a large cluster's is 100 MB
             raise HTTPException(HTTPStatus.CONFLICT, "another case is being written")
         async with writing:
-            line = await _case(decision, mirror, args)
+            line = await _case(decision, mirror, args, turn)
         headers = {"content-disposition": f'attachment; filename="decision-{number}.jsonl"'}
         return JsonLines(line, headers=headers)
 
@@ -143,7 +153,7 @@ def _found(decisions: Decisions, number: int) -> Decision:
 def _summary(decision: Decision) -> DecisionSummary:
     return DecisionSummary(
         id=decision.number,
-        at=_time(decision.at),
+        at=decision.answered_at,
         verb=decision.verb,
         outcome=decision.outcome,
         pod=decision.asked.pod,
@@ -163,12 +173,16 @@ def _summary(decision: Decision) -> DecisionSummary:
     )
 
 
-async def _case(decision: Decision, mirror: ClusterMirror, args: CaseArgs) -> bytes:
-    number, held = decision.number, mirror.get_pod(decision.asked.uid)
+async def _case(decision: Decision, mirror: ClusterMirror, args: CaseArgs, turn: Turn) -> bytes:
+    number = decision.number
+    name = f"decision/{number}/{decision.asked.pod}"
     try:
-        pod = encoded_pod(held) if held is not None and not decision.pod else decision.pod
-        name = f"decision/{number}/{decision.asked.pod}"
-        case = conformance_case(name, mirror, pod, args, _note(decision, mirror))
+        async with turn():
+            held = mirror.get_pod(decision.asked.uid)
+            if not decision.pod and held is None:
+                raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: its pod is not known any more")
+            pod = encoded_pod(held) if held is not None and not decision.pod else decision.pod
+            case = conformance_case(name, mirror, pod, args, _note(decision, mirror))
         return b"".join([chunk async for chunk in in_chunks(case.pieces())])
     except NotExpressibleError as error:
         raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: no case can be made: {error}") from None
@@ -176,19 +190,18 @@ async def _case(decision: Decision, mirror: ClusterMirror, args: CaseArgs) -> by
 
 def _note(decision: Decision, mirror: ClusterMirror) -> str:
     return (
-        f"{decision.verb} at {_time(decision.at)}: {decision.outcome.value}, {decision.asked.passed} of "
+        f"{decision.verb} at {decision.answered_at}: {decision.outcome.value}, {decision.asked.passed} of "
         f"{decision.asked.nodes} nodes passed; asked at generation {decision.generation}, "
         f"the cluster as of generation {mirror.generation}"
     )
 
 
-def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _as_sent(body: bytes) -> msgspec.Raw:
-    """Return JSON as it stands, but UTF-8 also where nobody has read it."""
-    return msgspec.Raw(body.decode(errors="replace").encode() or b"null")
+    """Return JSON as it stands, but UTF-8 also where nobody has read it; null for what is no JSON."""
+    try:
+        return msgspec.json.decode(body.decode(errors="replace"), type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return NULL
 
 
 def _answer(told: object) -> Response:

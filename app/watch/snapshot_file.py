@@ -1,4 +1,4 @@
-"""A cluster dump as source: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints."""
+"""A cluster dump as source: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints, or a golden case."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -7,15 +7,40 @@ from typing import Final, NamedTuple
 import msgspec
 import yaml
 
-from app.watch.decode import DecodeError, decoding
+from app.watch.decode import NULL, DecodeError, MalformedError, decoding, decoding_field
 from app.watch.resources import RESOURCES, Resource
-from core.events import ClusterEvent, Object
+from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
+from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 
 _ALWAYS_COUNTED: Final = (Node, Pod, Namespace)
+_OF_A_CASE: Final[Mapping[str, Kind]] = {  # member -> kind of its objects
+    "namespaces": Namespace,
+    "nodes": Node,
+    "pods": Pod,
+    "pvs": PersistentVolume,
+    "pvcs": PersistentVolumeClaim,
+    "storageclasses": StorageClass,
+    "csinodes": CSINode,
+    "csidrivers": CSIDriver,
+    "csistoragecapacities": CSIStorageCapacity,
+    "volumeattachments": VolumeAttachment,
+    "pdbs": PodDisruptionBudget,
+}
+_REQUIRED_OF_A_CASE: Final = frozenset({"nodes", "pods"})
+"""By which it is told, too."""
 
 
 class SnapshotError(ValueError):
@@ -28,6 +53,8 @@ class DumpItem(NamedTuple):
     place: str
     raw: bytes | msgspec.Raw
     kind: str
+    asked_about: bool = False
+    """The pod of a golden case: it is not in the cluster, whatever it says itself, and may be called as one that is."""
 
 
 class _Type(msgspec.Struct, rename="camel"):
@@ -53,6 +80,18 @@ _RESOURCES: Final[Mapping[str, Resource]] = {
 
 class _Document(_Type, rename="camel"):
     items: list[msgspec.Raw] | None = None
+    nodes: msgspec.Raw = NULL
+    pods: msgspec.Raw = NULL
+
+    @property
+    def is_case(self) -> bool:
+        """Whether it is a golden case, which has no kind."""
+        return not self.kind and self.items is None and (self.nodes, self.pods) != (NULL, NULL)
+
+
+_document_decoder: Final = msgspec.json.Decoder(_Document)
+_members_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_objects_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw] | None)
 
 
 class _Metadata(msgspec.Struct):
@@ -144,7 +183,10 @@ def _refuse_traps(text: bytes) -> None:
 
 
 def read_items(text: bytes) -> list[DumpItem]:
-    """Return the objects of a dump: a List, lists of one kind (a PodList), or single objects. Raises SnapshotError."""
+    """Return the objects of a dump: a List, lists of one kind (a PodList), single objects, or a golden case.
+
+    Raises SnapshotError.
+    """
     found: list[DumpItem] = []
     texts = documents(text)
     if not texts:
@@ -152,9 +194,11 @@ def read_items(text: bytes) -> list[DumpItem]:
     for number, raw in enumerate(texts):
         place = f"document {number + 1} " if len(texts) > 1 else ""
         try:
-            document = decoding(lambda raw: msgspec.json.decode(raw, type=_Document), raw)
+            document = decoding(_document_decoder.decode, raw)
+            if document.is_case:
+                return _items_of_case(raw, alone=len(texts) == 1)
         except DecodeError as error:
-            raise SnapshotError(f"{place}{error}") from None
+            raise SnapshotError(f"{place}{_told_of_lines(raw, error)}") from None
         kind = document.kind or ""
         if document.items is not None:
             # The API server leaves out the kind of the items of a PodList.
@@ -167,6 +211,32 @@ def read_items(text: bytes) -> list[DumpItem]:
                 f"{place}items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints"
             )
     return found
+
+
+def _items_of_case(raw: bytes, *, alone: bool) -> list[DumpItem]:
+    if not alone:
+        raise DecodeError("", "is a golden case, which stands alone")
+    members = decoding(_members_decoder.decode, raw)
+    found: list[DumpItem] = []
+    for member, kind in _OF_A_CASE.items():
+        objects = decoding_field(_objects_decoder.decode, members.get(member, NULL), member)
+        if objects is None and member in _REQUIRED_OF_A_CASE:
+            raise DecodeError(member, "required in a golden case")
+        found += [DumpItem(f"{member}[{place}]", each, kind.__name__) for place, each in enumerate(objects or ())]
+    pod = members.get("pod", NULL)
+    return found if pod == NULL else [*found, DumpItem("pod", pod, Pod.__name__, asked_about=True)]
+
+
+def _told_of_lines(text: bytes, error: DecodeError) -> str:
+    """Return what is wrong with a text: golden cases often stand several in a file, which JSON cannot say."""
+    lines = [line for line in text.splitlines() if line.strip()] if isinstance(error, MalformedError) else []
+    if len(lines) > 1:
+        try:
+            if decoding(_document_decoder.decode, lines[0]).is_case:
+                return f"{len(lines)} golden cases, one in each line; a dump is one of them"
+        except DecodeError:
+            pass
+    return str(error)
 
 
 def load_items(items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid: bool) -> SnapshotSummary:
@@ -196,6 +266,10 @@ def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str
         summary.other_kinds[kind] += 1
         return
     decoded = _RESOURCES[kind].decode(item.raw)
+    if item.asked_about:
+        summary.taken[kind] += 1
+        summary.unassigned_pods += 1
+        return
     _refuse_repetition(decoded, item.place, seen)
     mirror.apply(ClusterEvent("Add", decoded))
     _refuse_broken_terms(decoded)

@@ -34,7 +34,7 @@ class Service:
     @property
     def url(self) -> str:
         announced = re.search(r"answers at (\S+)", self.stdout)
-        assert announced
+        assert announced, self.stderr[-2000:]
         return announced[1]
 
     @property

@@ -1,10 +1,12 @@
 """What is told of a decision that is asked again."""
 
 import json
+from typing import Any
 
 import pytest
 
 from app.main import create_extender
+from app.observation import Asked, Outcome
 from app.replay import NodeDifference, NotReplayableError, Replay, Replayer
 from app.settings import Settings
 from app.watch.decode_node import decode_node
@@ -58,6 +60,7 @@ def padded(body: bytes) -> bytes:
 def test_nothing_differs_while_nothing_has_changed(asking: Asking, verb: str) -> None:
     found = replayed(asking, asking.ask(by_name(FOND, *NODES), verb))
     assert (found.id, found.verb, found.nodes_asked) == (1, verb, "as then")
+    assert (found.at, found.pod, found.same) == ("2025-11-22T12:00:00.000Z", "default/in", True)
     assert found.then == found.now
     assert (found.now.nodes, found.now.passed, found.now.error) == (5, 5, "")
     assert (found.differing_nodes, found.differences) == (0, [])
@@ -70,7 +73,7 @@ def test_the_nodes_that_are_refused_or_passed_on_only_now_are_told_with_their_re
     found = replayed(asking, number)
     assert (found.then.passed, found.now.passed) == (4, 4)
     assert found.then.generation < found.now.generation
-    assert found.differing_nodes == 2
+    assert (found.differing_nodes, found.same) == (2, False)
     assert sorted(found.differences, key=lambda each: each.node) == [
         NodeDifference("b1", EXISTING_ANTI_AFFINITY_RULES, ""),
         NodeDifference("c1", "", EXISTING_ANTI_AFFINITY_RULES),
@@ -115,6 +118,25 @@ def test_where_both_were_too_large_all_known_nodes_are_asked_about_and_none_is_c
     assert (found.nodes_asked, found.then.nodes, found.now.nodes) == ("all known", 2, 5)
     assert (found.then.passed, found.now.passed) == (1, 5)
     assert (found.differing_nodes, found.differences) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("then", "same"),
+    [
+        pytest.param({}, True, id="alike"),
+        pytest.param({"outcome": Outcome.NO_FIT}, False, id="another-outcome"),
+        pytest.param({"asked": Asked("default/in", "u", 5, 3)}, False, id="another-number-passed"),
+        pytest.param({"asked": Asked("default/in", "u", 9, 4)}, True, id="of-more-nodes-as-many-passed"),
+        pytest.param({"error": "stale"}, False, id="an-error"),
+    ],
+)
+def test_without_nodes_to_compare_the_ends_are_compared(asking: Asking, then: dict[str, Any], *, same: bool) -> None:
+    asking.ask(by_name(INTRUDER, *NODES))
+    decision = asking.decisions.get(1)
+    assert decision is not None
+    replayer = Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror))
+    found = replayer.replay(decision._replace(request=b"", response=b"", **then), 100)
+    assert (found.differing_nodes, found.same) == (None, same)
 
 
 def test_the_pod_does_not_stand_in_its_own_way_and_the_mirror_stays_as_it_was(asking: Asking) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from click import unstyle
 
-from app.text_columns import WIDTH, Side, counted, plain, shortened, table, wrapped
+from app.text_columns import WIDTH, Side, counted, plain, shortened, table, wrapped, wrapped_table
 
 
 def test_words_are_wrapped_below_one_another() -> None:
@@ -34,6 +34,23 @@ def test_the_widest_columns_give_way_until_the_table_fits() -> None:
     assert [len(line) for line in lines[1:]] == [WIDTH]
     a, b, c = lines[1].split()
     assert (len(a), len(b), c) == (44, 45, "12345")
+
+
+def test_sentences_go_on_below_in_their_column() -> None:
+    rows = [("n1", "as short as it can be", "word " * 30), ("n2", "", "fits")]
+    lines = [unstyle(line) for line in wrapped_table(("NODE", "THEN", "NOW"), rows)]
+    assert lines[0] == "  NODE  THEN                   NOW"
+    assert lines[1].startswith("  n1    as short as it can be  word word")
+    assert {line[:31] for line in lines[2:-1]} == {" " * 31}
+    assert lines[-1] == "  n2                           fits"
+    assert max(map(len, lines)) <= WIDTH
+    assert " ".join(lines).count("word") == 30
+
+
+def test_names_that_are_too_wide_for_a_column_are_whole_all_the_same() -> None:
+    head, *lines = wrapped_table(("NODE", "NOW"), [("n" * 253, "fits\x1b")])
+    assert (unstyle(head)[:6], max(map(len, lines))) == ("  NODE", WIDTH)
+    assert ("".join(lines).count("n"), lines[0][-5:]) == (253, "fits?")
 
 
 @pytest.mark.parametrize(

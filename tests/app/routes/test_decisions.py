@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import httpx
@@ -37,7 +38,7 @@ def app(asking: Asking) -> FastAPI:
     served = FastAPI()
     replayer = Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror))
     args = CaseArgs(hard_pod_affinity_weight=7)
-    served.include_router(decisions_router(asking.mirror, asking.decisions, replayer, args))
+    served.include_router(decisions_router(asking.mirror, asking.decisions, replayer, args, nullcontext))
     return served
 
 
@@ -95,17 +96,26 @@ def test_one_decision_is_shown_with_the_pod_and_the_answer(app: FastAPI, asking:
     told = ask(app, "GET", "/debug/decisions/1").json()
     assert told["decision"]["id"] == 1
     assert told["pod_sent"] == INTRUDER.obj()
+    assert told["request"] == json.loads(QUESTION)
     assert told["answer"]["NodeNames"] == ["a1"]
 
 
 def test_what_is_not_known_of_a_decision_is_null(app: FastAPI, asking: Asking) -> None:
-    args = json.loads(by_name(INTRUDER, *(f"n{number}" for number in range(900))))
+    args = json.loads(by_name(INTRUDER, *(f"n{number}" for number in range(2000))))
     asking.ask(json.dumps(args).encode())
     asking.ask(b"{}")
-    assert ask(app, "GET", "/debug/decisions/1").json()["answer"] is None
+    large = ask(app, "GET", "/debug/decisions/1").json()
+    assert (large["request"], large["answer"]) == (None, None)
     bad = ask(app, "GET", "/debug/decisions/2").json()
     assert (bad["pod_sent"], bad["decision"]["outcome"], bad["decision"]["pod"]) == (None, "bad_request", "")
+    assert bad["request"] == {}
     assert bad["answer"]["Error"] == bad["decision"]["error"] != ""
+
+
+@pytest.mark.parametrize("request_sent", [b'{"Pod"', b"\xff\xfe", b"[" * 5000], ids=["cut-off", "no-text", "deep"])
+def test_a_request_that_is_no_json_is_null(app: FastAPI, asking: Asking, request_sent: bytes) -> None:
+    asking.ask(request_sent)
+    assert ask(app, "GET", "/debug/decisions/1").json()["request"] is None
 
 
 def test_a_pod_that_is_no_text_where_nobody_reads_it_is_shown_all_the_same(app: FastAPI, asking: Asking) -> None:
@@ -152,7 +162,9 @@ def test_a_decision_is_asked_again(app: FastAPI, asking: Asking) -> None:
     told = ask(app, "POST", "/debug/decisions/1/replay").json()
     assert told == {
         "id": 1,
+        "at": "2025-11-22T12:00:00.000Z",
         "verb": "filter",
+        "pod": "default/in",
         "nodes_asked": "as then",
         "then": {"generation": then, "outcome": "fit", "nodes": 2, "passed": 1, "error": ""},
         "now": {"generation": asking.mirror.generation, "outcome": "fit", "nodes": 2, "passed": 2, "error": ""},

@@ -1,0 +1,139 @@
+"""How long schedulers wait while people ask: for one explanation, and never for a second."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack, ExitStack
+from typing import Any, Final
+
+import pytest
+import uvloop
+from fastapi import FastAPI
+
+from app.admission import Admission
+from app.explain.explainer import Explainer
+from app.extender_v1 import Extender
+from app.observation import Observation
+from app.ports import admin_port, extender_port
+from app.routes.explain import explain_router
+from app.routes.extender import ExtenderApp, extender_routes
+from app.settings import Settings
+from app.watch.freshness import OF_A_DUMP
+from core.profile import affinity_profile
+from tests.app.conversations import PATIENCE, answer, connected, request, serving
+from tests.app.receptions import reception
+from tests.builders import make_namespace, make_node, make_pod
+from tests.conformance.engine import load
+
+SETTINGS: Final = Settings(listen_port=0, admin_port=0)
+POD: Final = make_pod("next").obj()
+PEOPLE: Final = 12
+ROOM: Final = 1 << 20  # bytes that the kernel takes while nobody reads
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+def names(count: int) -> list[str]:
+    return [f"node-{number:05}" for number in range(count)]
+
+
+class Setting:
+    """A service whose log says when an explanation begins, and when a scheduler is answered."""
+
+    def __init__(self, admission: Admission) -> None:
+        self.log: list[str] = []
+        self.begins: Callable[[], None] = lambda: None
+        """Called within each explanation."""
+        self._admission = admission
+        profile = affinity_profile()
+        mirror = load([make_namespace("default").obj()], [make_node(name).obj() for name in names(10)], [])
+        extender = Extender(profile, mirror, None)
+        explainer = Explainer(profile, mirror, None, extender.recent_pods, OF_A_DUMP, lull=self._lull)
+        self.app = ExtenderApp()
+        self.app.add_verbs(*extender_routes(extender, reception(admission=admission, observe=self._observe)))
+        self.admin = FastAPI()
+        self.admin.include_router(explain_router(explainer, 2**20))
+
+    async def _lull(self) -> None:
+        await self._admission.lull(PATIENCE)
+        self.log.append("explanation")
+        self.begins()
+
+    def _observe(self, observation: Observation) -> None:
+        self.log.append(observation.verb)
+
+
+def admission() -> Admission:
+    return Admission(deadline=PATIENCE, queue_limit=100, max_bytes=10**9, clock=time.monotonic)
+
+
+async def explained(port: int) -> None:
+    async with connected(port) as (reader, writer):
+        body = {"Pod": POD, "NodeNames": names(10)}
+        writer.write(request("/explain", json.dumps(body).encode()))
+        assert (await answer(reader))[0] == 200
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("padding", [0, 400_000], ids=["read at once", "read in parts"])
+@pytest.mark.parametrize("schedulers", [1, 3])
+def test_a_question_that_comes_within_an_explanation_is_answered_before_the_next(
+    padding: int, schedulers: int, loop: LoopFactory
+) -> None:
+    setting = Setting(admission())
+    asked = request("/filter", json.dumps({"Pod": POD, "NodeNames": names(10), "padding": "x" * padding}).encode())
+
+    async def story() -> None:
+        async with AsyncExitStack() as stack:
+            _, port = await stack.enter_async_context(serving(extender_port(SETTINGS, setting.app)))
+            _, admin = await stack.enter_async_context(serving(admin_port(SETTINGS, 0, setting.admin)))
+            with ExitStack() as sockets:
+                clients = [sockets.enter_context(client(port)) for _ in range(schedulers)]
+
+                def ask() -> None:
+                    for each in clients:
+                        each.sendall(asked)
+
+                setting.begins = ask
+                await asyncio.gather(*(explained(admin) for _ in range(PEOPLE)))
+                setting.begins = lambda: None
+                while setting.log.count("filter") < PEOPLE * schedulers:  # noqa: ASYNC110 - nobody tells of it
+                    await asyncio.sleep(0.01)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(asyncio.wait_for(story(), PATIENCE))
+    assert setting.log == (["explanation"] + ["filter"] * schedulers) * PEOPLE
+
+
+def client(port: int) -> socket.socket:
+    """Connect so that a whole question can be written while nobody reads."""
+    connected = socket.socket()
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        connected.setsockopt(socket.SOL_SOCKET, option, ROOM)
+    connected.connect(("127.0.0.1", port))
+    return connected
+
+
+def test_people_wait_while_questions_wait_but_not_for_ever() -> None:
+    class Waits:
+        began = time.monotonic()
+        gone = False
+
+        def take(self, waited: float) -> None: ...
+
+        def turn_away(self, reason: Any, waited: float) -> None: ...  # noqa: ANN401
+
+    async def story() -> None:
+        waiting = admission()
+        began = time.monotonic()
+        task = asyncio.create_task(waiting.lull(0.3))
+        while not task.done():
+            waiting.enter(Waits())
+            waiting.enter(Waits())
+            waiting.enter(Waits())
+            await asyncio.sleep(0)
+        assert time.monotonic() - began >= 0.3
+
+    asyncio.run(asyncio.wait_for(story(), PATIENCE))
