@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import cache, engine, events, growth, plot
+from tests.bench import cache, engine, events, explain, growth, plot
 from tests.bench.command import Size
 from tests.bench.report import FOLDER, LATEST, Report, Section
 from tests.bench.report import read as read_report
@@ -22,7 +22,7 @@ def thaw() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.mark.parametrize("measure", [engine.measure, growth.measure, events.measure, cache.measure])
+@pytest.mark.parametrize("measure", [engine.measure, growth.measure, events.measure, cache.measure, explain.measure])
 def test_a_section_measures_times_and_ratios(measure: Callable[[Size], Section]) -> None:
     section = measure(SMALL)
     assert measure.__module__ == f"tests.bench.{section.name}"
