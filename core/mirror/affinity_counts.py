@@ -264,7 +264,8 @@ class AffinityCounts:
         for affinity, number in numbers.items():
             for owner_term in _owner_terms(affinity):
                 of_term.setdefault(owner_term, set()).add(number)
-        return [
+        shared = len(numbers) - len(set(numbers.values()))
+        return [f"{shared} term sets have the number of another"] * bool(shared) + [
             f"{self._pods.pods[row].full_name}: term set {kept}"
             for row, kept in kept_of_pod.items()
             if kept != numbers.get(self._pods.pods[row].affinity, NO_TERMS)
