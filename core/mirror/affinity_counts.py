@@ -265,15 +265,19 @@ class AffinityCounts:
             for owner_term in _owner_terms(affinity):
                 of_term.setdefault(owner_term, set()).add(number)
         shared = len(numbers) - len(set(numbers.values()))
-        return [f"{shared} term sets have the number of another"] * bool(shared) + [
-            f"{self._pods.pods[row].full_name}: term set {kept}"
-            for row, kept in kept_of_pod.items()
-            if kept != numbers.get(self._pods.pods[row].affinity, NO_TERMS)
-        ] + [
-            f"{_shown(owner_term)}: term sets {counter.term_sets}"
-            for owner_term, counter in self._owners.items()
-            if counter.term_sets != of_term.get(owner_term)
-        ]
+        return (
+            [f"{shared} term sets have the number of another"] * bool(shared)
+            + [
+                f"{self._pods.pods[row].full_name}: term set {kept}"
+                for row, kept in kept_of_pod.items()
+                if kept != numbers.get(self._pods.pods[row].affinity, NO_TERMS)
+            ]
+            + [
+                f"{_shown(owner_term)}: term sets {counter.term_sets}"
+                for owner_term, counter in self._owners.items()
+                if counter.term_sets != of_term.get(owner_term)
+            ]
+        )
 
     def _placed_pods(self) -> Iterator[tuple[Pod, Mapping[str, str]]]:
         for row in self._pods.rows.values():

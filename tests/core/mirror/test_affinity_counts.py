@@ -357,24 +357,6 @@ def test_events_while_a_match_counter_was_evicted_are_counted_when_it_is_asked_a
     assert mirror.affinity.audit() == []
 
 
-def test_the_pods_that_carry_a_term_are_known_after_others_have_come_and_gone() -> None:
-    mirror = mirror_of(*NODES)
-    repelling = [
-        make_pod(f"from-{app}").required_anti_affinity(term("zone", labelled(app=app))).on("na") for app in "abcd"
-    ]
-    for each in repelling[:3]:
-        tell(mirror, "Add", each)
-    tell(mirror, "Delete", repelling[0])
-    tell(mirror, "Add", repelling[3])
-    tell(mirror, "Add", repelling[0])
-    tell(mirror, "Add", make_pod("plain").on("na"))
-    for app in "abcd":
-        (counter,) = owners(mirror, app=app)
-        rows = mirror.affinity.rows_carrying(counter).tolist()
-        assert [mirror.pods.pods[row].name for row in rows] == [f"from-{app}"]
-    assert mirror.audit() == []
-
-
 @pytest.mark.parametrize("delta", [1, -1])
 def test_the_audit_names_a_counter_that_is_wrong(delta: int) -> None:
     mirror = mirror_of(*NODES, WEB_POD.on("na"), GUARD.on("na"))
