@@ -32,6 +32,8 @@ class Refusal(Enum):
     SLOW_REQUEST = "slow_request"
     ANSWER_NOT_TAKEN = "answer_not_taken"
     UNAUTHORIZED = "unauthorized"
+    HOST = "foreign_host"
+    CROSS_SITE = "cross_site"
 
 
 class Limits(NamedTuple):

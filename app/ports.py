@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from app.admin_auth import AdminAuthentication, AdminToken
 from app.connections import Connections, limits_of
+from app.foreign_pages import ForeignPages
 from app.process import Background
 from app.settings import Settings
 from app.tls.reloaded import ReloadedTls
@@ -64,6 +65,9 @@ def admin_port(settings: Settings, number: int, app: FastAPI, open_paths: frozen
             with_certificate=with_certificate,
             open_paths=open_paths,
         )
+    if token is None or with_certificate:
+        # A browser shows its certificate for any page, but bears a token for that page alone to which it was given.
+        app.add_middleware(ForeignPages, connections=connections, any_host=with_certificate, open_paths=open_paths)
     return Port(app, settings.admin_host, number, connections, tls, background)
 
 

@@ -20,7 +20,7 @@ def ask(
 
     async def exchange() -> httpx.Response:
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.request(method, path, content=content, headers=headers)
 
     return asyncio.run(exchange())

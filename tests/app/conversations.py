@@ -44,7 +44,7 @@ async def connected(port: int, tls: ssl.SSLContext | None = None) -> AsyncIterat
 
 def request(path: str, body: bytes = b"", *headers: str, method: str = "POST", version: str = "1.1") -> bytes:
     """Write a request."""
-    head = [f"{method} {path} HTTP/{version}", "Host: kindred", *headers, f"Content-Length: {len(body)}"]
+    head = [f"{method} {path} HTTP/{version}", "Host: localhost", *headers, f"Content-Length: {len(body)}"]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 

@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 PATIENCE: Final = 30.0  # seconds
+REBOUND: Final = "rebound.example"
+"""A name that resolves to this machine, although nobody here has made it do so."""
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS: Final = (
@@ -26,6 +28,7 @@ _FLAGS: Final = (
     "--no-first-run",
     "--force-color-profile=srgb",
     "--font-render-hinting=none",
+    f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1",
 )
 
 

@@ -1,4 +1,4 @@
-"""One browser and two services for all tests here; without a Chromium they are skipped, and say so."""
+"""One browser and three services for all tests here; without a Chromium they are skipped, and say so."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.chromium import Browser, browsing, chromium
 from tests.browser.page import Page
-from tests.browser.served import admin_url, bench, demo
+from tests.browser.served import admin_url, bench, demo, odd
 
 
 @pytest.fixture(scope="session")
@@ -19,14 +19,26 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def demo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Give where schedulers and where admins ask."""
     with demo(tmp_path_factory.mktemp("demo")) as service:
-        yield admin_url(service)
+        yield service.url, admin_url(service)
+
+
+@pytest.fixture(scope="session")
+def demo_url(demo_service: tuple[str, str]) -> str:
+    return demo_service[1]
 
 
 @pytest.fixture(scope="session")
 def bench_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with bench(tmp_path_factory.mktemp("bench")) as service:
+        yield admin_url(service)
+
+
+@pytest.fixture(scope="session")
+def odd_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with odd(tmp_path_factory.mktemp("odd")) as service:
         yield admin_url(service)
 
 
@@ -50,5 +62,13 @@ def page(browser: Browser, demo_url: str) -> Iterator[Page]:
 def large_page(browser: Browser, bench_url: str) -> Iterator[Page]:
     """Give the page over 5,000 nodes."""
     page = opened(browser, bench_url)
+    yield page
+    assert [error for error in browser.errors if "status of 4" not in error] == []
+
+
+@pytest.fixture
+def odd_page(browser: Browser, odd_url: str) -> Iterator[Page]:
+    """Give the page over nodes that are refused for many reasons."""
+    page = opened(browser, odd_url)
     yield page
     assert [error for error in browser.errors if "status of 4" not in error] == []

@@ -2,9 +2,21 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tests.browser.chromium import Browser
+
+_TOO_WIDE: Final = """(() => {
+  const drawing = document.querySelector('#map-frame');
+  const all = [...document.querySelectorAll('body *')].filter(it => !drawing.contains(it) && it.checkVisibility());
+  const hidden = it => getComputedStyle(it).clipPath !== 'none' || it.closest('.skip');
+  const out = all.filter(it => !hidden(it) && it.getBoundingClientRect().right > innerWidth + 0.5);
+  const scrolls = it => getComputedStyle(it).overflowX !== 'visible' && it.tagName !== 'INPUT';
+  const within = all.filter(it => !hidden(it) && scrolls(it) && it.scrollWidth > it.clientWidth);
+  const root = document.documentElement;
+  const found = [...out, ...within, ...(root.scrollWidth > innerWidth ? [root] : [])];
+  return found.map(it => `${it.tagName} ${it.id} ${it.className}`);
+})()"""
 
 
 class Page:
@@ -63,6 +75,11 @@ class Page:
             f"(it => [it.x, it.y, it.width])(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
         )
         return found[0], found[1], found[2]
+
+    def too_wide(self) -> list[str]:
+        """Give what has to be scrolled sideways, or is lost at the side of the window; the drawing may be."""
+        found: list[str] = self.browser.evaluate(_TOO_WIDE)
+        return found
 
     def fill_last(self, values: Sequence[str]) -> list[str]:
         """Fill the fields of what was supposed last, and give their selectors."""

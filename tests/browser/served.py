@@ -1,9 +1,9 @@
-"""Services for a browser to look at: the demo cluster, and the bench cluster with 5,000 nodes, each asked a little."""
+"""Services for a browser to look at: the demo cluster, the bench cluster with 5,000 nodes, and a few odd nodes."""
 
 import json
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -12,10 +12,15 @@ import httpx
 
 from tests.app.serving import ROOT, Service, kindred, until
 from tests.bench import cluster
+from tests.builders import NodeBuilder, Object, make_node, make_pod
+from tests.demo_cluster import HOSTNAME, ZONE
 
 NODES: Final = 5_000
 PODS: Final = 25_000
 REQUESTS: Final = ROOT / "app" / "demo" / "requests"
+REASONS: Final = 15
+"""For which odd nodes are refused, a taint each; the first one is on most nodes, and so on."""
+ROW: Final = "datacentre.example.com/row"
 
 
 def bench_dump(nodes: int = NODES, pods: int = PODS) -> str:
@@ -25,6 +30,40 @@ def bench_dump(nodes: int = NODES, pods: int = PODS) -> str:
         ("Pod", cluster.pods(pods, nodes)),
         ("Namespace", cluster.namespaces()),
     )
+    return _list(kinds)
+
+
+def odd_node(number: int) -> NodeBuilder:
+    """Return a node with something in all that plugins read of it, and a name as clouds give them."""
+    node = make_node(f"production-pool-{number:02}-0a1b2c3d.europe-west1-b.c.company-name.internal")
+    return (
+        node.label(HOSTNAME, node.name)
+        .label(ZONE, f"europe-west1-{'bc'[number % 2]}")
+        .label(ROW, f"row-{number % 4}")
+        .allocatable(cpu="3920m", memory="12Gi", pods=110, **{"nvidia.com/gpu": 2})
+        .image(1_000_000_000, "registry.example.com/web:1", "registry.example.com/web@sha256:1")
+        .condition("Ready", "True")
+    )
+
+
+def odd_nodes() -> list[NodeBuilder]:
+    """Return nodes that each lack something else, one that is closed, and one on which pods fit."""
+    tainted = [kind for kind in range(1, REASONS + 1) for _ in range(max(1, 5 - kind))]
+    nodes = [
+        odd_node(number).taint(f"company-name.example.com/team-{kind:02}", "", "NoSchedule")
+        for number, kind in enumerate(tainted)
+    ]
+    closed = odd_node(len(nodes)).taint("example.com/old", "yes", "PreferNoSchedule").unschedulable()
+    return [*nodes, closed, odd_node(len(nodes) + 1)]
+
+
+def odd_dump() -> str:
+    """Return what `kubectl get nodes,pods -A -o json` would print of them."""
+    pod = make_pod("web-0").in_namespace("shop").uid("1").on(odd_nodes()[-1].name)
+    return _list((("Node", [each.obj() for each in odd_nodes()]), ("Pod", [pod.obj()])))
+
+
+def _list(kinds: Iterable[tuple[str, Iterable[Object]]]) -> str:
     items = [{"apiVersion": "v1", "kind": kind, **each} for kind, objects in kinds for each in objects]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
@@ -70,4 +109,12 @@ def bench(folder: Path) -> Iterator[Service]:
         for kind in [*cluster.KINDS] * 2:
             pod = cluster.incoming(kind, 1, cluster.app_count(PODS))
             httpx.post(f"{service.url}/filter", json={"Pod": pod, "NodeNames": names}).raise_for_status()
+        yield service
+
+
+@contextmanager
+def odd(folder: Path) -> Iterator[Service]:
+    """Serve the odd nodes, with all plugins."""
+    (folder / "cluster.json").write_text(odd_dump())
+    with serving(folder, "--snapshot", str(folder / "cluster.json"), "--profile", "full") as service:
         yield service

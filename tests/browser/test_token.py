@@ -15,6 +15,8 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(browser: Browser, tmp_path: P
         page = opened(browser, admin_url(service))
         browser.until("document.querySelector('#access').hidden === false")  # the state of the service is refused
         assert page.value("sessionStorage.length") == 0
+        browser.window(360, 740)
+        assert page.too_wide() == []
         browser.type("#pod-name", "data/queue-0")
         browser.click("#ask")
         assert page.text("#token-error") == ""

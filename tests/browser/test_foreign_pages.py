@@ -1,0 +1,77 @@
+"""What a page of others can make a browser do with an admin port that asks for no token."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import httpx
+import pytest
+
+from tests.browser.chromium import REBOUND, Browser
+
+TRIES = (
+    ("explain/state", {"mode": "no-cors"}),
+    ("explain/state", {"mode": "cors"}),
+    ("explain", {"method": "POST", "mode": "no-cors", "body": '{"pod": "data/queue-0"}'}),
+    ("debug/partition", {"method": "PUT", "body": "{}"}),  # which is asked for with OPTIONS first
+)
+
+
+class _Empty(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def other_site() -> Iterator[str]:
+    """Serve an empty page with a policy that allows all; to browsers localhost and 127.0.0.1 are two sites."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Empty) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://localhost:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def refused(url: str, reason: str) -> int:
+    line = f'kindred_connections_refused_total{{port="admin",reason="{reason}"}} '
+    (found,) = [each for each in httpx.get(f"{url}/metrics").text.splitlines() if each.startswith(line)]
+    return int(float(found.removeprefix(line)))
+
+
+@pytest.mark.parametrize(("path", "options"), TRIES, ids=["simple", "cors", "post", "preflight"])
+def test_another_site_is_refused_but_may_link_to_the_page(
+    browser: Browser, demo_service: tuple[str, str], path: str, options: dict[str, str]
+) -> None:
+    url, admin = demo_service
+    with other_site() as site:
+        browser.open(site)
+        before = refused(url, "cross_site")
+        asked = f"fetch({json.dumps(admin + path)}, {json.dumps(options)})"
+        told = browser.evaluate(f"{asked}.then(answer => [answer.type, answer.status], () => ['refused'])")
+        assert told in (["opaque", 0], ["refused"])
+        assert refused(url, "cross_site") == before + 1
+        browser.evaluate(f"(() => {{ location.href = {json.dumps(admin)}; }})()")
+        browser.until("document.querySelector('#mirror')?.textContent.includes('60 nodes')")
+
+
+def test_a_name_that_others_let_resolve_to_this_machine_reads_nothing(
+    browser: Browser, demo_service: tuple[str, str]
+) -> None:
+    url, admin = demo_service
+    before = refused(url, "foreign_host")
+    browser.open(admin.replace("127.0.0.1", REBOUND))
+    assert "expected localhost or an IP address" in browser.evaluate("document.body.innerText")
+    told = browser.evaluate("fetch('explain/state').then(answer => answer.status)")
+    assert told == 421
+    assert refused(url, "foreign_host") >= before + 2
+    browser.open(admin.replace("127.0.0.1", "localhost"))
+    browser.until("document.querySelector('#mirror')?.textContent.includes('60 nodes')")
