@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 import msgspec
 import numpy as np
 
+from app.explain.question_error import UnknownError
 from core.explanation.decision import Decision
 from core.explanation.summary import ZONE, domains_of
 from core.mirror.cluster import ClusterMirror
@@ -51,9 +52,11 @@ class NodeMap(msgspec.Struct, frozen=True):
 
 
 def node_map(decision: Decision, rack_key: str | None = None) -> NodeMap:
-    """Draw up a decision; racks by that label, or by the one that looks like it."""
+    """Draw up a decision; racks by that label, or by the one that looks like it. Raises UnknownError for the label."""
     if rack_key is None:
         rack_key = guessed_rack_key(decision.mirror)
+    elif not _is_label(decision, rack_key):  # what is kept by label is kept of a few: let it not be of typos
+        raise UnknownError("rack", f"no node has the label {rack_key}")
     zones, zone = domains_of(decision, ZONE)
     racks, rack = domains_of(decision, rack_key)
     reasons, verdict = _classes(decision)
@@ -85,6 +88,11 @@ def guessed_rack_key(mirror: ClusterMirror) -> str:
     for _, node in islice(mirror.nodes, _LOOKED_AT):
         found.update(key for key in node.labels if key.rpartition("/")[2] == "rack")
     return found.most_common(1)[0][0] if found else ""
+
+
+def _is_label(decision: Decision, key: str) -> bool:
+    nodes = chain((node for _, node in decision.mirror.nodes), decision.batch.strangers.values())
+    return any(node is not None and key in node.labels for node in nodes)
 
 
 def _classes(decision: Decision) -> tuple[list[NodeClass], list[int]]:

@@ -39,13 +39,13 @@ async def answered(request: Request, most: int, explainer: Explainer, answer: An
     return Response(msgspec.json.encode(told), media_type="application/json")
 
 
-async def body_of(request: Request, most: int, limit: str) -> bytes:
-    """Read the body of a request. Raises DecodeError, which names the limit."""
+async def body_of(request: Request, most: int, limit: str = "") -> bytes:
+    """Read the body of a request. Raises DecodeError of the field `body`, which says what limit it is."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > most:
-            raise DecodeError("body", f"larger than {most} bytes ({limit})")
+            raise DecodeError("body", f"larger than {most} bytes" + (f" ({limit})" if limit else ""))
     return bytes(body)
 
 

@@ -16,6 +16,7 @@ from app.recent_pods import RecentPods
 from app.routes.asking import TOO_MUCH, answered, body_of, problem
 from app.watch.decode import DecodeError
 from app.watch.snapshot_file import SnapshotError, documents
+from core.objects.label_validation import label_key_errors
 
 _MOST_OFFERED: Final = 50
 _MOST_YAML: Final = 256 * 1024  # bytes
@@ -50,6 +51,9 @@ def explained_nodes_router(explainer: Explainer, recent: RecentPods, max_body_by
     @router.post("/explain/nodes")
     async def nodes(request: Request, query: Annotated[NodesQuery, Query()]) -> Response:
         rack = query.rack[0] if query.rack else None
+        errors = label_key_errors(rack) if rack is not None else []
+        if errors:
+            return problem(HTTPStatus.BAD_REQUEST, f"rack: {errors[0]}", "rack")
 
         async def draw(question: Question) -> object:
             every = query.score == "all"

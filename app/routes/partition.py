@@ -7,6 +7,7 @@ import msgspec
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from app.partition import NodePartition, Rule, decode_rule
+from app.routes.asking import TOO_MUCH, body_of
 from app.watch.decode import DecodeError
 
 _MAX_BODY_BYTES: Final = 4 * 1024 * 1024  # 5,000 nodes with names of the greatest length are 1.3 MB
@@ -37,21 +38,16 @@ def partition_router(partition: NodePartition) -> APIRouter:
     @router.put("/debug/partition")
     async def put(request: Request) -> Response:
         try:
-            partition.replace(decode_rule(await _body(request)))
+            body = await body_of(request, _MAX_BODY_BYTES)
+        except DecodeError as error:
+            raise HTTPException(TOO_MUCH, str(error)) from None
+        try:
+            partition.replace(decode_rule(body))
         except DecodeError as error:
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
         return _answer(partition)
 
     return router
-
-
-async def _body(request: Request) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MAX_BODY_BYTES:
-            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"body: larger than {_MAX_BODY_BYTES} bytes")
-    return bytes(body)
 
 
 def _answer(partition: NodePartition) -> Response:

@@ -1,5 +1,7 @@
 // The nodes of an answer as topology domains: zone > rack > node.
 
+import { signsOf } from "./signs.js";
+
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 
 /** An answer of /explain/nodes with its domains. A node is its place in the columns. */
@@ -7,6 +9,7 @@ export class Cluster {
   constructor(columns) {
     this.columns = columns;
     this.size = columns.names.length;
+    this.signs = signsOf(columns.reasons);
     this.places = new Map(columns.names.map((name, place) => [name, place]));
     this.zones = grouped(columns, [...columns.names.keys()], "zone").map((zone) => this.#withRacks(zone));
     this.domains = new Map(this.zones.flatMap((zone) => [zone, ...zone.racks]).map((each) => [each.id, each]));
@@ -19,9 +22,19 @@ export class Cluster {
 
   /** What a node is, in a few words. */
   told(place) {
-    const { verdict, reasons, score } = this.columns;
-    if (!verdict[place]) return score[place] === null ? "fits" : `fits, score ${score[place]}`;
-    return reasons[verdict[place]].reason;
+    const score = this.columns.score[place];
+    return this.verdictOf(place) + (score === null ? "" : `, score ${score}`);
+  }
+
+  /** How a node looks. */
+  signOf(place) {
+    return this.signs[this.columns.verdict[place]];
+  }
+
+  /** Whether it fits, or why not. */
+  verdictOf(place) {
+    const number = this.columns.verdict[place];
+    return number ? this.columns.reasons[number].reason : "fits";
   }
 
   zoneOf(place) {
@@ -71,4 +84,5 @@ function figures(columns, nodes) {
   return { counts, best };
 }
 
-export const domainName = (domain) => domain.value || (domain.kind === "zone" ? "no zone" : "no rack");
+/** The value of its label; without one it says so by the last part of the key. */
+export const domainName = (domain) => domain.value || `no ${domain.key.split("/").pop()}`;

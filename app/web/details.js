@@ -1,7 +1,8 @@
 // What there is to be told of a domain or a node: counts, and the pods behind them, which can be supposed elsewhere.
 
-import { counted, element, table } from "./elements.js";
+import { breakable, counted, element, table } from "./elements.js";
 import { domainName } from "./cluster.js";
+import { symbol } from "./signs.js";
 
 const DRAGGED_AS = "application/x-kindred-pod";
 const DIRECTIONS = { incoming: "this pod's", existing: "placed pods'" };
@@ -45,8 +46,9 @@ export function podChip(pod, node, suppose) {
 
 /** A domain: its nodes by verdict, and the terms of its topology key, as one of its nodes has them. */
 export function domainDetail(cluster, domain, told, suppose) {
-  const { reasons } = cluster.columns;
-  const rows = domain.counts.map((nodes, number) => [reasons[number].reason || "fits", nodes]).filter(([, nodes]) => nodes);
+  const { columns, signs } = cluster;
+  const verdict = (number) => `${symbol(signs[number])} ${columns.reasons[number].reason || "fits"}`;
+  const rows = domain.counts.map((nodes, number) => [verdict(number), nodes]).filter(([, nodes]) => nodes);
   const terms = (told?.decision.terms ?? []).filter((term) => term.topology_key === domain.key);
   const elsewhere = (told?.decision.terms ?? []).length - terms.length;
   return [
@@ -64,13 +66,14 @@ export function domainDetail(cluster, domain, told, suppose) {
 export function nodeDetail(cluster, told, suppose, pods) {
   const { decision, cells } = told;
   const place = cluster.places.get(decision.node);
-  const where = place === undefined ? [] : [cluster.zoneOf(place), cluster.rackOf(place)].filter(Boolean);
-  const reason = decision.reasons.join(", ") || decision.code;
+  const where = [cluster.zoneOf(place), cluster.rackOf(place)].filter(Boolean);
+  const fits = `fits${decision.score === null ? "" : `, score ${decision.score}`}`;
+  const verdict = decision.fits ? fits : decision.reasons.join(", ") || decision.code;
   return [
     element("h3", { text: decision.node }),
     element("p", { class: "hint", text: where.join(", ") }),
-    element("p", { class: "verdict", text: decision.fits ? `■ fits${decision.score === null ? "" : `, score ${decision.score}`}` : `✕ ${reason}` }),
-    table("Predicates", ["Predicate", "Verdict"], decision.predicates.map((each) => [each.plugin, each.reasons.join(", ") || each.code])),
+    element("p", { class: "verdict", text: `${symbol(cluster.signOf(place))} ${verdict}` }),
+    table("Predicates", ["Predicate", "Verdict"], decision.predicates.map((each) => [breakable(each.plugin), each.reasons.join(", ") || each.code]), "plugins"),
     element("h4", { text: "Inter-pod affinity terms" }),
     ...(decision.terms.length ? byWeight(decision.terms).map((term) => termDetail(term, suppose)) : [element("p", { class: "hint", text: "None has a part in this." })]),
     decision.score_parts.length ? scoreTable(decision) : null,
@@ -114,15 +117,15 @@ function termDetail(term, suppose) {
 }
 
 function scoreTable(decision) {
-  const rows = decision.score_parts.map((part) => [part.plugin, part.weight, part.raw ?? "none", part.normalized]);
-  return table(`Score ${decision.score}`, ["Plugin", "Weight", "Raw", "Normalised"], rows, "figures");
+  const rows = decision.score_parts.map((part) => [breakable(part.plugin), part.weight, part.raw ?? "none", part.normalized]);
+  return table(`Score ${decision.score}`, ["Plugin", "Weight", "Raw", "Normalised"], rows, "plugins figures");
 }
 
 function cellTable(cells) {
   const state = (cell) => (cell.invalid ? `miss (${cell.miss ?? "never kept"})` : "hit");
   const rows = [
-    ...cells.predicates.map((cell) => [`${cell.plugin}, filter`, state(cell)]),
-    ...cells.scores.map((cell) => [`${cell.plugin}, score`, state(cell)]),
+    ...cells.predicates.map((cell) => [breakable(`${cell.plugin}, filter`), state(cell)]),
+    ...cells.scores.map((cell) => [breakable(`${cell.plugin}, score`), state(cell)]),
   ];
-  return table("Cells of the equivalence class", ["Plugin", "Cell"], rows);
+  return table("Cells of the equivalence class", ["Plugin", "Cell"], rows, "plugins");
 }

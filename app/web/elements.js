@@ -29,6 +29,11 @@ export function table(caption, heads, rows, kind = "") {
   );
 }
 
+/** A name in CamelCase that may be broken before its capitals, where there is no room. */
+export function breakable(name) {
+  return element("span", {}, ...name.split(/(?=[A-Z])/).flatMap((part, place) => (place ? [element("wbr"), part] : [part])));
+}
+
 /** Say something wrong of an input, beside it; an empty text takes it back. */
 export function complain(input, slot, text) {
   slot.textContent = text;

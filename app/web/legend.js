@@ -1,32 +1,47 @@
 // What the signs on the map stand for, with how many nodes each stands on.
 
-import { element } from "./elements.js";
-import { Palette, drawNode, symbol } from "./signs.js";
+import { counted, element } from "./elements.js";
+import { OTHERS, Palette, drawNode, symbol } from "./signs.js";
 
 const SIZE = 16;
 
-export function showLegend(list, columns) {
+export function showLegend(list, { columns, signs }) {
   const palette = new Palette();
-  const items = columns.reasons.map((each, number) => {
-    const text = number ? each.reason : "fits: the fuller the colour, the higher the score";
-    const plugin = each.plugin ? ` (${each.plugin})` : "";
-    return element(
-      "li",
-      {},
-      swatch(palette, number),
-      element("strong", { text: each.nodes.toLocaleString("en") }),
-      element("span", { text: `${text}${plugin}` }),
-    );
-  });
-  list.replaceChildren(...items.filter((_, number) => !number || columns.reasons[number].nodes));
+  const { reasons } = columns;
+  const items = [item(palette, 0, reasons[0].nodes, element("span", { text: "fits: the fuller the colour, the higher the score" }))];
+  for (let sign = 1; sign < OTHERS; sign += 1) {
+    const each = reasons[signs.indexOf(sign)];
+    if (each) items.push(item(palette, sign, each.nodes, element("span", { text: told(each) })));
+  }
+  const others = reasons.filter((_, number) => signs[number] === OTHERS);
+  if (others.length) items.push(item(palette, OTHERS, sum(others), details(others)));
+  list.replaceChildren(...items);
+}
+
+const told = ({ reason, plugin }) => `${reason}${plugin ? ` (${plugin})` : ""}`;
+const sum = (reasons) => reasons.reduce((nodes, each) => nodes + each.nodes, 0);
+
+function item(palette, sign, nodes, text) {
+  return element("li", {}, swatch(palette, sign), element("strong", { text: nodes.toLocaleString("en") }), text);
+}
+
+/** The reasons that share a sign, the most frequent first. */
+function details(reasons) {
+  const ranked = [...reasons].sort((one, other) => other.nodes - one.nodes);
+  return element(
+    "details",
+    {},
+    element("summary", { text: counted(reasons.length, "other reason") }),
+    element("ul", {}, ...ranked.map((each) => element("li", { text: `${each.nodes.toLocaleString("en")} ${told(each)}` }))),
+  );
 }
 
 /** A node as it looks on the map. */
-export function swatch(palette, number, score = 60) {
+function swatch(palette, sign, score = 60) {
   const ratio = window.devicePixelRatio || 1;
-  const made = element("canvas", { class: "swatch", width: SIZE * ratio, height: SIZE * ratio, "aria-hidden": "true", title: symbol(number) });
+  const made = element("canvas", { class: "swatch", width: SIZE * ratio, height: SIZE * ratio, "aria-hidden": "true", title: symbol(sign) });
   const context = made.getContext("2d");
   context.scale(ratio, ratio);
-  drawNode(context, palette, number, score, [0, 0, SIZE]);
+  drawNode(context, palette, sign, score, [0, 0, SIZE]);
   return made;
 }

@@ -7,6 +7,7 @@ import { Palette, drawNode } from "./signs.js";
 import { draggedPod } from "./details.js";
 
 const TALLEST = 560;
+const MOST_PIXELS = 16_000; // high; browsers draw nothing on a canvas that is much higher
 
 export class ClusterMap {
   /** `choose({node} or {domain})`, and `place(pod, node)` for what is dropped. */
@@ -85,7 +86,7 @@ export class ClusterMap {
     const width = Math.floor(this.canvas.parentElement.clientWidth);
     if (!width || (!always && width === this.layout?.width)) return;
     this.layout = layOut(this.cluster, width, TALLEST);
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = (this.ratio = Math.min(window.devicePixelRatio || 1, MOST_PIXELS / this.layout.height));
     for (const each of [this.canvas, this.picture]) {
       each.width = width * ratio;
       each.height = Math.ceil(this.layout.height * ratio);
@@ -100,16 +101,16 @@ export class ClusterMap {
 
   #drawZone(context, zone) {
     const { palette, cluster, layout } = this;
-    const { verdict, score } = cluster.columns;
+    const { score } = cluster.columns;
     context.strokeStyle = palette.line;
     context.lineWidth = 1;
     context.strokeRect(zone.x + 0.5, zone.y + 0.5, zone.width - 1, zone.height - 1);
     const { counts, nodes } = zone.domain;
     write(context, `${domainName(zone.domain)}  ${counts[0]} of ${nodes.length} fit`, zone.x + 8, zone.y + 17, zone.width - 16, palette.text, 13);
     for (const rack of zone.racks) {
-      if (rack.head) write(context, domainName(rack.domain), rack.x, rack.y + 11, Math.max(rack.width, 44), palette.muted, 11);
+      if (rack.head) write(context, domainName(rack.domain), rack.x, rack.y + 10, Math.max(rack.width, 44), palette.muted, 11);
       rack.domain.nodes.forEach((node, place) => {
-        drawNode(context, palette, verdict[node], score[node], cellOf(layout, rack, place));
+        drawNode(context, palette, cluster.signOf(node), score[node], cellOf(layout, rack, place));
       });
     }
   }
@@ -122,8 +123,7 @@ export class ClusterMap {
       context.setTransform(1, 0, 0, 1, 0, 0);
       context.clearRect(0, 0, this.canvas.width, this.canvas.height);
       context.drawImage(this.picture, 0, 0);
-      const ratio = window.devicePixelRatio || 1;
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
       this.#outline(context, this.pointed, 1.5);
       this.#outline(context, this.chosen, 3);
     });

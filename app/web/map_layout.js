@@ -34,7 +34,7 @@ function attempt(cluster, width, cell) {
 
 function zoneBox(domain, x, y, width, cell) {
   const racks = [];
-  const head = domain.divided ? 15 : 0;
+  const head = domain.divided ? 18 : 0; // the outline of a chosen node leaves the name alone
   let [left, top, tallest] = [GAP, HEAD + 6, 0];
   for (const rack of domain.racks) {
     const across = rackColumns(rack.nodes.length, cell, width - 2 * GAP, domain.divided);

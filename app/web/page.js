@@ -25,28 +25,43 @@ async function ask() {
   const number = (asked += 1);
   const button = byId("ask");
   button.setAttribute("aria-busy", "true");
+  complain(byId("rack-key"), byId("rack-key-error"), "");
   try {
     const text = await form.text();
-    const cluster = new Cluster(await post(`explain/nodes${form.scoreAll ? "?score=all" : ""}`, text));
+    const cluster = new Cluster(await post(`explain/nodes?${drawing()}`, text));
     const told = await post("explain?limit=3", text);
     if (number === asked) show(text, cluster, told);
   } catch (error) {
-    if (number === asked) form.complain(error);
+    if (number === asked) complainOf(error);
   } finally {
     if (number === asked) button.removeAttribute("aria-busy");
   }
   look();
 }
 
+/** What is told of all nodes, beside their verdicts. */
+function drawing() {
+  const rack = byId("rack-key").value.trim();
+  return new URLSearchParams({ ...(form.scoreAll ? { score: "all" } : {}), ...(rack ? { rack } : {}) });
+}
+
+function complainOf(error) {
+  const input = byId("rack-key");
+  if (error.field !== "rack") return form.complain(error);
+  complain(input, byId("rack-key-error"), error.message);
+  input.focus();
+}
+
 function show(text, cluster, told) {
   const chosen = selection && nameOf(selection);
   answer = { text, cluster };
   form.rackKey = cluster.columns.rack_key;
-  byId("map-frame").hidden = byId("tree-frame").hidden = false;
-  byId("answer").textContent = `${told.summary.pod}: ${told.summary.message}`;
+  for (const id of ["racks", "map-frame", "tree-frame"]) byId(id).hidden = false;
+  byId("rack-key").placeholder = cluster.columns.rack_key;
+  byId("answer").replaceChildren(...headline(`${told.summary.pod}: ${told.summary.message}`));
   byId("supposition").textContent = supposition(told.supposed);
   showMirror(told.mirror);
-  showLegend(byId("legend"), cluster.columns);
+  showLegend(byId("legend"), cluster);
   selection = chosen ? found(chosen) : null;
   tree.chosen = selection;
   map.chosen = selection;
@@ -54,6 +69,12 @@ function show(text, cluster, told) {
   tree.show(cluster);
   if (selection) choose(selection);
   else byId("detail-body").replaceChildren(element("p", { class: "hint", text: "Choose a domain or a node for the counts, and for the pods behind them." }));
+}
+
+/** What matters, and then the reasons, of which there may be many. */
+function headline(text) {
+  const [, matters, reasons] = /^(.*? available)(.*)$/s.exec(text) ?? [text, text, ""];
+  return [element("strong", { text: matters }), element("span", { class: "reasons", text: reasons })];
 }
 
 function supposition({ added_nodes: nodes, removed, assumed }) {
@@ -124,6 +145,11 @@ function askAbout(pod) {
   form.name(pod);
   ask();
 }
+
+byId("racks").addEventListener("submit", (event) => {
+  event.preventDefault();
+  ask();
+});
 
 byId("show").addEventListener("submit", async (event) => {
   event.preventDefault();

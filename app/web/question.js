@@ -5,10 +5,15 @@ import { byId, complain, element } from "./elements.js";
 
 const HOST = "kubernetes.io/hostname";
 const ZONE = "topology.kubernetes.io/zone";
+// What the form has for each kind of supposition: the inputs in the order in which they are read.
 const KINDS = {
   assume: { title: "Place a pod", inputs: [["pod", "Pod (or its manifest)"], ["node", "On node"]] },
   remove: { title: "Remove a pod", inputs: [["pod", "Pod"]] },
-  add_nodes: { title: "Add a node", inputs: [["like", "Like node"], ["name", "Its name"], ["zone", "In zone (as that one)"], ["rack", "In rack (as that one)"]] },
+  add_nodes: {
+    title: "Add a node",
+    hint: "As that one is, without its pods and the volume limits of its CSINode.",
+    inputs: [["like", "Like node"], ["name", "Its name"], ["zone", "In zone (as that one)"], ["rack", "In rack (as that one)"]],
+  },
 };
 
 /** A mistake that needs no server to be found; `input` is where. */
@@ -147,6 +152,7 @@ export class QuestionForm {
     return this.#nodeLike(inputs);
   }
 
+  /** A node that is like another one in all that the mirror holds of a Node. */
   async #nodeLike(inputs) {
     const [like, name, zone, rack] = inputs.map((input) => input.value.trim());
     let found;
@@ -161,9 +167,7 @@ export class QuestionForm {
     if (zone) labels[ZONE] = zone;
     if (rack && !this.rackKey) throw new Mistake(inputs[3], "No node has a label of racks.");
     if (rack) labels[this.rackKey] = rack;
-    const offers = Object.entries(found.figures.guaranteed_allocatable);
-    const allocatable = Object.fromEntries(offers.map(([key, value]) => [key, key === "cpu" ? `${value}m` : String(value)]));
-    return { metadata: { name, labels }, spec: {}, status: { allocatable, capacity: allocatable } };
+    return { metadata: { name, labels }, spec: { taints: found.taints, unschedulable: found.unschedulable }, status: statusOf(found) };
   }
 
   #podInput() {
@@ -198,8 +202,18 @@ export class QuestionForm {
   }
 }
 
+/** The status of a v1.Node, of what the mirror holds. */
+function statusOf({ figures, conditions, images }) {
+  const offers = Object.entries(figures.guaranteed_allocatable);
+  return {
+    allocatable: Object.fromEntries(offers.map(([key, amount]) => [key, key === "cpu" ? `${amount}m` : String(amount)])),
+    conditions: Object.entries(conditions).map(([type, status]) => ({ type, status })),
+    images: Object.entries(images).map(([name, sizeBytes]) => ({ names: [name], sizeBytes })),
+  };
+}
+
 function supposedRow(kind, values, id, remove) {
-  const { title, inputs } = KINDS[kind];
+  const { title, hint, inputs } = KINDS[kind];
   const parts = inputs.flatMap(([name, label]) => {
     const own = `${id}-${name}`;
     const input = element("input", { id: own, data: { field: name }, autocomplete: "off", spellcheck: "false", "aria-describedby": `${own}-error` });
@@ -207,7 +221,7 @@ function supposedRow(kind, values, id, remove) {
     return [element("label", { for: own, text: label }), input, element("p", { class: "error", id: `${own}-error`, role: "alert" })];
   });
   const button = element("button", { type: "button", class: "small", "aria-label": `Do not: ${title.toLowerCase()}`, text: "×", on: { click: remove } });
-  return element("li", { class: "supposed", data: { kind } }, element("fieldset", {}, element("legend", { text: title }), button, ...parts));
+  return element("li", { class: "supposed", data: { kind } }, element("fieldset", {}, element("legend", { text: title }), button, ...parts, hint ? element("p", { class: "hint", text: hint }) : null));
 }
 
 /** The object of a text that is JSON, or YAML, which the service reads for us. */

@@ -39,8 +39,12 @@ function classes({ totals, classes: all }, choose) {
   const head = element("p", { text: `${size}; hit rate ${rate(totals.hit_rate)}` });
   if (!all.length) return [head, element("p", { class: "hint", text: "No scheduler has asked yet. Questions of this page are not kept." })];
   const rows = all.slice(0, SHOWN).map((each) => [
-    element("code", { text: each.hash }),
-    element("button", { type: "button", class: "small", "aria-label": `Ask about ${each.first_pod}`, text: each.first_pod, on: { click: () => choose(each.first_pod) } }),
+    element(
+      "span",
+      { class: "class" },
+      element("button", { type: "button", class: "small", "aria-label": `Ask about ${each.first_pod}`, text: each.first_pod, on: { click: () => choose(each.first_pod) } }),
+      element("code", { text: each.hash }),
+    ),
     each.questions.toLocaleString("en"),
     element("span", { class: "rate" }, element("meter", { value: each.hit_rate ?? 0, "aria-hidden": "true" }), element("span", { text: rate(each.hit_rate) })),
     `${Math.round(each.seconds_since_last_question).toLocaleString("en")} s ago`,
@@ -48,7 +52,7 @@ function classes({ totals, classes: all }, choose) {
   const left = all.length - rows.length;
   return [
     head,
-    element("div", { class: "wide" }, table("Classes, the one asked about last first", ["Class", "First pod", "Questions", "Hit rate", "Last asked"], rows)),
+    table("Classes, the one asked about last first", ["First pod, and hash", "Questions", "Hit rate", "Last asked"], rows, "classes"),
     left ? element("p", { class: "hint", text: `and ${left} more` }) : "",
   ];
 }

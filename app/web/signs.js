@@ -1,11 +1,24 @@
-// How nodes look: those that fit are filled, darker or brighter by score; those that do not have a pattern for each
-// reason, so that nothing depends on colour alone.
+// How nodes look: those that fit are filled, darker or brighter by score; those that do not have a pattern for each of
+// the most frequent reasons, so that nothing depends on colour alone.
 
-const PATTERNS = ["slash", "cross", "dot", "bar", "pole", "ring"];
-const SYMBOLS = ["╱", "✕", "•", "━", "┃", "○"];
+const COLORS = 6;
+// Two patterns that share a colour are as different as can be.
+const PATTERNS = ["slash", "cross", "dot", "bar", "pole", "ring", "triangle", "square", "backslash", "diamond", "chevron", "plus", "dots"];
+const SYMBOLS = "■╱✕•━┃○△□╲◇∨+∴";
 
-/** The sign of a class of nodes, 0 for those that fit. */
-export const symbol = (number) => (number ? SYMBOLS[(number - 1) % SYMBOLS.length] : "■");
+/** The sign that the rarer reasons share. */
+export const OTHERS = PATTERNS.length;
+
+/** The sign of each reason, by its number: 0 for the nodes that fit, then the most frequent reason first. */
+export function signsOf(reasons) {
+  const signs = new Array(reasons.length).fill(0);
+  const ranked = [...reasons.keys()].slice(1).sort((one, other) => reasons[other].nodes - reasons[one].nodes || one - other);
+  ranked.forEach((number, rank) => (signs[number] = Math.min(rank + 1, OTHERS)));
+  return signs;
+}
+
+/** A sign as a character. */
+export const symbol = (sign) => SYMBOLS[sign];
 
 /** The colours that the style has at the moment. */
 export class Palette {
@@ -18,7 +31,7 @@ export class Palette {
     this.line = read("--line");
     this.low = numbers(read("--fit-low"));
     this.high = numbers(read("--fit-high"));
-    this.classes = PATTERNS.map((_, number) => read(`--class-${number + 1}`));
+    this.classes = PATTERNS.map((_, place) => (place + 1 === OTHERS ? this.text : read(`--class-${(place % COLORS) + 1}`)));
   }
 
   fit(score) {
@@ -34,8 +47,8 @@ export class Palette {
 }
 
 /** Draw one node. */
-export function drawNode(context, palette, number, score, [x, y, size]) {
-  if (!number) {
+export function drawNode(context, palette, sign, score, [x, y, size]) {
+  if (!sign) {
     const rgb = palette.fit(score);
     context.fillStyle = `rgb(${rgb.join(" ")})`;
     context.fillRect(x, y, size, size);
@@ -48,7 +61,7 @@ export function drawNode(context, palette, number, score, [x, y, size]) {
     }
     return;
   }
-  const color = palette.classes[(number - 1) % PATTERNS.length];
+  const color = palette.classes[sign - 1];
   context.save();
   context.beginPath();
   context.rect(x, y, size, size);
@@ -59,28 +72,48 @@ export function drawNode(context, palette, number, score, [x, y, size]) {
   context.globalAlpha = 1;
   context.lineWidth = Math.max(1, size / 9);
   context.strokeRect(x, y, size, size);
-  pattern(context, PATTERNS[(number - 1) % PATTERNS.length], x, y, size);
+  pattern(context, PATTERNS[sign - 1], x, y, size);
   context.restore();
 }
 
+const SLASH = [[0, 1], [1, 0]];
+const BACKSLASH = [[0, 0], [1, 1]];
+const BAR = [[0, 0.5], [1, 0.5]];
+const POLE = [[0.5, 0], [0.5, 1]];
+// Lines through points of a square.
+const LINES = {
+  slash: [SLASH],
+  cross: [SLASH, BACKSLASH],
+  bar: [BAR],
+  pole: [POLE],
+  backslash: [BACKSLASH],
+  plus: [BAR, POLE],
+  triangle: [[[0, 0.9], [0.5, 0], [1, 0.9], [0, 0.9], [0.5, 0]]],
+  square: [[[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9], [0.1, 0.1], [0.9, 0.1]]],
+  diamond: [[[0.5, 0], [1, 0.5], [0.5, 1], [0, 0.5], [0.5, 0], [1, 0.5]]],
+  chevron: [[[0, 0.2], [0.5, 0.8], [1, 0.2]]],
+};
+// Circles: where, how large, and whether they are filled.
+const CIRCLES = {
+  dot: [[0.5, 0.5, 0.32, true]],
+  ring: [[0.5, 0.5, 0.43, false]],
+  dots: [[0.5, 0.1, 0.17, true], [0.05, 0.9, 0.17, true], [0.95, 0.9, 0.17, true]],
+};
+
 function pattern(context, kind, x, y, size) {
-  const middle = [x + size / 2, y + size / 2];
-  const inset = size * 0.22;
-  const [left, top, right, bottom] = [x + inset, y + inset, x + size - inset, y + size - inset];
-  const lines = {
-    slash: [[left, bottom, right, top]],
-    cross: [[left, bottom, right, top], [left, top, right, bottom]],
-    bar: [[left, middle[1], right, middle[1]]],
-    pole: [[middle[0], top, middle[0], bottom]],
-  }[kind];
-  context.beginPath();
-  for (const [fromX, fromY, toX, toY] of lines ?? []) {
-    context.moveTo(fromX, fromY);
-    context.lineTo(toX, toY);
+  const [inset, room] = [size * 0.22, size * 0.56];
+  const point = ([across, down]) => [x + inset + across * room, y + inset + down * room];
+  for (const line of LINES[kind] ?? []) {
+    context.beginPath();
+    line.forEach((each) => context.lineTo(...point(each)));
+    context.stroke();
   }
-  if (!lines) context.arc(...middle, size * (kind === "dot" ? 0.18 : 0.24), 0, 2 * Math.PI);
-  if (kind === "dot") context.fill();
-  else context.stroke();
+  for (const [across, down, radius, filled] of CIRCLES[kind] ?? []) {
+    context.beginPath();
+    context.arc(...point([across, down]), radius * room, 0, 2 * Math.PI);
+    if (filled) context.fill();
+    else context.stroke();
+  }
 }
 
 function numbers(color) {

@@ -17,7 +17,8 @@ export class Tree {
     this.shown = new Map(); // domain id -> how many of its nodes
     this.current = null;
     this.chosen = null;
-    const heads = ["Domain or node", "Nodes", "Fit", "Score", "Verdict"].map((text) => element("th", { scope: "col", text }));
+    const heads = ["Domain or node", "Nodes", "Fit", "Score"].map((text) => element("th", { scope: "col", text }));
+    heads.push(element("th", { scope: "col" }, element("span", { class: "words", text: "Verdict" })));
     const grid = element("table", { role: "treegrid", class: "tree", "aria-labelledby": "domains-heading" }, element("thead", {}, element("tr", {}, ...heads)), this.body);
     frame.append(grid);
     this.body.addEventListener("keydown", (event) => this.#key(event));
@@ -43,10 +44,14 @@ export class Tree {
   /** Scroll the list alone: the page would jump away from the map. */
   #scrollTo(line) {
     if (!line) return;
-    const head = line.offsetHeight;
-    if (line.offsetTop - head < this.frame.scrollTop) this.frame.scrollTop = line.offsetTop - 2 * head;
-    const bottom = line.offsetTop + line.offsetHeight;
-    if (bottom > this.frame.scrollTop + this.frame.clientHeight) this.frame.scrollTop = bottom - this.frame.clientHeight / 2;
+    const { scrollTop, clientHeight } = this.frame;
+    const head = this.frame.querySelector("thead").offsetHeight;
+    const [top, bottom] = [line.offsetTop - head, line.offsetTop + line.offsetHeight];
+    if (top >= scrollTop && bottom <= scrollTop + clientHeight) return;
+    const wanted = top < scrollTop ? top - line.offsetHeight : bottom - clientHeight / 2;
+    // A whole line comes first, and no half of one under the head.
+    const first = [...this.body.rows].find((row) => row.offsetTop - head >= wanted) ?? line;
+    this.frame.scrollTop = first.offsetTop - head;
   }
 
   #reveal(node) {
@@ -99,18 +104,23 @@ export class Tree {
       data: { key: row.key, ...(row.node === undefined ? {} : { node: row.node }) },
     };
     if (row.domain) given["aria-expanded"] = String(this.open.has(row.domain.id));
-    const cells = this.#cells(row).map((text, place) => element("td", { role: "gridcell", class: `level-${place ? 0 : row.level}`, text }));
+    const kind = (place) => (place ? "short" : `level-${row.level}`);
+    const cells = this.#cells(row).map((text, place) => element("td", { role: "gridcell", class: kind(place), text }));
+    cells.push(element("td", { role: "gridcell" }, ...(row.node === undefined ? [] : this.#verdict(row.node))));
     if (row.domain) cells[0].prepend(element("span", { class: "twist", "aria-hidden": "true", text: this.open.has(row.domain.id) ? "▾" : "▸" }));
     return element("tr", given, ...cells);
   }
 
   #cells({ domain, node, more, left }) {
     const { columns } = this.cluster;
-    if (more) return [`${left} more…`, "", "", "", ""];
-    if (domain) return [domainName(domain), domain.nodes.length, domain.counts[0], domain.best ?? "", ""];
-    const number = columns.verdict[node];
-    const verdict = number ? columns.reasons[number].reason : "fits";
-    return [columns.names[node], "", number ? "no" : "yes", columns.score[node] ?? "", `${symbol(number)} ${verdict}`];
+    if (more) return [`${left} more…`, "", "", ""];
+    if (domain) return [domainName(domain), domain.nodes.length, domain.counts[0], domain.best ?? ""];
+    return [columns.names[node], "", columns.verdict[node] ? "no" : "yes", columns.score[node] ?? ""];
+  }
+
+  /** In a narrow window the words are for screen readers alone, and the legend has them for the eye. */
+  #verdict(node) {
+    return [`${symbol(this.cluster.signOf(node))} `, element("span", { class: "words", text: this.cluster.verdictOf(node) })];
   }
 
   #click(event) {

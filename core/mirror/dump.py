@@ -9,7 +9,9 @@ from core.mirror.node_info import NodeInfo, NodeTable
 from core.mirror.pod_columns import PodColumns
 from core.mirror.pod_states import PodState
 from core.mirror.resource_figures import Figures
+from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.toleration import Taint
 
 
 class PodDump(msgspec.Struct, frozen=True, gc=False):
@@ -25,12 +27,16 @@ class PodDump(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeDump(msgspec.Struct, frozen=True, gc=False):
-    """A known node with its pods, in the order of their names."""
+    """A known node with its pods, in the order of their names; see Node. What it offers is among the figures."""
 
     name: str
     slot: int
     generation: int
     labels: dict[str, str]
+    taints: tuple[Taint, ...]
+    unschedulable: bool
+    conditions: dict[str, str]
+    images: dict[str, int]
     in_partition: bool
     figures: Figures
     pods: tuple[PodDump, ...]
@@ -64,15 +70,19 @@ class Dumper:
             if info.node is None:
                 waiting += pods
             elif pod is None or pods:
-                known.append(self._node(info, info.node.labels, pods))
+                known.append(self._node(info, info.node, pods))
         return MirrorDump(generation, figures, tuple(known), tuple(waiting))
 
-    def _node(self, info: NodeInfo, labels: Mapping[str, str], pods: list[PodDump]) -> NodeDump:
+    def _node(self, info: NodeInfo, node: Node, pods: list[PodDump]) -> NodeDump:
         return NodeDump(
             name=info.name,
             slot=info.slot,
             generation=info.generation,
-            labels={**labels},
+            labels={**node.labels},
+            taints=node.taints,
+            unschedulable=node.unschedulable,
+            conditions={**node.conditions},
+            images={**node.images},
             in_partition=bool(self._nodes.in_partition[info.slot]),
             figures=info.figures,
             pods=tuple(pods),

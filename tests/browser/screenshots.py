@@ -1,10 +1,11 @@
 """`python -m tests.browser.screenshots`: pictures of the page, light and dark, for docs/images."""
 
-import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from tests.app.serving import ROOT
 from tests.bench import cluster
@@ -24,7 +25,7 @@ _NEXT_API: Final = {
     },
 }
 _WIDTH: Final = 1500
-_HEIGHT: Final = 1000
+_HEIGHT: Final = 1080
 
 
 def main() -> None:
@@ -60,9 +61,10 @@ def _picture(browser: Browser, url: str, pod: str | dict[str, Any], node: str, n
         if isinstance(pod, str):
             page.ask(pod)
         else:
-            page.ask_with_manifest(json.dumps(pod, indent=1))
+            page.ask_with_manifest(yaml.safe_dump(pod, sort_keys=False))
             browser.until("document.querySelector('#map-frame').hidden === false")
         page.show_node(node)
+        browser.evaluate("document.querySelector('#pod-manifest').scrollTop = 0")
         browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         browser.screenshot(IMAGES / f"{name}-{scheme}.png")
     if browser.errors:

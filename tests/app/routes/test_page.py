@@ -133,7 +133,7 @@ def test_each_field_has_a_label_and_a_place_for_what_is_wrong() -> None:
         given for tag, given in ELEMENTS if tag in {"input", "textarea"} and given.get("type") in {None, "password"}
     ]
     alerts = {given["id"] for _, given in ELEMENTS if given.get("role") == "alert"}
-    assert len(fields) == 4
+    assert len(fields) == 5
     for field in fields:
         described = (field["aria-describedby"] or "").split()
         assert field["id"] in labelled
@@ -169,6 +169,9 @@ def test_the_admin_port_has_the_page_and_what_it_asks(admin: FastAPI) -> None:
         (b'{"pod": "a/b"}', "", 404, "pod"),
         (b'{"pod": {"metadata": {"name": "p"}}, "add_nodes": [{"metadata": {"name": "n1"}}]}', "", 409, "add_nodes[0]"),
         (b'{"pod": {"metadata": {"name": "p"}}}', "?rack=", 422, None),
+        (b'{"pod": {"metadata": {"name": "p"}}}', "?rack=a%20b", 400, "rack"),
+        (b'{"pod": {"metadata": {"name": "p"}}}', "?rack=x/y/z", 400, "rack"),
+        (b'{"pod": {"metadata": {"name": "p"}}}', "?rack=example.com/rak", 404, "rack"),
         (b'{"pod": {"metadata": {"name": "p"}}}', "?score=best", 422, None),
     ],
 )  # fmt: skip
@@ -177,7 +180,7 @@ def test_what_is_wrong_is_told_as_explain_tells_it(
 ) -> None:
     answer = ask(admin, "POST", f"/explain/nodes{query}", body)
     assert (answer.status_code, answer.json().get("field")) == (status, field)
-    if status != 422:
+    if status != 422 and field != "rack":
         assert answer.json() == ask(admin, "POST", "/explain", body).json()
 
 
@@ -210,3 +213,12 @@ def test_a_rack_can_be_any_label() -> None:
     body = json.dumps({"pod": make_pod("p").obj()}).encode()
     racks = [ask(service.admin, "POST", f"/explain/nodes{query}", body).json()["racks"] for query in ("", "?rack=row")]
     assert racks == [["", "r"], ["", "7"]]
+
+
+def test_a_rack_can_be_the_label_of_a_node_that_is_supposed_or_that_the_mirror_does_not_have(admin: FastAPI) -> None:
+    pod, row = make_pod("p").obj(), make_node("n2").label("row", "8").obj()
+    asked = {"pod": pod, "add_nodes": [row]}, {"Pod": pod, "Nodes": {"items": [row]}}
+    drawn = [ask(admin, "POST", "/explain/nodes?rack=row", json.dumps(body).encode()).json() for body in asked]
+    assert [each["racks"][each["rack"][-1]] for each in drawn] == ["8", "8"]
+    gone = ask(admin, "POST", "/explain/nodes?rack=row", json.dumps({"pod": pod}).encode())
+    assert (gone.status_code, gone.json()["detail"]) == (404, "rack: no node has the label row")

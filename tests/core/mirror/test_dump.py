@@ -10,6 +10,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.dump import MirrorDump, PodDump
 from core.mirror.pod_states import PodState
 from core.mirror.resource_figures import Figures
+from core.objects.node import Node
+from core.objects.toleration import Taint
 from tests.core.mirror.values import mirror_of, node, pod, tell
 
 ADDED: Final = PodState.ADDED
@@ -48,6 +50,21 @@ def test_a_dump_shows_every_node_with_its_pods_in_the_order_of_their_names() -> 
     assert (na.labels, nb.labels) == ({}, {"zone": "b"})
     assert (na.in_partition, nb.in_partition) == (False, True)
     assert nb.figures == Figures({"cpu": 10}, {"cpu": 4, "pods": 1}, {"cpu": 6}, {"pods": 2})
+
+
+def test_a_dump_shows_all_that_the_mirror_holds_of_a_node() -> None:
+    held = Node(
+        "na",
+        labels={"zone": "a"},
+        allocatable={"cpu": 20, "example.com/gpu": 2},
+        taints=(Taint("b", "1", "NoSchedule"), Taint("a", "", "NoExecute")),
+        unschedulable=True,
+        images={"web:1": 1024},
+        conditions={"Ready": "True"},
+    )
+    (told,) = mirror_of(held).dump().nodes
+    again = {name: getattr(told, name) for name in held.__struct_fields__ if hasattr(told, name)}
+    assert Node(**again, allocatable=told.figures.guaranteed_allocatable) == held
 
 
 def test_a_dump_shows_the_state_of_each_pod() -> None:
