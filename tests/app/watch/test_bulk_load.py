@@ -51,8 +51,27 @@ def test_of_loads_that_overlap_the_last_ends_it() -> None:
     assert gc.get_freeze_count() > 0
 
 
-def test_what_is_garbage_at_the_end_of_a_load_is_not_frozen() -> None:
+def test_the_first_load_is_not_looked_through() -> None:
+    frozen_at_collections: list[int] = []
+
+    def note(phase: str, _: dict[str, int]) -> None:
+        if phase == "start":
+            frozen_at_collections.append(gc.get_freeze_count())
+
+    gc.callbacks.append(note)
+    try:
+        with BulkLoads().loading():
+            pass
+    finally:
+        gc.callbacks.remove(note)
+    assert frozen_at_collections
+    assert all(frozen_at_collections)
+
+
+def test_what_is_garbage_at_the_end_of_a_later_load_is_not_frozen() -> None:
     loads = BulkLoads()
+    with loads.loading():
+        pass
     before = ref(Node())
     with loads.loading():
         meanwhile = ref(Node())
