@@ -30,7 +30,13 @@ NOBODY_SERVED: Final[Mapping[str, Any]] = {
     "metadata": {"name": "nobody"},
     "spec": {
         "type": "Limited",
-        "limited": {"nominalConcurrencyShares": 0, "lendablePercent": 0, "limitResponse": {"type": "Reject"}},
+        # Without a limit it borrows seats of other levels within ten seconds of demand (apf_controller.go).
+        "limited": {
+            "nominalConcurrencyShares": 0,
+            "lendablePercent": 0,
+            "borrowingLimitPercent": 0,
+            "limitResponse": {"type": "Reject"},
+        },
     },
 }
 KINDRED_IS_NOBODY: Final[Mapping[str, Any]] = {
