@@ -102,7 +102,7 @@ class Admission:
         """
         until = self.clock() + patience
         seen: tuple[int, int, int] | None = None
-        while self._queue or seen != self._progress():
+        while seen != self._progress():  # which a queue makes in each round of the loop
             seen = self._progress()
             if self.clock() >= until:
                 break

@@ -13,7 +13,7 @@ _M_MMAP_THRESHOLD: Final = -3
 
 FROM_THE_HEAP: Final = 32 * 1024 * 1024
 """Bytes up to which a block is taken from the heap, which is the most that glibc accepts. With 4 MiB, so that whole
-nodes were given back at once, a question about 5,000 of them took 100 ms of CPU in the place of 60."""
+nodes were given back at once, a question about 5,000 of them took about 100 ms of CPU in the place of 65."""
 KEPT: Final = 128 * 1024 * 1024
 """Bytes at the end of the heap that are kept at most: two requests of whole nodes, where there are any."""
 
