@@ -24,7 +24,7 @@ COPY core /src/core
 # Compiled here, as the root is read-only later.
 RUN set -eu; site="$(/opt/kindred/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
     cp -r /src/app /src/core "$site"; \
-    printf '#!/opt/kindred/bin/python\nfrom app.cli import main\n\nmain(prog_name="kindred")\n' > /opt/kindred/bin/kindred; \
+    printf '#!/opt/kindred/bin/python\nfrom app.commands.cli import main\n\nmain(prog_name="kindred")\n' > /opt/kindred/bin/kindred; \
     chmod -R u=rwX,go=rX /opt/kindred; chmod 755 /opt/kindred/bin/kindred; \
     /opt/kindred/bin/python -m compileall -q -f -j 0 --invalidation-mode unchecked-hash "$site"
 
@@ -79,6 +79,6 @@ LABEL org.opencontainers.image.title="Kindred" \
 COPY --from=build /opt/kindred /opt/kindred
 EXPOSE 8888 8889
 # The port, TLS and the rest are found as the service finds them. docker has this; Kubernetes asks by probes of its own.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-m", "app.probe"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-m", "app.commands.probe"]
 ENTRYPOINT ["kindred"]
 CMD ["serve", "--demo"]

@@ -4,11 +4,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+WEB := tests/web
+WEB_BIN := $(WEB)/node_modules/.bin
+SCRIPTS := 'app/**/*.js' '$(WEB)/*.js'
 GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.jsonl.gz \
 	tests/conformance/data/preempt.jsonl.gz tests/conformance/data/bench_checks_1000.jsonl.gz
 
+# Three workers for two CPUs (tests/conftest.py). A worker that has nothing left takes tests from another (worksteal);
+# the tests of a file mostly stay together, so that what a module sets up is made once or twice.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# Tests of the CPU that something takes: beside two other workers it is half as much again (5 seconds).
+ALONE := $(BIN)/python -m pytest -m alone tests/cost
+
 .DEFAULT_GOAL := help
-.PHONY: help run test check format e2e browser screenshots soak bench bench-compare bench-baseline bench-intree load soak-load fuzz conformance lock image clean
+.PHONY: help run test test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree load soak-load fuzz cost cost-fuzz mutants conformance lock image clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -16,18 +25,49 @@ help: ## Show this list
 run: $(STAMP) ## Serve the bundled demo cluster on 127.0.0.1:8888, no Kubernetes needed
 	$(BIN)/kindred serve --demo
 
-test: $(STAMP) ## Run all tests, the golden cases of the real scheduler plugin among them
-	$(BIN)/python -m pytest
+test: $(STAMP) ## Run the tests, the golden cases of the real scheduler plugins among them (4 minutes on 2 CPUs)
+	$(PYTEST) -m "not tools and not alone"
+	$(ALONE)
 
-check: $(STAMP) ## ruff, mypy --strict, import-linter
+test-all: $(STAMP) ## All tests at the full depth, the self-tests of tools among them, with coverage and its floor
+	KINDRED_TEST_DEPTH=1 $(PYTEST) -m "not alone" --cov --cov-report=term
+	$(ALONE)
+
+check: $(STAMP) check-web ## ruff, mypy --strict, import-linter; yamllint, shellcheck; eslint, prettier and tsc for the page
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/yamllint --strict .
+	$(BIN)/shellcheck $$(git grep -lE '^#!.*[/ ](ba)?sh$$')
 
-format: $(STAMP) ## Let ruff format and mend what it can
+ifeq ($(shell command -v npm),)
+check-web:
+	@echo "check-web: skipped, because Node.js with npm is not installed"
+else
+check-web: $(STAMP) $(WEB)/node_modules/.installed
+	@mkdir -p $(WEB)/generated
+	$(BIN)/kindred openapi --port admin > $(WEB)/generated/admin-port.json
+	$(WEB_BIN)/openapi-typescript $(WEB)/generated/admin-port.json --output $(WEB)/generated/paths.d.ts
+	$(WEB_BIN)/prettier --check --log-level warn $(SCRIPTS) '$(WEB)/*.d.ts'
+	$(WEB_BIN)/eslint --config $(WEB)/eslint.config.js --max-warnings 0 $(SCRIPTS)
+	$(WEB_BIN)/tsc --project $(WEB)
+endif
+
+format: $(STAMP) ## Let ruff and, where Node.js is installed, eslint and prettier format and mend what they can
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+	$(if $(shell command -v npm),$(MAKE) --no-print-directory format-web)
+
+format-web: $(WEB)/node_modules/.installed
+	$(WEB_BIN)/eslint --config $(WEB)/eslint.config.js --fix $(SCRIPTS)
+	$(WEB_BIN)/prettier --write --log-level warn $(SCRIPTS) '$(WEB)/*.d.ts'
+
+pythons: $(STAMP) ## mypy and the tests under each supported Python that is here (3.11 to 3.13); ARGS="tests/core" for a part
+	$(BIN)/python -m tests.pythons $(ARGS)
+
+hooks: $(STAMP) ## Run `make check` before each commit (pre-commit)
+	$(BIN)/pre-commit install
 
 conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summary per plugin
 	$(BIN)/python -m tests.conformance $(GOLDEN)
@@ -42,8 +82,8 @@ browser: $(STAMP) ## Drive the page of the admin port in a headless Chromium
 screenshots: $(STAMP) ## Draw the page of the admin port again: docs/images
 	$(BIN)/python -m tests.browser.screenshots
 
-soak: $(STAMP) ## The law of the equivalence cache over 25 times as many random lives of a cluster (more than an hour)
-	KINDRED_TEST_STREAMS=5000 $(BIN)/python -m pytest tests/properties/test_equivalence.py
+soak: $(STAMP) ## The law of the equivalence cache over 25 times as many random lives of a cluster as in `make test-all` (more than an hour)
+	KINDRED_TEST_DEPTH=25 $(PYTEST) tests/properties/test_equivalence.py
 
 bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, all ratios with their bounds, docs/bench/latest.* (10 minutes)
 	$(BIN)/python -m tests.conformance tests/conformance/data/bench_checks_5000.jsonl.gz
@@ -62,8 +102,17 @@ soak-load: $(STAMP) ## `make load` for ten minutes with TLS, new certificates an
 	$(BIN)/python -m tests.load --seconds 600 --faults --tls --churn-rate 200 --sheds-allowed \
 		--report docs/bench/soak.json $(ARGS)
 
-fuzz: $(STAMP) ## The robustness tests with 20 times as many requests (some minutes)
-	KINDRED_TEST_FUZZ=20 KINDRED_TEST_EXAMPLES=1000 $(BIN)/python -m pytest tests/robustness
+fuzz: $(STAMP) ## The robustness tests with 20 times as many requests as in `make test-all` (some minutes)
+	KINDRED_TEST_DEPTH=20 $(PYTEST) tests/robustness
+
+cost: $(STAMP) ## What hostile pods, requests, objects and connections cost, against their bounds; ARGS="--forms anti-* --quick"
+	$(BIN)/python -m tests.cost --live on $(ARGS)
+
+cost-fuzz: $(STAMP) ## Search for input that costs more than it may (SECONDS, 600); finds are kept in tests/cost/found
+	$(BIN)/python -m tests.cost.fuzz --seconds $(or $(SECONDS),600) $(ARGS)
+
+mutants: $(STAMP) ## Plant faults and see whether the tests find them (tests/mutants, half an hour); ARGS="--only 'watch,wire' --list"
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 bench-intree: $(STAMP) ## The engine against the real in-tree InterPodAffinity, answers compared (needs Go; builds once)
 	$(BIN)/python -m tests.bench.intree
@@ -79,12 +128,17 @@ lock: $(STAMP) ## Make the lock files again from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate pyproject.toml --group load -c requirements-dev.lock \
 		-o requirements-load.lock
+	$(if $(shell command -v npm),npm --prefix $(WEB) install --package-lock-only)
 
 image: ## Build the container image (docker, or DOCKER=podman / buildah); ARGS="--build-arg BASE_DIGEST=sha256:..."
 	$(or $(DOCKER),docker) build $(ARGS) -t kindred:dev .
 
-clean: ## Remove the virtual environment and what the tools leave behind
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
+clean: ## Remove the virtual environments and what the tools leave behind
+	rm -rf $(VENV) $(VENV)-3.* $(WEB)/node_modules $(WEB)/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage dist
+
+$(WEB)/node_modules/.installed: $(WEB)/package-lock.json $(WEB)/package.json
+	npm --prefix $(WEB) ci --ignore-scripts
+	@touch $@
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Kindred needs Python 3.11 or newer, found " + sys.version.split()[0] + \

@@ -13,7 +13,9 @@ from typing import Final, Literal, TextIO
 
 import msgspec
 
-_LONGEST: Final = 2000  # characters of a request's own words in one message
+from app.json_text import encode
+
+_MAX_LENGTH: Final = 2000  # characters of a request's own words in one message
 _OF_EVERY_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -32,7 +34,7 @@ def configure(level: str, form: Literal["auto", "json", "text"] = "auto", stream
 
 def one_line(text: str) -> str:
     """Return a text that came with a request as part of a log line: no line breaks or control characters, not long."""
-    shown = text[:_LONGEST] + ("..." if len(text) > _LONGEST else "")
+    shown = text[:_MAX_LENGTH] + ("..." if len(text) > _MAX_LENGTH else "")
     return _printable(shown)
 
 
@@ -59,9 +61,9 @@ class JsonLines(logging.Formatter):
         if exception:
             line["exception"] = exception
         try:
-            return msgspec.json.encode(line, enc_hook=str).decode()
+            return encode(line, unknown=str).decode()
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
-            return msgspec.json.encode({name: _encodable(value) for name, value in line.items()}).decode()
+            return encode({name: _encodable(value) for name, value in line.items()}).decode()
 
 
 class TextLines(logging.Formatter):

@@ -5,11 +5,12 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-import msgspec
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from app.json_text import encode
 from core.framework.interface import MAX_NODE_SCORE
+from core.mirror.work import DEFAULT_MAX_WORK
 from core.node_sample import ADAPTIVE, ALL
 from core.plugins.interpodaffinity.plugin import MAX_HARD_POD_AFFINITY_WEIGHT
 
@@ -36,7 +37,7 @@ def _names(value: object) -> object:
 
 def _json_text(value: object) -> object:
     """Take what a file says as YAML for the JSON that a variable has."""
-    return msgspec.json.encode(value).decode() if isinstance(value, Mapping) else value
+    return encode(value).decode() if isinstance(value, Mapping) else value
 
 
 def _joined(value: object) -> object:
@@ -96,6 +97,9 @@ class Settings(BaseSettings):
     preempt: Literal["off", "verb", "evict"] = "off"
     """`verb`: answer `preempt`, for which PodDisruptionBudgets are watched, too; `evict`: besides, preempt by itself
     for pods that only Kindred keeps off every node; `off`: answers of `preempt` have no node."""
+    max_work: Annotated[int, Field(ge=1_000_000)] = DEFAULT_MAX_WORK
+    """Work that one evaluation may take, in units of about a nanosecond. A pod that takes more gets an `Error` that
+    names the field. Pods of the benchmark take at most a fiftieth."""
 
     # The equivalence cache.
     equivalence_cache: bool = True
@@ -111,6 +115,12 @@ class Settings(BaseSettings):
     stale_after: Annotated[float, Field(ge=1)] = 180.0
     """Seconds without a sign from the API server after which the mirror is stale. A server with nothing to tell sends a
     bookmark about once a minute, and without one the watch is renewed after 75 s."""
+    memory_limit: Annotated[int, Field(ge=0)] | None = None
+    """Bytes of memory above which the process would be killed, 0 for no limit. Empty: the limit of its cgroup, which is
+    that of the container, or the memory of the machine where that is less."""
+    memory_watermark: Annotated[float, Field(ge=0.1, le=1)] = 0.9
+    """Share of `memory_limit` above which `/readyz` says no, and which kind of objects takes too much, and nothing more
+    is listed until there is memory again."""
     stale_policy: Literal["fail", "answer"] = "fail"
     """What questions get while the mirror is stale: an `Error`, or an answer with a header that says so."""
     assumed_pod_ttl: Annotated[float, Field(ge=1)] = 300.0
@@ -137,7 +147,8 @@ class Settings(BaseSettings):
     max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
     """Largest request body, in bytes. 5,000 whole Node objects are about 32 MB."""
     max_header_bytes: Annotated[int, Field(ge=1024)] = 32 * 1024
-    """Largest head of a request, in bytes: request line and headers."""
+    """Largest head of a request, in bytes: request line and headers, each of which counts for 32 bytes more. A body in
+    chunks may have as much around it, head included, and 1/16 of its own size: chunk sizes, extensions and trailers."""
     read_timeout: Annotated[float, Field(ge=0.1)] = 10.0
     """Seconds within which a request that has begun must be complete, and an answer be taken."""
     idle_timeout: Annotated[float, Field(ge=1)] = 120.0
@@ -151,7 +162,8 @@ class Settings(BaseSettings):
     queue_limit: Annotated[int, Field(ge=1)] = 100
     """Questions that may wait for their turn; past it they are answered as after the deadline, at once."""
     queue_max_bytes: Annotated[int, Field(ge=1024 * 1024)] = 256 * 1024 * 1024
-    """Bytes that the bodies of questions may take, those under way and those that wait; past it likewise."""
+    """Bytes that the bodies of questions may take, those under way and those that wait; past it likewise. What is
+    around the chunks of a body counts, too."""
     drain_delay: Annotated[float, Field(ge=0, le=600)] = 0.0
     """Seconds after SIGTERM for which questions are still taken, while `/readyz` says no: until everybody has heard.
     None with leader election, where it would only keep another from leading."""

@@ -14,7 +14,7 @@ _PATIENCE: Final = 30  # seconds until a process that does not end is killed
 @contextmanager
 def demo_server() -> Iterator[str]:
     """Give the URL of a running service; it is stopped at the end, and must then end with status 0."""
-    command = [sys.executable, "-m", "app.cli", "serve", "--demo", "--port", "0"]
+    command = [sys.executable, "-m", "app.commands.cli", "serve", "--demo", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # noqa: S603  # our own program
         try:
             if process.stdout is None:

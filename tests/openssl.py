@@ -25,11 +25,11 @@ class Authority:
         """Give the file of a key."""
         return self.folder / f"{name}.key"
 
-    def make(self, name: str, extension: str, *, subject: str = "", signed: bool = True) -> None:
+    def make(self, name: str, extension: str, *, subject: str = "", signed: bool = True, days: int = 2) -> None:
         """Make a key and its certificate, signed by the authority or by itself, for /CN=NAME unless told otherwise."""
         signer = ("-CA", str(self.crt()), "-CAkey", str(self.key("authority"))) if signed else ()
         _openssl(
-            *("req", "-x509", "-days", "2", "-nodes", "-config", str(self.folder / "openssl.cnf")),
+            *("req", "-x509", "-days", str(days), "-nodes", "-config", str(self.folder / "openssl.cnf")),
             *("-newkey", "ec", "-pkeyopt", f"ec_paramgen_curve:{_CURVE}"),
             *("-subj", subject or f"/CN={name}", "-addext", extension, *signer),
             *("-keyout", str(self.key(name)), "-out", str(self.crt(name))),
@@ -44,6 +44,16 @@ class Authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.crt(name), self.key(name))
         return context
+
+
+def trusting(authority: Path) -> ssl.SSLContext:
+    """Make the TLS context of a client that trusts one authority, the same in each release of Python.
+
+    ssl.create_default_context refuses an authority as bare as Authority's from Python 3.13 on.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(authority)
+    return context
 
 
 def _openssl(*arguments: str) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 import pytest
 
-from app.cli import main
+from app.admin.openapi import describe
+from app.commands.cli import main
 from app.configuration import FILE_VARIABLE, key_of
 from app.main import create_service
-from app.openapi import describe
 from app.settings import Settings, variable_of
 from core.mirror.cluster import ClusterMirror
 

@@ -1,5 +1,6 @@
 """The lock files: every requirement pinned with hashes, and nothing about where it comes from."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -43,3 +44,39 @@ def test_the_lock_of_the_extra_holds_what_it_declares() -> None:
     declared = {re.split(r"[^\w-]", requirement)[0] for requirement in project["optional-dependencies"]["otel"]}
     locked = set(re.findall(r"^([\w.-]+)==", Path("requirements-otel.lock").read_text("utf-8"), re.MULTILINE))
     assert declared <= locked
+
+
+def packages_of_npm() -> dict[str, dict[str, object]]:
+    lock = json.loads(Path("tests/web/package-lock.json").read_text("utf-8"))
+    assert lock["lockfileVersion"] == 3
+    found: dict[str, dict[str, object]] = lock["packages"]
+    return {path: package for path, package in found.items() if path}
+
+
+def test_every_package_of_npm_is_pinned_and_hashed() -> None:
+    packages = packages_of_npm()
+    assert len(packages) > 10
+    for path, package in packages.items():
+        assert package["version"], path
+        assert str(package["integrity"]).startswith("sha512-"), path
+
+
+def test_the_lock_of_npm_names_no_registry() -> None:
+    assert Path("tests/web/.npmrc").read_text("utf-8").splitlines().count("omit-lockfile-registry-resolved=true") == 1
+    for path, package in packages_of_npm().items():
+        about_the_package = {key: value for key, value in package.items() if key != "funding"}  # whom to sponsor
+        assert "resolved" not in package, path
+        assert "://" not in json.dumps(about_the_package), path
+
+
+def test_no_package_of_npm_is_for_one_platform_alone() -> None:
+    """A registry that lacks the binaries for other platforms would leave them out of the lock, and `npm ci` fails."""
+    for path, package in packages_of_npm().items():
+        assert not {"os", "cpu", "libc", "optionalDependencies"} & package.keys(), path
+
+
+def test_the_lock_of_npm_is_that_of_its_package() -> None:
+    package = json.loads(Path("tests/web/package.json").read_text("utf-8"))
+    locked = json.loads(Path("tests/web/package-lock.json").read_text("utf-8"))["packages"][""]
+    assert locked["devDependencies"] == package["devDependencies"]
+    assert "dependencies" not in package

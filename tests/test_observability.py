@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
+from app.settings import Settings
 from tests.exported_metrics import Exported, exported_metrics, shown_table, table
 from tests.query_labels import QueryError, QueryLabels
 
@@ -175,12 +176,11 @@ def test_a_wrong_cell_of_the_cache_is_critical_at_once() -> None:
     assert (rule["labels"]["severity"], rule.get("for")) == ("critical", None)
 
 
-def test_the_alert_on_memory_is_below_the_limit_of_the_deployment() -> None:
+def test_the_alert_on_memory_comes_before_the_watermark() -> None:
     (rule,) = (rule for rule in RULES if rule["alert"] == "KindredMemoryHigh")
-    deployment = yaml.safe_load(Path("manifests/base/deployment.yaml").read_text("utf-8"))
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    assert container["resources"]["limits"]["memory"] == "1Gi"
-    assert rule["expr"].endswith("> 0.9 * 1024 * 1024 * 1024")
+    share = re.search(r"> ([0-9.]+) \* \(kindred_memory_limit_bytes", rule["expr"])
+    assert share is not None
+    assert float(share[1]) < Settings().memory_watermark
 
 
 # The page.

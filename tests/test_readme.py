@@ -4,16 +4,17 @@ import gc
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from click.testing import CliRunner
 
-from app.cli import main
+from app.commands.cli import main
+from app.commands.text_columns import WIDTH
+from app.objects.resources import RESOURCES
 from app.settings import Settings, variable_of
-from app.text_columns import WIDTH
-from app.watch.resources import RESOURCES
 from core.profile import full_profile
 from tests.demo_server import demo_server
 
@@ -26,14 +27,20 @@ def ids(curls: list[tuple[str, str]]) -> list[str]:
     return [re.sub(r".*/(\w+) -d @.*/([\w-]+)\.json.*", r"\1-\2", command) for command, _ in curls]
 
 
+@pytest.fixture(scope="module")
+def demo() -> Iterator[str]:
+    """Give the URL of a service that is started as the README says."""
+    with demo_server() as url:
+        yield url
+
+
 @pytest.mark.parametrize(("command", "answer"), CURLS, ids=ids(CURLS))
-def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answer: str) -> None:
+def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answer: str, demo: str) -> None:
     curl, _, formatter = command.partition(" | ")
     arguments = shlex.split(curl)
     body = Path(arguments[arguments.index("-d") + 1].removeprefix("@")).read_bytes()
     path = next(argument for argument in arguments if argument.startswith("http")).split(":8888")[1]
-    with demo_server() as url:
-        text = httpx.post(url + path, content=body).text
+    text = httpx.post(demo + path, content=body).text
     if formatter == "python3 -m json.tool":
         text = json.dumps(json.loads(text), indent=4)
     assert answer.rstrip("\n") == text

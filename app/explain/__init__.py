@@ -1,1 +1,4 @@
-"""Why this node, why not that one: questions that people ask, answered from the parts of a decision."""
+"""Why a pod fits where it fits: explanations, the last decisions, their replay, and cases for the golden format.
+
+It asks the same plugins as the verbs. No HTTP is here, and no text for a terminal.
+"""

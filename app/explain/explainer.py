@@ -1,28 +1,29 @@
 """Answers the questions of people: a decision with its parts, of the mirror as it is, or as it is supposed to be."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from app.explain.explain_error import ContradictionError, TooMuchWorkError, UnknownError
+from app.explain.explain_request import ExplainRequest, Placing
 from app.explain.known_pods import KnownPods, the_one
-from app.explain.question import Placing, Question
-from app.explain.question_error import ContradictionError, UnknownError
-from app.recent_pods import RecentPods
+from app.long_work import LongWork
+from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import Freshness
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.node_detail import NodeDetail, node_detail
+from core.diagnosis.summary import Summary, summary
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.class_entry import ClassEntry
 from core.equivalence.lookup import PredicateCell, ScoreCell
-from core.explanation.decision import Decision
-from core.explanation.node_detail import NodeDetail, node_detail
-from core.explanation.summary import Summary, summary
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.snapshot import WhatIfError
 from core.mirror.what_if import Supposition
+from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.profile import Profile
 
@@ -107,10 +108,6 @@ class _Found(msgspec.Struct, frozen=True):
     placed: Sequence[tuple[Pod, str]]
 
 
-async def _no_lull() -> None:
-    """Wait for nobody: where no scheduler asks."""
-
-
 class Explainer:
     """Explains decisions of a profile over a mirror. Nothing is changed by it."""
 
@@ -122,50 +119,43 @@ class Explainer:
         recent: RecentPods,
         freshness: Freshness,
         *,
-        lull: Callable[[], Awaitable[None]] = _no_lull,
+        work: LongWork | None = None,
     ) -> None:
-        """`lull` returns when no scheduler waits for an answer; see Admission.lull."""
+        """`work` is the turn that explanations share with all other long jobs of the process."""
         self._profile = profile
         self.mirror: Final = mirror
-        self._turn = asyncio.Lock()
-        self._lull = lull
+        self._work = work if work is not None else LongWork()
         self._cache = cache
-        self._known = KnownPods(mirror, recent)
+        self._known = KnownPods(mirror, recent, self._work)
         self._freshness = freshness
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Let one person at a time have an answer, when no scheduler waits for one.
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Surround `explain` and `look`: a scheduler's request waits for one explanation at most."""
+        return self._work.uncut_turn()
 
-        So a scheduler's question waits for one explanation at most, however many people ask.
-        """
-        async with self._turn:
-            await self._lull()
-            yield
-
-    async def explain(self, question: Question, detail: Detail) -> Explanation:
-        """Answer a question that was decoded just now, before any event. Raises QuestionError."""
+    async def explain(self, question: ExplainRequest, detail: Detail) -> Explanation:
+        """Answer a question that was decoded just now, before any event. Raises ExplainError."""
         found = await self._found(question)
         # From here on nobody else is answered: a decision is of one state of the mirror.
-        with self.mirror.suppose() as supposing:
+        with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
             return self._explained(question, found, detail)
 
-    async def look(self, question: Question, at: Callable[[Decision], Seen], *, score_all: bool = False) -> Seen:
-        """Return what is seen at the decision, which is stale after the next event. Raises QuestionError."""
+    async def look(self, question: ExplainRequest, at: Callable[[Diagnosis], Seen], *, score_all: bool = False) -> Seen:
+        """Return what is seen at the decision, which is stale after the next event. Raises ExplainError."""
         found = await self._found(question)
-        with self.mirror.suppose() as supposing:
+        with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
-            return at(Decision(self._profile, self.mirror, found.pod, self._batch(question), score_all=score_all))
+            return at(Diagnosis(self._profile, self.mirror, found.pod, self._batch(question), score_all=score_all))
 
-    async def _found(self, question: Question) -> _Found:
+    async def _found(self, question: ExplainRequest) -> _Found:
         supposed = question.supposed
         texts = {*supposed.remove, *(each.pod for each in supposed.assume if isinstance(each.pod, str))}
         if isinstance(question.pod, str):
             texts.add(question.pod)
         pods = await self._known.find(texts)
         if question.batch is None:  # which is of no use after an event
-            await self._lull()
+            await self._work.wait_for_lull()
         pod = the_one(pods, question.pod, "pod") if isinstance(question.pod, str) else question.pod
         gone = [the_one(pods, text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
         if question.batch is None and self._is_placed(pod):  # ExtenderArgs are explained as they are answered
@@ -183,13 +173,13 @@ class Explainer:
             return the_one(pods, placing.pod, f"assume[{place}].pod"), placing.node
         return placing.pod, placing.node
 
-    def _explained(self, question: Question, found: _Found, detail: Detail) -> Explanation:
+    def _explained(self, question: ExplainRequest, found: _Found, detail: Detail) -> Explanation:
         batch = self._batch(question)
         places = {name: batch.position(name) for name in detail.nodes}
         for name, place in places.items():
             if place < 0:
                 raise UnknownError("node", f"node {name}: not among those that are asked about")
-        decision = Decision(self._profile, self.mirror, found.pod, batch, score_all=detail.score_all)
+        decision = Diagnosis(self._profile, self.mirror, found.pod, batch, score_all=detail.score_all)
         supposed = SupposedState(
             [node.name for node in question.supposed.add_nodes],
             [pod.full_name for pod in found.gone],
@@ -209,7 +199,7 @@ class Explainer:
             supposed=supposed,
         )
 
-    def _batch(self, question: Question) -> NodeBatch:
+    def _batch(self, question: ExplainRequest) -> NodeBatch:
         if question.batch is not None:
             return question.batch
         return self.mirror.batch(question.names if question.names is not None else [*self.mirror.nodes.slots])
@@ -245,12 +235,12 @@ class Explainer:
             generation=self.mirror.generation,
             nodes=len(self.mirror.nodes.slots),
             pods=self.mirror.pod_count(),
-            standing=self._freshness.standing().value,
+            standing=self._freshness.status().value,
             problems=self._freshness.problems(),
         )
 
 
-def _suppose(supposing: Supposition, question: Question, found: _Found) -> None:
+def _suppose(supposing: Supposition, question: ExplainRequest, found: _Found) -> None:
     for place, node in enumerate(question.supposed.add_nodes):
         with _named(f"add_nodes[{place}]"):
             supposing.add_node(node)
@@ -260,6 +250,14 @@ def _suppose(supposing: Supposition, question: Question, found: _Found) -> None:
     for place, (pod, node_name) in enumerate(found.placed):
         with _named(f"assume[{place}]"):
             supposing.place(pod, node_name)
+
+
+@contextmanager
+def _work_is_limited() -> Iterator[None]:
+    try:
+        yield
+    except WorkLimitError as error:
+        raise TooMuchWorkError(error.field, error.reason) from None
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from app.explain.question_error import UnknownError
-from app.recent_pods import RecentPods
-from app.watch.turns import Turns
+from app.explain.explain_error import UnknownError
+from app.long_work import LongWork
+from app.verbs.recent_pods import RecentPods
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
@@ -12,7 +12,9 @@ from core.objects.pod import Pod
 class KnownPods:
     """Finds pods by NAMESPACE/NAME or uid."""
 
-    def __init__(self, mirror: ClusterMirror, recent: RecentPods) -> None:
+    def __init__(self, mirror: ClusterMirror, recent: RecentPods, work: LongWork) -> None:
+        """`work` has the turn in which `find` is called."""
+        self._work = work
         self._mirror = mirror
         self._recent = recent
 
@@ -38,13 +40,12 @@ class KnownPods:
     async def _by_name(self, names: set[str], found: dict[str, list[Pod]]) -> None:
         if not names:
             return
-        turns = Turns()
         for uid in list(self._mirror.pods.rows):
             pod = self._mirror.get_pod(uid)
             if pod is not None and pod.full_name in names:
                 found[pod.full_name].append(pod)
-            if turns.over:
-                await turns.give_way()
+            if self._work.over:
+                await self._work.give_way()
 
 
 def the_one(found: dict[str, list[Pod]], text: str, field: str) -> Pod:

@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from app.explain.question_error import UnknownError
-from core.explanation.decision import Decision
-from core.explanation.summary import ZONE, domains_of
+from app.explain.explain_error import UnknownError
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.summary import ZONE, domains_of
 from core.mirror.cluster import ClusterMirror
 
 _LOOKED_AT: Final = 256
@@ -51,7 +51,7 @@ class NodeMap(msgspec.Struct, frozen=True):
     """None where it is not scored."""
 
 
-def node_map(decision: Decision, rack_key: str | None = None) -> NodeMap:
+def node_map(decision: Diagnosis, rack_key: str | None = None) -> NodeMap:
     """Draw up a decision; racks by that label, or by the one that looks like it. Raises UnknownError for the label."""
     if rack_key is None:
         rack_key = guessed_rack_key(decision.mirror)
@@ -90,12 +90,12 @@ def guessed_rack_key(mirror: ClusterMirror) -> str:
     return found.most_common(1)[0][0] if found else ""
 
 
-def _is_label(decision: Decision, key: str) -> bool:
+def _is_label(decision: Diagnosis, key: str) -> bool:
     nodes = chain((node for _, node in decision.mirror.nodes), decision.batch.strangers.values())
     return any(node is not None and key in node.labels for node in nodes)
 
 
-def _classes(decision: Decision) -> tuple[list[NodeClass], list[int]]:
+def _classes(decision: Diagnosis) -> tuple[list[NodeClass], list[int]]:
     """Return the kinds of nodes, and the place of each node's."""
     filters = decision.profile.filters
     pairs, places, counts = np.unique(

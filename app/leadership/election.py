@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from app.leadership.lease_v1 import Lease, LeaseRecord, micro_time
+from app.leadership.lease_object import Lease, LeaseRecord, micro_time
 
 
 class Get(NamedTuple):
@@ -48,8 +48,8 @@ class Failure(Enum):
 
 
 Request: TypeAlias = Get | Create | Update
-Answer: TypeAlias = Lease | Failure
-Exchange: TypeAlias = Generator[Request, Answer, bool]
+LeaseResponse: TypeAlias = Lease | Failure
+Exchange: TypeAlias = Generator[Request, LeaseResponse, bool]
 """Yields requests, is sent their answers, and returns whether it came to what was wanted."""
 
 _SAME_RATE: Final = 0.95
@@ -93,7 +93,7 @@ class Election:
         return self._renewed_at + self._renew_deadline
 
     @property
-    def others_wait_until(self) -> float:
+    def others_may_acquire_at(self) -> float:
         """Until when at least no other takes the Lease; in the past if this candidate did not hold it last."""
         return self._renewed_at + self._waiting
 

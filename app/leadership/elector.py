@@ -19,12 +19,12 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from app.bypass import own_namespace
-from app.leadership.election import Answer, Election, Exchange, Request
+from app.api_server.client import ApiClient
+from app.api_server.own_namespace import own_namespace
+from app.leadership.election import Election, Exchange, LeaseResponse, Request
 from app.leadership.lease_api import LeaseApi
 from app.logs import one_line
 from app.settings import Settings, SettingsError, variable_of
-from app.watch.client import ApiClient
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class _Term:
 
 
 class Elector:
-    """The leadership of this replica; see app.serving_state.Leadership."""
+    """The leadership of this replica; see app.verbs.serving_state.Leadership."""
 
     def __init__(  # noqa: PLR0913  # what an election needs
         self,
@@ -83,7 +83,7 @@ class Elector:
 
     def seconds_left(self) -> float:
         """Return the seconds for which no other replica can lead; not more than 0 if one may already."""
-        return self._election.others_wait_until - self._clock()
+        return self._election.others_may_acquire_at - self._clock()
 
     def problem(self) -> str:
         """Return why this replica may not decide, one line; empty if it may."""
@@ -138,7 +138,7 @@ class Elector:
 
     async def _exchange(self, exchange: Exchange) -> bool:
         """Carry an exchange with the API server out."""
-        answer: Answer | None = None
+        answer: LeaseResponse | None = None
         while True:
             try:
                 # A generator begins with None.

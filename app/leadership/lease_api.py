@@ -5,12 +5,12 @@ import logging
 from http import HTTPStatus
 from typing import Final
 
-from app.leadership.election import Answer, Create, Failure, Get, Request, Update
-from app.leadership.lease_v1 import decode_lease, encode_lease, encode_new_lease
+from app.api_server.client import ApiClient, ApiError, StatusError
+from app.api_server.credentials import CredentialsError
+from app.leadership.election import Create, Failure, Get, LeaseResponse, Request, Update
+from app.leadership.lease_object import decode_lease, encode_lease, encode_new_lease
 from app.logs import one_line
-from app.watch.client import ApiClient, ApiError, StatusError
-from app.watch.credentials import CredentialsError
-from app.watch.decode import DecodeError
+from app.objects.decode import DecodeError
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class LeaseApi:
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._path = f"{self._collection}/{name}"
 
-    async def answer(self, request: Request) -> Answer:
+    async def answer(self, request: Request) -> LeaseResponse:
         """Send a request and return its answer; what goes wrong is logged once, as long as it is the same."""
         try:
             async with asyncio.timeout(self._timeout):

@@ -5,16 +5,17 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
+from app.api_server.client import StatusError
 from app.logs import one_line
 from app.watch.backoff import Backoff
-from app.watch.client import StatusError
 from app.watch.freshness import ResourceState
+from app.watch.memory_watch import MemoryPressureError
 from app.watch.watch_stream import InStreamError
 
 log = logging.getLogger(__name__)
 
 _SAME_PROBLEM_EVERY: Final = 60.0  # seconds between two log lines that say the same
-_LONGEST_RETRY_AFTER: Final = 300.0  # seconds; more than that no server gets
+_MAX_RETRY_AFTER_LENGTH: Final = 300.0  # seconds; more than that no server gets
 
 
 class Failures:
@@ -27,14 +28,17 @@ class Failures:
         self._logged: tuple[str, float] = ("", 0.0)
         self._well_since: float | None = None
 
-    def record(self, error: Exception) -> float:
-        """Take note of a failure; return the seconds to wait before the next request."""
+    def record(self, error: Exception, shortest: float = 0.0) -> float:
+        """Take note of a failure; return the seconds to wait before the next request, at least the `shortest`."""
         now = self._clock()
         delay = self._backoff.delay(0.0 if self._well_since is None else now - self._well_since)
         self._well_since = None
+        delay = max(delay, shortest)
         status = status_of(error)
         if status is not None and status.retry_after is not None:
-            delay = max(delay, min(status.retry_after, _LONGEST_RETRY_AFTER))
+            delay = max(delay, min(status.retry_after, _MAX_RETRY_AFTER_LENGTH))
+        if not isinstance(error, MemoryPressureError):
+            self._state.listed = 0
         self._state.failures[_kind(error)] += 1
         self._state.problem = one_line(str(error)) or type(error).__name__
         self._state.forbidden = status is not None and status.code == HTTPStatus.FORBIDDEN
@@ -64,6 +68,18 @@ def status_of(error: Exception) -> StatusError | None:
     if isinstance(error, InStreamError):
         return error.status
     return error if isinstance(error, StatusError) else None
+
+
+def is_server_error(status: StatusError) -> bool:
+    """Tell whether something is wrong with the server."""
+    return status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def is_too_large_version(status: StatusError) -> bool:
+    """Upstream isTooLargeResourceVersionError: a cause since 1.17, before that only the message."""
+    return "ResourceVersionTooLarge" in status.causes or (
+        status.code == HTTPStatus.GATEWAY_TIMEOUT and "Too large resource version" in status.message
+    )
 
 
 def _kind(error: Exception) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Final, Protocol
 
 from app.logs import one_line
 from app.watch.bulk_load import BulkLoads
@@ -15,6 +15,16 @@ from core.mirror.pod_states import PodState, PodTransition
 log = logging.getLogger(__name__)
 
 _EXPIRY_EVERY: Final = 1.0  # seconds
+
+
+class Feed(Protocol):
+    """What is told of a cluster's changes."""
+
+    def apply(self, event: ClusterEvent) -> None:
+        """Take over one change."""
+
+    def loading(self) -> AbstractContextManager[None]:
+        """Surround the time in which very many objects are told."""
 
 
 class MirrorFeed:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final
 
-from app.watch.resources import Resource
+from app.objects.resources import Resource
 
 
 class ResourceState:
@@ -26,6 +26,13 @@ class ResourceState:
         self.events: Counter[str] = Counter()  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR -> number
         self.failures: Counter[str] = Counter()  # kind of error -> number
         self.decode_errors = 0
+        self.objects = 0
+        """How many the mirror has been told of."""
+        self.listed = 0
+        """How many a sync that is under way has gathered, or the last one, if it ended for want of memory."""
+        self.read_objects = 0
+        self.read_bytes = 0
+        """Of the objects that were decoded so far, as they came."""
         self.decode_seconds = 0.0
         self.problem = ""
         """What went wrong with the last request, one line; empty when it went well."""
@@ -36,15 +43,23 @@ class ResourceState:
         """The resource's name in the API, `pods`."""
         return self.resource.plural
 
-    def standing(self, now: float, stale_after: float) -> "Standing":
+    def held(self) -> int:
+        """Return how many objects there are in memory. A sync shares what is known already."""
+        return max(self.objects, self.listed)
+
+    def wire_size(self) -> int:
+        """Return the bytes that they were on the wire, about: as many times the mean of those that were decoded."""
+        return self.held() * self.read_bytes // self.read_objects if self.read_objects else 0
+
+    def status(self, now: float, stale_after: float) -> "SyncStatus":
         """Judge the mirror for this resource alone."""
         if not self.synced:
-            return Standing.NOT_SYNCED
-        return Standing.FRESH if now - self.followed_at <= stale_after else Standing.STALE
+            return SyncStatus.NOT_SYNCED
+        return SyncStatus.FRESH if now - self.followed_at <= stale_after else SyncStatus.STALE
 
     def lacks(self, now: float, stale_after: float) -> str:
         """Return why the mirror cannot be trusted for this resource, one line; empty when it can."""
-        if self.standing(now, stale_after) is Standing.FRESH:
+        if self.status(now, stale_after) is SyncStatus.FRESH:
             return ""
         state = f"stale for {now - self.followed_at:.0f} s" if self.synced else "not synced"
         remedy = f"; the RBAC rule that is missing: {self.resource.rbac_rule}" if self.forbidden else ""
@@ -52,7 +67,7 @@ class ResourceState:
         return f"{self.plural}: {state}{problem}{remedy}"
 
 
-class Standing(Enum):
+class SyncStatus(Enum):
     """Whether questions can be answered from the mirror."""
 
     FRESH = "fresh"
@@ -71,15 +86,15 @@ class Freshness:
         self.stale_after = stale_after
         self._clock = clock
 
-    def standing(self) -> Standing:
+    def status(self) -> SyncStatus:
         """Judge the mirror now; cheap enough for every request."""
         now = self._clock()
-        worst = Standing.FRESH
+        worst = SyncStatus.FRESH
         for state in self.states:
-            standing = state.standing(now, self.stale_after)
-            if standing is Standing.NOT_SYNCED:
+            standing = state.status(now, self.stale_after)
+            if standing is SyncStatus.NOT_SYNCED:
                 return standing
-            if standing is Standing.STALE:
+            if standing is SyncStatus.STALE:
                 worst = standing
         return worst
 

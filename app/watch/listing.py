@@ -11,6 +11,11 @@ class Listing:
         self.present: dict[str, Object] = {}  # full name -> object
         self.unreadable: dict[str, str] = {}  # full name -> uid, empty where not even that could be read
 
+    def close(self) -> None:
+        """Drop the objects at once: the error that ended a sync may keep this alive for a while."""
+        self.present.clear()
+        self.unreadable.clear()
+
     def add(self, told: Object | Unreadable) -> None:
         """Take in an object. Of one that was readable before it was not, the readable state stays."""
         if isinstance(told, Unreadable):

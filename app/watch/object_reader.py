@@ -2,18 +2,26 @@
 
 import logging
 from time import perf_counter
+from typing import Final
 
 import msgspec
 
 from app.logs import one_line
-from app.watch.decode import DecodeError
+from app.objects.decode import DecodeError
+from app.objects.resources import decode_identity
 from app.watch.freshness import ResourceState
 from app.watch.known_objects import KnownObjects
-from app.watch.resources import decode_identity
+from app.watch.lines import MAX_LINE_BYTES
 from core.events import Object
 from core.objects.pod import Pod
 
 log = logging.getLogger(__name__)
+
+
+_FEW_BYTES: Final = 1024 * 1024  # an object up to here is not worth counting
+_MAX_ELEMENTS: Final = 500_000
+"""JSON elements of one object. A decoded element takes up to 80 bytes, however short it was, and an object that an API
+server has validated has about ten bytes for each at least: 1.5 MiB are 150,000."""
 
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):
@@ -22,6 +30,13 @@ class Unreadable(msgspec.Struct, frozen=True, gc=False):
     full_name: str = ""
     uid: str = ""
     resource_version: str = ""
+
+
+def _refuse_too_large(raw: msgspec.Raw, size: int) -> None:
+    if size > MAX_LINE_BYTES:
+        raise DecodeError("", f"an object of more than {MAX_LINE_BYTES} bytes")
+    if bytes(raw).count(b",") > _MAX_ELEMENTS:
+        raise DecodeError("", f"an object of more than {_MAX_ELEMENTS} elements")
 
 
 class ObjectReader:
@@ -34,7 +49,12 @@ class ObjectReader:
     def read(self, raw: msgspec.Raw) -> Object | Unreadable:
         """Return what the core needs of an object."""
         began = perf_counter()
+        size = memoryview(raw).nbytes
+        self._state.read_objects += 1
+        self._state.read_bytes += size
         try:
+            if size > _FEW_BYTES:
+                _refuse_too_large(raw, size)
             decoded = self._decode(raw)
         except DecodeError as error:
             return self._unreadable(raw, error)

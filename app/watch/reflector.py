@@ -18,23 +18,26 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, aclosing
+from contextlib import aclosing, closing
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
+from app.api_server.client import ApiClient, ApiError, ReadTimeoutError, StatusError
+from app.api_server.credentials import CredentialsError
 from app.logs import one_line
+from app.objects.decode import DecodeError
 from app.watch.backoff import Backoff
-from app.watch.client import ApiClient, ApiError, ReadTimeoutError, StatusError
-from app.watch.credentials import CredentialsError
-from app.watch.decode import DecodeError
-from app.watch.failures import Failures, status_of
+from app.watch.failures import Failures, is_server_error, is_too_large_version, status_of
+from app.watch.feed import Feed
 from app.watch.freshness import ResourceState
 from app.watch.known_objects import KnownObjects
 from app.watch.listing import Listing
+from app.watch.loop_share import LoopShare
+from app.watch.memory_watch import UNLIMITED, MemoryPressureError, MemoryWatch
 from app.watch.object_reader import ObjectReader, Unreadable
-from app.watch.turns import Turns
+from app.watch.pages import MAX_PAGE_BYTES, Pages
 from app.watch.watch_stream import (
     BrokenWatchError,
     GarbledWatchError,
@@ -44,25 +47,13 @@ from app.watch.watch_stream import (
     watch_events,
 )
 from app.watch.wire import ListPage, WatchEvent, decode_page, is_older
-from core.events import ClusterEvent, Object
+from core.events import Object
 
 log = logging.getLogger(__name__)
 
-PAGE_SIZE: Final = 500
-"""Objects in a page of a list. No resourceVersion goes with it: with "0" the server ignores the limit."""
 _EXPIRED_LISTS: Final = 2  # lists in a row that expired between two pages, before one without pages
 _REFUSALS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 """Of a request as such: asked again, it would be refused again."""
-
-
-class Feed(Protocol):
-    """What is told of a cluster's changes."""
-
-    def apply(self, event: ClusterEvent) -> None:
-        """Take over one change."""
-
-    def loading(self) -> AbstractContextManager[None]:
-        """Surround the time in which very many objects are told."""
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -78,6 +69,8 @@ class Timing(msgspec.Struct, frozen=True):
     """A watch that ends sooner, without events, is an error; one with events is not resumed sooner."""
     initial_events: float = 120.0
     """Longest wait for the end of the initial events: a server that does not know WatchList never tells it."""
+    memory: float = 30.0
+    """Shortest wait after a sync that there was no memory for, as it has cost seconds of CPU for nothing."""
     clock: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
     """Numbers in [0, 1), for jitter."""
@@ -87,24 +80,22 @@ class Reflector:
     """List+watch of one resource, for as long as `run` runs."""
 
     def __init__(
-        self,
-        state: ResourceState,
-        client: ApiClient,
-        feed: Feed,
-        timing: Timing,
+        self, state: ResourceState, client: ApiClient, feed: Feed, timing: Timing, memory: MemoryWatch = UNLIMITED
     ) -> None:
-        """Tell `feed` every change, in order."""
+        """Tell `feed` every change, in order, as long as there is memory for it."""
         self.state = state
         self.known = KnownObjects(feed.apply)
         self._resource = state.resource
         self._client = client
         self._loading = feed.loading
         self._timing = timing
+        self._memory = memory
+        self._allowed = 0  # bytes that the process may hold during the sync under way
         self._clock = timing.clock
         backoff = Backoff(timing.backoff_first, timing.backoff_longest, timing.random)
         self._failures = Failures(state, backoff, timing.clock)
         self._reader = ObjectReader(state)
-        self._turns = Turns()
+        self._turns = LoopShare()
         self._version = ""  # to watch from; empty: a sync is due
         self._has_watch_list = True
         self._list_next = False  # the next sync does without WatchList
@@ -136,7 +127,7 @@ class Reflector:
             try:
                 await self._breakable_step()
                 continue
-            except (ApiError, CredentialsError, DecodeError, BrokenWatchError) as error:
+            except (ApiError, CredentialsError, DecodeError, BrokenWatchError, MemoryPressureError) as error:
                 delay = self._recover(error)
             except Exception as error:
                 # A fault of ours must not end the watch for ever; what it left half done, a sync mends.
@@ -174,6 +165,7 @@ class Reflector:
     # Syncs.
 
     async def _watch_list(self) -> None:
+        self._begin_sync()
         self.state.requests["watch-list"] += 1
         params = {**self._watch_params(), "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         async with (
@@ -182,8 +174,7 @@ class Reflector:
         ):
             # Unless this one is completed; however it breaks, a list may come through (upstream ListAndWatch).
             self._list_next = True
-            with self._loading():
-                listing = Listing()
+            with self._loading(), closing(Listing()) as listing:
                 version = await self._initial_events(events, listing)
                 await self._replace(listing, version, self._clock())
             await self._follow(events)
@@ -201,6 +192,7 @@ class Reflector:
                         listing.remove(self._told(event))
                     else:
                         listing.add(self._named(self._reader.read_unless_known(event.object, self.known), event))
+                        self._admit(listing)
         except TimeoutError:
             waited = f"{self._timing.initial_events:g} s"
             raise NoInitialEventsEndError(f"{self._resource.path}: initial events without end for {waited}") from None
@@ -208,22 +200,25 @@ class Reflector:
 
     async def _list(self) -> None:
         began = self._clock()
-        listing = Listing()
+        self._begin_sync()
+        pages = Pages(self._client, self._resource.path) if self._expired_lists < _EXPIRED_LISTS else None
         params = self._params()
-        if self._expired_lists < _EXPIRED_LISTS:
-            params["limit"] = str(PAGE_SIZE)
-        page = await self._page(params)
-        with self._loading():
+        page = await self._page(pages, params)
+        with self._loading(), closing(Listing()) as listing:
             await self._gather(page, listing)
             while page.continue_token:
-                page = await self._page({**params, "continue": page.continue_token})
+                page = await self._page(pages, {**params, "continue": page.continue_token})
                 await self._gather(page, listing)
             await self._replace(listing, page.resource_version, began)
 
-    async def _page(self, params: dict[str, str]) -> ListPage:
+    async def _page(self, pages: Pages | None, params: dict[str, str]) -> ListPage:
+        """Return a page, or all at once without `pages`, which then may be as large as there is memory."""
         self.state.requests["list"] += 1
         try:
-            body = await self._client.get(self._resource.path, params)
+            if pages is None:
+                body = await self._client.get(self._resource.path, params, self._memory.room())
+            else:
+                body = await pages.get(params)
         except StatusError as error:
             if error.code == HTTPStatus.GONE:  # the list took longer than the server remembers
                 self._expired_lists += 1
@@ -235,7 +230,19 @@ class Reflector:
         for item in page.items:
             listing.add(self._reader.read_unless_known(item, self.known))
             if self._turns.over:
+                self._admit(listing)
                 await self._turns.give_way()
+        self._admit(listing)
+
+    def _begin_sync(self) -> None:
+        """Look whether there is memory for a sync. Raises MemoryPressureError."""
+        self._allowed = self._memory.allowance()
+        self.state.listed = 0
+
+    def _admit(self, listing: Listing) -> None:
+        """Take note of what a sync has gathered. Raises MemoryPressureError."""
+        self.state.listed = len(listing.present)
+        self._memory.refuse(self._allowed)
 
     async def _replace(self, listing: Listing, version: str, as_of: float) -> None:
         for _ in self.known.replace(listing.present, listing.unreadable):
@@ -245,6 +252,7 @@ class Reflector:
         self._list_next = False
         self._expired_lists = 0
         self.state.synced = True
+        self.state.objects, self.state.listed = len(self.known), 0
         self._follows(as_of)
         for done in self._answering:
             if not done.done():
@@ -280,6 +288,8 @@ class Reflector:
     async def _follow(self, events: AsyncIterator[WatchEvent]) -> None:
         try:
             async for event in events:
+                if event.type == "ADDED" and self._memory.is_full():
+                    self._memory.refuse(0)  # what goes, and what changes, is taken as long as it comes first
                 self._take(event)
                 self._follows_now()
         except ReadTimeoutError:
@@ -295,7 +305,7 @@ class Reflector:
         and cache_watcher.go keeps back events and bookmarks up to that version.
         """
         self.state.requests["list"] += 1
-        page = decode_page(await self._client.get(self._resource.path, {"limit": "1"}))
+        page = decode_page(await self._client.get(self._resource.path, {"limit": "1"}, MAX_PAGE_BYTES))
         self._was_quiet = False
         if is_older(page.resource_version, self._version):
             log.warning(
@@ -318,6 +328,7 @@ class Reflector:
             self.known.drop_predecessor(told.full_name, told.uid)
         else:
             self.known.put(told)
+        self.state.objects = len(self.known)
         # Only now: an event that could not be applied is to be told again.
         self._version = told.resource_version or self._version
 
@@ -353,18 +364,18 @@ class Reflector:
         elif self._falls_back(error):
             log.info("%s: listing without WatchList: %s", self.state.plural, one_line(str(error)))
             return 0.0
-        return self._failures.record(error)
+        return self._failures.record(error, self._timing.memory if isinstance(error, MemoryPressureError) else 0.0)
 
     def _resume_or_relist(self, error: Exception) -> None:
         status = status_of(error)
         if status is not None and status.code == HTTPStatus.GONE:
             self._relist("expired")
-        elif status is not None and _is_too_large_version(status):
+        elif status is not None and is_too_large_version(status):
             self._relist("too-large-version")
         elif status is not None and status.code in _REFUSALS:
             self._relist("refused")
         elif isinstance(error, GarbledWatchError) or (
-            isinstance(error, InStreamError) and _is_server_error(error.status)
+            isinstance(error, InStreamError) and is_server_error(error.status)
         ):
             # The first time it may be the server's trouble of the moment; told twice, it will not get better.
             if self._broken_version == self._version:
@@ -387,14 +398,3 @@ class Reflector:
     def _relist(self, reason: str) -> None:
         self._version = ""
         self.state.relists[reason] += 1
-
-
-def _is_server_error(status: StatusError) -> bool:
-    return status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
-
-
-def _is_too_large_version(status: StatusError) -> bool:
-    """Upstream isTooLargeResourceVersionError: a cause since 1.17, before that only the message."""
-    return "ResourceVersionTooLarge" in status.causes or (
-        status.code == HTTPStatus.GATEWAY_TIMEOUT and "Too large resource version" in status.message
-    )

@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from app.watch.client import StatusError
-from app.watch.decode import DecodeError
+from app.api_server.client import StatusError
+from app.objects.decode import DecodeError
 from app.watch.freshness import ResourceState
 from app.watch.lines import LineSplitter, LineTooLongError
-from app.watch.turns import Turns
+from app.watch.loop_share import LoopShare
 from app.watch.wire import Bookmark, WatchEvent, decode_bookmark, decode_event
 
 
@@ -37,12 +37,12 @@ class InStreamError(BrokenWatchError):
 
 
 async def watch_events(
-    chunks: AsyncIterator[bytes], state: ResourceState, turns: Turns
+    chunks: AsyncIterator[bytes], state: ResourceState, turns: LoopShare
 ) -> AsyncGenerator[WatchEvent, None]:
     """Yield the events of a stream up to its end, ERROR excepted, counting them. Raises BrokenWatchError."""
     splitter = LineSplitter()
     async for chunk in chunks:
-        for line in _lines(splitter, chunk):
+        for line in _lines(splitter, chunk, state):
             try:
                 event = decode_event(line)
             except DecodeError as error:
@@ -65,8 +65,8 @@ def bookmark_of(event: WatchEvent) -> Bookmark:
         raise GarbledWatchError(f"bookmark: {error}") from None
 
 
-def _lines(splitter: LineSplitter, chunk: bytes) -> list[bytes]:
+def _lines(splitter: LineSplitter, chunk: bytes, state: ResourceState) -> list[bytes]:
     try:
         return [line for line in splitter.feed(chunk) if line]
     except LineTooLongError as error:
-        raise GarbledWatchError(str(error)) from None
+        raise GarbledWatchError(f"{state.resource.path}: {error}") from None

@@ -3,19 +3,28 @@
 import asyncio
 from collections.abc import Sequence
 
-from app.watch.client import ApiClient
+from app.api_server.client import ApiClient
+from app.watch.feed import Feed
 from app.watch.freshness import ResourceState
-from app.watch.reflector import Feed, Reflector, Timing
+from app.watch.memory_watch import UNLIMITED, MemoryWatch
+from app.watch.reflector import Reflector, Timing
 from core.events import Kind
 
 
 class Watcher:
     """Feeds the objects of several resources of a cluster to one place."""
 
-    def __init__(self, client: ApiClient, states: Sequence[ResourceState], feed: Feed, timing: Timing) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        states: Sequence[ResourceState],
+        feed: Feed,
+        timing: Timing,
+        memory: MemoryWatch = UNLIMITED,
+    ) -> None:
         """Take one reflector for each state; what they are told goes to `feed`, between two requests."""
         self._client = client
-        self.reflectors = [Reflector(state, client, feed, timing) for state in states]
+        self.reflectors = [Reflector(state, client, feed, timing, memory) for state in states]
 
     async def resync(self, kind: Kind) -> None:
         """Sync the objects of one kind once more, from now on; see `Reflector.resync`. Raises LookupError."""

@@ -8,9 +8,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from app.watch.decode import DecodeError, decoding
+from app.objects.decode import DecodeError, decoding
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_FEW_BYTES: Final = 8 * 1024 * 1024  # a page of ordinary objects, which is not worth counting
+_MAX_ELEMENTS: Final = 5_000_000
+"""JSON elements in one page. An item that is an element of two bytes takes about 100."""
+_BYTES_AN_ELEMENT: Final = 10  # of a list without pages, which may be of GBs
 _VERSION: Final = re.compile(r"[1-9][0-9]*")
 
 
@@ -62,6 +66,8 @@ _bookmark_decoder: Final = msgspec.json.Decoder(_Bookmark)
 
 def decode_page(body: bytes) -> ListPage:
     """Decode a page of a list. Raises DecodeError."""
+    if len(body) > _FEW_BYTES and body.count(b",") > max(_MAX_ELEMENTS, len(body) // _BYTES_AN_ELEMENT):
+        raise DecodeError("", f"a page of {len(body)} bytes with too many elements")
     page = decoding(_page_decoder.decode, body)
     metadata = page.metadata or _ListMeta()
     if not metadata.resource_version:

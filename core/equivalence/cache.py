@@ -131,6 +131,7 @@ class EquivalenceCache:
             cached,
             FreshEvaluation(self._mirror, pod),
             lambda cells, differences: self._checked(entry, pod, cells, differences),
+            self._mirror.work,
         )
 
     def class_of(self, pod: Pod) -> tuple[str, ClassEntry | None]:

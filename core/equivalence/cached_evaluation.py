@@ -45,6 +45,7 @@ class CachedEvaluation:
         self._prepared_at = NEVER
         self._hits = 0
         self._misses = 0
+        mirror.work.begin()
 
     @property
     def source(self) -> str:

@@ -10,6 +10,7 @@ from core.framework.interface import AnyFilter, AnyScore, Verdicts
 from core.framework.status import SUCCESS, Status
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
+from core.mirror.work import Work
 
 Result: TypeAlias = Status | int | None
 
@@ -48,12 +49,17 @@ class ShadowedEvaluation:
     """Compares each answer of a cache with a fresh one, which is the one that it gives."""
 
     def __init__(
-        self, cached: Evaluation, fresh: Evaluation, on_checked: Callable[[int, Sequence[Difference]], None]
+        self,
+        cached: Evaluation,
+        fresh: Evaluation,
+        on_checked: Callable[[int, Sequence[Difference]], None],
+        work: Work,
     ) -> None:
-        """Tell `on_checked` how many cells were compared, and which of them differ."""
+        """Tell `on_checked` how many cells were compared, and which of them differ; charge `work` once."""
         self._cached = cached
         self._fresh = fresh
         self._on_checked = on_checked
+        self._work = work
 
     @property
     def source(self) -> str:
@@ -62,20 +68,26 @@ class ShadowedEvaluation:
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Return the fresh verdicts."""
-        cached, fresh = self._cached.verdicts(plugin, batch), self._fresh.verdicts(plugin, batch)
+        cached = self._cached.verdicts(plugin, batch)
+        with self._work.uncharged():
+            fresh = self._fresh.verdicts(plugin, batch)
         if cached is not None or fresh is not None:
             self._compare(plugin.name, batch, _statuses(cached, batch), _statuses(fresh, batch))
         return fresh
 
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
         """Return the fresh verdicts."""
-        cached, fresh = self._cached.filtered(filters, batch), self._fresh.filtered(filters, batch)
+        cached = self._cached.filtered(filters, batch)
+        with self._work.uncharged():
+            fresh = self._fresh.filtered(filters, batch)
         self._compare(CHAIN, batch, _statuses(cached, batch), _statuses(fresh, batch))
         return fresh
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Return the fresh scores."""
-        cached, fresh = self._cached.raw_scores(plugin, batch), self._fresh.raw_scores(plugin, batch)
+        cached = self._cached.raw_scores(plugin, batch)
+        with self._work.uncharged():
+            fresh = self._fresh.raw_scores(plugin, batch)
         if cached is not None or fresh is not None:
             self._compare(plugin.name, batch, _numbers(cached, batch), _numbers(fresh, batch))
         return fresh

@@ -41,6 +41,7 @@ class FreshEvaluation:
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
         self._mirror = mirror
         self._pod = pod
+        mirror.work.begin()
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Run PreFilter and Filter."""

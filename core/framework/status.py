@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from core.objects.go_format import shortened
+
 
 class Code(IntEnum):
     """How a plugin ended for a pod, or for a pod on a node."""
@@ -32,8 +34,8 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def message(self) -> str:
-        """The reasons as one text, joined as upstream joins them."""
-        return ", ".join(self.reasons)
+        """The reasons as one text, joined as upstream joins them; a long text is cut short, as each node gets it."""
+        return shortened(", ".join(self.reasons))
 
 
 SUCCESS: Final = Status(Code.SUCCESS)

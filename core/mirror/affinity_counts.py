@@ -2,31 +2,28 @@
 
 Two directions (terms are interned, equal ones of different pods share a counter):
 
-- an *owner counter* tells how many placed pods carry a term, per topology domain. It is found for an incoming pod
+- an *owner counter* counts the placed pods that carry a term, per topology domain. It is found for an incoming pod
   through an index, and lives while some pod of the mirror has the term.
-- a *match counter* tells how many placed pods a term of an incoming pod selects, per topology domain. It is made from
-  the pod columns when it is first asked for, kept from then on, and dropped when unused for longest. Terms that must be
-  met by one and the same pod (required affinity) are one counter of several matchers.
+- a *match counter* counts the placed pods that a term of an incoming pod selects, per topology domain: see
+  core/mirror/match_counters.py.
 
 At any time a counter equals what a recount over the pods gives (`audit`).
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from itertools import count
 
 import msgspec
 
+from core.mirror.domain_counts import DomainCounts
+from core.mirror.match_counters import MatchCounters
 from core.mirror.node_info import NodeTable
-from core.mirror.pod_columns import NO_TERMS, PodColumns, namespace_is_selected
+from core.mirror.pod_columns import NO_TERMS, PodColumns
 from core.mirror.term_index import TermIndex
 from core.mirror.topology import IntpArray, TopologyColumn, TopologyColumns, TopologyCounts
-from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher
+from core.mirror.work import Work
+from core.objects.affinity import AffinityTerm, PodAffinity
 from core.objects.pod import Pod
-
-MAX_MATCH_COUNTERS = 8192
-"""Match counters kept. One costs about 5 KB where it counts 50 pods, and at most 33 KB over 5,000 domains."""
 
 
 class Role(IntEnum):
@@ -46,40 +43,6 @@ class OwnerTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     role: Role
     term: AffinityTerm
     weight: int = 0
-
-
-_births = count(step=1 << 32)
-"""First versions of counters, so far apart that no two counters ever have the same."""
-
-
-class DomainCounts:
-    """Numbers of pods per domain of one topology key.
-
-    `version` is another one after every change, and never that of another counter.
-    """
-
-    __slots__ = ("column", "counts", "version")
-
-    def __init__(self, column: TopologyColumn, counts: TopologyCounts) -> None:
-        self.column = column
-        self.counts = counts
-        self.version = next(_births)
-
-    def add(self, slot: int, delta: int) -> None:
-        """Count a pod on the node of a slot; a node without the key is in no domain."""
-        value_id = int(self.column.of_slot[slot])
-        if value_id >= 0:
-            self.counts.add(value_id, delta)
-            self.version += 1
-
-    def recount(self, counts: TopologyCounts) -> None:
-        """Take over other numbers."""
-        self.counts = counts
-        self.version += 1
-
-    def by_value(self) -> dict[str, int]:
-        """Return topology value -> number of pods, for domains that have any."""
-        return {self.column.values[value_id]: number for value_id, number in self.counts.items()}
 
 
 class OwnerCounter(DomainCounts):
@@ -106,17 +69,12 @@ class TermSet:
         self.pods = 0
 
 
-class MatchTerms(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """What a match counter counts: pods that *all* the matchers select, by the values of the topology key."""
-
-    matchers: tuple[PodMatcher, ...]
-    topology_key: str
-
-
 class AffinityCounts:
     """All term counters of a mirror, which tells it of every pod that gains or loses a node; plugins only ask."""
 
-    def __init__(self, nodes: NodeTable, pods: PodColumns, namespaces: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(
+        self, nodes: NodeTable, pods: PodColumns, namespaces: Mapping[str, Mapping[str, str]], work: Work
+    ) -> None:
         self.columns = TopologyColumns()
         self._nodes = nodes
         self._pods = pods
@@ -125,8 +83,7 @@ class AffinityCounts:
         self._free_numbers: list[int] = []  # of term sets that are no more
         self._owners: dict[OwnerTerm, OwnerCounter] = {}
         self._owner_index: TermIndex[OwnerTerm] = TermIndex()
-        self._matches: OrderedDict[MatchTerms, DomainCounts] = OrderedDict()  # least recently asked first
-        self._match_index: TermIndex[MatchTerms] = TermIndex()
+        self.matches = MatchCounters(self.columns, nodes, pods, namespaces, work)
 
     # What plugins ask.
 
@@ -145,31 +102,6 @@ class AffinityCounts:
             ) and matcher.selector.matches(labels):
                 found.append(self._owners[owner_term])
         return found
-
-    def matched(self, matchers: tuple[PodMatcher, ...], topology_key: str) -> DomainCounts:
-        """Return how many placed pods all matchers of an incoming pod select; stale after the next event."""
-        terms = MatchTerms(matchers, topology_key)
-        counter = self._matches.get(terms)
-        if counter is not None:
-            self._matches.move_to_end(terms)
-            return counter
-        column = self.columns.acquire(topology_key, self._nodes)
-        counter = self._matches[terms] = DomainCounts(column, self._recounted(matchers, column))
-        self._match_index.add(terms, matchers[0])
-        if len(self._matches) > MAX_MATCH_COUNTERS:
-            self._evict_oldest()
-        return counter
-
-    def selects_all(self, matchers: tuple[PodMatcher, ...], pod: Pod) -> bool:
-        """Tell whether every matcher of an incoming pod selects a pod (which may be the incoming one itself)."""
-        return all(
-            self._selects_namespace(matcher, pod.namespace) and matcher.selector.matches(pod.labels)
-            for matcher in matchers
-        )
-
-    def rows_matched(self, matchers: tuple[PodMatcher, ...]) -> IntpArray:
-        """Return the rows of the placed pods that all matchers of an incoming pod select; to name what is counted."""
-        return self._pods.rows_on_nodes(matchers, self._selects_namespace)
 
     def rows_carrying(self, counter: OwnerCounter) -> IntpArray:
         """Return the rows of the placed pods that have a term; to name what is counted."""
@@ -209,25 +141,7 @@ class AffinityCounts:
         if _has_terms(pod.affinity):
             for counter in self._term_sets[pod.affinity].counters:
                 counter.add(slot, delta)
-        for terms in self._match_index.candidates(pod.namespace, pod.labels):
-            if self.selects_all(terms.matchers, pod):
-                self._matches[terms].add(slot, delta)
-
-    def namespace_changed(self, name: str, before: Mapping[str, str] | None) -> None:
-        """Count again what reaches a namespace that it did not reach before, or the other way round.
-
-        `before` are its labels until now, None if there was no such Namespace; the present ones are already known.
-        Owner counters are not concerned: the labels of the incoming pod's namespace are read at the question.
-        """
-        if not self._pods.groups.any_in(name):
-            return  # most come before their pods and go after them; a recount takes 0.3 ms at 30,000 pods
-        after = self._namespaces.get(name)
-        for terms, counter in self._matches.items():
-            if any(
-                namespace_is_selected(matcher, name, before) != namespace_is_selected(matcher, name, after)
-                for matcher in terms.matchers
-            ):
-                counter.recount(self._recounted(terms.matchers, counter.column))
+        self.matches.count(pod, slot, delta)
 
     # What tests and operators check.
 
@@ -237,7 +151,7 @@ class AffinityCounts:
 
     def match_counts(self) -> dict[str, dict[str, int]]:
         """Return each match counter as topology value -> pods, under a name that is the same for the same terms."""
-        return {_shown(terms): counter.by_value() for terms, counter in self._matches.items()}
+        return {_shown(terms): counter.by_value() for terms, counter in self.matches}
 
     def audit(self) -> list[str]:
         """Recount everything by a plain loop over the pods; return the differences, none if all is well."""
@@ -246,8 +160,8 @@ class AffinityCounts:
         for pod, labels in self._placed_pods():
             for owner_term in _owner_terms(pod.affinity):
                 _count_value(owners.setdefault(_shown(owner_term), {}), labels, owner_term.term.topology_key)
-            for terms in self._matches:
-                if self.selects_all(terms.matchers, pod):
+            for terms, _ in self.matches:
+                if self.matches.selects_all(terms.matchers, pod):
                     _count_value(matches[_shown(terms)], labels, terms.topology_key)
         return self._misnumbered() + [
             f"{name}: counted {kept.get(name)}, recounted {recounted}"
@@ -286,12 +200,6 @@ class AffinityCounts:
             if info.node is not None:
                 yield pod, info.node.labels
 
-    def _selects_namespace(self, matcher: PodMatcher, name: str) -> bool:
-        return namespace_is_selected(matcher, name, self._namespaces.get(name))
-
-    def _recounted(self, matchers: tuple[PodMatcher, ...], column: TopologyColumn) -> TopologyCounts:
-        return TopologyCounts.of(column.of_slot[self._pods.slots_of(matchers, self._selects_namespace)])
-
     def _acquire_owner(self, owner_term: OwnerTerm, term_set: int) -> OwnerCounter:
         counter = self._owners.get(owner_term)
         if counter is None:
@@ -309,11 +217,6 @@ class AffinityCounts:
             del self._owners[counter.owner_term]
             self._owner_index.remove(counter.owner_term)
             self.columns.release(counter.column)
-
-    def _evict_oldest(self) -> None:
-        terms, counter = self._matches.popitem(last=False)
-        self._match_index.remove(terms)
-        self.columns.release(counter.column)
 
 
 def _has_terms(affinity: PodAffinity) -> bool:

@@ -11,7 +11,7 @@ from core.mirror.assumed_pods import AssumedPod, AssumedPods
 from core.mirror.audit import Auditor
 from core.mirror.changes import Listener, ObjectChange
 from core.mirror.cluster_figures import ClusterFigures
-from core.mirror.dump import Dumper, MirrorDump
+from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.generation_store import GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.object_stores import HeldObject, ObjectStores
@@ -20,6 +20,7 @@ from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodT
 from core.mirror.resource_figures import Figures
 from core.mirror.snapshot import Snapshot
 from core.mirror.what_if import Supposition
+from core.mirror.work import Work
 from core.objects.labels import Selector
 from core.objects.namespace import Namespace
 from core.objects.node import Node
@@ -64,7 +65,8 @@ class ClusterMirror:
 
     def __init__(self, assumed_pod_ttl: float = 30.0) -> None:
         self._generations = GenerationCounter()
-        self._placement = Placement(self._generations)
+        self.work = Work()
+        self._placement = Placement(self._generations, self.work)
         self.nodes = self._placement.nodes
         self.pods = self._placement.pods
         self.namespaces = self._placement.namespaces
@@ -178,7 +180,11 @@ class ClusterMirror:
 
         A look costs what has changed since the last one.
         """
-        return self._figures.follow(self.nodes.known, self.generation)
+        return self._figures.follow(self.nodes.known)
+
+    def follow_figures(self) -> Iterator[None]:
+        """Do most of what the next look at `figures` is to do, in steps between which the mirror may change."""
+        return self._figures.steps(self.nodes.known)
 
     # Questions, snapshots, checks.
 
@@ -205,6 +211,10 @@ class ClusterMirror:
     def dump(self, node: str | None = None, pod: str | None = None) -> MirrorDump:
         """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME; for debugging, expensive."""
         return Dumper(self.nodes, self.pods, self.assumed).dump(self.figures, self.generation, node, pod)
+
+    def copy(self) -> MirrorCopy:
+        """Begin a copy of what `dump` shows of all; see MirrorCopy."""
+        return MirrorCopy(self.nodes, self.pods, self.assumed, self._figures)
 
     def audit(self) -> list[str]:
         """Recount everything by plain loops; return the differences, none if all is well. For tests, expensive."""

@@ -1,9 +1,10 @@
 """The resource figures of the whole cluster, kept from the figures of its nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from core.mirror.generation_store import GenerationStore
+from core.mirror.node_follower import NodeFollower
 from core.mirror.node_info import NodeInfo
 from core.mirror.resource_figures import Amounts, Figures
 
@@ -16,28 +17,38 @@ class ClusterFigures:
     """
 
     def __init__(self) -> None:
-        self._generation = 0  # the mirror's at the last look
         self._of_node: dict[str, Figures] = {}  # node name -> its figures at the last look
+        self._follower = NodeFollower(self._of_node.keys())
         self._guaranteed_allocatable: Amounts = {}
         self._guaranteed_requested: Amounts = {}
         self._best_effort_allocatable: Amounts = {}
         self._best_effort_requested: Amounts = {}
 
-    def follow(self, nodes: GenerationStore[NodeInfo], generation: int) -> Figures:
+    def steps(self, nodes: GenerationStore[NodeInfo]) -> Iterator[None]:
+        """Do most of what `follow` is to do, in steps between which nodes may change."""
+        for name in self._follower.steps(nodes):
+            self._look(name, nodes)
+            yield
+
+    def follow(self, nodes: GenerationStore[NodeInfo]) -> Figures:
         """Return the sums at the present generation."""
-        for name in nodes.gone_since(self._generation, self._of_node):
-            self._replace(self._of_node.pop(name, _NONE), _NONE)
-        for info in nodes.changed_since(self._generation):
-            figures = info.figures
-            self._replace(self._of_node.get(info.name, _NONE), figures)
-            self._of_node[info.name] = figures
-        self._generation = generation
+        for name in self._follower.rest(nodes):
+            self._look(name, nodes)
         return Figures(
             {**self._guaranteed_allocatable},
             {**self._guaranteed_requested},
             {**self._best_effort_allocatable},
             {**self._best_effort_requested},
         )
+
+    def _look(self, name: str, nodes: GenerationStore[NodeInfo]) -> None:
+        info = nodes.values.get(name)
+        if info is None:
+            self._replace(self._of_node.pop(name, _NONE), _NONE)
+            return
+        figures = info.figures
+        self._replace(self._of_node.get(name, _NONE), figures)
+        self._of_node[name] = figures
 
     def _replace(self, before: Figures, now: Figures) -> None:
         _exchange(self._guaranteed_allocatable, before.guaranteed_allocatable, now.guaranteed_allocatable)

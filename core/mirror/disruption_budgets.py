@@ -33,7 +33,7 @@ class _ByNamespace(Generic[_Object]):
 
     def follow(self, store: GenerationStore[_Object], generation: int) -> None:
         """Take over what changed in the store after a generation, which is the one of the last call."""
-        for full_name in store.gone_since(generation, self.all):
+        for full_name in store.deleted_since(generation, self.all):
             gone = self.all.pop(full_name, None)
             if gone is not None:
                 of_namespace = self._of_namespace[gone.namespace]

@@ -43,6 +43,11 @@ class GenerationStore(Generic[Value]):
         """The values by key, read-only; a view, which follows every change."""
         return MappingProxyType(self._values)
 
+    @property
+    def latest(self) -> int:
+        """The generation of the last change of any store of the mirror."""
+        return self._counter.last
+
     def generations(self) -> Iterator[tuple[str, int]]:
         """Yield (key, generation of its last change), the least recently changed first."""
         yield from self._generations.items()
@@ -76,7 +81,7 @@ class GenerationStore(Generic[Value]):
                 return
             yield self._values[key]
 
-    def gone_since(self, generation: int, held: Collection[str]) -> list[str]:
+    def deleted_since(self, generation: int, held: Collection[str]) -> list[str]:
         """List the keys removed after a generation and not set again, for a reader who holds the given ones.
 
         It may name keys that the reader does not hold: set and removed between two looks.

@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from core.mirror.topology import FEWEST_SLOTS, Int32Array, IntpArray
+from core.mirror.topology import MIN_SLOTS, Int32Array, IntpArray
 
 UInt64Array = NDArray[np.uint64]
 
 _WORD: Final = 8  # bytes
-_MOST_WORDS: Final = 16
-_FEWEST_CELLS: Final = 16 * FEWEST_SLOTS
+_MAX_WORDS: Final = 16
+_MIN_CELLS: Final = 16 * MIN_SLOTS
 _CELLS_PER_NAME: Final = 8  # at least; half of that would be twice as many collisions
 _NOBODY: Final = -1
 _COMMA: Final = ord(",")
@@ -26,7 +26,7 @@ _FOLD: Final = np.uint64(29)
 # Odd numbers without a pattern, one for each word of a name, and one for the second table; any would be right, as every
 # hit is compared whole. Two names with the same hash would be one too many: one of them is not found.
 _FACTORS: Final[UInt64Array] = np.random.Generator(np.random.PCG64(5)).integers(
-    0, 1 << _WORD_BITS, _MOST_WORDS, np.uint64
+    0, 1 << _WORD_BITS, _MAX_WORDS, np.uint64
 ) | np.uint64(1)
 _SECOND: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 _NOT_UTF_8: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
@@ -41,13 +41,13 @@ class NameIndex:
     """
 
     def __init__(self) -> None:
-        self._rows: UInt64Array = np.full((FEWEST_SLOTS + 1, 1), _NOT_UTF_8, np.uint64)  # slot -> words of its name
-        self._hashes: UInt64Array = np.zeros(FEWEST_SLOTS + 1, np.uint64)  # slot -> hash of its name
+        self._rows: UInt64Array = np.full((MIN_SLOTS + 1, 1), _NOT_UTF_8, np.uint64)  # slot -> words of its name
+        self._hashes: UInt64Array = np.zeros(MIN_SLOTS + 1, np.uint64)  # slot -> hash of its name
         self._masks = _masks(1)
         self._padding = bytes(_WORD)  # of the length of a row
         self._row_type = np.dtype(f"V{_WORD}")
         self._names = 0
-        self._make_tables(_FEWEST_CELLS)
+        self._make_tables(_MIN_CELLS)
 
     def add(self, name: str, slot: int) -> None:
         """Take in the name of a slot, which has none."""
@@ -180,7 +180,7 @@ def _indexed_bytes(name: str) -> bytes:
     """Return a name as JSON; empty for one that is too long, or that a comma or an escape makes ambiguous."""
     text = msgspec.json.encode(name)
     plain = name.isascii() and "," not in name and text == b'"%s"' % name.encode()
-    return text if plain and len(text) < _WORD * _MOST_WORDS else b""
+    return text if plain and len(text) < _WORD * _MAX_WORDS else b""
 
 
 def _masks(words: int) -> UInt64Array:

@@ -1,5 +1,6 @@
 """Nodes and their slots: an int per known node that stays while the node lives and indexes every column."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias, overload
@@ -13,13 +14,17 @@ from core.mirror.generation_store import GenerationCounter, GenerationStore
 from core.mirror.name_index import NameIndex
 from core.mirror.partition import Partition
 from core.mirror.resource_figures import Figures, PlacedRequests
-from core.mirror.topology import ABSENT, FEWEST_SLOTS, BoolArray, IntpArray, TopologyColumn
+from core.mirror.topology import ABSENT, MIN_SLOTS, BoolArray, IntpArray, TopologyColumn
 from core.objects.node import Node
 from core.objects.pod import Pod
 
-NameTexts: TypeAlias = NDArray[np.bytes_]
+NameTexts: TypeAlias = NDArray[np.bytes_ | np.object_]
+"""Names as JSON: as wide as the longest and padded with NUL, or bytes objects where that would be mostly padding."""
 
 NO_SLOT: Final = -1
+_WIDEST_COLUMN: Final = 128  # bytes a node: NameIndex does not know longer names either
+_PADDING_ALLOWED: Final = 4  # times the bytes of the names
+_SMALL: Final = 1024 * 1024  # bytes of names: below this, padding costs less than to look for another form
 
 
 class NodeInfo:
@@ -51,13 +56,15 @@ class NodeTable:
     def __init__(self, generations: GenerationCounter) -> None:
         self.known: GenerationStore[NodeInfo] = GenerationStore(generations)  # NodeInfos of known nodes by name
         self.partition = Partition()
-        self.in_partition: BoolArray = np.ones(FEWEST_SLOTS, np.bool_)  # slot -> whether its node is, stale where free
+        self.in_partition: BoolArray = np.ones(MIN_SLOTS, np.bool_)  # slot -> whether its node is, stale where free
         self._generations = generations
         self.infos: dict[str, NodeInfo] = {}  # node name -> NodeInfo, also of unknown nodes that pods name
         self.slots: dict[str, int] = {}  # name of a known node -> slot
-        self.name_json: NameTexts = np.zeros(FEWEST_SLOTS, "S1")
-        """Slot -> b'"name"', ready for an answer, padded with NUL; stale where the slot is free."""
+        self.name_json: NameTexts = np.zeros(MIN_SLOTS, "S1")
+        """Slot -> b'"name"', ready for an answer; stale where the slot is free."""
         self.name_index = NameIndex()
+        self.label_keys: Counter[str] = Counter()
+        """Label key -> number of known nodes that have it; no key has 0."""
         self.lives = 0
         """How often a node has come or gone: what was found out about slots at another number may be of other nodes."""
         self._free: list[int] = []
@@ -74,7 +81,7 @@ class NodeTable:
 
         Never 0, or looking up NO_SLOT would meet an empty array.
         """
-        return -(-max(self._used, 1) // FEWEST_SLOTS) * FEWEST_SLOTS
+        return -(-max(self._used, 1) // MIN_SLOTS) * MIN_SLOTS
 
     def __iter__(self) -> Iterator[tuple[int, Node]]:
         """Yield (slot, node) of the known nodes."""
@@ -116,6 +123,9 @@ class NodeTable:
 
     def update(self, info: NodeInfo, node: Node) -> None:
         """Take over another state of a known node."""
+        if info.node is not None and info.node.labels.keys() != node.labels.keys():
+            self._count_labels(info.node, -1)
+            self._count_labels(node, 1)
         info.node = node
         self.in_partition[info.slot] = self.partition.includes(node.name, node.labels)
         self.touch(info)
@@ -178,26 +188,34 @@ class NodeTable:
         self.lives += 1
         self.slots[node.name] = slot
         self._write_name(slot, node.name)
+        self._count_labels(node, 1)
         self.in_partition[slot] = self.partition.includes(node.name, node.labels)
 
     def _leave(self, info: NodeInfo) -> None:
         del self.slots[info.name]
         self.lives += 1
         self.name_index.remove(info.slot)
+        if info.node is not None:
+            self._count_labels(info.node, -1)
         info.node, info.slot = None, NO_SLOT
+
+    def _count_labels(self, node: Node, delta: int) -> None:
+        for key in node.labels:
+            self.label_keys[key] += delta
+            if not self.label_keys[key]:
+                del self.label_keys[key]
 
     def _write_name(self, slot: int, name: str) -> None:
         text = msgspec.json.encode(name)
-        if len(text) > self.name_json.itemsize:
-            self.name_json = self.name_json.astype(f"S{len(text)}")
+        if self.name_json.dtype != np.object_ and len(text) > self.name_json.itemsize:
+            self.name_json = self.name_json.astype(f"S{len(text)}" if len(text) <= _WIDEST_COLUMN else np.object_)
         self.name_json[slot] = text
         self.name_index.add(name, slot)
 
     def _grow(self) -> None:
-        names = np.zeros(2 * self.capacity, self.name_json.dtype)
         inside = np.ones(2 * self.capacity, np.bool_)
-        names[: self.capacity], inside[: self.capacity] = self.name_json, self.in_partition
-        self.name_json, self.in_partition = names, inside
+        inside[: self.capacity] = self.in_partition
+        self.name_json, self.in_partition = np.tile(self.name_json, 2), inside  # the new half is stale as well
 
 
 class _LazyNames(Sequence[str]):
@@ -304,11 +322,11 @@ class NodeBatch:
         return ids
 
     def name_json(self) -> NameTexts:
-        """Return each name as JSON, padded with NUL, from the slots where there is one."""
+        """Return each name as JSON, from the slots where there is one."""
         texts = self._table.name_json.take(self.slots)  # NO_SLOT looks up the last slot, and is mended below
         if self.strangers:
             of_strangers = {position: msgspec.json.encode(self.names[position]) for position in self.strangers}
-            texts = texts.astype(f"S{max(texts.itemsize, *map(len, of_strangers.values()))}")
+            texts = _wide_enough(texts, [*of_strangers.values()])
             texts[list(of_strangers)] = list(of_strangers.values())
         return texts
 
@@ -331,3 +349,14 @@ class NodeBatch:
         first[self.slots[::-1]] = order[::-1]
         later: BoolArray = first[self.slots] != order
         return int(later.argmax())
+
+
+def _wide_enough(texts: NameTexts, more: Sequence[bytes]) -> NameTexts:
+    """Return names in a form that has room for some more of them, in the place of as many."""
+    widest = max(map(len, more))
+    if texts.dtype == np.object_ or widest <= texts.itemsize:
+        return texts
+    padded = len(texts) * widest
+    held = sum(map(len, more)) + (len(texts) - len(more)) * texts.itemsize
+    uniform = padded <= max(_SMALL, _PADDING_ALLOWED * held)
+    return texts.astype(f"S{widest}" if uniform else np.object_)

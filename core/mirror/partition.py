@@ -17,6 +17,7 @@ class Partition:
         """Whether the rule lets every node in, so that nobody needs to look at any."""
         self._selector = EVERYTHING
         self._names: dict[str, bool] = {}  # node name -> whether it is in, for the names that were set
+        self._outside = 0  # how many of them are out: a rule may name hundreds of thousands
 
     def includes(self, name: str, labels: Mapping[str, str]) -> bool:
         """Tell whether a node of this name with these labels is in."""
@@ -30,13 +31,14 @@ class Partition:
 
     def set_name(self, name: str, *, inside: bool) -> None:
         """Put one node in or out, whatever its labels are."""
+        self._outside += (not inside) - (self._names.get(name) is False)
         self._names[name] = inside
         self._weigh()
 
     def clear_name(self, name: str) -> None:
         """Leave one node to the selector again."""
-        self._names.pop(name, None)
+        self._outside -= self._names.pop(name, None) is False
         self._weigh()
 
     def _weigh(self) -> None:
-        self.whole = self._selector.everything and all(self._names.values())
+        self.whole = self._selector.everything and not self._outside

@@ -8,6 +8,7 @@ from core.mirror.generation_store import GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
 from core.mirror.pod_columns import PodColumns
 from core.mirror.topology import TopologyColumn
+from core.mirror.work import Work
 from core.objects.node import Node
 from core.objects.pod import Pod
 
@@ -15,12 +16,12 @@ from core.objects.pod import Pod
 class Placement:
     """Nodes, pods and namespaces, with their term counters, requests and generations; all pods in here are placed."""
 
-    def __init__(self, generations: GenerationCounter) -> None:
+    def __init__(self, generations: GenerationCounter, work: Work) -> None:
         self.listeners = Listeners()
         self.nodes = NodeTable(generations)
         self.pods = PodColumns()
         self.namespaces: dict[str, Mapping[str, str]] = {}  # name -> labels
-        self.affinity = AffinityCounts(self.nodes, self.pods, self.namespaces)
+        self.affinity = AffinityCounts(self.nodes, self.pods, self.namespaces, work)
 
     def add_pod(self, pod: Pod) -> None:
         """Put a new pod on the node that it names."""
@@ -55,7 +56,7 @@ class Placement:
 
     # For Supposition, which tells those who have to know. Nothing here takes a generation.
 
-    def suppose_gone(self, uid: str) -> None:
+    def suppose_deleted(self, uid: str) -> None:
         """Count a placed pod nowhere, though it is held."""
         self._displace(self.pods.rows[uid])
 
@@ -114,7 +115,8 @@ class Placement:
             del self.namespaces[name]
         else:
             self.namespaces[name] = labels
-        self.affinity.namespace_changed(name, before)
+        # Owner counters are not concerned: the labels of the incoming pod's namespace are read at the question.
+        self.affinity.matches.namespace_changed(name, before)
         if self.listeners:
             self.listeners.tell(NamespaceChange(name, before, labels))
 
@@ -159,7 +161,7 @@ class Placement:
 
     def _enter_domains(self, info: NodeInfo, node: Node) -> None:
         self.affinity.columns.grow(self.nodes.capacity)
-        for column in self.affinity.columns.changed_by(info.slot, node.labels):
+        for column in self.affinity.columns.changed_by(info.slot, {}, node.labels):
             column.assign(info.slot, node.labels.get(column.key))
         for row in info.rows:
             self._place(row, info.slot)
@@ -167,13 +169,14 @@ class Placement:
     def _leave_domains(self, info: NodeInfo) -> None:
         for row in info.rows:
             self._displace(row)
-        for column in self.affinity.columns.changed_by(info.slot, {}):
+        labels = info.node.labels if info.node is not None else {}
+        for column in self.affinity.columns.changed_by(info.slot, labels, {}):
             column.assign(info.slot, None)
 
     def _update_node(self, info: NodeInfo, node: Node) -> None:
         before = info.node
         self.nodes.update(info, node)
-        changed = self.affinity.columns.changed_by(info.slot, node.labels)
+        changed = self.affinity.columns.changed_by(info.slot, before.labels if before is not None else {}, node.labels)
         if changed:
             self._move_domains(info, node, changed)
         if self.listeners:

@@ -171,7 +171,7 @@ class Snapshot:
         for real in self._real.values():
             self._put(real)
         self._real.clear()
-        for name in nodes.known.gone_since(self.generation, self._infos):
+        for name in nodes.known.deleted_since(self.generation, self._infos):
             self._drop(name)
         for info in nodes.known.changed_since(self.generation):
             self._put(nodes.frozen(info, pods.pods))

@@ -15,12 +15,18 @@ _Bucket: TypeAlias = tuple[str | None, _Pair | None]
 _ANY_NAMESPACE: Final = None
 _NO_PAIR: Final = None
 
+MAX_BUCKETS: Final = 64
+"""Buckets of one entry. One takes 0.5 KB. A pod of 30 KB can name 2,000 namespaces and 2,000 values, whose product
+would take gigabytes. Past the limit an entry stands under fewer conditions, and is a candidate for more pods."""
+
 
 class TermIndex(Generic[Entry]):
     """(namespace or any, (label key, label value)) -> entries whose selector demands that pair.
 
-    An entry without a demanded pair (only negative or Exists requirements) stands under its namespace alone. A pod is
-    given every entry at most once: a label key has one value, and an entry stands either under names or under any.
+    An entry without a demanded pair (only negative or Exists requirements) stands under its namespace alone. One with
+    too many namespaces or values for MAX_BUCKETS stands under its pairs alone, else under its namespaces alone, else
+    under nothing: then it is a candidate for every pod. A pod is given every entry at most once: a label key has one
+    value, and an entry stands either under names or under any.
     """
 
     def __init__(self) -> None:
@@ -60,12 +66,20 @@ class TermIndex(Generic[Entry]):
         demanded = [
             [(requirement.key, value) for value in requirement.values]
             for requirement in matcher.selector.requirements
-            if requirement.operator is Operator.IN
+            if requirement.operator is Operator.IN and len(requirement.values) <= MAX_BUCKETS
         ]
+        return self._under_pairs(scopes, demanded) or (
+            [(scope, _NO_PAIR) for scope in scopes] if len(scopes) <= MAX_BUCKETS else [(_ANY_NAMESPACE, _NO_PAIR)]
+        )
+
+    def _under_pairs(self, scopes: list[str | None], demanded: list[list[_Pair]]) -> list[_Bucket]:
         if not demanded:
-            return [(scope, _NO_PAIR) for scope in scopes]
+            return []
+        if len(scopes) * min(map(len, demanded)) > MAX_BUCKETS:
+            scopes = [_ANY_NAMESPACE]
+        fitting = [pairs for pairs in demanded if len(scopes) * len(pairs) <= MAX_BUCKETS]
         # Of several demands the least crowded tells most: `app=web` rather than `part-of=shop`.
-        pairs = min(demanded, key=lambda pairs: self._crowd(scopes, pairs))
+        pairs = min(fitting, key=lambda pairs: self._crowd(scopes, pairs))
         return [(scope, pair) for scope in scopes for pair in pairs]
 
     def _crowd(self, scopes: list[str | None], pairs: list[_Pair]) -> int:

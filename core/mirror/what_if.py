@@ -70,7 +70,7 @@ class Supposition:
         gone = self._held(pod.uid)
         if as_running and gone.terminating:
             gone = replace(gone, terminating=False)
-        self._placement.suppose_gone(pod.uid)
+        self._placement.suppose_deleted(pod.uid)
         told = tuple(self._derived())
         self._steps.append(_Step(partial(self._bring_back, gone, slot, told), gone))
         self._tell(PodChange(slot, gone, None))

@@ -15,6 +15,8 @@ _NAMED_ESCAPES: Final = {
     "\\": r"\\",
     '"': r"\"",
 }
+MAX_LENGTH: Final = 1024
+"""Characters of a message, or of what it quotes. Names have at most 253, label keys 317."""
 _LAST_ASCII: Final = 0x7F
 _LAST_BMP: Final = 0xFFFF
 # encoding/json escapes what HTML and JavaScript would misread.
@@ -24,13 +26,19 @@ _JSON_ESCAPES: Final = str.maketrans(
 
 
 def quoted(text: str) -> str:
-    """Return the text as fmt's %q writes it."""
+    """Return the text as fmt's %q writes it. A text longer than any name in Kubernetes is cut short."""
+    text = shortened(text)
     return '"' + "".join(_NAMED_ESCAPES.get(char) or _escaped(char) for char in text) + '"'
 
 
 def json_list(texts: list[str]) -> str:
-    """Return the texts as encoding/json writes a list of them."""
-    return msgspec.json.encode(texts).decode().translate(_JSON_ESCAPES)
+    """Return the texts as encoding/json writes a list of them; a long list is cut short."""
+    return shortened(msgspec.json.encode(texts[:MAX_LENGTH]).decode().translate(_JSON_ESCAPES))
+
+
+def shortened(text: str) -> str:
+    """Return the text, cut at MAX_LENGTH: a message may be repeated for every node of a request."""
+    return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}..."
 
 
 def _escaped(char: str) -> str:

@@ -18,12 +18,6 @@ class HostPort(msgspec.Struct, frozen=True, order=True, gc=False):
     protocol: str = "TCP"
     ip: str = ALL_ADDRESSES
 
-    def conflicts_with(self, other: "HostPort") -> bool:
-        """Tell whether two pods of one node cannot have these ports (HostPortInfo.CheckConflict)."""
-        if (self.port, self.protocol) != (other.port, other.protocol):
-            return False
-        return self.ip == other.ip or ALL_ADDRESSES in (self.ip, other.ip)
-
 
 NO_HOST_PORTS: Final[frozenset[HostPort]] = frozenset()
 """What pods without host ports share: Python makes an empty set anew each time."""

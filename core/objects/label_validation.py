@@ -54,6 +54,8 @@ def label_key_errors(key: str) -> list[str]:
 
 def label_value_errors(value: str) -> list[str]:
     """Return what is wrong with a label value (upstream IsValidLabelValue); empty when nothing is."""
+    if len(value) <= _MAX_NAME and _label_value.fullmatch(value):  # which makes it ASCII
+        return []
     errors = [_too_long(_MAX_NAME)] if _length(value) > _MAX_NAME else []
     if not _label_value.fullmatch(value):
         errors.append(_mismatch(_LABEL_VALUE_RULE, _LABEL_VALUE, "MyValue", "my_value", "12345"))

@@ -3,13 +3,14 @@
 Source: k8s.io/apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector) and pkg/labels/selector.go.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
 import msgspec
 
-from core.objects.go_format import json_list, quoted
+from core.objects.go_format import json_list, quoted, shortened
 from core.objects.label_validation import label_key_errors, label_value_errors
 
 
@@ -33,6 +34,11 @@ class Operator(IntEnum):
     DOES_NOT_EXIST = 3
 
 
+_FEW_VALUES: Final = 16
+"""Values up to which looking at one after the other is faster than halving."""
+_MAX_ERRORS: Final = 16
+"""Broken values of a requirement that are told: a message is much longer than what it complains of."""
+
 OPERATORS: Final = {
     "In": Operator.IN,
     "NotIn": Operator.NOT_IN,
@@ -52,10 +58,16 @@ class Requirement(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=F
         """Tell whether the labels meet the condition; the negative operators are also met by an absent key."""
         value = labels.get(self.key)
         if self.operator is Operator.IN:
-            return value in self.values
+            return self._lists(value)
         if self.operator is Operator.NOT_IN:
-            return value not in self.values
+            return not self._lists(value)
         return (value is not None) is (self.operator is Operator.EXISTS)
+
+    def _lists(self, value: str | None) -> bool:
+        if value is None or len(self.values) <= _FEW_VALUES:
+            return value is not None and value in self.values
+        place = bisect_left(self.values, value)
+        return place < len(self.values) and self.values[place] == value
 
 
 class Selector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
@@ -72,6 +84,11 @@ class Selector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     def everything(self) -> bool:
         """Whether this is the empty selector, which also matches what has no labels (upstream `Empty()`)."""
         return not self.requirements and not self.nothing
+
+    @property
+    def size(self) -> int:
+        """How much it holds: requirements and their values."""
+        return sum([1 + len(requirement.values) for requirement in self.requirements])
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Tell whether the labels meet every requirement."""
@@ -130,7 +147,12 @@ def requirement_errors(key: str, values: Sequence[str], operator_errors: Sequenc
     errors += [f"{dot}{error}" for error in operator_errors]
     for index, value in enumerate(values):
         if value_errors := label_value_errors(value):
-            errors.append(f"{dot}values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(value_errors)}")
+            if len(errors) >= _MAX_ERRORS:
+                errors.append(f"{dot}values[{index}]: Too many errors: the other values are not looked at")
+                break
+            errors.append(
+                f"{dot}values[{index}][{shortened(key)}]: Invalid value: {quoted(value)}: {'; '.join(value_errors)}"
+            )
     return errors
 
 

@@ -43,6 +43,12 @@ class NodeAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
         return self.required is None or self.required.matches(labels, name)
 
     @property
+    def size(self) -> int:
+        """How much it holds: terms, requirements, and their values."""
+        required = 0 if self.required is None else self.required.size
+        return self.selector.size + required + sum([preferred.term.size for preferred in self.preferred])
+
+    @property
     def preferred_error(self) -> str:
         """What upstream reports for broken preferred terms, which is an error; empty when all could be parsed."""
         errors = [error for preferred in self.preferred for error in preferred.term.errors]

@@ -33,7 +33,7 @@ class Comparison(msgspec.Struct, frozen=True, order=True, gc=False):
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Tell whether the label is there and lies beyond the bound."""
-        number = _int64(labels.get(self.key, ""))
+        number = label_number(labels.get(self.key, ""))
         if number is None:
             return False
         return number > self.bound if self.greater else number < self.bound
@@ -68,6 +68,12 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
             each.matches(labels) for each in self.comparisons
         )
 
+    @property
+    def size(self) -> int:
+        """How much it holds: itself, requirements, and their values."""
+        values = sum([1 + len(each.values) for each in self.requirements])
+        return 1 + values + len(self.comparisons) + len(self.fields) + len(self.errors)
+
 
 class NodeSelector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """A disjunction of terms. Empty terms of the API object are left out, as they match nothing."""
@@ -80,6 +86,11 @@ class NodeSelector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
         A broken term matches nothing and the others stand, as upstream's LazyErrorNodeSelector has it.
         """
         return any(term.matches(labels, name) for term in self.terms)
+
+    @property
+    def size(self) -> int:
+        """How much it holds: terms, requirements, and their values."""
+        return sum([term.size for term in self.terms])
 
     @property
     def parse_error(self) -> str:
@@ -137,7 +148,7 @@ def _ordering_errors(values: Sequence[str]) -> list[str]:
     return errors + [
         f"values[{index}]: Invalid value: {quoted(value)}: for 'Gt', 'Lt' operators, the value must be an integer"
         for index, value in enumerate(values)
-        if _int64(value) is None
+        if label_number(value) is None
     ]
 
 
@@ -155,8 +166,8 @@ def _unsupported(path: str, operator: str, supported: str) -> str:
     return f"{path}.operator: Unsupported value: {quoted(operator)}: supported values: {supported}"
 
 
-def _int64(text: str) -> int | None:
-    """Return what strconv.ParseInt(text, 10, 64) reads; None where it fails."""
+def label_number(text: str) -> int | None:
+    """Return the number that a label is, as strconv.ParseInt(text, 10, 64) reads it; None where it fails."""
     parts = _integer.fullmatch(text)
     if parts is None:
         return None

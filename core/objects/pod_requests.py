@@ -136,15 +136,16 @@ def _container_requests(pod: PodResources, missing: Amounts) -> dict[str, int]:
         _combine(running, {**missing, **_effective(container, pod)}, int.__add__)
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
+    # Only what a container asks for itself is compared: the rest of what is held then, was compared when it last grew.
     for container in pod.init_containers:
         if container.sidecar:
             requests = {**missing, **_effective(container, pod)}
             _combine(running, requests, int.__add__)
             _combine(sidecars, requests, int.__add__)
-            held = sidecars
+            held = {name: sidecars[name] for name in requests}
         else:
-            held = {**missing, **container.resources.requests}
-            _combine(held, sidecars, int.__add__)
+            requests = {**missing, **container.resources.requests}
+            held = {name: amount + sidecars.get(name, 0) for name, amount in requests.items()}
         _combine(starting, held, max)
     _combine(running, starting, max)
     return running

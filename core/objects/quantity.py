@@ -14,11 +14,12 @@ _NANO: Final = 9  # upstream keeps nine decimal places and rounds what is smalle
 _NANOS: Final = 10**_NANO
 _NANOS_PER_MILLI: Final = 10**6
 _LARGEST: Final = MAX_INT64 * _NANOS
-_LONGEST: Final = 1024  # characters; the API server writes at most some twenty
+_MAX_LENGTH: Final = 1024  # characters; the API server writes at most some twenty
 _MEMO_ENTRIES: Final = 4096
 
 _FORMAT: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"  # what upstream quotes; its scanner decides by this:
-_scanned: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+# Possessive: digits that were taken are never given back to the suffix, or a text that does not match costs its square.
+_scanned: Final = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*)")
 _exponent: Final = re.compile("[eE]([+-]?[0-9]+)")
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -26,16 +27,6 @@ _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 class QuantityError(ValueError):
     """A text that is no quantity; the message is upstream's."""
-
-
-def value(text: str) -> int:
-    """Return a quantity in whole units, rounded away from zero, at most 2^63-1. Raises QuantityError."""
-    return units(nanos(text))
-
-
-def milli_value(text: str) -> int:
-    """Return a quantity in thousandths, rounded away from zero, at most 2^63-1. Raises QuantityError."""
-    return millis(nanos(text))
 
 
 def units(amount: int) -> int:
@@ -54,11 +45,11 @@ def nanos(text: str) -> int:
 
     Raises QuantityError.
     """
+    if len(text) > _MAX_LENGTH:
+        raise QuantityError(f"quantities must be no more than {_MAX_LENGTH} characters")
     scanned = _scanned.fullmatch(text) if text else None
     if scanned is None:
         raise QuantityError(f"quantities must match the regular expression '{_FORMAT}'")
-    if len(text) > _LONGEST:
-        raise QuantityError(f"quantities must be no more than {_LONGEST} characters")
     sign, whole, fraction, suffix = scanned.groups(default="")
     exponent, doublings = _suffix(suffix)
     # Python ints, so nothing overflows; the length of the text bounds them.
@@ -85,7 +76,7 @@ def _shifted(mantissa: int, exponent: int) -> int:
         return 0
     if exponent > len(str(_LARGEST)):
         return _LARGEST
-    if -exponent > 2 * _LONGEST:  # more places than a mantissa can have digits
+    if -exponent > 2 * _MAX_LENGTH:  # more places than a mantissa can have digits
         return 1
     power: int = 10 ** abs(exponent)
     return min(mantissa * power if exponent >= 0 else -(-mantissa // power), _LARGEST)

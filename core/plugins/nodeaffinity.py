@@ -4,7 +4,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeaffinity/node_affi
 scheduling/corev1/nodeaffinity/nodeaffinity.go.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -13,17 +13,17 @@ import numpy as np
 from core.events import Kind
 from core.framework.interface import Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.node_matcher import NodeMatcher, keys_of_terms, label_keys
 from core.framework.normalize import default_normalize
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.mirror.node_values import LabelProjections, LabelValues, labels_of
-from core.mirror.topology import BoolArray, Int64Array
-from core.objects.labels import Requirement, errors_text
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.labels import EVERYTHING, Selector, errors_text
 from core.objects.node import Node
 from core.objects.node_affinity import NO_NODE_AFFINITY, PreferredTerm
 from core.objects.node_affinity import NodeAffinity as AffinityToNodes
-from core.objects.node_selector import Comparison, FieldRequirement, NodeSelectorTerm
+from core.objects.node_selector import NodeSelectorTerm
 from core.objects.pod import Pod
 
 POD_AFFINITY: Final = Status(
@@ -35,6 +35,12 @@ ENFORCED_AFFINITY: Final = Status(
 CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("pod affinity terms conflict",))
 # In the order in which they are judged: the first failure is a node's verdict.
 _STATUSES: Final = (SUCCESS, ENFORCED_AFFINITY, POD_AFFINITY)
+
+# Units of work, see core/mirror/work.py.
+_PER_ENTRY: Final = 8_000
+_PER_NODE: Final = 2
+_FEW_ENTRIES: Final = 32
+"""So many terms and requirements are never too much work, and ordinary pods have no more."""
 
 _INVALIDATED_BY = (
     InvalidationRule(
@@ -61,57 +67,6 @@ class PreferredState(msgspec.Struct, frozen=True):
 
     mirror: ClusterMirror
     terms: tuple[PreferredTerm, ...]
-
-
-class BatchMatcher:
-    """Tells which nodes of a batch meet what is asked of labels and names: RequiredNodeAffinity.Match for all at once.
-
-    A requirement is judged once per distinct value of its own label, and then looked up for the nodes. There are few
-    values of each label but many combinations: with 420 of them on 5,000 nodes three requirements take 0.1 ms so, and
-    1 ms if each combination is judged. Names are distinct for every node, so a field only looks up the node it names.
-    """
-
-    __slots__ = ("_batch", "_projections", "_slots")
-
-    def __init__(self, mirror: ClusterMirror, batch: NodeBatch) -> None:
-        self._batch = batch
-        self._projections = mirror.derived(LabelProjections)
-        self._slots = mirror.nodes.slots
-
-    def required(self, affinity: AffinityToNodes) -> BoolArray:
-        """Tell which nodes have all labels of the nodeSelector and meet a required term, if terms are required."""
-        met = self._labelled(affinity.selector.requirements)
-        if affinity.required is not None:
-            alternatives = np.zeros(len(self._batch), np.bool_)
-            for term in affinity.required.terms:
-                alternatives |= self.term(term)
-            met &= alternatives
-        return met
-
-    def term(self, term: NodeSelectorTerm) -> BoolArray:
-        """Tell which nodes meet every requirement of a term; a broken one is met by none."""
-        if term.errors:
-            return np.zeros(len(self._batch), np.bool_)
-        met = self._labelled((*term.requirements, *term.comparisons))
-        for field in term.fields:
-            met &= self._named(field)
-        return met
-
-    def _labelled(self, requirements: Iterable[Requirement | Comparison]) -> BoolArray:
-        met = np.ones(len(self._batch), np.bool_)
-        for requirement in requirements:
-            keys = (requirement.key,)
-            values = self._projections.of(keys)
-            met &= values.judged(self._batch, _judge(requirement, keys)) > 0
-        return met
-
-    def _named(self, field: FieldRequirement) -> BoolArray:
-        met = np.full(len(self._batch), field.matches(f"not {field.value}"))  # what holds for all other names
-        # A name without a slot finds NO_SLOT, where the strangers are, which are mended below.
-        met[self._batch.slots == self._slots.get(field.value, NO_SLOT)] = field.matches(field.value)
-        for position, node in self._batch.strangers.items():
-            met[position] = node is not None and field.matches(node.name)
-        return met
 
 
 class NodeAffinity:
@@ -149,7 +104,8 @@ class NodeAffinity:
 
     def filter(self, state: RequiredState, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch; what the scheduler enforces comes before what the pod asks for."""
-        matcher = BatchMatcher(state.mirror, batch)
+        matcher = NodeMatcher(state.mirror, batch, label_keys(state.asked) | label_keys(state.added))
+        _charge(state.mirror, state.asked.selector, _required(state.asked), len(batch))
         codes = np.zeros(len(batch), np.uint8)
         codes[~matcher.required(state.asked)] = _STATUSES.index(POD_AFFINITY)
         codes[~matcher.required(state.added)] = _STATUSES.index(ENFORCED_AFFINITY)
@@ -168,10 +124,14 @@ class NodeAffinity:
 
     def score(self, state: PreferredState, batch: NodeBatch) -> Int64Array:
         """Return the raw score of every node: the sum of the weights of the terms that it meets."""
-        matcher = BatchMatcher(state.mirror, batch)
+        terms = [each.term for each in state.terms]
+        _charge(state.mirror, EVERYTHING, terms, len(batch))
+        matcher = NodeMatcher(state.mirror, batch, keys_of_terms(terms))
         total = np.zeros(len(batch), np.int64)
         for each in state.terms:
-            total[matcher.term(each.term)] += each.weight
+            met = matcher.term(each.term)
+            if met.any():
+                total += met * np.int64(each.weight)
         return total
 
     def score_versions(self, _state: PreferredState) -> Versions:
@@ -183,16 +143,20 @@ class NodeAffinity:
         return default_normalize(raw)
 
 
-def _judge(requirement: Requirement | Comparison, keys: tuple[str, ...]) -> Callable[[LabelValues | None], bool]:
-    return lambda values: requirement.matches(labels_of(keys, values))
-
-
 def _requires(affinity: AffinityToNodes) -> bool:
     return affinity.required is not None or not affinity.selector.everything
 
 
 def _required(affinity: AffinityToNodes) -> tuple[NodeSelectorTerm, ...]:
     return () if affinity.required is None else affinity.required.terms
+
+
+def _charge(mirror: ClusterMirror, selector: Selector, terms: Sequence[NodeSelectorTerm], nodes: int) -> None:
+    """Charge the work of judging nodes by requirements, before it is done. Raises WorkLimitError."""
+    entries = len(selector.requirements) + len(terms)
+    entries += sum([len(term.requirements) + len(term.comparisons) + len(term.fields) for term in terms])
+    if entries > _FEW_ENTRIES:
+        mirror.work.spend(entries * (_PER_ENTRY + _PER_NODE * nodes), "spec.affinity.nodeAffinity", entries)
 
 
 def _errors(added: AffinityToNodes) -> list[str]:

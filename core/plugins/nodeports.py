@@ -3,6 +3,7 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeports/node_ports.go.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -16,7 +17,7 @@ from core.mirror.changes import Change, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
-from core.objects.host_port import HostPort
+from core.objects.host_port import ALL_ADDRESSES, HostPort
 from core.objects.node import Node
 from core.objects.pod import Pod
 
@@ -72,14 +73,29 @@ class HostPortsInUse:
     def conflicts(self, wanted: Iterable[HostPort]) -> BoolArray:
         """Return by slot whether its node has a port in use that conflicts with any of those wanted."""
         taken = np.zeros(self._nodes.capacity, np.bool_)
-        taken[np.fromiter(self._slots(wanted), np.intp)] = True
+        slots: set[int] = set()
+        for users in self._users(wanted):
+            slots.update(users)
+            if len(slots) >= len(self._nodes.slots):  # all nodes: no other port can add any
+                break
+        taken[list(slots)] = True
         return taken
 
-    def _slots(self, wanted: Iterable[HostPort]) -> Iterator[int]:
+    def _users(self, wanted: Iterable[HostPort]) -> Iterator[Iterable[int]]:
+        """Yield the slots where the ports that conflict with those wanted are in use, each port once.
+
+        These are a port's own address, and all addresses; or any, where all are wanted (HostPortInfo.CheckConflict).
+        """
+        addresses: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
         for port in wanted:
-            for other, slots in self.in_use.get((port.port, port.protocol), {}).items():
-                if port.conflicts_with(other):
-                    yield from slots
+            addresses[port.port, port.protocol].add(port.ip)
+        for (number, protocol), ips in addresses.items():
+            in_use = self.in_use.get((number, protocol), {})
+            if ALL_ADDRESSES in ips:
+                yield from in_use.values()
+            else:
+                ports = (HostPort(number, protocol, ip) for ip in (ALL_ADDRESSES, *ips))
+                yield from (in_use[port] for port in ports if port in in_use)
 
     def _take(self, port: HostPort, slot: int) -> None:
         slots = self.in_use.setdefault((port.port, port.protocol), {}).setdefault(port, {})

@@ -19,7 +19,7 @@ from core.mirror.node_values import NodeValues
 from core.mirror.topology import Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.toleration import Taint, Toleration
+from core.objects.toleration import Taint, ToleratedTaints
 
 Taints: TypeAlias = tuple[Taint, ...]
 
@@ -42,15 +42,11 @@ class TaintsAndTolerations(msgspec.Struct, frozen=True):
     """The taints of all nodes, and what a pod tolerates. Stale after the next event."""
 
     taints: NodeValues[Taints]
-    tolerations: frozenset[Toleration]
+    tolerated: ToleratedTaints
 
     def untolerated(self, taints: Taints | None, effects: AbstractSet[str]) -> list[Taint]:
         """Return the taints of these effects that the pod does not tolerate, in the order of the node's spec."""
-        return [
-            taint
-            for taint in taints or ()
-            if taint.effect in effects and not any(toleration.tolerates(taint) for toleration in self.tolerations)
-        ]
+        return [taint for taint in taints or () if taint.effect in effects and taint not in self.tolerated]
 
 
 class TaintToleration:
@@ -67,7 +63,7 @@ class TaintToleration:
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, TaintsAndTolerations]:
         """Gather taints and tolerations."""
-        return SUCCESS, TaintsAndTolerations(mirror.derived(_taints), pod.tolerations)
+        return SUCCESS, TaintsAndTolerations(mirror.derived(_taints), ToleratedTaints(pod.tolerations))
 
     def filter(self, state: TaintsAndTolerations, batch: NodeBatch) -> Verdicts:
         """Fail every node with a taint that keeps the pod off; the reason tells the first one."""

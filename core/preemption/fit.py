@@ -1,6 +1,7 @@
 """Whether a pod fits its nodes, asked again and again while pods are supposed to go and to come back."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -9,7 +10,14 @@ from core.framework.interface import AnyFilter, Plugin, Verdicts
 from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
+
+_PER_STEP: Final = 20_000
+_PER_ENTRY: Final = 4_000
+"""Units of work (see core/mirror/work.py) of one look at one node: of any pod, and for each entry of its lists."""
+_EVALUATIONS: Final = 10
+"""How many times the work of one evaluation a dry run may take. 500 nodes of 30 victims are 15,000 looks."""
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):
@@ -44,6 +52,8 @@ class FitChecks:
         self._mirror = mirror
         self._names = names
         self._evaluation = FreshEvaluation(mirror, pod)
+        self._entries = _entries(pod)
+        self._looks = 0
         batch = mirror.batch(names)
         self._predicates = [
             _Predicate(plugin, verdicts, asked_anew=verdicts is not None and _reads_pods(plugin))
@@ -55,8 +65,20 @@ class FitChecks:
         return [self._first_failure(position, None) for position in range(len(self._names))]
 
     def failure(self, position: int) -> Failure | None:
-        """Return why the pod does not fit one node while some pods are supposed to be gone; None if it does."""
+        """Return why the pod does not fit one node while some pods are supposed to be gone; None if it does.
+
+        Raises WorkLimitError after too many looks for such a pod.
+        """
+        self._looks += 1
+        self._charge()
         return self._first_failure(position, self._mirror.batch([self._names[position]]))
+
+    def _charge(self) -> None:
+        limit = self._mirror.work.limit
+        units = self._looks * (_PER_STEP + _PER_ENTRY * self._entries)
+        if limit is not None and units > _EVALUATIONS * limit:
+            raise WorkLimitError("spec", self._entries, units, _EVALUATIONS * limit)
+        self._mirror.work.begin()  # an evaluation each
 
     def _first_failure(self, position: int, supposed: NodeBatch | None) -> Failure | None:
         for predicate in self._predicates:
@@ -67,6 +89,13 @@ class FitChecks:
             if verdicts is not None and verdicts.codes[at]:
                 return Failure(verdicts.status(at), predicate.plugin.name)
         return None
+
+
+def _entries(pod: Pod) -> int:
+    """Count what the predicates that are asked anew go through at each look."""
+    affinity = pod.affinity
+    lists = (affinity.required_affinity, affinity.required_anti_affinity, pod.spread, pod.host_ports, pod.volumes)
+    return sum(map(len, lists)) + len(pod.requests)
 
 
 def _reads_pods(plugin: Plugin) -> bool:

@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from app.extender_v1 import Extender
-from app.watch.decode_namespace import decode_namespace
-from app.watch.decode_node import decode_node
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_node import decode_node
+from app.objects.decode_pod import decode_pod
+from app.verbs.extender import Extender
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from tests.builders import NamespaceBuilder, NodeBuilder, Object, PodBuilder, labelled, make_node, make_pod, term

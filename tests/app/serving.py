@@ -55,7 +55,7 @@ def kindred(
     stdin: bytes = b"",
     environment: Mapping[str, str] | None = None,
     directory: Path = ROOT,
-    module: str = "app.cli",
+    module: str = "app.commands.cli",
 ) -> Iterator[Service]:
     """Run a command until it serves or ends, and see to it that it has ended afterwards."""
     command = [sys.executable, "-m", module, *arguments]

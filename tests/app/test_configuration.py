@@ -7,7 +7,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from app.cli import main
+from app.commands.cli import main
 from app.configuration import Configuration, flag_of, key_of, load_configuration
 from app.settings import Settings, SettingsError, variable_of
 from tests import settings_table
@@ -143,8 +143,8 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
     expected = Settings(**changed)  # type: ignore[arg-type]  # checked by pydantic
     values = {name: getattr(expected, name) for name in Settings.model_fields}
     texts = {name: ",".join(v) if isinstance(v, tuple) else str(v) for name, v in values.items() if v is not None}
-    texts["admin_port"] = texts["health_port"] = "5"
-    expected = expected.model_copy(update={"admin_port": 5, "health_port": 5})
+    texts["admin_port"] = texts["health_port"] = texts["memory_limit"] = "5"
+    expected = expected.model_copy(update={"admin_port": 5, "health_port": 5, "memory_limit": 5})
     file.write_text("".join(f"{key_of(name)}: {msgspec.json.encode(text).decode()}\n" for name, text in texts.items()))
     assert expected == load_configuration(file).settings
     assert expected == load_configuration(flags=texts).settings

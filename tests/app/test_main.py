@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from app.main import create_extender, create_service
+from app.main import create_service
 from app.settings import Settings, SettingsError
+from app.wiring.engine import create_extender
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, ZONE, by_name, mirror_of, scores, shop
 from tests.builders import labelled, make_node, make_pod, term

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-from app.extender_v1 import Extender
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_pod import decode_pod
+from app.verbs.extender import Extender
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.mirror.cluster import ClusterMirror

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
-from app.watch.decode_node import decode_node
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_node import decode_node
+from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent
 from core.profile import affinity_profile
 from tests.bench import cluster, command

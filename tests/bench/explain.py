@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
+from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
-from app.explain.question import decode_question
-from app.extender_v1 import Extender
+from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP
 from core.derived_states import derive_states
 from core.equivalence.cache import CacheOptions, EquivalenceCache
@@ -60,7 +60,7 @@ class Bench:
         return filtering, summing_up, detailing
 
     def _explain(self, body: bytes, detail: Detail) -> bytes:
-        question = decode_question(body, self._explainer.mirror)
+        question = decode_explain_request(body, self._explainer.mirror)
         return msgspec.json.encode(self._runner.run(self._explainer.explain(question, detail)))
 
 

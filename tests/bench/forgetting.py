@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from core.mirror.affinity_counts import MAX_MATCH_COUNTERS
 from core.mirror.cluster import ClusterMirror
+from core.mirror.match_counters import MAX_MATCH_COUNTERS
 from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher
 from core.objects.labels import Selector
 from core.objects.pod import Pod
 from tests.bench.cluster import HOST
+from tests.core.decoded import counter_of
 
 _NOTHING: Final = Selector(nothing=True)
 
@@ -32,7 +33,7 @@ def push_out_counters(mirror: ClusterMirror) -> None:
     """Have all match counters dropped, by asking for as many others as are kept, which count nothing; takes seconds."""
     for number in range(MAX_MATCH_COUNTERS):
         matcher = PodMatcher(frozenset({str(number)}), namespace_selector=_NOTHING, selector=_NOTHING)
-        mirror.affinity.matched((matcher,), HOST)
+        counter_of(mirror, (matcher,), HOST)
 
 
 def _terms(affinity: PodAffinity) -> set[AffinityTerm]:

@@ -11,7 +11,7 @@ from tests.bench.cluster import Object
 from tests.bench.live import BenchError
 
 PROGRAM: Final = "intree-affinity"
-_MOST_SHOWN: Final = 3
+_MAX_SHOWN: Final = 3
 
 Kind: TypeAlias = Literal["namespace", "node", "pod"]
 Line = TypeVar("Line")
@@ -104,7 +104,7 @@ def difference(in_tree: Mapping[str, int], ours: Mapping[str, int]) -> str:
     differing = [name for name in sorted({*in_tree, *ours}) if in_tree.get(name) != ours.get(name)]
     shown = [
         f"{name} in-tree {_verdict(in_tree.get(name))}, ours {_verdict(ours.get(name))}"
-        for name in differing[:_MOST_SHOWN]
+        for name in differing[:_MAX_SHOWN]
     ]
     return f"{len(differing)} nodes differ: {'; '.join(shown)}"
 

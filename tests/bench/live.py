@@ -86,8 +86,9 @@ class HttpClient:
 class FakeApi:
     """The fake API server. What its verbs do: `tests.fake_apiserver.control`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, pid: int = 0) -> None:
         self.url = url
+        self.pid = pid
         self._client = HttpClient(url)
 
     def stats(self) -> Json:
@@ -199,7 +200,7 @@ class Metrics:
 def fake_api(nodes: int, pods: int) -> Iterator[FakeApi]:
     """Run the fake API server with the bench cluster."""
     command = ["tests.fake_apiserver", "--nodes", str(nodes), "--pods", str(pods), "--port", "0"]
-    with _running(command, {}) as (_, line), closing(FakeApi(json.loads(line())["url"])) as api:
+    with _running(command, {}) as (pid, line), closing(FakeApi(json.loads(line())["url"], pid)) as api:
         yield api
 
 
@@ -211,7 +212,7 @@ def kindred(
     with TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(_KUBECONFIG.format(url=api.url))
-        command = ["app.cli", "serve", "--kubeconfig", str(kubeconfig), "--host", "127.0.0.1", "--port", "0"]
+        command = ["app.commands.cli", "serve", "--kubeconfig", str(kubeconfig), "--host", "127.0.0.1", "--port", "0"]
         started = time.perf_counter()
         environment = {"KINDRED_ADMIN_PORT": "0", "KINDRED_LOG_LEVEL": "warning", **settings}
         with _running(command, environment) as (pid, line):

@@ -11,7 +11,7 @@ from tests.bench.live import BenchError, FakeApi, HttpClient, Kindred, repeating
 
 _MARK_EVERY: Final = 1.0  # seconds
 _LOOK_EVERY: Final = 0.001
-_LONGEST_DELAY: Final = 60.0
+_MAX_DELAY_LENGTH: Final = 60.0
 _PODS: Final = "/api/v1/pods"
 
 
@@ -31,8 +31,8 @@ class Markers:
         began = time.perf_counter()
         self._api.change("objects", [{"verb": "create", "path": _PODS, "object": pod}])
         while self._client.ask("GET", f"/debug/mirror?node={name}")[0] != HTTPStatus.OK:
-            if time.perf_counter() - began > _LONGEST_DELAY:
-                raise BenchError(f"an event did not reach the mirror within {_LONGEST_DELAY:g} s")
+            if time.perf_counter() - began > _MAX_DELAY_LENGTH:
+                raise BenchError(f"an event did not reach the mirror within {_MAX_DELAY_LENGTH:g} s")
             time.sleep(_LOOK_EVERY)
         delay = Span(began, time.perf_counter())
         self._api.change("objects", [{"verb": "delete", "path": _PODS, "name": name, "namespace": "ns-000"}])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tests.bench import beside, cache, churn, engine, events, explain, growth, http, report, sync
+from tests.bench import beside, busy, cache, churn, engine, events, explain, growth, http, report, sync
 from tests.bench.command import Size
 from tests.bench.live import say
 from tests.bench.report import Report, Section
@@ -25,6 +25,7 @@ SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
         "cache": cache.measure,
         "explain": explain.measure,
         "beside": beside.measure,
+        "busy": busy.measure,
     }
 )
 

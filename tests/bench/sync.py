@@ -16,8 +16,8 @@ from tests.bench.latencies import Latencies
 from tests.bench.live import BenchError, FakeApi, fake_api, kindred, probing
 from tests.bench.report import Ratio, Row, Section, Times
 
-MOST_SECONDS: Final = 15.0
-MOST_MEGABYTES: Final = 700.0
+MAX_SECONDS: Final = 15.0
+MAX_MEGABYTES: Final = 700.0
 _PROBE_EVERY: Final = 0.005  # seconds
 
 
@@ -51,8 +51,8 @@ class Run:
             "RSS when ready, MB": self.after,
         }
         ratios = {
-            f"ready, of {MOST_SECONDS:g} s": Ratio.single((self.ready - self.waited) / MOST_SECONDS, at_most=1),
-            f"peak, of {MOST_MEGABYTES:g} MB": Ratio.single(self.peak / MOST_MEGABYTES, at_most=1),
+            f"ready, of {MAX_SECONDS:g} s": Ratio.single((self.ready - self.waited) / MAX_SECONDS, at_most=1),
+            f"peak, of {MAX_MEGABYTES:g} MB": Ratio.single(self.peak / MAX_MEGABYTES, at_most=1),
         }
         times = {"/livez": Times.of([span.seconds for span in self.asked.spans])} if self.asked is not None else {}
         return Row(way, times, figures, ratios)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.cli import _server
-from app.ports import extender_port
+from app.server.port_server import port_server
+from app.server.ports import extender_port
 from app.settings import Settings
 from tests.bench.floor_app import FloorApp, config
 
@@ -37,7 +37,7 @@ def ask(app: FloorApp, method: str, path: str, *pieces: bytes) -> tuple[list[tup
 
 def test_the_server_has_the_settings_of_kindreds() -> None:
     port = extender_port(Settings(listen_port=0), FastAPI())
-    ours, floor = vars(_server(port, lambda _: None).config), vars(config(FloorApp()))
+    ours, floor = vars(port_server(port, lambda _: None).config), vars(config(FloorApp()))
     assert {key: (ours[key], floor[key]) for key in ours if key not in OF_THE_APP and ours[key] != floor[key]} == {}
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.mirror.affinity_counts import MAX_MATCH_COUNTERS
 from core.mirror.cluster import ClusterMirror
+from core.mirror.match_counters import MAX_MATCH_COUNTERS
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from tests.bench import cluster

@@ -3,7 +3,7 @@
 import json
 import statistics
 
-from app.watch.decode_node import decode_node
+from app.objects.decode_node import decode_node
 from tests.bench import cluster
 from tests.bench.questions import Form, Questions
 from tests.bench.whole_nodes import whole_node

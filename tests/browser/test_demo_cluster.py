@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from app.routes.page import OPEN_PATHS
+from app.admin.page_routes import OPEN_PATHS
 from tests.app.serving import ROOT
 from tests.browser.page import Page
 

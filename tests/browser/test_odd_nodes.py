@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from app.watch.decode_node import decode_node
+from app.objects.decode_node import decode_node
 from tests.browser.page import Page
 from tests.browser.served import REASONS, ROW, odd_nodes
 from tests.demo_cluster import HOSTNAME

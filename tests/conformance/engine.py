@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from app.watch.decode_namespace import decode_namespace
-from app.watch.decode_node import decode_node
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_node import decode_node
+from app.objects.decode_pod import decode_pod
 from core.events import ClusterEvent, Object
 from core.framework.status import Code, Status
 from core.mirror.cluster import ClusterMirror

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from core.framework.evaluation import FreshEvaluation
@@ -124,21 +124,20 @@ def run(lines: Iterable[Line], results: Results) -> None:
     """Run every plugin that the cases speak of."""
     for line in lines:
         case = line.content
+        loaded = cache(partial(load, case["namespaces"], case["nodes"], case["pods"]))  # once for all plugins
         for name in ("InterPodAffinity", *case["expected"].get("plugins", {})):
             if name in RUNNERS:
-                results.add(name, f"{case['name']} ({line.place})", differences_of(RUNNERS[name], case))
+                results.add(name, f"{case['name']} ({line.place})", _differences(RUNNERS[name], case, loaded))
             else:
                 results.left_out[f"{name} (no runner)"] += 1
         if "combined" in case["expected"]:
-            results.add("combined", f"{case['name']} ({line.place})", differences_of(_COMBINED, case))
+            results.add("combined", f"{case['name']} ({line.place})", _differences(_COMBINED, case, loaded))
 
 
-def differences_of(runner: Runner, case: Members) -> list[Difference]:
-    """Run one plugin over one case."""
+def _differences(runner: Runner, case: Members, loaded: Callable[[], ClusterMirror]) -> list[Difference]:
     expected = runner.expected(case)
     try:
-        mirror = load(case["namespaces"], case["nodes"], case["pods"])
-        got = runner.answer(mirror, case)
+        got = runner.answer(loaded(), case)
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
         return [Difference("answer", dict(expected), error)]
     return differences(expected, got)

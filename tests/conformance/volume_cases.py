@@ -2,23 +2,19 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from typing import Final, TypeAlias
 
-from app.watch.resources import RESOURCES
-from core.events import ClusterEvent, Kind
+from app.dump.snapshot_file import CASE_MEMBERS
+from app.objects.resources import RESOURCES
+from core.events import ClusterEvent
 from core.framework.evaluation import everywhere
 from core.framework.interface import AnyFilter
 from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror
-from core.objects.volumes import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumerestrictions.plugin import VolumeRestrictions
@@ -37,15 +33,6 @@ VOLUME_PLUGINS: Final[Mapping[str, PluginFactory]] = {
 }
 """How each plugin is made; what a case says of the others is left out."""
 
-_KINDS: Final[Mapping[str, Kind]] = {  # member of a case -> kind of the objects in it
-    "pvs": PersistentVolume,
-    "pvcs": PersistentVolumeClaim,
-    "storageclasses": StorageClass,
-    "csinodes": CSINode,
-    "csidrivers": CSIDriver,
-    "csistoragecapacities": CSIStorageCapacity,
-    "volumeattachments": VolumeAttachment,
-}
 _PASSING: Final = frozenset({Code.SUCCESS, Code.SKIP})
 
 
@@ -54,10 +41,11 @@ def run(lines: Iterable[Line], results: Results) -> None:
     for line in lines:
         case, place = line.content, f"{line.content['name']} ({line.place})"
         expected: Mapping[str, Members] = case["expected"]["plugins"]
+        loaded = cache(partial(_mirror, case))  # once for all plugins
         answers: list[Members] = []
         for name, members in expected.items():
             if name in VOLUME_PLUGINS:
-                answers.append(_answer(VOLUME_PLUGINS[name], case))
+                answers.append(_answer(VOLUME_PLUGINS[name], case, loaded))
                 results.add(name, place, _differences(members, answers[-1]))
             else:
                 results.left_out[f"{name} (no runner)"] += 1
@@ -66,10 +54,10 @@ def run(lines: Iterable[Line], results: Results) -> None:
             results.add("all volume plugins", place, differences(feasible, _passing_all(case, answers)))
 
 
-def _answer(make: PluginFactory, case: Members) -> Members:
+def _answer(make: PluginFactory, case: Members, loaded: Callable[[], ClusterMirror]) -> Members:
     """Run PreFilter and Filter over all nodes."""
     try:
-        plugin, mirror, names = make(), _mirror(case), _names(case)
+        plugin, mirror, names = make(), loaded(), _names(case)
         batch = mirror.batch(names)
         status, state = plugin.pre_filter(mirror, decoded_pod(case["pod"]))
         verdicts = everywhere(status, batch) if state is None else plugin.filter(state, batch)
@@ -89,7 +77,8 @@ def _answer(make: PluginFactory, case: Members) -> Members:
 
 def _mirror(case: Members) -> ClusterMirror:
     mirror = load(case["namespaces"], case["nodes"], case["pods"])
-    for member, kind in _KINDS.items():
+    loaded = (Namespace, Node, Pod)
+    for member, kind in ((member, kind) for member, kind in CASE_MEMBERS.items() if kind not in loaded):
         for v1_object in case.get(member, ()):
             mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(json.dumps(v1_object).encode())))
     return mirror

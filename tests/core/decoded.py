@@ -2,11 +2,13 @@
 
 from typing import Any, TypeAlias
 
-from app.watch.decode_namespace import decode_namespace
-from app.watch.decode_node import decode_node
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_node import decode_node
+from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
+from core.mirror.domain_counts import DomainCounts
+from core.mirror.match_counters import MatchTerms
 from core.objects.affinity import PodMatcher
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -23,6 +25,11 @@ def pod_of(builder: PodBuilder) -> Pod:
 def node_of(builder: NodeBuilder) -> Node:
     """Give the core's value of a built node."""
     return decode_node(builder.json())
+
+
+def counter_of(mirror: ClusterMirror, matchers: tuple[PodMatcher, ...], topology_key: str) -> DomainCounts:
+    """Count the placed pods that all matchers of an incoming pod select; stale after the next event."""
+    return mirror.affinity.matches.of([MatchTerms(matchers, topology_key)], "spec.affinity")[0]
 
 
 def matcher_of(v1_term: dict[str, Any], namespace: str = "default") -> PodMatcher:

@@ -13,7 +13,7 @@ from core.mirror.cluster import ClusterMirror
 from core.profile import COMPOSITES, PLUGINS, Profile, affinity_profile, full_profile, parse_profile
 from tests.properties import scheduling_pool as pool
 
-OF_NODES_ALONE: Final = frozenset({"_taints", "_cordoned_nodes", "_reports", "LabelProjections"})
+OF_NODES_ALONE: Final = frozenset({"_taints", "_cordoned_nodes", "_reports", "LabelColumns", "LabelProjections"})
 """Made in milliseconds, when they are asked for."""
 OF_SERVICES: Final = frozenset({"ServiceIndex", "ServiceSelectors"})
 

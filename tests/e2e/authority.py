@@ -6,7 +6,7 @@ from typing import Final
 
 import yaml
 
-from tests.openssl import Authority
+from tests.openssl import Authority, trusting
 
 _ACCOUNTS: Final = "accounts"
 
@@ -31,7 +31,7 @@ class ControlPlaneAuthority(Authority):
 
     def client_tls(self, name: str | None = None) -> ssl.SSLContext:
         """Return the TLS context of a client that trusts the authority, with a certificate or without."""
-        context = ssl.create_default_context(cafile=str(self.crt()))
+        context = trusting(self.crt())
         if name is not None:
             context.load_cert_chain(self.crt(name), self.key(name))
         return context

@@ -55,7 +55,7 @@ class Cluster:
         *,
         binds: bool = False,
         server: str = "",
-        module: str = "app.cli",
+        module: str = "app.commands.cli",
         follows: bool = False,
     ) -> Kindred:
         """Start Kindred with the roles that it needs; `server` is a proxy's URL, if there is one.

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from app.cli import main
-from app.watch.client import ApiClient
+from app.api_server.client import ApiClient
+from app.commands.cli import main
 
 READ_TIMEOUT: Final = 2.0  # seconds
 STALE_AFTER: Final = 6.0

@@ -10,7 +10,7 @@ from typing import Any, Final
 import httpx
 import yaml
 
-from app.rbac import rbac_documents
+from app.commands.rbac import rbac_documents
 from app.settings import PREFIX, Settings
 from tests.e2e.api import Api
 from tests.e2e.programs import Program, free_port
@@ -47,7 +47,7 @@ class Kindred:
         kubeconfig: Path,
         settings: Mapping[str, str] | None = None,
         *,
-        module: str = "app.cli",
+        module: str = "app.commands.cli",
         follows: bool = False,
     ) -> None:
         """Start it. `follows`: another replica leads, so that it will not be ready."""

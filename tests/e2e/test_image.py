@@ -145,7 +145,7 @@ def test_it_is_started_without_a_shell_and_without_root(image: Image) -> None:
     assert (config["Entrypoint"], config["Cmd"]) == (["kindred"], ["serve", "--demo"])
     assert config["StopSignal"] == "SIGTERM"
     assert set(config["ExposedPorts"]) == {"8888/tcp", "8889/tcp"}
-    assert config["Healthcheck"]["Test"] == ["CMD", "python", "-m", "app.probe"]
+    assert config["Healthcheck"]["Test"] == ["CMD", "python", "-m", "app.commands.probe"]
 
 
 def test_its_labels_say_what_it_is_and_what_it_stands_on(image: Image) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.app.balancer import balancer
+from tests.app.server.balancer import balancer
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.kindred import Kindred

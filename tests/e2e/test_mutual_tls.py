@@ -1,6 +1,5 @@
 """Full offload by mutual TLS, with the certificates of docs/install.md and an address as docs/register.md has it."""
 
-import ssl
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from tests.e2e.kindred import MANIFESTS, Kindred
 from tests.e2e.programs import free_port
 from tests.e2e.shapes import HOSTNAME, pod, required, term
 from tests.manifests.install_commands import commands
+from tests.openssl import trusting
 
 OVERLAY: Final = MANIFESTS / "overlays" / "full-offload"
 SERVICE: Final = "kindred.kindred.svc"
@@ -69,7 +69,7 @@ def test_the_scheduler_is_let_in_by_its_certificate_and_nobody_without(cluster: 
         cluster.create_pods([pod(f"apart-{number}", APART, affinity=guard) for number in range(PODS)])
         cluster.wait_bound(PODS)
         assert cluster.violations() == []
-        stranger = ssl.create_default_context(cafile=str(tmp_path / "ca.crt"))
+        stranger = trusting(tmp_path / "ca.crt")
         stranger.check_hostname = False  # the name is that of the Service
         with pytest.raises(httpx.HTTPError):
             httpx.post(f"https://127.0.0.1:{kindred.port}/filter", content=b"{}", verify=stranger)

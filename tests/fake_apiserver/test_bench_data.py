@@ -4,8 +4,8 @@ import statistics
 
 import pytest
 
-from app.watch.decode_node import decode_node
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_node import decode_node
+from app.objects.decode_pod import decode_pod
 from tests.bench import cluster
 from tests.fake_apiserver.bench_data import bench_store
 from tests.fake_apiserver.resources import NAMESPACES, NODES, PODS, REPLICA_SETS, RESOURCES, SERVICES

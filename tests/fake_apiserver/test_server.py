@@ -2,17 +2,17 @@
 
 import asyncio
 import socket
-import ssl
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.app.watch.certificates import Certificates
+from tests.app.api_server.certificates import Certificates
 from tests.fake_apiserver.asking import listed, names, pod, served, watching
 from tests.fake_apiserver.faults import CloseOnAccept, Stall, Undecodable
 from tests.fake_apiserver.resources import PODS
 from tests.fake_apiserver.server import FakeApiServer
+from tests.openssl import trusting
 
 
 def refused(server: FakeApiServer) -> bool:
@@ -136,7 +136,7 @@ def test_waiting_for_what_does_not_happen_ends() -> None:
 
 def test_it_speaks_tls(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path)
-    trust = ssl.create_default_context(cafile=str(certificates.crt("authority")))
+    trust = trusting(certificates.crt("authority"))
 
     async def scenario() -> None:
         async with (

@@ -74,7 +74,8 @@ class Connection(asyncio.Protocol):
         """Send bytes, and wait while the client does not take them. Raises ConnectionError when it has gone."""
         if self._transport.is_closing():
             raise ConnectionResetError
-        self._transport.writelines(parts)
+        # Not writelines(): that of asyncio pauses nobody before Python 3.12.9 and 3.13.2 (CVE-2024-12254).
+        self._transport.write(b"".join(parts))
         await self._writable.wait()
 
     @property

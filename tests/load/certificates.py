@@ -5,7 +5,7 @@ import ssl
 from pathlib import Path
 from typing import Final
 
-from tests.openssl import Authority
+from tests.openssl import Authority, trusting
 
 CLIENT_NAME: Final = "kube-scheduler"
 _SERVER: Final = "subjectAltName=IP:127.0.0.1"
@@ -62,7 +62,7 @@ class Certificates:
 
 def client_tls(authority: Path | str, certificate: Path | str, key: Path | str) -> ssl.SSLContext:
     """Return the TLS of a client that trusts one authority alone, and shows a certificate, unless that is empty."""
-    context = ssl.create_default_context(cafile=str(authority))
+    context = trusting(Path(authority))
     if certificate:
         context.load_cert_chain(certificate, key or None)
     return context

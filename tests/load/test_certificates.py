@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from app.tls.peer import peer_names
+from app.server.tls.peer import peer_names
 from tests.load.certificates import CLIENT_NAME, Certificates
 
 
@@ -15,7 +15,8 @@ from tests.load.certificates import CLIENT_NAME, Certificates
 def served(certificates: Certificates) -> Iterator[socket.socket]:
     """Serve one connection with what the settings name, and give the client's side of it."""
     settings = certificates.settings
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=settings["KINDRED_TLS_CLIENT_CA_FILE"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_verify_locations(settings["KINDRED_TLS_CLIENT_CA_FILE"])
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_cert_chain(settings["KINDRED_TLS_CERT_FILE"], settings["KINDRED_TLS_KEY_FILE"])
     with socket.create_server(("127.0.0.1", 0)) as listening:

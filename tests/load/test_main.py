@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import pytest
 
-from app.extender_results import filter_error
+from app.verbs.extender_results import filter_error
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tests.load", "--nodes", "30", "--pods", "300"]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from app.commands.rbac import rbac_text
 from app.configuration import load_configuration
-from app.rbac import rbac_text
 from tests.manifests.install_commands import INSTALL, commands
 from tests.manifests.kustomize import (
     MANIFESTS,

@@ -4,8 +4,8 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
+from app.commands.rbac import rbac_documents, rbac_text
 from app.configuration import Configuration
-from app.rbac import rbac_documents, rbac_text
 from tests.manifests.conftest import Variant
 from tests.manifests.kustomize import MANIFESTS, Manifest, of_kind, only
 
@@ -71,7 +71,8 @@ def test_the_memory_is_enough_for_the_mirror_the_cache_and_the_queue(
     settings, resources = configuration.settings, container["resources"]
     assert amount(resources["requests"]["memory"]) >= PEAK + settings.equivalence_max_bytes
     at_most = PEAK + settings.equivalence_max_bytes + settings.queue_max_bytes
-    assert amount(resources["limits"]["memory"]) >= at_most
+    assert amount(resources["limits"]["memory"]) * settings.memory_watermark >= at_most
+    assert settings.memory_limit is None, "or it would not follow the container's"
     assert "cpu" not in resources["limits"]
 
 

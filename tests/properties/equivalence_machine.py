@@ -17,7 +17,7 @@ from core.profile import Profile, affinity_profile
 from tests.properties import scheduling_pool as pool
 
 TTL: Final = 30.0
-MOST_QUESTIONS: Final = 3
+MAX_QUESTIONS: Final = 3
 CONTROLLERS: Final = ("", "rs-1", "rs-1", "rs-2")
 
 arrivals: st.SearchStrategy[Action] = st.sampled_from(("Add", "Update"))
@@ -74,13 +74,13 @@ class EquivalenceMachine(RuleBasedStateMachine):
 
     # Questions.
 
-    @precondition(lambda self: len(self.questions) < MOST_QUESTIONS)
+    @precondition(lambda self: len(self.questions) < MAX_QUESTIONS)
     @rule(template=templates, controller=st.sampled_from(CONTROLLERS))
     def pod_of_a_class_is_asked_about(self, template: int, controller: str) -> None:
         self.questions.append(pool.incoming(pool.PODS[template], f"q{len(self.questions)}", controller))
 
-    @precondition(lambda self: len(self.questions) == MOST_QUESTIONS)
-    @rule(index=st.integers(0, MOST_QUESTIONS - 1))
+    @precondition(lambda self: len(self.questions) == MAX_QUESTIONS)
+    @rule(index=st.integers(0, MAX_QUESTIONS - 1))
     def pod_is_asked_about_no_more(self, index: int) -> None:
         del self.questions[index]
 

@@ -15,6 +15,7 @@ from core.objects.affinity import NO_AFFINITY, AffinityTerm, PodAffinity, PodMat
 from core.objects.labels import EVERYTHING, NOTHING, parse_selector
 from core.objects.node import Node
 from core.objects.pod import Pod
+from tests.core.decoded import counter_of
 
 NODES: Final = ("n0", "n1", "n2", "n3")
 UIDS: Final = ("p0", "p0-again", "p1", "p1-again", "p2", "p3")
@@ -95,5 +96,5 @@ def state_of(mirror: ClusterMirror) -> dict[str, object]:
         "pods": {uid: mirror.get_pod(uid) for uid in mirror.pods.rows},
         "figures": mirror.figures,
         "owners": mirror.affinity.owner_counts(),
-        "matched": mirror.affinity.matched((MATCHER,), "zone").by_value(),
+        "matched": counter_of(mirror, (MATCHER,), "zone").by_value(),
     }

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final, TypeAlias
 
-from app.watch.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
-from app.watch.decode_namespace import decode_namespace
-from app.watch.decode_node import decode_node
-from app.watch.decode_owner import decode_replica_set
-from app.watch.decode_pod import decode_pod
-from app.watch.decode_service import decode_service
-from app.watch.decode_storage import decode_csi_node, decode_storage_class
-from app.watch.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
+from app.objects.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
+from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_node import decode_node
+from app.objects.decode_owner import decode_replica_set
+from app.objects.decode_pod import decode_pod
+from app.objects.decode_service import decode_service
+from app.objects.decode_storage import decode_csi_node, decode_storage_class
+from app.objects.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
 from core.events import Object
 from core.objects.pod import Pod
 

@@ -20,6 +20,7 @@ from core.objects.pod_volumes import PodClaim
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.serviceaffinity import ServiceAffinity
 from core.profile import PLUGINS, Profile, full_profile
+from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Shown, shown
 
@@ -97,7 +98,7 @@ def otherwise(pod: Pod, field: str, choice: int) -> Pod:
 
 
 @pytest.mark.parametrize("mode", ["controller", "spec"])
-@settings(max_examples=700)
+@settings(max_examples=tries(default=300, full=700))
 @given(mirror=clusters(), asking=indices, field=fields, choice=indices)
 def test_a_field_makes_another_class_or_changes_no_answer(
     mode: Mode, mirror: ClusterMirror, asking: int, field: str, choice: int
@@ -109,7 +110,7 @@ def test_a_field_makes_another_class_or_changes_no_answer(
         assert answers(mirror, pod) == answers(mirror, other)
 
 
-@settings(max_examples=700)
+@settings(max_examples=tries(default=300, full=700))
 @given(mirror=clusters(), asking=indices)
 def test_the_fields_that_plugins_declare_are_all_that_they_need(mirror: ClusterMirror, asking: int) -> None:
     pod = ASKING[asking]

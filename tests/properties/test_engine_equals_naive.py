@@ -7,7 +7,7 @@ from dataclasses import asdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_pod import decode_pod
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.plugins.interpodaffinity.plugin import InterPodAffinity

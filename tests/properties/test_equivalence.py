@@ -1,6 +1,5 @@
 """The law of the cache: at every moment, for every pod and node, the cached answer is the fresh one."""
 
-import os
 from typing import ClassVar, Final
 
 from hypothesis import HealthCheck, settings
@@ -8,10 +7,11 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from core.equivalence.cache import CacheOptions
 from core.profile import PLUGINS, Profile, parse_profile
+from tests.depth import tries
 from tests.properties.equivalence_machine import EquivalenceMachine
 from tests.properties.scheduling_pool import ZONE
 
-STREAMS: Final = int(os.environ.get("KINDRED_TEST_STREAMS", "200"))
+STREAMS: Final = tries(default=40, full=200)
 """Random lives of a cluster, of 200 events each; `make soak` sets many more."""
 
 SETTINGS: Final = settings(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from app.watch.decode_namespace import decode_namespace
-from app.watch.decode_node import decode_node
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_node import decode_node
+from app.objects.decode_pod import decode_pod
 from core import events
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -24,7 +24,7 @@ from tests.properties import strategies
 from tests.properties.strategies import NAMESPACES, NODE_NAMES, STRANGERS, Args, Cluster, Labels, Object, name_of
 from tests.reference.naive import NaiveCluster
 
-MOST_QUESTIONS: Final = 4
+MAX_QUESTIONS: Final = 4
 # Node events outweigh their share of the objects, since each moves the counts of all pods on the node.
 nodes = strategies.nodes(st.sampled_from((*NODE_NAMES, *STRANGERS)))
 namespaces = strategies.namespaces(st.sampled_from(NAMESPACES))
@@ -72,7 +72,7 @@ class EventStream(RuleBasedStateMachine):
             for each in objects:
                 self.tell("Add", kind, each)
 
-    @precondition(lambda self: len(self.questions) < MOST_QUESTIONS)
+    @precondition(lambda self: len(self.questions) < MAX_QUESTIONS)
     @rule(pod=strategies.incoming_pods())
     def question_after_every_event(self, pod: Object) -> None:
         self.questions.append(pod)
@@ -224,5 +224,5 @@ def test_answers_follow_every_event_where_one_question_asks_for_more_counters_th
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A question asks for up to 8 match counters, 2 for each list of terms.
-    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCH_COUNTERS", 3)
+    monkeypatch.setattr("core.mirror.match_counters.MAX_MATCH_COUNTERS", 3)
     run_machine(EventStreamWithEvictions)

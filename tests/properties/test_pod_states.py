@@ -15,6 +15,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
 from core.objects.node import Node
 from core.objects.pod import Pod
+from tests.core.decoded import counter_of
 from tests.properties import mirrored_values
 from tests.properties.mirrored_values import NODES, UIDS, state_of
 
@@ -47,7 +48,7 @@ class PodStates(RuleBasedStateMachine):
     @initialize(shuffler=st.randoms(use_true_random=False), nodes=st.lists(mirrored_values.nodes(), max_size=4))
     def start(self, shuffler: Random, nodes: Sequence[Node]) -> None:
         self.shuffler = shuffler
-        self.mirror.affinity.matched((mirrored_values.MATCHER,), "zone")
+        counter_of(self.mirror, (mirrored_values.MATCHER,), "zone")
         for node in nodes:
             self.node_arrives("Add", node)
 

@@ -21,6 +21,7 @@ from core.preemption.fit import Failure
 from core.preemption.importance import most_important_first
 from core.preemption.victims import dry_run
 from core.profile import Profile, full_profile
+from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Shown, shown
 
@@ -71,7 +72,7 @@ def answers(mirror: ClusterMirror, pod: Pod) -> Shown:
     return shown(PROFILE, FreshEvaluation(mirror, pod), mirror.batch(sorted(mirror.nodes.slots)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=tries(default=150, full=300))
 @given(world=worlds(phases=("Running", "Terminating")), data=st.data())
 def test_a_supposition_is_answered_as_by_a_mirror_without_the_pods_and_leaves_no_trace(
     world: World, data: st.DataObject
@@ -118,7 +119,7 @@ def naive_victims(world: World, node: str) -> list[str] | None:
     return [pod.uid for pod in most_important_first([*violating, *others]) if pod.uid in gone] or None
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(default=100, full=200))
 @given(world=worlds())
 def test_the_victims_are_those_that_mirrors_made_for_every_step_would_find(world: World) -> None:
     mirror = world.mirror()

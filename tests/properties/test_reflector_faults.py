@@ -21,6 +21,7 @@ from core.objects.pod import Pod
 from tests.app.watch.following import Following, MirrorOnly, scenario
 from tests.app.watch.small_cluster import NAMESPACES, NODES, PODS, ZONE, seed
 from tests.builders import make_namespace, make_node, make_pod
+from tests.depth import tries
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver import resources as served
 from tests.fake_apiserver.faults import (
@@ -73,7 +74,7 @@ LINES: Final = (
     b'{"type":"BOOKMARK","object":{"metadata":{}}}',
 )
 NONSENSE: Final = ((b"{", "application/json"), (b'{"items":[]}', "application/json"), (b"<html>", "text/html"))
-LONGEST_PAUSE: Final = 60  # milliseconds
+MAX_PAUSE_LENGTH: Final = 60  # milliseconds
 
 
 class InService(MirrorOnly):
@@ -194,7 +195,7 @@ class Pause(NamedTuple):
 paths = st.sampled_from(PATHS)
 path_or_any = st.sampled_from((*PATHS, None))
 lines = st.integers(0, 4)
-pauses = st.integers(0, LONGEST_PAUSE)
+pauses = st.integers(0, MAX_PAUSE_LENGTH)
 statuses = st.sampled_from(STATUSES)
 stream_actions: SearchStrategy[StreamAction] = st.one_of(
     st.builds(End, lines),
@@ -269,7 +270,7 @@ def touch_all(server: FakeApiServer) -> None:
             server.update(path, body)
 
 
-@settings(max_examples=settings().max_examples // 2)  # each takes a few tenths of a second
+@settings(max_examples=tries(default=15, full=50))  # each takes a few tenths of a second
 @given(
     before=st.lists(strikes(), max_size=2),
     steps=st.lists(st.one_of(changes(), changes(), strikes(), st.builds(Pause, pauses)), max_size=25),

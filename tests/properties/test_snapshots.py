@@ -19,6 +19,7 @@ from core.objects.labels import EVERYTHING, Selector, parse_selector
 from core.objects.node import Node
 from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
+from tests.core.decoded import counter_of
 from tests.properties import mirrored_values
 from tests.properties.mirrored_values import state_of
 
@@ -136,8 +137,8 @@ class Snapshots(RuleBasedStateMachine):
     @rule()
     def figures_follow(self) -> None:
         """Add up what has changed since an earlier look: it is what a first look adds up."""
-        known, generation = self.mirror.nodes.known, self.mirror.generation
-        assert ClusterFigures().follow(known, generation) == self.figures.follow(known, generation)
+        known = self.mirror.nodes.known
+        assert ClusterFigures().follow(known) == self.figures.follow(known)
 
     # What is supposed in them.
 
@@ -188,7 +189,7 @@ class Snapshots(RuleBasedStateMachine):
             self.snapshot_follows(number)
         self.figures_follow()
         fresh = ClusterMirror()
-        fresh.affinity.matched((mirrored_values.MATCHER,), "zone")
+        counter_of(fresh, (mirrored_values.MATCHER,), "zone")
         for uid in self.mirror.pods.rows:
             pod = self.mirror.get_pod(uid)
             assert pod is not None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from tests.json_places import places, replaced
 from tests.robustness.watched import REQUESTS
 
 Json: TypeAlias = Any
@@ -41,7 +42,7 @@ _ODD_KEYS: Final = (
 """What can stand for a key; `key` and `KEY` are the one that stands there."""
 _TOKENS: Final = (b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\xaf", b"\\", b'"', b"{", b"}", b"[", b"]", b",", b":")
 _EDITS: Final = 4  # of one body at most
-_LONGEST_SLICE: Final = 200
+_MAX_SLICE_LENGTH: Final = 200
 
 
 class Valid(NamedTuple):
@@ -75,7 +76,7 @@ def valid_bodies() -> list[Valid]:
 
 def odd_bodies(source: random.Random, document: Json, each: int) -> Iterator[bytes]:
     """Give a document with so many odd things, one at a time, in each place: values, and keys where there are any."""
-    for path in _paths(document):
+    for path in places(document):
         for text in source.sample(ODD, min(each, len(ODD))):
             yield _with(document, path, text)
         if path and isinstance(path[-1], str):
@@ -87,7 +88,7 @@ def mutated(source: random.Random, body: bytes, others: list[bytes]) -> bytes:
     edited = bytearray(body)
     for _ in range(source.randint(1, _EDITS)):
         start = source.randrange(len(edited) + 1)
-        end = min(len(edited), start + source.randrange(_LONGEST_SLICE))
+        end = min(len(edited), start + source.randrange(_MAX_SLICE_LENGTH))
         match source.randrange(7):
             case 0 if edited:
                 edited[start - 1] ^= 1 << source.randrange(8)
@@ -104,32 +105,14 @@ def mutated(source: random.Random, body: bytes, others: list[bytes]) -> bytes:
             case _:
                 other = source.choice(others)
                 taken = source.randrange(len(other))
-                edited[start:end] = other[taken : taken + source.randrange(_LONGEST_SLICE)]
+                edited[start:end] = other[taken : taken + source.randrange(_MAX_SLICE_LENGTH)]
     return bytes(edited)
-
-
-def _paths(document: Json, path: tuple[Key, ...] = ()) -> Iterator[tuple[Key, ...]]:
-    yield path
-    if isinstance(document, dict):
-        for key, value in document.items():
-            yield from _paths(value, (*path, key))
-    elif isinstance(document, list):
-        for index, value in enumerate(document):
-            yield from _paths(value, (*path, index))
 
 
 def _with(document: Json, path: tuple[Key, ...], text: str) -> bytes:
     """Give a document with a text, JSON or not, in one place."""
     mark = "\x01here\x01"
-    return json.dumps(_replaced(document, path, mark)).replace(json.dumps(mark), text).encode()
-
-
-def _replaced(document: Json, path: tuple[Key, ...], value: Json) -> Json:
-    if not path:
-        return value
-    if isinstance(document, dict):
-        return {key: _replaced(old, path[1:], value) if key == path[0] else old for key, old in document.items()}
-    return [_replaced(old, path[1:], value) if index == path[0] else old for index, old in enumerate(document)]
+    return json.dumps(replaced(document, path, mark)).replace(json.dumps(mark), text).encode()
 
 
 def _with_odd_key(document: Json, path: tuple[Key, ...], odd: str) -> bytes:
@@ -145,4 +128,4 @@ def _renamed(document: Json, path: tuple[Key, ...], key: str) -> Json:
     for step in path[:-1]:
         parent = parent[step]
     members = {key if name == path[-1] else name: value for name, value in parent.items()}
-    return _replaced(document, path[:-1], members)
+    return replaced(document, path[:-1], members)

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from types import FrameType
 
-from app.cli import main
+from app.commands.cli import main
 
 
 def _write_tasks(_: int, __: FrameType | None) -> None:

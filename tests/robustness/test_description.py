@@ -1,6 +1,5 @@
 """Requests that schemathesis makes up from the OpenAPI description: all kinds of them, and answers as it says."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +8,10 @@ from typing import Final
 import httpx
 import pytest
 
+from tests.depth import tries
 from tests.robustness.watched import REQUESTS, watched
 
-EXAMPLES: Final = int(os.environ.get("KINDRED_TEST_EXAMPLES", "50"))  # of each operation, besides all edge cases
+EXAMPLES: Final = tries(default=15, full=50)  # of each operation, besides all edge cases
 NO_REFUSALS: Final = "negative_data_rejection"  # the verbs answer bad requests with status 200
 RULES_BEYOND_SCHEMAS: Final = "positive_data_acceptance"  # such as: a node only with a class
 ONE_METHOD_A_ROUTE: Final = "allow_header_conformance"  # Starlette names the methods of the first route of a path

@@ -1,29 +1,27 @@
 """Bodies and requests that are wrong in all ways that chance finds: each is answered, and nothing is left behind.
 
-The same requests are made each time, so that what is found can be found again. `KINDRED_TEST_FUZZ=20`, or `make fuzz`,
-makes so many times as many.
+The same requests are made each time, so that what is found can be found again. `make fuzz` makes 20 times as many.
 """
 
 import json
-import os
 import random
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
+from tests.app.admin.verb_judges import judges
 from tests.app.serving import until
-from tests.app.verb_judges import judges
+from tests.depth import tries
 from tests.robustness import bodies, wire
 from tests.robustness.bodies import mutated, odd_bodies, valid_bodies
 from tests.robustness.watched import Watched, watched
 from tests.robustness.wire import Client, exchange, odd_requests
 
-EFFORT: Final = int(os.environ.get("KINDRED_TEST_FUZZ", "1"))
-ODD_EACH: Final = 3 * EFFORT  # in each place of each body
-MUTATED_EACH: Final = 200 * EFFORT  # of each body
-REQUESTS_EACH: Final = 100 * EFFORT
-MOST_BYTES: Final = 5_000_000
+ODD_EACH: Final = tries(default=1, full=3)  # in each place of each body
+MUTATED_EACH: Final = tries(default=60, full=200)  # of each body
+REQUESTS_EACH: Final = tries(default=30, full=100)
+MAX_BYTES: Final = 5_000_000
 """That a pass may add to the memory, once all that is kept is there. Measured: 0.1 MB."""
 ALLOWED: Final = {200, 400, 404, 405, 408, 411, 413, 414, 417, 431, 505}
 
@@ -75,7 +73,7 @@ def test_odd_bodies_are_answered_and_nothing_is_left_of_them(service: Watched) -
     assert before == answers(service)
     until(lambda: service.descriptors() <= descriptors)
     assert service.tasks() <= tasks
-    assert service.rss() - memory < MOST_BYTES
+    assert service.rss() - memory < MAX_BYTES
     service.assert_unharmed()
 
 
@@ -93,7 +91,7 @@ def test_odd_requests_are_answered_or_refused_and_nothing_is_left_of_them(servic
     assert before == answers(service)
     until(lambda: service.descriptors() <= descriptors)
     until(lambda: service.tasks() <= tasks)
-    assert service.rss() - memory < MOST_BYTES
+    assert service.rss() - memory < MAX_BYTES
     service.assert_unharmed()
 
 

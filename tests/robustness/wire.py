@@ -15,6 +15,9 @@ _READ_BYTES: Final = 64 * 1024
 _HEADERS: Final = (
     b"Kindred-Cache: off", b"Kindred-Cache: \xff\xfe", b"Expect: 100-continue", b"Connection: close",
     b"Connection: upgrade", b"Upgrade: websocket", b"Upgrade: h2c", b"Content-Encoding: gzip", b"Accept: \0",
+    b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA",
+    b"Transfer-Encoding: gzip, chunked", b"Transfer-Encoding: identity", b"X: a\rContent-Length: 1", b"X: a\nX: b",
+    b"Content-Length : 1", b"X: a\r\n\tb",
     b"Content-Type: text/xml; charset=\xff",
     b"Transfer-Encoding: gzip", b"Transfer-Encoding: chunked", b"Content-Length: 7", b"Content-Length: -1",
     b"Content-Length: 99999999999999999999", b"Host: ", b"Host: [::", b": nameless", b"No-Colon", b" folded: line",
@@ -24,7 +27,7 @@ _HEADERS: Final = (
 )  # fmt: skip
 FIRST_LINES: Final = (
     b"POST /filter HTTP/1.1", b"POST /filter HTTP/1.0", b"POST /filter HTTP/2.0", b"POST /filter",
-    b"POST  /filter HTTP/1.1",
+    b"POST  /filter HTTP/1.1", b"POST /filter HTTP/0.9", b"CONNECT kindred:80 HTTP/1.1", b"POST /filter RTSP/1.0",
     b"post /filter HTTP/1.1", b"GET /filter HTTP/1.1", b"PUT /prioritize HTTP/1.1", b"POST //filter HTTP/1.1",
     b"POST /filter?a=%zz&\xff HTTP/1.1", b"POST /filter#x HTTP/1.1", b"POST http://elsewhere/filter HTTP/1.1",
     b"POST * HTTP/1.1", b"OPTIONS * HTTP/1.1", b"CONNECT a:1 HTTP/1.1", b"POST /\xed\xa0\x80 HTTP/1.1",
@@ -35,6 +38,16 @@ FIRST_LINES: Final = (
     b"GET /readyz?" + b"&" * 5000 + b" HTTP/1.1", b"POST /bind HTTP/1.1", b"POST /preempt HTTP/1.1", b"",
     b"TRACE / HTTP/1.1",
 )  # fmt: skip
+
+_BEHIND: Final = (
+    b"",
+    b"garbage",
+    b"\0",
+    b"\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"GET /livez HTTP/1.1\r\n\r\n",
+    b"0\r\n\r\n",
+)
 
 
 class HangingError(Exception):
@@ -123,9 +136,9 @@ def odd_requests(source: random.Random, path: str, body: bytes, count: int) -> I
             case 3:
                 yield _split(source, _in_chunks(source, right, body))
             case 4:
-                yield _split(source, request(right, body) * source.randint(2, 5))  # pipelined
+                yield _split(source, request(right, body) * source.randint(1, 5) + source.choice(_BEHIND))  # pipelined
             case 5:
-                yield _split(source, request(right, body))
+                yield _split(source, _strangely_framed(source, right, body))
             case 6:
                 whole = bytearray(request(right, body))
                 for _ in range(source.randint(1, 8)):
@@ -153,6 +166,25 @@ def _in_chunks(source: random.Random, first_line: bytes, body: bytes) -> bytes:
         sent.append(said + b"\r\n" + piece + source.choice((b"\r\n",) * 30 + (b"", b"\n")))
     sent.append(source.choice((b"0\r\n\r\n", b"0\r\nTrailer: 1\r\n\r\n", b"0\r\n", b"")))
     return b"".join(sent)
+
+
+def _strangely_framed(source: random.Random, first_line: bytes, body: bytes) -> bytes:
+    """Give a request with much around its body: tiny chunks, extensions, zeros or trailers, which may not end."""
+    much = source.choice((10, 1000, 100_000, 1_000_000))
+    head = first_line + b"\r\nHost: kindred\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"%x\r\n%b\r\n" % (len(body), body)
+    match source.randrange(5):
+        case 0:
+            tiny = b"".join(b"1;%b\r\n%c\r\n" % (b"e" * source.randrange(3), byte) for byte in body)
+            return head + tiny * (1 + much // (10 * len(tiny) + 1)) + b"0\r\n\r\n"
+        case 1:
+            return head + b"1;" + b"e" * much + b"\r\n{\r\n0\r\n\r\n"
+        case 2:
+            return head + b"0" * much + chunk + b"0\r\n\r\n"
+        case 3:
+            return head + chunk + b"0\r\nX: " + b"a" * much + source.choice((b"", b"\r\n", b"\r\n\r\n"))
+        case _:
+            return head + chunk + b"0\r\n" + b"a:\r\n" * (much // 4) + source.choice((b"", b"\r\n"))
 
 
 def _answer(connection: socket.socket, rest: bytes) -> tuple[Answer, bytes]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from core.framework.interface import Versions
-from core.mirror.affinity_counts import DomainCounts
+from core.mirror.domain_counts import DomainCounts
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, TopologyColumn
 

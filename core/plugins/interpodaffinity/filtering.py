@@ -9,8 +9,9 @@ import numpy as np
 
 from core.framework.interface import Verdicts, Versions
 from core.framework.status import SUCCESS, Code, Status
-from core.mirror.affinity_counts import DomainCounts, Role
+from core.mirror.affinity_counts import Role
 from core.mirror.cluster import ClusterMirror
+from core.mirror.match_counters import MatchTerms
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT, BoolArray
 from core.objects.pod import Pod
@@ -34,22 +35,22 @@ class PreFilterState:
         terms = pod.affinity.required_affinity
         # One and the same pod has to meet all terms, so together they are one counter, per topology key.
         matchers = tuple(term.matcher for term in terms)
+        keys = dict.fromkeys([term.topology_key for term in terms])
         counts = mirror.affinity
-        self.affinity: list[DomainCounts] = [
-            counts.matched(matchers, key) for key in dict.fromkeys(term.topology_key for term in terms)
-        ]
-        self.anti_affinity = DomainSums(
-            (counts.matched((term.matcher,), term.topology_key), 1) for term in pod.affinity.required_anti_affinity
-        )
+        wanted = [MatchTerms(matchers, key) for key in keys]
+        wanted += [MatchTerms((term.matcher,), term.topology_key) for term in pod.affinity.required_anti_affinity]
+        counted = counts.matches.of(wanted, "spec.affinity")
+        self.affinity = counted[: len(keys)]
+        self.anti_affinity = DomainSums((each, 1) for each in counted[len(keys) :])
         self.existing_anti_affinity = DomainSums(
             (owner, 1)
             for owner in counts.owners(pod.namespace, pod.labels)
             if owner.owner_term.role is Role.REQUIRED_ANTI_AFFINITY
         )
         # Or a series of pods that want each other would be pending for ever: the first may go anywhere (with the keys).
-        self.first_of_its_kind = not any(domains.counts.nonzero for domains in self.affinity) and counts.selects_all(
-            matchers, pod
-        )
+        self.first_of_its_kind = not any(
+            domains.counts.nonzero for domains in self.affinity
+        ) and counts.matches.selects_all(matchers, pod)
 
     def versions(self) -> Versions:
         """Return the versions of all counters that the verdicts follow from, and whether the pod is the first one."""
@@ -75,6 +76,8 @@ class PreFilterState:
         """Tell for each node whether it has all topology keys and pods that are sought in each of its domains."""
         attracted = np.ones(len(batch), np.bool_)
         for domains in self.affinity:
+            if not attracted.any():
+                break
             value_ids = batch.value_ids(domains.column)
             if self.first_of_its_kind:
                 attracted &= value_ids != ABSENT

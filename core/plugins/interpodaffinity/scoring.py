@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from core.framework.interface import MAX_NODE_SCORE
-from core.mirror.affinity_counts import DomainCounts, Role
+from core.mirror.affinity_counts import Role
 from core.mirror.cluster import ClusterMirror
+from core.mirror.domain_counts import DomainCounts
+from core.mirror.match_counters import MatchTerms
 from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.domains import DomainSums
@@ -32,9 +34,11 @@ def normalized(raw: Int64Array) -> Int64Array:
 
 
 def _own(mirror: ClusterMirror, pod: Pod) -> Iterator[tuple[DomainCounts, int]]:
-    for sign, terms in ((1, pod.affinity.preferred_affinity), (-1, pod.affinity.preferred_anti_affinity)):
-        for each in terms:
-            yield mirror.affinity.matched((each.term.matcher,), each.term.topology_key), sign * each.weight
+    preferred = [(each.term, each.weight) for each in pod.affinity.preferred_affinity]
+    preferred += [(each.term, -each.weight) for each in pod.affinity.preferred_anti_affinity]
+    wanted = [MatchTerms((term.matcher,), term.topology_key) for term, _ in preferred]
+    counters = mirror.affinity.matches.of(wanted, "spec.affinity")
+    return zip(counters, [weight for _, weight in preferred], strict=True)
 
 
 def _of_existing_pods(

@@ -6,7 +6,7 @@ its node, and every sum is an int64, which overflows as Go's does.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,10 @@ COMPUTE: Final = ("cpu", "memory")
 NATIVE: Final = (*COMPUTE, "ephemeral-storage")
 """What has a field of its own upstream, in the order in which it is looked at; all others are scalars."""
 
+Offered: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
+"""Resource -> (position in a batch, amount) of the strangers that offer it."""
+
+_NO_OFFERS: Final[Offered] = {}
 _INT64: Final = 2**63
 
 _DENSE_FROM: Final = 64
@@ -35,14 +39,26 @@ class AmountColumn:
 
     def __init__(self, slots: Sequence[int] = (), amounts: Sequence[int] = (), capacity: int = 0) -> None:
         """Begin with the sums of amounts on slots, each of which may come often."""
+        self.nonzero = 0  # slots whose amount is not 0
+        self._sparse: dict[int, int] = {}
+        self._dense: Int64Array | None = None
+        if not slots:
+            return
         dense = np.zeros(capacity, np.int64)
         np.add.at(dense, np.array(slots, np.intp), np.array(amounts, np.int64))
         filled = np.flatnonzero(dense)
-        self.nonzero = len(filled)  # slots whose amount is not 0
-        self._sparse: dict[int, int] = {}
-        self._dense: Int64Array | None = dense
+        self.nonzero = len(filled)
         if self.nonzero <= _DENSE_FROM:
-            self._dense, self._sparse = None, dict(zip(filled.tolist(), dense[filled].tolist(), strict=True))
+            self._sparse = dict(zip(filled.tolist(), dense[filled].tolist(), strict=True))
+        else:
+            self._dense = dense
+
+    @property
+    def lowest(self) -> int:
+        """The lowest amount of any slot, at most 0; below it only where a sum has overflowed."""
+        if self._dense is not None:
+            return int(self._dense.min(initial=0))
+        return min(0, *self._sparse.values())
 
     def add(self, slot: int, amount: int, capacity: int) -> None:
         """Add to the amount of a slot, one of `capacity`."""
@@ -140,18 +156,30 @@ class ResourceColumns:
             if before != after:
                 self.allocatable.add(change.slot, before, -1)
                 self.allocatable.add(change.slot, after, 1)
-        elif isinstance(change, PodChange) and asks_otherwise(change.before, change.after):
+        elif isinstance(change, PodChange) and requests_changed(change.before, change.after):
             if change.before is not None:
                 self._count(change.slot, change.before, -1)
             if change.after is not None:
                 self._count(change.slot, change.after, 1)
 
-    def allocatable_of(self, resource: str, batch: NodeBatch) -> Int64Array:
-        """Return how much of a resource each node of the batch offers."""
-        amounts = self.allocatable.at(resource, batch)
-        for position, node in batch.strangers.items():
-            amounts[position] = 0 if node is None else node.allocatable.get(resource, 0)
+    def allocatable_of(self, resource: str, batch: NodeBatch, strangers: Offered | None = None) -> Int64Array:
+        """Return how much of a resource each node of the batch offers; `strangers` is `offered_by_strangers` of it."""
+        amounts = _without_strangers(self.allocatable.at(resource, batch), batch)
+        if batch.strangers:
+            offered = offered_by_strangers(batch) if strangers is None else strangers
+            for position, amount in offered.get(resource, ()):
+                amounts[position] = amount
         return amounts
+
+    def no_node_offers(self, resource: str, amount: int, strangers: Offered) -> bool:
+        """Tell whether no node has so much of a resource because none has any of it; found without a look at a node.
+
+        Sums of what pods ask for can have overflowed, and then leave something.
+        """
+        if resource in self.allocatable.of or resource in strangers:
+            return False
+        requested = self.requested.of.get(resource)
+        return amount > (0 if requested is None else -requested.lowest)
 
     def requested_of(self, resource: str, batch: NodeBatch) -> Int64Array:
         """Return how much of a resource the pods on each node of the batch ask for."""
@@ -166,7 +194,18 @@ class ResourceColumns:
         self.non_zero_requested.add(slot, cpu_and_memory(pod.non_zero_requests), sign)
 
 
-def asks_otherwise(before: Pod | None, after: Pod | None) -> bool:
+def offered_by_strangers(batch: NodeBatch) -> Offered:
+    """Return what the strangers of a batch offer."""
+    if not batch.strangers:
+        return _NO_OFFERS
+    offered: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for position, node in batch.strangers.items():
+        for resource, amount in ({} if node is None else node.allocatable).items():
+            offered[resource].append((position, amount))
+    return offered
+
+
+def requests_changed(before: Pod | None, after: Pod | None) -> bool:
     """Tell whether a pod takes anything else of its node than before; one that comes or goes does."""
     if before is None or after is None:
         return True

@@ -13,8 +13,12 @@ from core.framework.interface import Verdicts
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
-from core.plugins.noderesources.columns import NATIVE, PODS, ResourceColumns
+from core.objects.go_format import shortened
+from core.plugins.noderesources.columns import NATIVE, PODS, ResourceColumns, offered_by_strangers
 
+MAX_TOLD: Final = 128
+"""Resources that are told by name where they are short: every node of the answer has its own list of them."""
+_OTHERS: Final = "Insufficient other resources"
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
 _QUOTA_PREFIX: Final = "requests."
 
@@ -52,17 +56,32 @@ class PreFilterState:
 
     def judge(self, batch: NodeBatch) -> Verdicts:
         """Give each node its verdict: unresolvable where the pod asks for more of anything short than there ever is."""
-        columns = self._columns
+        columns, offered = self._columns, offered_by_strangers(batch)
         shortages = _Shortages(len(batch))
         unresolvable = np.zeros(len(batch), np.bool_)
-        too_many = columns.requested_of(PODS, batch) >= columns.allocatable_of(PODS, batch)
+        others: BoolArray | None = None  # what else is short, beyond what is told by name
+        too_many = columns.requested_of(PODS, batch) >= columns.allocatable_of(PODS, batch, offered)
         shortages.amend(too_many, _with_reason("Too many pods"))
+        told = 0
         for resource, amount in self._asked:
-            allocatable = columns.allocatable_of(resource, batch)
-            short = allocatable - columns.requested_of(resource, batch) < amount
-            if short.any():
-                shortages.amend(short, _with_reason(f"Insufficient {resource}"))
-                unresolvable |= short & (allocatable < amount)
+            if columns.no_node_offers(resource, amount, offered):
+                short, never = np.ones((2, len(batch)), np.bool_)
+            else:
+                allocatable = columns.allocatable_of(resource, batch, offered)
+                short = allocatable - columns.requested_of(resource, batch) < amount
+                if not short.any():
+                    continue
+                never = short & (allocatable < amount)
+            unresolvable |= never
+            told += 1
+            if told <= MAX_TOLD:
+                shortages.amend(short, _with_reason(f"Insufficient {shortened(resource)}"))
+                continue
+            others = short if others is None else others | short
+            if others.all() and unresolvable.all():
+                break
+        if others is not None:
+            shortages.amend(others, _with_reason(_OTHERS))
         shortages.amend(unresolvable, _unresolvable)
         return Verdicts(shortages.codes, tuple(shortages.statuses))
 

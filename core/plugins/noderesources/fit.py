@@ -18,7 +18,7 @@ from core.objects.label_validation import label_key_errors
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.noderesources.allocation import ScoreState, in_range, with_default_weights
-from core.plugins.noderesources.columns import ResourceColumns, asks_otherwise, cpu_and_memory
+from core.plugins.noderesources.columns import ResourceColumns, cpu_and_memory, requests_changed
 from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState
 from core.plugins.noderesources.strategies import ScoringStrategy
 
@@ -39,7 +39,7 @@ _INVALIDATED_BY: Final = (
         scope=Scope.NODE,
         when="it comes, goes, or asks for something else than before",
         because="every pod takes one of the node's pods, and what it asks for; also one that was resized in place",
-        touches=asks_otherwise,
+        touches=requests_changed,
     ),
 )
 

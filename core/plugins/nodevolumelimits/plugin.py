@@ -4,6 +4,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.g
 MaxEBSVolumeCount, MaxGCEPDVolumeCount, MaxAzureDiskVolumeCount and MaxCSIVolumeCount.
 """
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from typing import Final
 
@@ -219,11 +220,13 @@ def _codes_by_slot(state: NewVolumes, migration: Migration, statuses: dict[Statu
 
 def _exceeded(in_use: VolumesInUse, new: DriversByVolume) -> BoolArray:
     exceeded = np.zeros(len(in_use.limited), np.bool_)
-    for driver in set(new.values()):
+    by_driver: defaultdict[str, list[str]] = defaultdict(list)
+    for volume, driver in new.items():
+        by_driver[driver].append(volume)
+    for driver, volumes in by_driver.items():
         limits = in_use.limits.get(driver)
         if limits is None:
             continue
-        volumes = [volume for volume, its_driver in new.items() if its_driver == driver]
         added = np.full(len(limits), len(volumes), np.int64)
         for volume in volumes:
             added[list(in_use.users.get(volume, ()))] -= 1

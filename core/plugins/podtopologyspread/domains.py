@@ -5,31 +5,35 @@ nodeLabelsMatchSpreadConstraints).
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 import numpy as np
 
+from core.framework.node_matcher import NodeMatcher, label_keys
 from core.mirror.changes import Change, NodeChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.label_columns import BatchLabels
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of
+from core.mirror.node_values import NodeValues
 from core.mirror.topology import BoolArray, Int64Array, IntpArray, TopologyColumn
 from core.objects.node import Node
 from core.objects.node_affinity import NodeAffinity
-from core.objects.node_selector import NodeSelectorTerm
 from core.objects.pod import Pod
-from core.objects.toleration import Taint, Toleration
+from core.objects.toleration import Taint, ToleratedTaints, Toleration
 from core.objects.topology_spread import HONOR, SpreadConstraint
 from core.plugins.podtopologyspread.pod_counts import PodCounter
 
-MAX_COLUMNS: Final = 64
-"""Topology keys whose values are kept by node. One costs 20 KB at 5,000 nodes, and a pass over the nodes to make."""
+MAX_COUNTED: Final = 64
+"""Sets of counted nodes that are kept while no node changes, 40 KB each at 5,000 nodes."""
 MAX_DOMAINS: Final = 128
-"""Domains that are kept while no node changes, 80 KB each at 5,000 nodes."""
+"""Topology keys over such sets whose domains are kept, 20 to 60 KB each at 5,000 nodes. To make one takes 0.1 ms."""
+_MAX_SIZE: Final = 256
+"""Labels, requirements, values and tolerations up to which what a constraint asks of nodes is worth keeping: kept for
+every pod, what large pods ask would take megabytes each."""
 
 _KEEP_PODS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
-_NAME_OF_NO_NODE: Final = "*"
 
 
 class CountedNodes(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
@@ -50,6 +54,12 @@ class CountedNodes(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
             pod.tolerations if constraint.node_taints_policy == HONOR else None,
         )
 
+    @property
+    def size(self) -> int:
+        """How much it holds: labels, requirements, values and tolerations."""
+        affinity = 0 if self.affinity is None else self.affinity.size
+        return len(self.labels) + affinity + len(self.tolerations or ())
+
 
 class Domains:
     """The domains of one topology key; `ids` are the value ids of those that have a counted node.
@@ -61,17 +71,27 @@ class Domains:
 
     def __init__(self, column: TopologyColumn, slots: IntpArray, value_ids: IntpArray) -> None:
         self.column = column
-        self.ids = np.unique(value_ids)
+        self.ids = np.flatnonzero(np.bincount(value_ids))
         self._slots = slots
-        self._value_ids = value_ids
+        self._value_ids = value_ids.astype(np.int32)
 
     def sums(self, counter: PodCounter) -> Int64Array:
         """Return the number of pods on the counted nodes by value id; UNSEEN and ABSENT look up 0."""
         sums = self.column.sums()
-        on_nodes = counter.per_slot(len(self.column.of_slot))[self._slots]
-        numbers = np.bincount(self._value_ids, weights=on_nodes)  # floats, exact up to 2**53
-        sums[: len(numbers)] = numbers
+        if counter.counts_any:
+            on_nodes = counter.per_slot(len(self.column.of_slot))[self._slots]
+            numbers = np.bincount(self._value_ids, weights=on_nodes)  # floats, exact up to 2**53
+            sums[: len(numbers)] = numbers
         return sums
+
+
+class Counted:
+    """The counted nodes of a constraint, by slot; compared by identity."""
+
+    __slots__ = ("slots",)
+
+    def __init__(self, slots: IntpArray) -> None:
+        self.slots = slots
 
 
 class NodeDomains:
@@ -79,40 +99,40 @@ class NodeDomains:
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
-        self._columns: OrderedDict[str, TopologyColumn] = OrderedDict()
-        self._projections = mirror.derived(LabelProjections)
         self._taints = NodeValues(mirror, _taints_that_keep_pods_off)
-        self._domains: OrderedDict[tuple[str, CountedNodes], Domains] = OrderedDict()
+        self._counted: OrderedDict[CountedNodes, Counted] = OrderedDict()
+        self._domains: OrderedDict[tuple[Counted, TopologyColumn], Domains] = OrderedDict()
         self._everyone: NodeBatch | None = None
 
-    def column(self, key: str) -> TopologyColumn:
-        """Return the values of a topology key on every node; stale after the next event."""
-        column = self._columns.get(key)
-        if column is not None:
-            self._columns.move_to_end(key)
-            return column
-        column = self._columns[key] = TopologyColumn(key, self._mirror.nodes.capacity)
-        for slot, node in self._mirror.nodes:
-            column.assign(slot, node.labels.get(key))
-        if len(self._columns) > MAX_COLUMNS:
-            self._columns.popitem(last=False)
-        return column
+    def counted(self, which: CountedNodes) -> Counted:
+        """Return the nodes that are counted; stale after the next event."""
+        found = self._counted.get(which)
+        if found is not None:
+            self._counted.move_to_end(which)
+            return found
+        everyone = self._all_nodes()
+        found = Counted(everyone.slots[self._chosen(which, everyone)])
+        if which.size <= _MAX_SIZE:
+            self._counted[which] = found
+            if len(self._counted) > MAX_COUNTED:
+                self._counted.popitem(last=False)
+        return found
 
-    def of(self, key: str, counted: CountedNodes) -> Domains:
-        """Return the domains of a topology key; stale after the next event.
+    def of(self, column: TopologyColumn, counted: Counted) -> Domains:
+        """Return the domains of the topology key of a column, with its value ids; stale after the next event.
 
         A node without the label, where the counted nodes need not have it, is in the domain of the empty value, as a
         Go map has it.
         """
-        found = self._domains.get((key, counted))
+        found = self._domains.get((counted, column))
         if found is not None:
-            self._domains.move_to_end((key, counted))
+            self._domains.move_to_end((counted, column))
             return found
-        everyone, column = self._all_nodes(), self.column(key)
-        ids = everyone.value_ids(column)
-        ids[ids < 0] = column.id_of({key: ""})
-        chosen = self._counted(counted, everyone) & (ids >= 0)
-        found = self._domains[key, counted] = Domains(column, everyone.slots[chosen], ids[chosen])
+        slots, ids = counted.slots, column.of_slot.take(counted.slots).astype(np.intp)
+        ids[ids < 0] = column.id_of({column.key: ""})
+        if len(ids) and ids.min() < 0:
+            slots, ids = slots[ids >= 0], ids[ids >= 0]
+        found = self._domains[counted, column] = Domains(column, slots, ids)
         if len(self._domains) > MAX_DOMAINS:
             self._domains.popitem(last=False)
         return found
@@ -122,9 +142,7 @@ class NodeDomains:
         if not isinstance(change, NodeChange) or not domains_differ(change.before, change.after):
             return
         self._taints.changed(change)
-        for column in self._columns.values():
-            column.grow(self._mirror.nodes.capacity)
-            column.assign(change.slot, None if change.after is None else change.after.labels.get(column.key))
+        self._counted.clear()
         self._domains.clear()
         self._everyone = None
 
@@ -133,41 +151,55 @@ class NodeDomains:
             self._everyone = self._mirror.batch(list(self._mirror.nodes.slots))
         return self._everyone
 
-    def _counted(self, counted: CountedNodes, nodes: NodeBatch) -> BoolArray:
-        chosen = np.ones(len(nodes), np.bool_)
-        for key in counted.labels:
-            chosen &= nodes.value_ids(self.column(key)) >= 0
-        if counted.affinity is not None:
-            chosen &= self._meeting(counted.affinity, nodes)
-        if counted.tolerations is not None:
+    def _chosen(self, counted: CountedNodes, nodes: NodeBatch) -> BoolArray:
+        chosen = having_all(BatchLabels(self._mirror, nodes, counted.labels), counted.labels, nodes)
+        if counted.affinity is not None and chosen.any():
+            chosen &= NodeMatcher(self._mirror, nodes, label_keys(counted.affinity)).required(counted.affinity)
+        if counted.tolerations is not None and chosen.any():
             chosen &= self._tolerated(counted.tolerations, nodes)
         return chosen
 
-    def _meeting(self, affinity: NodeAffinity, nodes: NodeBatch) -> BoolArray:
-        keys = _label_keys(affinity)
-
-        def judge(values: LabelValues | None) -> int:
-            return affinity.matches(labels_of(keys, values), _NAME_OF_NO_NODE)
-
-        meeting = self._projections.of(keys).judged(nodes, judge) > 0
-        # Only the names that a field mentions can make a difference between nodes whose labels are alike.
-        mentioned = {field.value for term in _terms(affinity) for field in term.fields}
-        for position in np.flatnonzero(np.isin(nodes.slots, self._slots_of(mentioned))).tolist():
-            name = nodes.names[position]
-            node = self._mirror.nodes.infos[name].node
-            meeting[position] = node is not None and affinity.matches(node.labels, name)
-        return meeting
-
-    def _slots_of(self, names: set[str]) -> list[int]:
-        slots = self._mirror.nodes.slots
-        return [slots[name] for name in names if name in slots]
-
     def _tolerated(self, tolerations: frozenset[Toleration], nodes: NodeBatch) -> BoolArray:
-        def judge(taints: tuple[Taint, ...] | None) -> int:
-            return all(any(each.tolerates(taint) for each in tolerations) for taint in taints or ())
+        tolerated = ToleratedTaints(tolerations)
 
-        tolerated: BoolArray = self._taints.judged(nodes, judge) > 0
-        return tolerated
+        def judge(taints: tuple[Taint, ...] | None) -> int:
+            return all(map(tolerated.__contains__, taints or ()))
+
+        found: BoolArray = self._taints.judged(nodes, judge) > 0
+        return found
+
+
+class ConstrainedDomains:
+    """The domains of the constraints of one pod. Each set of counted nodes is looked up once. Stale after an event."""
+
+    __slots__ = ("_counted", "_domains", "_labels", "_pod")
+
+    def __init__(self, mirror: ClusterMirror, pod: Pod, labels: tuple[str, ...]) -> None:
+        """`labels` are those that counted nodes have."""
+        self._domains = mirror.derived(NodeDomains)
+        self._pod = pod
+        self._labels = labels
+        self._counted: dict[tuple[bool, bool], Counted] = {}  # whether affinity and taints are honored -> nodes
+
+    def of(self, constraint: SpreadConstraint, column: TopologyColumn) -> Domains:
+        """Return the domains of a constraint, with the value ids of a column of its topology key."""
+        policies = constraint.node_affinity_policy == HONOR, constraint.node_taints_policy == HONOR
+        counted = self._counted.get(policies)
+        if counted is None:
+            counted = self._domains.counted(CountedNodes.of(constraint, self._pod, self._labels))
+            self._counted[policies] = counted
+        return self._domains.of(column, counted)
+
+
+def having_all(labels: BatchLabels, keys: Iterable[str], batch: NodeBatch) -> BoolArray:
+    """Tell which nodes of a batch have all of these labels; not a node of which nothing is known, if there are any."""
+    having = np.ones(len(batch), np.bool_)
+    for key in keys:
+        column = labels.of(key)
+        if column is None:
+            return np.zeros(len(batch), np.bool_)
+        having &= column.present()
+    return having
 
 
 def domains_differ(before: Node | None, after: Node | None) -> bool:
@@ -180,15 +212,3 @@ def domains_differ(before: Node | None, after: Node | None) -> bool:
 def _taints_that_keep_pods_off(node: Node) -> tuple[Taint, ...] | None:
     """Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/helper/taint.go (DoNotScheduleTaintsFilterFunc)."""
     return tuple(taint for taint in node.taints if taint.effect in _KEEP_PODS_OFF) or None
-
-
-def _terms(affinity: NodeAffinity) -> tuple[NodeSelectorTerm, ...]:
-    return () if affinity.required is None else affinity.required.terms
-
-
-def _label_keys(affinity: NodeAffinity) -> tuple[str, ...]:
-    keys = {requirement.key for requirement in affinity.selector.requirements}
-    for term in _terms(affinity):
-        keys.update(requirement.key for requirement in term.requirements)
-        keys.update(comparison.key for comparison in term.comparisons)
-    return tuple(sorted(keys))

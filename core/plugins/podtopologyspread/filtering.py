@@ -11,11 +11,12 @@ import numpy as np
 from core.framework.interface import Codes, Verdicts, Versions
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
+from core.mirror.label_columns import BatchLabels
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT
 from core.objects.pod import Pod
 from core.objects.topology_spread import SpreadConstraint
-from core.plugins.podtopologyspread.domains import CountedNodes, Domains, NodeDomains
+from core.plugins.podtopologyspread.domains import ConstrainedDomains, Domains
 from core.plugins.podtopologyspread.pod_counts import PodCounter, PodCounts
 
 _REASON: Final = "node(s) didn't match pod topology spread constraints"
@@ -23,7 +24,7 @@ CONSTRAINTS_NOT_MATCHED: Final = Status(Code.UNSCHEDULABLE, (_REASON,))
 LABEL_MISSING: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"{_REASON} (missing required label)",))
 _STATUSES: Final = (SUCCESS, CONSTRAINTS_NOT_MATCHED, LABEL_MISSING)
 
-_FEWEST_OF_NO_DOMAINS: Final = 2**31 - 1  # newCriticalPaths
+_MIN_OF_NO_DOMAINS: Final = 2**31 - 1  # newCriticalPaths
 
 
 class PreFilterState:
@@ -32,14 +33,14 @@ class PreFilterState:
     Domains are only made when nodes are judged: whoever asks for no more than versions pays for no more.
     """
 
-    __slots__ = ("_constraints", "_counters", "_domains", "_pod")
+    __slots__ = ("_constraints", "_counters", "_mirror", "_pod")
 
     def __init__(self, mirror: ClusterMirror, pod: Pod, constraints: Sequence[SpreadConstraint]) -> None:
         counts = mirror.derived(PodCounts)
+        self._mirror = mirror
         self._pod = pod
         self._constraints = constraints
         self._counters = [counts.of(pod.namespace, constraint.selector) for constraint in constraints]
-        self._domains = mirror.derived(NodeDomains)
 
     def versions(self) -> Versions:
         """Return the versions of all counters that the verdicts follow from."""
@@ -51,19 +52,26 @@ class PreFilterState:
         A node that is not known is judged as if it were one of the cluster without pods. That it would be an empty
         domain, and the fewest pods of any domain then 0, makes no difference to itself, and others are not asked.
         """
-        codes = np.zeros(len(batch), np.uint8)
-        labels = tuple(sorted({constraint.topology_key for constraint in self._constraints}))
+        codes: Codes | None = None
+        keys = tuple(sorted({constraint.topology_key for constraint in self._constraints}))
+        labels = BatchLabels(self._mirror, batch, keys)
+        domains = ConstrainedDomains(self._mirror, self._pod, keys)
         for constraint, counter in zip(self._constraints, self._counters, strict=True):
-            counted = CountedNodes.of(constraint, self._pod, labels)
-            domains = self._domains.of(constraint.topology_key, counted)
-            by_value = self._judge_domains(constraint, domains, counter)
-            codes = np.where(codes, codes, by_value[batch.value_ids(domains.column)])
-        return Verdicts(codes, _STATUSES)
+            column = labels.of(constraint.topology_key)
+            if column is None:  # no node has the label: whatever is counted, all that passed so far fail here
+                found: Codes = np.full(len(batch), _STATUSES.index(LABEL_MISSING), np.uint8)
+            else:
+                by_value = self._judge_domains(constraint, domains.of(constraint, column.column), counter)
+                found = by_value.take(column.topology_ids())
+            codes = found if codes is None else np.where(codes, codes, found)
+            if codes.all():
+                break
+        return Verdicts(np.zeros(len(batch), np.uint8) if codes is None else codes, _STATUSES)
 
     def _judge_domains(self, constraint: SpreadConstraint, domains: Domains, counter: PodCounter) -> Codes:
         """Give each value id the code of its nodes."""
         numbers = domains.sums(counter)
-        fewest = int(numbers[domains.ids].min(initial=_FEWEST_OF_NO_DOMAINS))
+        fewest = int(numbers[domains.ids].min(initial=_MIN_OF_NO_DOMAINS))
         if len(domains.ids) < constraint.min_domains:
             fewest = 0
         skews = numbers + int(constraint.selector.matches(self._pod.labels)) - fewest

@@ -21,6 +21,7 @@ from core.plugins.podtopologyspread import constraints as resolving
 from core.plugins.podtopologyspread.default_selector import CONTROLLERS, default_selector
 from core.plugins.podtopologyspread.domains import domains_differ
 from core.plugins.podtopologyspread.filtering import PreFilterState
+from core.plugins.podtopologyspread.pod_counts import PodCounts
 from core.plugins.podtopologyspread.scoring import PreScoreState, normalized
 
 _INVALIDATED_BY: Final = (
@@ -91,6 +92,7 @@ class PodTopologySpread:
             return Status(Code.ERROR, (reason,)), None
         if not constraints:
             return SKIP, None
+        mirror.derived(PodCounts).charge(pod.namespace, constraints, len(mirror.nodes.slots))
         return SUCCESS, PreFilterState(mirror, pod, constraints)
 
     def filter(self, state: PreFilterState, batch: NodeBatch) -> Verdicts:
@@ -110,6 +112,7 @@ class PodTopologySpread:
             return Status(Code.ERROR, (reason,)), None
         if not constraints:
             return SKIP, None
+        mirror.derived(PodCounts).charge(pod.namespace, constraints, len(batch))
         # A node without a zone is still scored by its hostname where upstream's own constraints apply.
         require_all_topologies = bool(pod.spread) or not self._system_defaulted
         return SUCCESS, PreScoreState(mirror, pod, constraints, batch, require_all_topologies=require_all_topologies)

@@ -4,6 +4,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/comm
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from typing import Final
@@ -18,9 +19,24 @@ from core.mirror.topology import Int64Array, TopologyCounts
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING, Selector
 from core.objects.pod import Pod
+from core.objects.topology_spread import SpreadConstraint
 
 MAX_POD_COUNTERS: Final = 2048
 """Counters kept. One costs about 5 KB where it counts pods on 50 nodes, and at most 33 KB over 5,000 nodes."""
+MAX_BYTES: Final = 16 * 2**20
+"""Size of the counters kept, about, as they were when they were made."""
+_COUNTER_BYTES: Final = 2000
+_NODE_BYTES: Final = 100
+_MAX_NODE_BYTES: Final = 30_000
+"""Numbers by node are a dict, and an array where there are many."""
+_VALUE_BYTES: Final = 200
+"""A value of a selector: its text, its place in the selector, and where the counter is found by it."""
+
+# Units of work, see core/mirror/work.py.
+_PER_CONSTRAINT: Final = 40_000
+_PER_NODE: Final = 5
+_FEW_CONSTRAINTS: Final = 8
+"""So many are never too much work, and ordinary pods have no more: nothing is added up for them."""
 
 _SENTINELS: Final = 2  # TopologyCounts leaves the last two sums alone
 _versions: Final = count()
@@ -34,11 +50,18 @@ class PodCounter:
     `version` is another one after every change, and never that of another counter.
     """
 
-    __slots__ = ("_counts", "version")
+    __slots__ = ("_counts", "nbytes", "version")
 
-    def __init__(self, counts: TopologyCounts) -> None:
+    def __init__(self, counts: TopologyCounts, size: int = 0) -> None:
+        """`size` is that of the selector that selects the pods."""
         self._counts = counts
+        self.nbytes = _COUNTER_BYTES + _VALUE_BYTES * size + min(_NODE_BYTES * counts.nonzero, _MAX_NODE_BYTES)
         self.version = next(_versions)
+
+    @property
+    def counts_any(self) -> bool:
+        """Whether any node has a pod that is counted."""
+        return self._counts.nonzero > 0
 
     def add(self, slot: int, delta: int) -> None:
         """Count a pod on the node of a slot (delta 1), or no longer (delta -1)."""
@@ -65,6 +88,7 @@ class PodCounts:
         self._index: TermIndex[PodMatcher] = TermIndex()
         self._terminating: dict[str, dict[str, tuple[int, Pod]]] = {}  # namespace -> uid -> (slot, pod)
         self._none = PodCounter(TopologyCounts())
+        self.nbytes = 0
         for slot, pod in mirror.placed_pods():
             if pod.terminating:
                 self._note_terminating(pod, slot, 1)
@@ -81,12 +105,23 @@ class PodCounts:
         if counter is not None:
             self._counters.move_to_end(matcher)
             return counter
-        counter = self._counters[matcher] = PodCounter(self._counted(namespace, matcher))
+        counter = self._counters[matcher] = PodCounter(self._counted(namespace, matcher), selector.size)
         self._index.add(matcher, matcher)
-        if len(self._counters) > MAX_POD_COUNTERS:
-            oldest, _ = self._counters.popitem(last=False)
+        self.nbytes += counter.nbytes
+        while len(self._counters) > MAX_POD_COUNTERS or self.nbytes > MAX_BYTES:
+            oldest, dropped = self._counters.popitem(last=False)
             self._index.remove(oldest)
+            self.nbytes -= dropped.nbytes
         return counter
+
+    def charge(self, namespace: str, constraints: Sequence[SpreadConstraint], nodes: int) -> None:
+        """Charge the work of judging nodes by constraints, before it is done. Raises WorkLimitError."""
+        if len(constraints) <= _FEW_CONSTRAINTS:
+            return
+        matchers = (PodMatcher(frozenset((namespace,)), NOTHING, each.selector) for each in constraints)
+        new = [(matcher,) for matcher in matchers if matcher not in self._counters]
+        units = len(constraints) * (_PER_CONSTRAINT + _PER_NODE * nodes) + self._mirror.pods.work(new)
+        self._mirror.work.spend(units, "spec.topologySpreadConstraints", len(constraints))
 
     def changed(self, change: Change) -> None:
         """Count a pod that comes, goes, changes its labels or begins to terminate."""

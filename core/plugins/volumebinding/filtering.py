@@ -4,7 +4,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.g
 findMatchingVolumes, checkVolumeProvisions, tryTranslatePVToCSI).
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -13,9 +13,17 @@ import msgspec
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.csi_migration import TranslationError, is_migratable, translate_affinity
-from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from core.plugins.volumebinding.claims import PodVolumeClaims
-from core.plugins.volumebinding.finding import BIND_CONFLICT, NOT_ENOUGH_SPACE, MatchingVolumes, Provisioning
+from core.plugins.volumebinding.finding import (
+    BIND_CONFLICT,
+    FIELD,
+    NOT_ENOUGH_SPACE,
+    UNITS,
+    MatchingVolumes,
+    Provisioning,
+    Wishes,
+)
 from core.plugins.volumebinding.offers import Offers
 from core.plugins.volumebinding.topology import label_keys
 
@@ -55,6 +63,11 @@ class BoundVolume:
                 self._error = f"could not translate pv: {error}"
 
     @property
+    def reach(self) -> Hashable:
+        """What decides which nodes can reach the volume."""
+        return self._affinity, self._translated, self._error, self.plugin
+
+    @property
     def keys(self) -> set[str]:
         """The label keys of nodes that decide."""
         return label_keys(self._affinity) | label_keys(self._translated)
@@ -69,18 +82,25 @@ class BoundVolume:
         return affinity is None or affinity.matches(node.labels)
 
 
+class Step(msgspec.Struct, frozen=True):
+    """One claim that waits: the volumes that it could take (None: there are none), or how one could be made."""
+
+    volumes: MatchingVolumes | None
+    provisioning: Provisioning
+    requested: int | None
+
+
 class UnboundClaims:
     """The claims of a pod that wait for it, with what there is for them."""
 
     def __init__(self, mirror: ClusterMirror, claims: tuple[PersistentVolumeClaim, ...]) -> None:
-        offers = mirror.derived(Offers)
+        self._work = mirror.work
         self._selected = [claim for claim in claims if claim.selected_node is not None]
         # The smallest first, so that each takes the smallest volume; those of one size as the pod has them.
         self._wanting = sorted(
             (claim for claim in claims if claim.selected_node is None), key=lambda claim: claim.requested or 0
         )
-        self._volumes = {claim.full_name: MatchingVolumes(offers, claim) for claim in self._wanting}
-        self._provisioning = {claim.full_name: Provisioning(mirror, offers, claim) for claim in claims}
+        self._steps = [*self._made(mirror)]
 
     @property
     def selected_nodes(self) -> set[str | None]:
@@ -90,8 +110,9 @@ class UnboundClaims:
     @property
     def keys(self) -> set[str]:
         """The label keys of nodes that decide."""
-        volumes = (each.keys for each in self._volumes.values())
-        return set[str]().union(*volumes, *(each.keys for each in self._provisioning.values()))
+        volumes = [step.volumes.keys for step in self._steps if step.volumes is not None]
+        provisioning = {id(step.provisioning): step.provisioning for step in self._steps}
+        return set[str]().union(*volumes, *(each.keys for each in provisioning.values()))
 
     @property
     def error(self) -> str:
@@ -105,16 +126,37 @@ class UnboundClaims:
         """Return why a node has no volumes for the claims, empty if it has."""
         if self._selected and not node.selected:
             return BIND_CONFLICT
-        to_provision = [claim.full_name for claim in self._selected]
         taken: set[str] = set()
-        for claim in self._wanting:
-            volume = self._volumes[claim.full_name].find(node.labels, taken)
-            if volume is None:
-                to_provision.append(claim.full_name)
-            else:
+        self._work.spend(UNITS * len(self._steps), FIELD, len(self._steps))
+        for step in self._steps:
+            volume = None if step.volumes is None else step.volumes.find(node.labels, taken, self._work)
+            if volume is not None:
                 taken.add(volume)
-        conflicts = (self._provisioning[name].conflict(node.labels) for name in to_provision)
-        return next((conflict for conflict in conflicts if conflict), "")
+            elif conflict := step.provisioning.conflict(node.labels, step.requested):
+                return conflict
+        return ""
+
+    def _made(self, mirror: ClusterMirror) -> Iterator[Step]:
+        """Yield what has to be done for the claims, in their order; not twice what has the same answer again."""
+        offers = mirror.derived(Offers)
+        classes = mirror.objects(StorageClass)  # each claim has one, or it would not wait for a consumer
+        of_classes: dict[str, Provisioning] = {}
+        wishes = Wishes(offers, self._work)
+        seen: set[tuple[str, int | None]] = set()
+        for claim in (*self._selected, *self._wanting):
+            name = claim.storage_class
+            if name not in of_classes:
+                of_classes[name] = Provisioning(mirror, offers, classes[name])
+            provisioning, volumes = of_classes[name], None
+            if claim.selected_node is None:
+                volumes = MatchingVolumes(offers, wishes.of(claim), claim)
+            if volumes is not None and not volumes.none:
+                yield Step(volumes, provisioning, claim.requested)
+                continue
+            to_make = name, claim.requested if provisioning.by_size else None
+            if to_make not in seen:
+                seen.add(to_make)
+                yield Step(None, provisioning, claim.requested)
 
 
 class PodVolumes:
@@ -123,7 +165,10 @@ class PodVolumes:
     def __init__(self, mirror: ClusterMirror, claims: PodVolumeClaims) -> None:
         volumes = mirror.objects(PersistentVolume)
         found = [volumes.get(claim.volume) for claim in claims.bound]
-        self._bound = [None if volume is None else BoundVolume(volume) for volume in found]
+        bound = [None if volume is None else BoundVolume(volume) for volume in found]
+        # In the order of the pod; those that the same nodes can reach once.
+        self._bound = [*{None if each is None else each.reach: each for each in bound}.values()]
+        self._work = mirror.work
         self._unbound = UnboundClaims(mirror, claims.unbound) if claims.unbound else None
 
     @property
@@ -158,6 +203,7 @@ class PodVolumes:
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons) if reasons else SUCCESS
 
     def _bound_conflict(self, node: NodeView) -> str:
+        self._work.spend(UNITS * len(self._bound), FIELD, len(self._bound))
         for volume in self._bound:
             if volume is None:
                 return VOLUME_MISSING

@@ -4,10 +4,11 @@ Source: k8s.io/component-helpers storage/volume/pv_helpers.go (FindMatchingVolum
 pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Final
 
 from core.mirror.cluster import ClusterMirror
+from core.mirror.work import Work
 from core.objects.volumes import (
     CSIDriver,
     CSIStorageCapacity,
@@ -15,35 +16,86 @@ from core.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from core.plugins.volumebinding.offers import Offers
-from core.plugins.volumebinding.topology import ByTopology, label_keys, selected_nodes
+from core.plugins.volumebinding.offers import FreeVolumes, Offers
+from core.plugins.volumebinding.topology import ByTopology, label_keys
 
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
 NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
 
+UNITS: Final = 700
+"""Work of looking at a volume, see core.mirror.work."""
+FIELD: Final = "spec.volumes"
+
 _NO_PROVISIONER: Final = ("", "kubernetes.io/no-provisioner")
+
+
+class Wish:
+    """What claims of one class ask of a volume beside its size. Claims that ask for the same share it."""
+
+    def __init__(self, free: FreeVolumes, claim: PersistentVolumeClaim, work: Work) -> None:
+        self._claim = claim
+        self.free = free
+        # The volumes that no label rules out are looked at once, and not for every node.
+        work.spend(UNITS * free.by_topology.loose, FIELD, free.by_topology.loose)
+        self.anywhere = free.by_topology.anywhere(self.accepts)
+
+    def accepts(self, volume: PersistentVolume) -> bool:
+        """Tell whether a free volume will do, but for its size."""
+        claim = self._claim
+        return (
+            _is_alike(volume, claim)
+            and claim.access_modes <= volume.access_modes
+            and claim.selector.matches(volume.labels)
+        )
+
+
+class Wishes:
+    """The wishes of the claims of one pod."""
+
+    def __init__(self, offers: Offers, work: Work) -> None:
+        self._offers = offers
+        self._work = work
+        self._wishes: dict[Hashable, Wish] = {}
+
+    def of(self, claim: PersistentVolumeClaim) -> Wish:
+        """Return the wish of a claim."""
+        modes = claim.volume_mode, claim.access_modes, claim.volume_attributes_class
+        asked = claim.storage_class, modes, claim.selector
+        wish = self._wishes.get(asked)
+        if wish is None:
+            wish = self._wishes[asked] = Wish(self._offers.free(claim.storage_class), claim, self._work)
+        return wish
 
 
 class MatchingVolumes:
     """The volumes that a claim could take, the best one first."""
 
-    def __init__(self, offers: Offers, claim: PersistentVolumeClaim) -> None:
+    def __init__(self, offers: Offers, wish: Wish, claim: PersistentVolumeClaim) -> None:
         # Upstream takes volumes of one size in the order of a map.
-        reserved = sorted(
-            (each for each in offers.reserved(claim) if _fits(each, claim)), key=lambda volume: volume.name
+        self._reserved = sorted(
+            (
+                each
+                for each in offers.reserved(claim)
+                if each.capacity >= (claim.requested or 0)
+                and _is_alike(each, claim)
+                and each.storage_class == claim.storage_class
+            ),
+            key=lambda volume: volume.name,
         )
-        self._reserved = [each for each in reserved if each.storage_class == claim.storage_class]
-        free = (each for each in offers.free(claim.storage_class) if _fits(each, claim) and _is_wanted(each, claim))
-        self._free = ByTopology(
-            (volume, volume.node_affinity) for volume in sorted(free, key=lambda volume: (volume.capacity, volume.name))
-        )
+        self._wish = wish
+        self._start = wish.free.first_of(claim.requested or 0)
+
+    @property
+    def none(self) -> bool:
+        """Whether there is no volume for the claim on any node."""
+        return not self._reserved and self._start >= len(self._wish.free)
 
     @property
     def keys(self) -> set[str]:
         """The label keys of nodes that decide."""
-        return self._free.keys.union(*(label_keys(volume.node_affinity) for volume in self._reserved))
+        return self._wish.free.by_topology.keys.union(*(label_keys(volume.node_affinity) for volume in self._reserved))
 
-    def find(self, labels: Mapping[str, str], taken: Collection[str]) -> str | None:
+    def find(self, labels: Mapping[str, str], taken: Collection[str], work: Work) -> str | None:
         """Return the name of the volume for a node; None: none that is not taken.
 
         A volume that is reserved for the claim decides, even if the node cannot reach it.
@@ -52,46 +104,47 @@ class MatchingVolumes:
             if volume.name not in taken:
                 reached = volume.node_affinity is None or volume.node_affinity.matches(labels)
                 return volume.name if reached else None
-        return next((volume.name for volume in self._free.reached(labels) if volume.name not in taken), None)
+        wish, looks = self._wish, 1
+        try:
+            for volume in wish.free.by_topology.reached(labels, start=self._start, anywhere=wish.anywhere):
+                looks += 1
+                if volume.name not in taken and wish.accepts(volume):
+                    return volume.name
+            return None
+        finally:
+            work.spend(UNITS * looks, FIELD, len(taken) + 1)
 
 
 class Provisioning:
-    """Where a volume could be made for a claim."""
+    """Where volumes of a class could be made."""
 
-    def __init__(self, mirror: ClusterMirror, offers: Offers, claim: PersistentVolumeClaim) -> None:
-        storage_class = mirror.objects(StorageClass)[claim.storage_class]  # or it would not wait for a consumer
+    def __init__(self, mirror: ClusterMirror, offers: Offers, storage_class: StorageClass) -> None:
         self._possible = storage_class.provisioner not in _NO_PROVISIONER
         self._topologies = storage_class.allowed_topologies
-        self._capacities: ByTopology[CSIStorageCapacity] | None = None  # None: there is room everywhere
+        self._room: ByTopology[CSIStorageCapacity] | None = None  # None: there is room everywhere
         driver = mirror.objects(CSIDriver).get(storage_class.provisioner)
-        if claim.requested is not None and driver is not None and driver.storage_capacity:
-            self._capacities = ByTopology(
-                (capacity, selected_nodes(capacity.topology))
-                for capacity in offers.capacities(storage_class.name)
-                if capacity.limit is not None and capacity.limit >= claim.requested
-            )
+        if driver is not None and driver.storage_capacity:
+            self._room = offers.room(storage_class.name)
+
+    @property
+    def by_size(self) -> bool:
+        """Whether it matters how large a volume is."""
+        return self._room is not None
 
     @property
     def keys(self) -> set[str]:
         """The label keys of nodes that decide."""
-        return label_keys(self._topologies) | (set() if self._capacities is None else self._capacities.keys)
+        return label_keys(self._topologies) | (set() if self._room is None else self._room.keys)
 
-    def conflict(self, labels: Mapping[str, str]) -> str:
-        """Return why no volume can be made for a node, empty if one can."""
+    def conflict(self, labels: Mapping[str, str], requested: int | None) -> str:
+        """Return why no volume of the size (None: of any) can be made for a node, empty if one can."""
         if not self._possible or (self._topologies is not None and not self._topologies.matches(labels)):
             return BIND_CONFLICT
-        if self._capacities is not None and next(self._capacities.reached(labels), None) is None:
-            return NOT_ENOUGH_SPACE
-        return ""
+        if self._room is None or requested is None:
+            return ""
+        largest = next(self._room.reached(labels), None)
+        return NOT_ENOUGH_SPACE if largest is None or (largest.limit or 0) < requested else ""
 
 
-def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    return (
-        volume.capacity >= (claim.requested or 0)
-        and volume.volume_mode == claim.volume_mode
-        and volume.volume_attributes_class == claim.volume_attributes_class
-    )
-
-
-def _is_wanted(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    return claim.selector.matches(volume.labels) and claim.access_modes <= volume.access_modes
+def _is_alike(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return volume.volume_mode == claim.volume_mode and volume.volume_attributes_class == claim.volume_attributes_class

@@ -1,7 +1,9 @@
 """Things that only some nodes can reach, found by the nodes' labels without a look at each of them."""
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Generic, TypeVar
 
 from core.objects.labels import Operator, Requirement, Selector
@@ -32,14 +34,34 @@ class ByTopology(Generic[Thing]):
             self.keys |= label_keys(selector)
             self._things.append((thing, None if _is_one_requirement(selector) and anchors else selector))
 
-    def reached(self, labels: Mapping[str, str]) -> Iterator[Thing]:
-        """Yield what a node with these labels can reach, in the order."""
-        found = [self._anywhere] if self._anywhere else []
+    def __iter__(self) -> Iterator[Thing]:
+        """Yield all things, in their order."""
+        return (thing for thing, _ in self._things)
+
+    @property
+    def loose(self) -> int:
+        """How many things no label alone rules out."""
+        return len(self._anywhere)
+
+    def anywhere(self, wanted: Callable[[Thing], bool]) -> list[int]:
+        """Return the places of the things that no label alone rules out and that are wanted, for `reached`."""
+        return [place for place in self._anywhere if wanted(self._things[place][0])]
+
+    def reached(
+        self, labels: Mapping[str, str], *, start: int = 0, anywhere: Sequence[int] | None = None
+    ) -> Iterator[Thing]:
+        """Yield what a node with these labels can reach, in the order, from a place on.
+
+        `anywhere` are the only ones to look at of those that no label alone rules out.
+        """
+        anywhere = self._anywhere if anywhere is None else anywhere
+        found = [anywhere] if anywhere else []
         for key, by_value in self._anchored.items():
             value = labels.get(key)
             if value is not None and value in by_value:
                 found.append(by_value[value])
-        for place in found[0] if len(found) == 1 else sorted(set().union(*found)):
+        places = found[0] if len(found) == 1 else sorted(set[int]().union(*found))
+        for place in islice(places, bisect_left(places, start) if start else 0, None):
             thing, selector = self._things[place]
             if selector is None or selector.matches(labels):
                 yield thing

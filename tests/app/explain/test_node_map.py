@@ -8,13 +8,13 @@ from itertools import islice
 import msgspec
 import pytest
 
+from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Explainer
 from app.explain.node_map import NodeMap, guessed_rack_key, node_map
-from app.explain.question import decode_question
-from app.extender_v1 import Extender
-from app.recent_pods import RecentPods
+from app.verbs.extender import Extender
+from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import OF_A_DUMP
-from core.explanation.decision import Decision
+from core.diagnosis.diagnosis import Diagnosis
 from core.mirror.cluster import ClusterMirror
 from core.profile import Profile, parse_profile
 from tests import demo_cluster
@@ -22,10 +22,10 @@ from tests.builders import make_node
 from tests.conformance.combined_cases import combined_profile
 from tests.conformance.engine import decoded_pod, load
 from tests.conformance.golden_files import Members, read
-from tests.core.explanation.test_golden_cases import CASES
+from tests.core.diagnosis.test_golden_cases import CASES
 
 ZONE = "topology.kubernetes.io/zone"
-EVERY = 17  # of so many golden cases one is looked at: tests/core/explanation has them all
+EVERY = 17  # of so many golden cases one is looked at: tests/core/diagnosis has them all
 
 
 def sample() -> Iterator[Members]:
@@ -62,7 +62,7 @@ def test_the_demo_is_drawn_as_filter_and_prioritize_answer_it(name: str) -> None
 
 
 def drawn_of(mirror: ClusterMirror, profile: Profile, pod: Members, names: list[str]) -> NodeMap:
-    return node_map(Decision(profile, mirror, decoded_pod(pod), mirror.batch(names)))
+    return node_map(Diagnosis(profile, mirror, decoded_pod(pod), mirror.batch(names)))
 
 
 def assert_as_answered(drawn: NodeMap, extender: Extender, pod: Members) -> None:
@@ -116,7 +116,7 @@ def test_a_supposed_node_is_drawn() -> None:
     explainer = Explainer(parse_profile("affinity"), mirror, None, RecentPods(), OF_A_DUMP)
     added = make_node("more").label(ZONE, "eu-west-1d").obj()
     body = {"pod": {"metadata": {"name": "p", "namespace": "default"}}, "add_nodes": [added]}
-    drawn = asyncio.run(explainer.look(decode_question(json.dumps(body).encode(), mirror), node_map))
+    drawn = asyncio.run(explainer.look(decode_explain_request(json.dumps(body).encode(), mirror), node_map))
     assert drawn.zones[drawn.zone[list(drawn.names).index("more")]] == "eu-west-1d"
     assert "more" not in mirror.nodes.slots
 

@@ -12,18 +12,19 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
-from app.admission import Admission
+from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
-from app.extender_v1 import Extender
-from app.observation import Observation
-from app.ports import admin_port, extender_port
-from app.routes.explain import explain_router
-from app.routes.extender import ExtenderApp, extender_routes
+from app.long_work import LongWork
+from app.server.ports import admin_port, extender_port
 from app.settings import Settings
+from app.verbs.admission import Admission
+from app.verbs.extender import Extender
+from app.verbs.observation import Observation
+from app.verbs.routes import ExtenderApp, extender_routes
 from app.watch.freshness import OF_A_DUMP
 from core.profile import affinity_profile
-from tests.app.conversations import PATIENCE, answer, connected, request, serving
-from tests.app.receptions import reception
+from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
+from tests.app.verbs.receptions import reception
 from tests.builders import make_namespace, make_node, make_pod
 from tests.conformance.engine import load
 
@@ -50,14 +51,16 @@ class Setting:
         profile = affinity_profile()
         mirror = load([make_namespace("default").obj()], [make_node(name).obj() for name in names(10)], [])
         extender = Extender(profile, mirror, None)
-        explainer = Explainer(profile, mirror, None, extender.recent_pods, OF_A_DUMP, lull=self._lull)
+        explainer = Explainer(
+            profile, mirror, None, extender.recent_pods, OF_A_DUMP, work=LongWork(self._lull, PATIENCE)
+        )
         self.app = ExtenderApp()
         self.app.add_verbs(*extender_routes(extender, reception(admission=admission, observe=self._observe)))
         self.admin = FastAPI()
         self.admin.include_router(explain_router(explainer, 2**20))
 
-    async def _lull(self) -> None:
-        await self._admission.lull(PATIENCE)
+    async def _lull(self, patience: float) -> None:
+        await self._admission.lull(patience)
         self.log.append("explanation")
         self.begins()
 
@@ -123,7 +126,7 @@ def test_people_wait_while_questions_wait_but_not_for_ever() -> None:
 
         def take(self, waited: float) -> None: ...
 
-        def turn_away(self, reason: Any, waited: float) -> None: ...  # noqa: ANN401
+        def reject(self, reason: Any, waited: float) -> None: ...  # noqa: ANN401
 
     async def story() -> None:
         waiting = admission()

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from app.leadership.election import Answer, Create, Election, Exchange, Failure, Get, Request
-from app.leadership.lease_v1 import Lease, LeaseRecord
+from app.leadership.election import Create, Election, Exchange, Failure, Get, LeaseResponse, Request
+from app.leadership.lease_object import Lease, LeaseRecord
 
 _BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -20,7 +20,7 @@ class LeaseStore:
         self.lease: Lease | None = None
         self.version = 0
 
-    def carry_out(self, request: Request) -> Answer:
+    def carry_out(self, request: Request) -> LeaseResponse:
         """Do what is asked, and answer."""
         match request:
             case Get():

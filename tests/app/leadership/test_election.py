@@ -3,7 +3,7 @@
 import pytest
 
 from app.leadership.election import Election, Failure, Get, Update
-from app.leadership.lease_v1 import LeaseRecord
+from app.leadership.lease_object import LeaseRecord
 from tests.app.leadership.lease_store import LeaseStore, Time, candidate, run
 
 DATE = "2026-01-01T00:00:{:02}.000000Z"
@@ -70,7 +70,7 @@ def test_who_could_not_renew_in_time_leads_no_more_before_anybody_else_can() -> 
     assert setting.a.holds()
     setting.time.now = 10
     assert not setting.a.holds()
-    assert setting.a.others_wait_until == 14.25
+    assert setting.a.others_may_acquire_at == 14.25
     setting.time.now = 14.9
     assert not setting.attempt(setting.b)
 

@@ -7,8 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from app.leadership.election import Answer, Election, Exchange, Failure, Request
+from app.leadership.election import Election, Exchange, Failure, LeaseResponse, Request
 from tests.app.leadership.lease_store import LeaseStore, Time, candidate
+from tests.depth import tries
 
 CANDIDATES: Final = 3
 WHICH: Final = st.integers(0, CANDIDATES - 1)
@@ -22,7 +23,7 @@ class Replica:
         self.election = election
         self.exchange: Exchange | None = None
         self.request: Request | None = None  # on its way
-        self.answer: Answer | None = None  # on its way
+        self.answer: LeaseResponse | None = None  # on its way
 
     def begin(self, begun: Callable[[], Exchange]) -> None:
         """Begin an exchange, unless one is under way."""
@@ -30,7 +31,7 @@ class Replica:
             self.exchange = begun()
             self.request = next(self.exchange)
 
-    def take(self, answer: Answer) -> None:
+    def take(self, answer: LeaseResponse) -> None:
         """Go on with an answer."""
         assert self.exchange is not None
         self.request = self.answer = None
@@ -138,13 +139,13 @@ class Elections(RuleBasedStateMachine):
     def at_most_one_leads_and_nobody_is_bound_by_another_then(self) -> None:
         for which, replica in enumerate(self.replicas):
             if replica.election.holds():
-                assert self.clocks[which]() < replica.election.others_wait_until
+                assert self.clocks[which]() < replica.election.others_may_acquire_at
                 others = [each for each in range(len(self.replicas)) if each != which]
                 assert [each for each in others if self._may_still_post(each)] == []
 
     def _may_still_post(self, which: int) -> bool:
-        return self.clocks[which]() < self.replicas[which].election.others_wait_until
+        return self.clocks[which]() < self.replicas[which].election.others_may_acquire_at
 
 
 TestElections = Elections.TestCase
-TestElections.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+TestElections.settings = settings(max_examples=tries(default=150, full=300), stateful_step_count=60, deadline=None)

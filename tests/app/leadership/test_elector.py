@@ -9,13 +9,13 @@ from typing import Final
 
 import pytest
 
+from app.api_server.client import ApiClient
+from app.api_server.cluster_access import ClusterAccess
+from app.api_server.credentials import Credentials
 from app.leadership.election import Election
 from app.leadership.elector import Elector, create_elector, pod_of
 from app.leadership.lease_api import LeaseApi
 from app.settings import Settings, SettingsError
-from app.watch.client import ApiClient
-from app.watch.cluster_access import ClusterAccess
-from app.watch.credentials import Credentials
 from tests.fake_apiserver import FakeApiServer, Stall, refuse
 from tests.fake_apiserver.leases import lease_path, leases_path
 from tests.fake_apiserver.resources import LEASES

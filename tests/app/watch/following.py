@@ -6,6 +6,7 @@ server itself can testify; in the end, the mirror against a fresh one, fed with 
 
 import asyncio
 import inspect
+import itertools
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -15,13 +16,15 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self
 
 import msgspec
 
-from app.watch.client import ApiClient
-from app.watch.cluster_access import ClusterAccess
-from app.watch.credentials import Credentials
-from app.watch.decode import DecodeError
-from app.watch.freshness import Freshness, ResourceState, Standing
+from app.api_server.client import ApiClient
+from app.api_server.cluster_access import ClusterAccess
+from app.api_server.credentials import Credentials
+from app.objects.decode import DecodeError
+from app.objects.resources import RESOURCES
+from app.watch.freshness import Freshness, ResourceState, SyncStatus
+from app.watch.memory_watch import UNLIMITED, MemoryWatch
+from app.watch.process_memory import MemoryLimit
 from app.watch.reflector import Reflector, Timing
-from app.watch.resources import RESOURCES
 from app.watch.watcher import Watcher
 from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
@@ -34,9 +37,10 @@ from tests.fake_apiserver.store import Store
 
 P = ParamSpec("P")
 
-PATIENCE: Final = 10.0  # seconds
+LIMIT: Final = MemoryLimit(100, "the test")
+PATIENCE: Final = 30.0  # seconds
 QUICK: Final = Timing(
-    backoff_first=0.02, backoff_longest=0.1, shortest_watch=0.25, initial_events=1.5, random=lambda: 0.0
+    backoff_first=0.02, backoff_longest=0.1, shortest_watch=0.25, initial_events=1.5, memory=0.1, random=lambda: 0.0
 )
 READ_TIMEOUT: Final = 1.0
 """More than `shortest_watch`, as it is in service."""
@@ -110,14 +114,15 @@ class Following:
         *kinds: Kind,
         timing: Timing = QUICK,
         feed: MirrorOnly | None = None,
+        resident: Callable[[], int] | None = None,
     ) -> None:
-        """Feed a mirror."""
+        """Feed a mirror; `resident` tells the memory that is held, of 100 bytes with the watermark at 90."""
         feed = feed or MirrorOnly()
         self.server = server
         self.mirror = feed.mirror
         self.states = {kind: ResourceState(RESOURCES[kind]) for kind in kinds}
         self.freshness = Freshness(list(self.states.values()), STALE_AFTER, time.monotonic)
-        self.seen: set[Standing] = set()
+        self.seen: set[SyncStatus] = set()
         """How the readiness stood since the last `mark`."""
         self._timing = timing
         self._marked_at = 0.0
@@ -125,7 +130,11 @@ class Following:
         self._counts_before: dict[Kind, Counts] = {}
         login = Credentials(ClusterAccess(source="test", server=server.url, tls=None), None)
         client = ApiClient(login, read_timeout=READ_TIMEOUT)
-        self.watcher = Watcher(client, self.freshness.states, feed, timing)
+        memory = UNLIMITED
+        if resident is not None:
+            looks = itertools.count()  # a clock by which each look is a new one
+            memory = MemoryWatch(LIMIT, 0.9, self.freshness.states, lambda: float(next(looks)), resident=resident)
+        self.watcher = Watcher(client, self.freshness.states, feed, timing, memory)
         self.reflectors: dict[Kind, Reflector] = dict(zip(kinds, self.watcher.reflectors, strict=True))
 
     async def __aenter__(self) -> Self:
@@ -213,7 +222,7 @@ class Following:
     async def until_equal(self) -> None:
         """Wait until the mirror is ready and equal to the server, and has been seen to be complete."""
         await self.until(
-            lambda: self._complete and self.freshness.standing() is Standing.FRESH and not self.differences(),
+            lambda: self._complete and self.freshness.status() is SyncStatus.FRESH and not self.differences(),
             "equal to the server",
         )
 
@@ -230,9 +239,9 @@ class Following:
         before = events.total()
         await self.until(lambda: events.total() > before, "told anything")
 
-    async def until_standing(self, standing: Standing) -> None:
+    async def until_standing(self, standing: SyncStatus) -> None:
         """Wait until the mirror stands so."""
-        await self.until(lambda: self.freshness.standing() is standing, standing.value)
+        await self.until(lambda: self.freshness.status() is standing, standing.value)
 
     async def stays_quiet(self, seconds: float = 0.12) -> None:
         """Look on for a while in which nothing is asked of the server, and the mirror stays fresh."""
@@ -240,7 +249,7 @@ class Following:
         while time.monotonic() < deadline:
             await asyncio.sleep(0.01)
             assert len(self.server.requests) == before, self._situation()
-            assert self.freshness.standing() is Standing.FRESH, self._situation()
+            assert self.freshness.status() is SyncStatus.FRESH, self._situation()
 
     # What must be true at every moment.
 
@@ -251,9 +260,9 @@ class Following:
             now = time.monotonic()
             for witness in witnesses:
                 witness.look(now)
-            standing = self.freshness.standing()
+            standing = self.freshness.status()
             self.seen.add(standing)
-            if standing is Standing.FRESH:
+            if standing is SyncStatus.FRESH:
                 ages = [now - witness.shown_at for witness in witnesses]
                 assert max(ages) <= STALE_AFTER + _SLACK, f"fresh, and not followed for {max(ages)} s"
                 self._complete = self._complete or self._assert_complete()
@@ -269,7 +278,7 @@ class Following:
 
     def _situation(self) -> str:
         asked = [(request.path, request.kind, request.status, request.events) for request in self.server.requests]
-        return f"{self.freshness.standing()} {self.freshness.problems()} {self.differences()[:3]} {asked[-20:]}"
+        return f"{self.freshness.status()} {self.freshness.problems()} {self.differences()[:3]} {asked[-20:]}"
 
 
 def mirror_differences(fresh: ClusterMirror, mirror: ClusterMirror) -> list[str]:

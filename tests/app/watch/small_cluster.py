@@ -2,7 +2,7 @@
 
 from typing import Any, Final, TypeAlias
 
-from app.watch.resources import RESOURCES
+from app.objects.resources import RESOURCES
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod

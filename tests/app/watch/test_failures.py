@@ -4,11 +4,12 @@ import logging
 
 import pytest
 
+from app.api_server.client import ConnectionFailedError, ReadTimeoutError, StatusError
+from app.objects.resources import RESOURCES
 from app.watch.backoff import Backoff
-from app.watch.client import ConnectionFailedError, ReadTimeoutError, StatusError
 from app.watch.failures import Failures, status_of
 from app.watch.freshness import ResourceState
-from app.watch.resources import RESOURCES
+from app.watch.memory_watch import MemoryPressureError
 from app.watch.watch_stream import BrokenWatchError, GarbledWatchError, InStreamError
 from core.objects.pod import Pod
 
@@ -23,10 +24,10 @@ class Failing:
         self.state = ResourceState(RESOURCES[Pod])
         self.failures = Failures(self.state, Backoff(1.0, 60.0, lambda: 0.0), lambda: self.now)
 
-    def record(self, error: Exception, after: float = 1.0) -> float:
+    def record(self, error: Exception, after: float = 1.0, shortest: float = 0.0) -> float:
         """Let a request fail some seconds after the last one."""
         self.now += after
-        return self.failures.record(error)
+        return self.failures.record(error, shortest)
 
 
 @pytest.fixture
@@ -147,3 +148,16 @@ def test_the_status_is_that_of_the_response_or_of_the_error_event() -> None:
     assert status_of(InStreamError(found)) is found
     assert status_of(ConnectionFailedError("refused")) is None
     assert status_of(BrokenWatchError("ended")) is None
+
+
+def test_the_wait_is_no_shorter_than_the_kind_of_failure_wants_it(failing: Failing) -> None:
+    assert failing.record(MemoryPressureError("memory: short"), shortest=30.0) == 30.0
+    assert failing.record(MemoryPressureError("memory: short"), shortest=0.5) == 2.0
+
+
+def test_what_a_sync_had_gathered_is_kept_only_where_there_was_no_memory_for_it(failing: Failing) -> None:
+    failing.state.listed = 7
+    failing.record(MemoryPressureError("memory: short"))
+    assert (failing.state.listed, failing.state.failures["MemoryPressure"]) == (7, 1)
+    failing.record(ConnectionFailedError("refused"))
+    assert failing.state.listed == 0

@@ -63,6 +63,14 @@ def test_a_confirmation_on_another_node_is_observed_too() -> None:
     assert fed.confirmed == [1.0]
 
 
+def test_a_deletion_confirms_nothing() -> None:
+    fed = Fed()
+    fed.assume("p", "n1")
+    fed.now += 1
+    fed.tell("Delete", make_pod("p").on("n1"))
+    assert fed.confirmed == []
+
+
 def deleted_while_assumed(fed: Fed) -> None:
     fed.assume("p", "n1")
     fed.tell("Delete", make_pod("p"))

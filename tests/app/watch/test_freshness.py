@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, Standing
-from app.watch.resources import RESOURCES
+from app.objects.resources import RESOURCES
+from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from core.events import Kind
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -34,31 +34,31 @@ def test_a_resource_begins_with_nothing() -> None:
 @pytest.mark.parametrize(
     ("followed_at", "expected"),
     [
-        pytest.param((None, None), Standing.NOT_SYNCED, id="nothing-synced"),
-        pytest.param((100.0, None), Standing.NOT_SYNCED, id="one-not-synced"),
-        pytest.param((60.0, None), Standing.NOT_SYNCED, id="one-stale-one-not-synced"),
-        pytest.param((None, 60.0), Standing.NOT_SYNCED, id="one-not-synced-one-stale"),
-        pytest.param((100.0, 60.0), Standing.STALE, id="one-stale"),
-        pytest.param((60.0, 100.0), Standing.STALE, id="the-other-stale"),
-        pytest.param((100.0, 100.0), Standing.FRESH, id="all-fresh"),
-        pytest.param((70.0, 70.0), Standing.FRESH, id="just-fresh"),
-        pytest.param((69.9, 100.0), Standing.STALE, id="just-stale"),
-        pytest.param((), Standing.FRESH, id="nothing-to-follow"),
+        pytest.param((None, None), SyncStatus.NOT_SYNCED, id="nothing-synced"),
+        pytest.param((100.0, None), SyncStatus.NOT_SYNCED, id="one-not-synced"),
+        pytest.param((60.0, None), SyncStatus.NOT_SYNCED, id="one-stale-one-not-synced"),
+        pytest.param((None, 60.0), SyncStatus.NOT_SYNCED, id="one-not-synced-one-stale"),
+        pytest.param((100.0, 60.0), SyncStatus.STALE, id="one-stale"),
+        pytest.param((60.0, 100.0), SyncStatus.STALE, id="the-other-stale"),
+        pytest.param((100.0, 100.0), SyncStatus.FRESH, id="all-fresh"),
+        pytest.param((70.0, 70.0), SyncStatus.FRESH, id="just-fresh"),
+        pytest.param((69.9, 100.0), SyncStatus.STALE, id="just-stale"),
+        pytest.param((), SyncStatus.FRESH, id="nothing-to-follow"),
     ],
 )
-def test_the_mirror_stands_as_its_worst_resource(followed_at: Sequence[float | None], expected: Standing) -> None:
+def test_the_mirror_stands_as_its_worst_resource(followed_at: Sequence[float | None], expected: SyncStatus) -> None:
     states = [state_of(kind, at) for kind, at in zip(KINDS, followed_at, strict=False)]
     freshness = Freshness(states, 30.0, lambda: 100.0)
-    assert freshness.standing() is expected
+    assert freshness.status() is expected
     # Why is said exactly if there is something to say.
-    assert bool(freshness.problems()) is (expected is not Standing.FRESH)
+    assert bool(freshness.problems()) is (expected is not SyncStatus.FRESH)
 
 
 def test_standing_and_problems_agree_where_floats_are_rounded() -> None:
     state = state_of(Pod, 0.1 + 0.2)
     for steps in range(-20, 20):
         freshness = Freshness([state], 0.1, lambda now=0.4 + steps * 2**-54: now)  # type: ignore[misc]  # mypy cannot infer a lambda with a default
-        assert (freshness.standing() is Standing.FRESH) is (freshness.problems() == [])
+        assert (freshness.status() is SyncStatus.FRESH) is (freshness.problems() == [])
 
 
 def test_problems_say_what_is_wrong_and_what_would_help() -> None:
@@ -81,8 +81,8 @@ def test_time_alone_makes_a_mirror_stale() -> None:
     freshness = Freshness([state_of(Pod, 100.0)], 30.0, lambda: now[0])
     found = []
     for now[0] in (100.0, 130.0, 131.0):
-        found.append(freshness.standing())
-    assert found == [Standing.FRESH, Standing.FRESH, Standing.STALE]
+        found.append(freshness.status())
+    assert found == [SyncStatus.FRESH, SyncStatus.FRESH, SyncStatus.STALE]
 
 
 def test_the_age_is_that_of_the_last_sign_once_synced() -> None:
@@ -92,5 +92,5 @@ def test_the_age_is_that_of_the_last_sign_once_synced() -> None:
 
 
 def test_a_dump_is_always_fresh() -> None:
-    assert OF_A_DUMP.standing() is Standing.FRESH
+    assert OF_A_DUMP.status() is SyncStatus.FRESH
     assert OF_A_DUMP.problems() == []

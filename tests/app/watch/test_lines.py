@@ -1,5 +1,7 @@
 """Lines, from chunks that break anywhere."""
 
+import tracemalloc
+
 import pytest
 
 from app.watch.lines import LineSplitter, LineTooLongError
@@ -35,3 +37,24 @@ def test_a_line_without_end_is_refused_and_lines_before_it_do_not_count(monkeypa
     splitter.feed(b"34567890")
     with pytest.raises(LineTooLongError, match="a line of more than 10 bytes"):
         splitter.feed(b"1")
+
+
+def test_a_line_that_is_too_long_is_refused_though_its_end_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.watch.lines.MAX_LINE_BYTES", 10)
+    splitter = LineSplitter()
+    splitter.feed(b"123456")
+    with pytest.raises(LineTooLongError):
+        splitter.feed(b"78901\n")
+
+
+def test_a_line_that_comes_byte_by_byte_takes_its_own_size_and_not_that_of_a_piece_each() -> None:
+    splitter = LineSplitter()
+    tracemalloc.start()
+    try:
+        for _ in range(200_000):
+            splitter.feed(b"x")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+    assert splitter.feed(b"\n") == [b"x" * 200_000]

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
 from app.watch.known_objects import KnownObjects
 from app.watch.object_reader import ObjectReader, Unreadable
-from app.watch.resources import RESOURCES
 from core.objects.namespace import Namespace
 from core.objects.pod import Pod
 from tests.builders import make_namespace, make_pod
@@ -150,3 +150,40 @@ def test_what_has_no_readable_identity_is_told_once(caplog: pytest.LogCaptureFix
     assert reader.read_unless_known(raw({"metadata": 3}), knowing(pod)) == Unreadable()
     assert state.decode_errors == 1
     assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        pytest.param(
+            {"metadata": METADATA, "status": {"message": "x" * (16 * 1024**2)}},
+            "an object of more than 16777216 bytes",
+            id="bytes",
+        ),
+        pytest.param(
+            {"metadata": METADATA, "spec": {"containers": [{}] * 500_002}},
+            "an object of more than 500000 elements",
+            id="elements",
+        ),
+    ],
+)
+def test_an_object_larger_than_any_that_is_stored_is_passed_over_by_name(
+    body: object, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = ResourceState(RESOURCES[Pod])
+    assert ObjectReader(state).read(raw(body)) == Unreadable("x/p", "u", "7")
+    assert state.decode_errors == 1
+    assert caplog.messages == [f"pods: passed over x/p: {message}"]
+
+
+def test_an_object_as_large_as_a_pod_can_be_as_json_is_read() -> None:
+    told = ObjectReader(ResourceState(RESOURCES[Pod])).read(raw(make_pod("p").obj() | {"x": "\x01" * 1_572_864}))
+    assert isinstance(told, Pod)
+
+
+def test_the_sizes_of_what_is_read_are_added_up() -> None:
+    state = ResourceState(RESOURCES[Namespace])
+    reader, one = ObjectReader(state), raw(make_namespace("a").obj())
+    for _ in range(3):
+        reader.read(one)
+    assert (state.read_objects, state.read_bytes) == (3, 3 * memoryview(one).nbytes)

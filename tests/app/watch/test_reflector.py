@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import pytest
 from msgspec.structs import replace
 
-from app.watch.freshness import Standing
+from app.watch.freshness import SyncStatus
 from app.watch.reflector import Timing
 from core.events import Action, ClusterEvent
 from core.objects.namespace import Namespace
@@ -16,7 +16,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import QUICK, Counts, Following, MirrorOnly, scenario
 from tests.app.watch.small_cluster import PODS, churn, create, recreate, seed, update
-from tests.builders import make_pod
+from tests.builders import make_namespace, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Cut, End, Stall, refuse
 from tests.fake_apiserver.options import WatchListMode
@@ -118,10 +118,24 @@ async def test_a_change_that_can_never_be_taken_over_does_not_storm_the_server(s
     feed.raise_at("Add", "db", times=1000)
     async with Following(server, Pod, feed=feed) as following:
         await following.until(lambda: feed.raised == 10, "raised ten times")
-        assert following.seen == {Standing.NOT_SYNCED}
+        assert following.seen == {SyncStatus.NOT_SYNCED}
         requests = following.requests()
         assert len(requests) <= 11
         assert requests[-1].time - requests[0].time >= 0.02 + 0.04 + 0.08 + 5 * 0.1
+
+
+@scenario()
+async def test_a_watch_resumes_from_its_last_bookmark(server: FakeApiServer) -> None:
+    seed(server)
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        create(server, make_namespace("elsewhere"))  # of which a watch of pods tells the version alone
+        version = str(server.store.version)
+        for _ in range(2):
+            await following.until_a_line()
+        server.end_watches(PODS)
+        await following.until(lambda: len(following.requests()) == 2, "resumed")
+        assert following.requests()[-1].query["resourceVersion"] == version
 
 
 # Its pace.
@@ -219,6 +233,6 @@ async def test_reflectors_do_not_wait_for_each_other(server: FakeApiServer) -> N
         churn(server)
         nodes = following.reflectors[Node].known
         await following.until(lambda: {each.full_name: each for each in nodes} == following.expected(Node), "followed")
-        assert following.freshness.standing() is Standing.NOT_SYNCED
+        assert following.freshness.status() is SyncStatus.NOT_SYNCED
         server.faults.clear()
         await following.until_equal()

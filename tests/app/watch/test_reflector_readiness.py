@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from app.watch.freshness import Standing
+from app.watch.freshness import SyncStatus
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -54,7 +54,7 @@ async def test_an_outage_makes_the_mirror_stale_and_asks_at_most_once_for_each_w
         server.faults.add(action, PODS, times=None)
         server.end_watches(PODS)
         churn(server)
-        await following.until_standing(Standing.STALE)
+        await following.until_standing(SyncStatus.STALE)
         lasted = time.monotonic() - began
         assert lasted >= STALE_AFTER - 0.1  # bookmarks are 0.05 s apart
         # One that is refused with 401 is asked twice, with a new login.
@@ -103,7 +103,7 @@ async def test_a_server_that_restarts_is_resumed_from(server: FakeApiServer) -> 
         await following.until_a_line()
         for kind in (Node, Pod, Namespace):
             assert following.counts(kind).requests == {"watch": 1}
-        assert following.seen == {Standing.FRESH}
+        assert following.seen == {SyncStatus.FRESH}
 
 
 @scenario()
@@ -115,7 +115,7 @@ async def test_a_mirror_that_was_never_complete_is_not_synced_however_long_it_ta
     server.faults.add(Cut(extra=20), PODS, "list")
     async with Following(server, Node, Pod, Namespace) as following:
         await following.until_equal()
-        assert Standing.STALE not in following.seen
+        assert SyncStatus.STALE not in following.seen
         assert following.counts().failures == {"503": 3, "ReadTimeout": 1, "ConnectionFailed": 1}
 
 
@@ -137,7 +137,7 @@ async def test_a_role_that_lacks_a_rule_is_told_which(server: FakeApiServer, cap
         # Once it is taken away again, the mirror is followed no more, and goes stale.
         server.behaviour.forbidden.add(PODS)
         server.end_watches(PODS)
-        await following.until_standing(Standing.STALE)
+        await following.until_standing(SyncStatus.STALE)
         assert rule in following.freshness.problems()[0]
         server.behaviour.forbidden.clear()
         await following.until_equal()
@@ -171,7 +171,7 @@ async def test_a_watch_without_bookmarks_is_followed_as_long_as_it_can_be_asked_
         await following.until_equal()
         following.mark()
         await following.until(lambda: following.counts().requests.get("watch", 0) >= 4, "asked again")
-        assert following.seen == {Standing.FRESH}
+        assert following.seen == {SyncStatus.FRESH}
         assert following.counts().failures == {}
         first, *_, last = following.requests()
         # One for each read that lasted as long as it may.
@@ -187,6 +187,6 @@ async def test_a_watch_ends_by_its_own_timeout_and_is_resumed(server: FakeApiSer
         await following.until_counts(Counts({"watch-list": 1, "watch": 1}))
         churn(server)
         await following.until_equal()
-        assert following.seen == {Standing.NOT_SYNCED, Standing.FRESH}
+        assert following.seen == {SyncStatus.NOT_SYNCED, SyncStatus.FRESH}
         ended, resumed = following.requests()
         assert 1.0 <= resumed.time - ended.time <= 2.0

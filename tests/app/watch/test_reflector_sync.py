@@ -5,13 +5,13 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from app.watch.resources import RESOURCES
+from app.objects.resources import RESOURCES
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
+from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.app.watch.following import QUICK, READ_TIMEOUT, Counts, Following, scenario
-from tests.app.watch.full_objects import FULL_OBJECTS
 from tests.app.watch.small_cluster import PODS, churn, create, recreate, seed
 from tests.builders import make_namespace, make_pod
 from tests.fake_apiserver import FakeApiServer
@@ -39,7 +39,7 @@ FALLS_BACK: Final = {"watch-list": 1, "list": 1, "watch": 1}
 
 @pytest.fixture
 def _pages_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.watch.reflector.PAGE_SIZE", 2)
+    monkeypatch.setattr("app.watch.pages.PAGE_SIZE", 2)
 
 
 # By WatchList.
@@ -238,6 +238,17 @@ async def test_a_list_that_always_expires_between_two_pages_is_asked_for_as_a_wh
         server.faults.clear()
         await expire(following)
         assert [request.query["limit"] for request in following.requests() if request.kind == "list"] == ["2"]
+
+
+@pytest.mark.usefixtures("_pages_of_two")
+@scenario(watch_list="off")
+async def test_every_page_is_of_the_objects_that_are_followed(server: FakeApiServer) -> None:
+    seed(server)
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        pages = server.requests.of(PODS, "list", "page")
+        assert len(pages) > 1
+        assert {page.query.get("fieldSelector") for page in pages} == {following.states[Pod].resource.field_selector}
 
 
 @pytest.mark.usefixtures("_pages_of_two")

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 import pytest
 
+from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
-from app.watch.resources import RESOURCES
-from app.watch.turns import Turns
+from app.watch.loop_share import LoopShare
 from app.watch.watch_stream import BrokenWatchError, GarbledWatchError, InStreamError, bookmark_of, watch_events
 from app.watch.wire import Bookmark, WatchEvent
 from core.objects.pod import Pod
@@ -33,7 +33,7 @@ class Reading:
                 yield chunk
 
         try:
-            async for event in watch_events(stream(), self.state, Turns()):
+            async for event in watch_events(stream(), self.state, LoopShare()):
                 self.events.append((event.type, bytes(event.object)))
         except BrokenWatchError as error:
             self.error = error
@@ -85,7 +85,7 @@ def test_a_line_without_end_breaks_the_watch(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.watch.turns._LONGEST", 0.0)
+    monkeypatch.setattr("app.watch.loop_share._MAX_LENGTH", 0.0)
     ran = []
 
     async def other() -> None:
@@ -98,7 +98,7 @@ def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.
             yield 10 * ADDED
 
         running = asyncio.create_task(other())
-        events = [event async for event in watch_events(stream(), ResourceState(RESOURCES[Pod]), Turns())]
+        events = [event async for event in watch_events(stream(), ResourceState(RESOURCES[Pod]), LoopShare())]
         running.cancel()
         return len(events)
 

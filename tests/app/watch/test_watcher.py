@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from app.watch.client import ApiClient
-from app.watch.cluster_access import ClusterAccess
-from app.watch.credentials import Credentials
+from app.api_server.client import ApiClient
+from app.api_server.cluster_access import ClusterAccess
+from app.api_server.credentials import Credentials
+from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
-from app.watch.resources import RESOURCES
 from app.watch.watcher import Watcher
 from core.objects.namespace import Namespace
 from core.objects.node import Node

@@ -1,9 +1,11 @@
 """The envelopes of lists and watches."""
 
+import tracemalloc
+
 import msgspec
 import pytest
 
-from app.watch.decode import DecodeError
+from app.objects.decode import DecodeError
 from app.watch.wire import Bookmark, decode_bookmark, decode_event, decode_page, is_older
 
 
@@ -116,3 +118,15 @@ def test_a_bookmark_without_a_version_is_an_error(text: bytes) -> None:
 )
 def test_versions_are_ordered_as_numbers(version: str, other: str, expected: bool) -> None:  # noqa: FBT001  # a table
     assert is_older(version, other) is expected
+
+
+def test_a_page_of_very_many_tiny_items_is_refused_without_being_decoded() -> None:
+    body = b'{"metadata":{"resourceVersion":"1"},"items":[' + b"{}," * 6_000_000 + b"{}]}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(DecodeError, match="with too many elements"):
+            decode_page(body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1024 * 1024

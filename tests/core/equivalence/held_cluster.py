@@ -1,6 +1,7 @@
-"""A cluster whose cached answers are held against fresh ones at every question."""
+"""A cluster whose cached answers are held against fresh ones at every question, and a few nodes and pods for it."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -10,10 +11,20 @@ from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.objects.node import Node
 from core.objects.pod import Pod
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from tests.builders import make_node, make_pod
+from tests.core.decoded import node_of, pod_of
 from tests.core.equivalence.said_plugin import statuses, whole
 
 TTL = 30.0
+A, B, C = (node_of(make_node(name).label("zone", zone)) for name, zone in (("a", "x"), ("b", "x"), ("c", "y")))
+"""Two nodes of one zone, and one of another."""
+WEB, DB = (make_pod(app).label("app", app) for app in ("web", "db"))
+SMALL_NODE: Final = node_of(make_node("a").allocatable(cpu="1", memory="1Gi", pods=10))
+HALF: Final = pod_of(WEB.requests(cpu="600m"))
+"""A pod of which SMALL_NODE takes one and no more."""
 
 
 class HeldCluster:
@@ -66,3 +77,8 @@ class HeldCluster:
 def on(node: str, pod: Pod, name: str = "") -> Pod:
     """Put a pod on a node, another one of the same class if it is given a name."""
     return replace(pod, uid=name or pod.uid, name=name or pod.name, node_name=node)
+
+
+def affinity(*nodes: Node) -> HeldCluster:
+    """Give a cluster of these nodes, else of all three, that is asked about inter-pod affinity."""
+    return HeldCluster(*(nodes or (A, B, C)), filters=(InterPodAffinity(),))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from core.equivalence import class_entry
 from core.equivalence.cache import CacheOptions, EquivalenceCache
@@ -78,21 +79,15 @@ def test_one_off_classes_do_not_let_the_cache_grow() -> None:
     assert asked.cache.statistics.evictions == 290
 
 
-def test_a_class_that_is_larger_than_the_budget_is_answered_and_not_kept() -> None:
-    asked = Asked(max_bytes=ONE_CLASS - 1)
+@pytest.mark.parametrize("max_bytes", [0, ONE_CLASS - 1])
+def test_a_class_that_is_larger_than_the_budget_is_answered_and_not_kept(max_bytes: int) -> None:
+    asked = Asked(max_bytes=max_bytes)
     asked.plugin.said = {"b": FULL}
     for _ in range(2):
         assert asked.ask("a") == [SUCCESS, FULL, SUCCESS]
 
     assert (len(asked.cache), asked.cache.nbytes) == (0, 0)
     assert asked.cache.statistics.hits == 0
-
-
-def test_a_budget_of_nothing_keeps_nothing() -> None:
-    asked = Asked(max_bytes=0)
-
-    assert asked.ask("a") == [SUCCESS] * 3
-    assert (len(asked.cache), asked.cache.nbytes) == (0, 0)
 
 
 def test_a_class_grows_with_every_row_and_every_width() -> None:
@@ -128,6 +123,18 @@ def test_cells_that_grow_with_the_nodes_are_weighed_even_where_all_are_hits() ->
     for name in "ab":
         statuses(asked.cache.evaluation(of_class(name)), asked.plugin, asked.mirror.batch(["a"]))
         assert asked.cache.nbytes == sum(entry.weigh() for entry in asked.cache) <= asked.cache.max_bytes
+
+
+def test_long_fields_of_a_pod_weigh_as_much_and_make_room_by_evicting_classes() -> None:
+    asked = Asked(max_bytes=500_000)
+    asked.ask("a")
+    for number in range(20):
+        before, labels = asked.cache.nbytes, {f"key-{each:04d}": f"{number} {'x' * 20}" for each in range(1000)}
+        asked.cache.evaluation(replace(of_class("a"), labels=labels))
+        assert number or asked.cache.nbytes - before > 4 * 20_000
+
+    assert 0 < len(asked.cache) < 10
+    assert asked.cache.nbytes <= 500_000
 
 
 def test_an_evaluation_of_a_class_that_was_evicted_still_answers_right() -> None:

@@ -1,6 +1,7 @@
 """The verdict of the first filter that fails, of all filters together, kept for a class."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import pytest
 
@@ -13,7 +14,7 @@ from core.mirror.node_info import NodeBatch
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.core.equivalence.said_plugin import SaidPlugin, failing, statuses, when, whole
+from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, when, whole
 from tests.core.mirror.values import mirror_of, node, pod, tell
 
 FULL, TAINTED, BROKEN = failing("Insufficient cpu"), failing("tainted", "twice"), failing("broken", code=Code.ERROR)
@@ -92,6 +93,18 @@ def test_a_row_that_was_brought_up_to_date_does_not_hide_the_change() -> None:
     statuses(chain.cache.evaluation(pod("p")), chain.first, whole(chain.mirror))
 
     assert chain.statuses() == [SUCCESS, SUCCESS, FULL]
+
+
+def test_a_change_of_a_node_is_seen_though_the_filter_reads_counters_as_well() -> None:
+    chain = Chain()
+    chain.first.invalidated_by = (when(Pod, Scope.COUNTERS), when(Node, Scope.NODE))
+    chain.cache = EquivalenceCache(chain.mirror, [chain.first, chain.second], CacheOptions(mode="spec"))
+    for _ in range(3):
+        chain.statuses()
+    tell(chain.mirror, "Update", node("b", version="2"))
+    chain.first.said = {"b": FULL}
+
+    assert chain.statuses() == [SUCCESS, FULL, SUCCESS]
 
 
 @pytest.mark.parametrize("scope", [Scope.NODE, Scope.ALL, Scope.COUNTERS])
@@ -182,3 +195,52 @@ def test_no_filters_and_no_nodes_are_no_question() -> None:
 
     assert evaluation.filtered((), whole(chain.mirror)).codes.tolist() == [0, 0, 0]
     assert chain.of_batch(chain.mirror.batch([])) == []
+
+
+STRANGERS: Final = {0: node("s"), 1: node("t")}
+
+
+class Unknown:
+    """A mirror that knows no node, and two filters that are asked about nodes that come as whole objects."""
+
+    def __init__(self) -> None:
+        self.mirror = ClusterMirror()
+        self.filters = (SaidPlugin("First"), SaidPlugin("Second"))
+        self.cache = EquivalenceCache(self.mirror, self.filters, CacheOptions(mode="spec"))
+
+    @property
+    def batch(self) -> NodeBatch:
+        return self.mirror.batch(["s", "t"], STRANGERS)
+
+
+def test_nodes_come_as_objects_before_the_mirror_knows_any_and_are_asked_about_again() -> None:
+    # The cells had no slot at all, and looking up NO_SLOT in them was an IndexError from the second question on.
+    asked = Unknown()
+    first, second = asked.filters
+    first.said["t"] = failing("first")
+    second.said["s"] = failing("second")
+    second.raw["s"] = 7
+
+    for _ in range(3):
+        evaluation = asked.cache.evaluation(pod("p"))
+        assert statuses(evaluation, first, asked.batch)[1] == failing("first")
+        assert scores(evaluation, second, asked.batch) == [7, 0]
+        chain = evaluation.filtered(asked.filters, asked.batch)
+        assert [chain.status(at) for at in range(2)] == [failing("second"), failing("first")]
+
+
+@pytest.mark.parametrize("statuses_each", [3, 100, 126, 127, 200, 254])
+def test_many_statuses_of_one_filter_do_not_shift_those_of_the_next_out_of_their_type(statuses_each: int) -> None:
+    # A taint of its own on each of 128 nodes was an OverflowError, or another verdict: 2 + 254 was 0 in uint8, a fit.
+    names = [f"n{number:03d}" for number in range(2 * statuses_each)]
+    mirror = mirror_of(*map(node, names))
+    filters = (SaidPlugin("First"), SaidPlugin("Second"))
+    filters[0].said = {name: failing(f"first {name}") for name in names[:statuses_each]}
+    filters[1].said = {name: failing(f"second {name}") for name in names[statuses_each:]}
+    expected = [*filters[0].said.values(), *filters[1].said.values()]
+    cache = EquivalenceCache(mirror, filters, CacheOptions(mode="spec"))
+
+    for _ in range(3):
+        for evaluation in (FreshEvaluation(mirror, pod("p")), cache.evaluation(pod("p"))):
+            chain = evaluation.filtered(filters, whole(mirror))
+            assert [chain.status(at) for at in range(len(names))] == expected

@@ -289,7 +289,7 @@ def test_cells_grow_with_the_nodes_whatever_an_event_makes_invalid(scope: Scope)
 
 
 def test_a_state_from_before_an_event_is_not_used_after_it() -> None:
-    """A result computed before an event and written after it (hole 4), by an evaluation that outlives its question."""
+    """A result computed before an event and written after it, by an evaluation that outlives its question."""
 
     class Remembering(SaidPlugin):
         def pre_filter(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod]:
@@ -310,3 +310,8 @@ def test_a_state_from_before_an_event_is_not_used_after_it() -> None:
     assert asked.statuses("a") == [SUCCESS]
     assert statuses(early, asked.plugin, asked.batch("b")) == [FULL]
     assert asked.statuses() == [SUCCESS, FULL, SUCCESS]
+
+
+def test_a_plugin_that_the_cache_does_not_know_fails_loudly() -> None:
+    with pytest.raises(KeyError, match="Stranger"):
+        statuses(Asked().evaluation(), SaidPlugin("Stranger"), whole(mirror_of(node("a"))))

@@ -1,8 +1,11 @@
-"""What of a plugin's answers is kept at all, and whose the answer is that a caller gets (hole 10)."""
+"""What of a plugin's answers is kept at all, and whose the answer is that a caller gets."""
+
+from typing import Final
 
 import numpy as np
 import pytest
 
+from core.equivalence.cells import Miss
 from core.framework.evaluation import FreshEvaluation
 from core.framework.invalidation import Scope
 from core.framework.status import SUCCESS, Code, Status
@@ -15,6 +18,7 @@ from tests.core.equivalence.said_plugin import SaidPlugin, failing, statuses, wh
 from tests.core.mirror.values import pod, tell
 
 FULL, TAINTED, BROKEN = failing("Insufficient cpu"), failing("tainted", "twice"), failing("broken", code=Code.ERROR)
+_LOWEST: Final = -(2**63)
 
 
 def test_an_error_of_pre_filter_is_asked_for_again() -> None:
@@ -127,3 +131,29 @@ def test_scores_are_int64_however_they_are_kept(number: int) -> None:
         raw = asked.evaluation().raw_scores(asked.plugin, asked.mirror.batch(names))
         assert raw is not None
         assert raw.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        pytest.param(_LOWEST, id="lowest-int64"),
+        pytest.param(_LOWEST + len(Miss) - 1, id="last-that-is-a-reason"),
+    ],
+)
+def test_a_score_that_would_be_a_reason_in_int64_is_given_but_not_kept(score: int) -> None:
+    # There is no wider type, which was a StopIteration out of the question.
+    asked = Asked()
+    asked.plugin.raw.update(a=1, b=score, c=2)
+
+    assert asked.scores() == [1, score, 2]
+    asked.plugin.asked.clear()
+    assert asked.scores() == [1, score, 2]
+    assert asked.plugin.asked == [["b"]]
+
+
+def test_the_lowest_score_that_is_no_reason_is_kept() -> None:
+    asked = Asked()
+    asked.plugin.raw["b"] = _LOWEST + len(Miss)
+
+    assert asked.scores() == asked.scores() == [0, _LOWEST + len(Miss), 0]
+    assert len(asked.plugin.asked) == 1

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_pod import decode_pod
 from core.equivalence import classes
 from core.equivalence.classes import ClassFieldError, Classifier, ClassKey, Mode, equivalence_hash
 from core.mirror.cluster import ClusterMirror

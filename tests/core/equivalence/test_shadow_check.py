@@ -44,6 +44,7 @@ class Checked:
         pytest.param(1.0, 10, 10, id="every-question"),
         pytest.param(0.5, 10, 5, id="every-other"),
         pytest.param(0.25, 1000, 250, id="every-fourth"),
+        pytest.param(0.75, 1000, 750, id="three-of-four"),
         pytest.param(0.01, 1000, 10, id="one-in-a-hundred"),
     ],
 )
@@ -201,7 +202,7 @@ def test_a_plugin_that_is_silent_in_both_is_not_compared() -> None:
     mirror = mirror_of(node("a"))
     fresh = FreshEvaluation(mirror, pod("p"))
     told: list[int] = []
-    shadowed = ShadowedEvaluation(fresh, fresh, lambda cells, _: told.append(cells))
+    shadowed = ShadowedEvaluation(fresh, fresh, lambda cells, _: told.append(cells), mirror.work)
 
     assert shadowed.verdicts(plugin, whole(mirror)) is None
     assert shadowed.raw_scores(plugin, whole(mirror)) is None
@@ -235,6 +236,7 @@ def test_a_wrong_first_failure_is_told_even_where_every_plugin_is_right() -> Non
         WrongChain(mirror, pod("p")),
         FreshEvaluation(mirror, pod("p")),
         lambda _, differences: told.extend(differences),
+        mirror.work,
     )
 
     verdicts = shadowed.filtered((plugin,), whole(mirror))

@@ -46,3 +46,9 @@ def test_a_verdict_is_the_status_at_the_index_that_its_code_gives() -> None:
     verdicts = Verdicts(np.array([2, 0, 1, 2], np.uint8), statuses)
     expected = [statuses[2], SUCCESS, statuses[1], statuses[2]]
     assert expected == [verdicts.status(position) for position in range(4)]
+
+
+def test_a_long_message_is_cut_short_as_each_node_of_an_answer_gets_it() -> None:
+    status = Status(Code.UNSCHEDULABLE, tuple(f"Insufficient example.com/{number}" for number in range(10_000)))
+    assert len(status.message) == len("...") + 1024
+    assert status.message.startswith("Insufficient example.com/0, Insufficient example.com/1, ")

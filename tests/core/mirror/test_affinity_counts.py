@@ -6,8 +6,9 @@ from typing import Final
 import pytest
 
 from core.events import Action
-from core.mirror.affinity_counts import DomainCounts, OwnerCounter, Role
+from core.mirror.affinity_counts import OwnerCounter, Role
 from core.mirror.cluster import ClusterMirror
+from core.mirror.domain_counts import DomainCounts
 from tests.builders import (
     Object,
     PodBuilder,
@@ -18,7 +19,7 @@ from tests.builders import (
     make_pod,
     term,
 )
-from tests.core.decoded import Builder, matcher_of, mirror_of, tell
+from tests.core.decoded import Builder, counter_of, matcher_of, mirror_of, tell
 
 WEB: Final = term("zone", labelled(app="web"))
 WEB_FRONT: Final = term("zone", labelled(app="web", tier="front"))
@@ -31,7 +32,7 @@ GUARD: Final = make_pod("guard").required_anti_affinity(WEB)  # carries a term t
 
 def match_counter(mirror: ClusterMirror, *v1_terms: Object, key: str = "zone") -> DomainCounts:
     """Ask for the match counter of terms that an incoming pod of the namespace `default` has."""
-    return mirror.affinity.matched(tuple(matcher_of(each) for each in v1_terms), key)
+    return counter_of(mirror, tuple(matcher_of(each) for each in v1_terms), key)
 
 
 def owners(mirror: ClusterMirror, namespace: str = "default", **labels: str) -> list[OwnerCounter]:
@@ -47,9 +48,11 @@ def owned(mirror: ClusterMirror) -> dict[str, int]:
 
 
 def keys_in_use(mirror: ClusterMirror, *keys: str) -> list[str]:
-    """Tell for which of the keys there is a topology column; the mirror needs to have had a node."""
-    changed = mirror.affinity.columns.changed_by(0, dict.fromkeys(keys, "a value that no node has"))
-    return sorted(column.key for column in changed)
+    """Tell which of the keys have a topology column with a user."""
+    columns = [mirror.affinity.columns.acquire(key, mirror.nodes) for key in keys]
+    for column in columns:
+        mirror.affinity.columns.release(column)
+    return sorted(column.key for column in columns if column.users)
 
 
 EVENTS: Final = [
@@ -255,6 +258,16 @@ def test_a_namespace_event_recounts_only_what_reaches_it_or_did(
     assert mirror.affinity.audit() == []
 
 
+def test_a_namespace_event_that_one_of_several_terms_sees_recounts_them_together() -> None:
+    mirror = mirror_of(*NODES, X, WEB_POD.in_namespace("x").on("na"))
+    counter = match_counter(mirror, RED, EVERYWHERE)
+    before = counter.version
+    assert counter.by_value() == {}
+    tell(mirror, "Update", X.label("team", "red"))
+    assert counter.by_value() == {"a": 1}
+    assert counter.version != before
+
+
 @pytest.mark.parametrize(
     ("v1_term", "namespace", "labels", "expected"),
     [
@@ -318,7 +331,7 @@ def of_app(app: str, key: str = "zone") -> Object:
 @pytest.fixture
 def two_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep no more than two match counters."""
-    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCH_COUNTERS", 2)
+    monkeypatch.setattr("core.mirror.match_counters.MAX_MATCH_COUNTERS", 2)
 
 
 @pytest.mark.usefixtures("two_counters")
@@ -388,11 +401,10 @@ def test_nothing_is_left_when_all_pods_are_gone_and_the_match_counters_evicted()
     for app in ("y", "z"):
         assert match_counter(mirror, of_app(app), key="rack") is not match_counter(fresh, of_app(app), key="rack")
     assert keys_in_use(mirror, "zone", "host", "rack") == ["rack"]
-    assert mirror.affinity.owner_counts() == {}
-    assert fresh.affinity.match_counts() == mirror.affinity.match_counts()
+    assert (mirror.affinity.owner_counts(), mirror.affinity.match_counts()) == ({}, fresh.affinity.match_counts())
     # What is still held by an index or a memo shows nowhere else.
     held, held_fresh = (
-        [each._term_sets, vars(each._owner_index), vars(each._match_index)]  # noqa: SLF001
+        [each._term_sets, vars(each._owner_index), vars(each.matches._index)]  # noqa: SLF001
         for each in (mirror.affinity, fresh.affinity)
     )
     assert held_fresh == held

@@ -93,6 +93,14 @@ def test_pods_are_overdue_each_at_its_own_time() -> None:
     assert taken == [[], [each[0]], [each[1]], [], [each[2], each[3]]]
 
 
+def test_a_pod_at_its_deadline_stays_though_another_is_overdue() -> None:
+    pods = assumed()
+    pods.add(TWO, 0.0)
+    pods.finish_binding("2", 1.0)
+    assert pods.take_overdue(31.0) == [ONE]
+    assert pods.take_overdue(31.1) == [TWO]
+
+
 def test_nothing_is_looked_through_while_nothing_can_be_due() -> None:
     class Refusing(dict[str, AssumedPod]):
         def values(self) -> None:  # type: ignore[override]  # it ends the test

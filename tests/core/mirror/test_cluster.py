@@ -9,7 +9,7 @@ from core.events import Action
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import NOTHING, parse_selector
 from tests.builders import PodBuilder, labelled, make_namespace, make_node, make_pod, term
-from tests.core.decoded import Builder, matcher_of, mirror_of, node_of, pod_of, tell
+from tests.core.decoded import Builder, counter_of, matcher_of, mirror_of, node_of, pod_of, tell
 
 WEB: Final = term("zone", labelled(app="web"))
 N_A: Final = make_node("na").label("zone", "a")
@@ -19,7 +19,7 @@ POD: Final = make_pod("p").label("app", "web").required_anti_affinity(WEB)
 
 def web_pods(mirror: ClusterMirror) -> dict[str, int]:
     """Count the pods that WEB selects, per zone; the counter of the terms that they carry must agree."""
-    matched = mirror.affinity.matched((matcher_of(WEB),), "zone").by_value()
+    matched = counter_of(mirror, (matcher_of(WEB),), "zone").by_value()
     owned = [counter.by_value() for counter in mirror.affinity.owners("default", {"app": "web"})]
     assert owned in ([], [matched])
     assert mirror.affinity.audit() == []
@@ -56,9 +56,9 @@ def test_the_order_in_which_objects_come_does_not_matter() -> None:
         mirror = ClusterMirror()
         for builder in order:
             tell(mirror, "Add", builder)
-            mirror.affinity.matched((matcher_of(selecting),), "zone")
+            counter_of(mirror, (matcher_of(selecting),), "zone")
         assert web_pods(mirror) == {"a": 1}
-        assert mirror.affinity.matched((matcher_of(selecting),), "zone").by_value() == {"b": 1}
+        assert counter_of(mirror, (matcher_of(selecting),), "zone").by_value() == {"b": 1}
 
 
 def test_pods_of_a_deleted_node_count_no_more_and_again_when_it_is_created_again() -> None:
@@ -122,11 +122,11 @@ def test_whatever_changes_of_a_pod_changes_what_is_counted(
     pod: PodBuilder, selected: dict[str, int], owned: dict[str, int] | None
 ) -> None:
     mirror = mirror_of(N_A, POD.on("na"))
-    mirror.affinity.matched((matcher_of(WEB),), "zone")
+    counter_of(mirror, (matcher_of(WEB),), "zone")
     tell(mirror, "Update", pod.uid("default/p").on("na"))
     owners = [counter.by_value() for counter in mirror.affinity.owners("default", {"app": "web"})]
     assert ([] if owned is None else [owned]) == owners
-    assert selected == mirror.affinity.matched((matcher_of(WEB),), "zone").by_value()
+    assert selected == counter_of(mirror, (matcher_of(WEB),), "zone").by_value()
     assert mirror.affinity.audit() == []
 
 
@@ -156,7 +156,7 @@ def test_a_pod_of_an_unknown_node_counts_nowhere_even_if_all_slots_are_taken() -
 
 def test_the_values_of_a_deleted_node_are_forgotten() -> None:
     mirror = mirror_of(N_A, N_B)
-    column = mirror.affinity.matched((matcher_of(WEB),), "zone").column
+    column = counter_of(mirror, (matcher_of(WEB),), "zone").column
     tell(mirror, "Delete", N_A)
     assert set(column.ids) == {"b"}
 
@@ -190,7 +190,7 @@ def test_a_key_asked_for_after_a_node_was_relabelled_shows_its_present_labels() 
     mirror = mirror_of(N_A, POD.on("na"))
     tell(mirror, "Update", N_A.label("rack", "1"))
     tell(mirror, "Update", N_A.label("rack", "2"))
-    assert mirror.affinity.matched((matcher_of(WEB),), "rack").by_value() == {"2": 1}
+    assert counter_of(mirror, (matcher_of(WEB),), "rack").by_value() == {"2": 1}
 
 
 @pytest.mark.parametrize(
@@ -207,11 +207,12 @@ def test_a_key_asked_for_after_a_node_was_relabelled_shows_its_present_labels() 
 def test_an_update_that_changes_nothing_that_counts_is_free(monkeypatch: pytest.MonkeyPatch, repeated: Builder) -> None:
     mirror = mirror_of(N_A, POD.on("na"), make_namespace("x").label("team", "red"))
     assert web_pods(mirror) == {"a": 1}
-    counter = mirror.affinity.matched((matcher_of(WEB),), "zone")
+    counter = counter_of(mirror, (matcher_of(WEB),), "zone")
     counts, slots, rows = counter.counts, dict(mirror.nodes.slots), dict(mirror.pods.rows)
     with monkeypatch.context() as patched:
-        for method in ("count", "hold", "drop", "namespace_changed"):
+        for method in ("count", "hold", "drop"):
             patched.setattr(mirror.affinity, method, refuse)
+        patched.setattr(mirror.affinity.matches, "namespace_changed", refuse)
         tell(mirror, "Update", repeated)
         tell(mirror, "Add", repeated)
     assert (counts, slots, rows) == (counter.counts, mirror.nodes.slots, mirror.pods.rows)
@@ -294,7 +295,7 @@ def test_a_namespace_without_labels_is_listed_until_it_is_deleted() -> None:
 
 def test_a_batch_reads_objects_only_where_the_mirror_does_not_know_the_name() -> None:
     mirror = mirror_of(N_A, POD.on("na"))
-    column = mirror.affinity.matched((matcher_of(WEB),), "zone").column
+    column = counter_of(mirror, (matcher_of(WEB),), "zone").column
     stranger = node_of(make_node("new").label("zone", "a"))
     batch = mirror.batch(["na", "new", "unknown"], {0: node_of(N_A.label("zone", "z")), 1: stranger})
     assert batch.unknown == [2]

@@ -17,8 +17,8 @@ NB = node("nb", cpu=200, pods=5)
 
 def look(figures: ClusterFigures, mirror: ClusterMirror) -> Figures:
     """Look at the figures as the mirror does; they must be what a first look gives."""
-    found = figures.follow(mirror.nodes.known, mirror.generation)
-    assert found == ClusterFigures().follow(mirror.nodes.known, mirror.generation) == mirror.figures
+    found = figures.follow(mirror.nodes.known)
+    assert found == ClusterFigures().follow(mirror.nodes.known) == mirror.figures
     assert mirror.audit() == []
     return found
 
@@ -118,9 +118,9 @@ def test_a_look_costs_only_the_nodes_that_have_changed(monkeypatch: pytest.Monke
         return figures_of(requests, allocatable)
 
     monkeypatch.setattr(PlacedRequests, "figures", counted)
-    figures.follow(mirror.nodes.known, mirror.generation)
+    figures.follow(mirror.nodes.known)
     assert looked_at == [mirror.nodes.infos["n9"].requested, mirror.nodes.infos["n7"].requested]
-    figures.follow(mirror.nodes.known, mirror.generation)
+    figures.follow(mirror.nodes.known)
     assert len(looked_at) == 2
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
-from core.mirror.dump import MirrorDump, PodDump
+from core.mirror.dump import MirrorCopy, MirrorDump, PodDump
 from core.mirror.pod_states import PodState
 from core.mirror.resource_figures import Figures
 from core.objects.node import Node
@@ -123,3 +123,30 @@ def test_a_dump_is_not_changed_by_what_comes_after() -> None:
     before = msgspec.json.encode(dump)
     tell(mirror, "Delete", pod("1"), node("na"), pod("w"))
     assert before == msgspec.json.encode(dump)
+
+
+def whole(copy: MirrorCopy) -> MirrorDump:
+    return MirrorDump(copy.generation, copy.figures, tuple(copy.nodes()), tuple(copy.pods_of_unknown_nodes()))
+
+
+def test_a_copy_shows_what_a_dump_of_all_shows() -> None:
+    mirror = cluster()
+    copy = mirror.copy()
+    assert list(copy.steps()) == []  # so few nodes are copied at once
+    assert whole(copy) == mirror.dump()
+
+
+def test_a_copy_is_of_one_generation_however_the_mirror_changes_between_its_steps() -> None:
+    mirror = mirror_of(*(node(f"n{number}", cpu=10) for number in range(200)), pod("w", "waiting"))
+    copy = mirror.copy()
+    for number, _ in enumerate(copy.steps()):
+        if number % 8 == 0:
+            tell(mirror, "Delete", node(f"n{number}"))
+            tell(mirror, "Update", node(f"n{number + 1}", cpu=99), pod(f"p{number}", f"n{number + 2}", cpu=1))
+            mirror.assume(pod(f"a{number}"), f"n{number + 3}", 1.0)
+    expected = mirror.dump()
+    assert (copy.generation, whole(copy)) == (mirror.generation, expected)
+    tell(mirror, "Delete", node("n1"), pod("w", "waiting"), *(pod(f"p{number}") for number in range(200)))
+    for uid in list(mirror.assumed):
+        mirror.forget(uid)
+    assert whole(copy) == expected

@@ -67,16 +67,16 @@ def test_a_reader_is_told_of_what_was_removed_since() -> None:
     store = store_of("a", "b", "c")
     store.remove("a")
     store.remove("b")
-    assert store.gone_since(3, ["a", "b", "c"]) == ["b", "a"]
-    assert store.gone_since(4, ["b", "c"]) == ["b"]
-    assert store.gone_since(5, ["c"]) == []
+    assert store.deleted_since(3, ["a", "b", "c"]) == ["b", "a"]
+    assert store.deleted_since(4, ["b", "c"]) == ["b"]
+    assert store.deleted_since(5, ["c"]) == []
 
 
 def test_what_was_set_again_is_not_gone_but_changed() -> None:
     store = store_of("a", "b")
     store.remove("a")
     store.set("a", "a2")
-    assert (store.gone_since(2, ["a", "b"]), list(store.changed_since(2))) == ([], ["a2"])
+    assert (store.deleted_since(2, ["a", "b"]), list(store.changed_since(2))) == ([], ["a2"])
 
 
 def test_what_was_removed_twice_is_gone_however_often_it_is_named() -> None:
@@ -84,7 +84,7 @@ def test_what_was_removed_twice_is_gone_however_often_it_is_named() -> None:
     store.remove("a")
     store.set("a", "a2")
     store.remove("a")
-    assert set(store.gone_since(1, ["a"])) == {"a"}
+    assert set(store.deleted_since(1, ["a"])) == {"a"}
     assert (dict(store.values), list(store.changed_since(0))) == ({}, [])
 
 
@@ -113,7 +113,7 @@ def test_a_reader_who_missed_more_than_the_journal_holds_looks_through_all_that_
     store.set("e", "e1")  # 8
     store.remove("e")  # 9
     held = {"a", "b", "c", "d", "e"}
-    assert expected == set(store.gone_since(since, held))
+    assert expected == set(store.deleted_since(since, held))
 
 
 changes = st.tuples(st.sampled_from(("set", "touch", "remove", "look")), st.sampled_from("abcd"))
@@ -137,7 +137,7 @@ def test_a_reader_who_looks_now_and_then_holds_what_the_store_holds(
             elif step == "remove" and key in store.values:
                 store.remove(key)
             elif step == "look":
-                for gone in store.gone_since(seen, held):
+                for gone in store.deleted_since(seen, held):
                     held.pop(gone, None)
                 held.update((value[0], value) for value in store.changed_since(seen))
                 seen = counter.last

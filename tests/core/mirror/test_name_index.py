@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.mirror.name_index import NameIndex
 
-LONGEST = 125
+MAX_LENGTH = 125
 NAMES = st.one_of(
     st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,60}[a-z0-9])?", fullmatch=True),
     st.integers(0, 200).map("node-{:05d}".format),
@@ -85,7 +85,7 @@ def test_to_remove_what_is_not_there_changes_nothing() -> None:
 
 
 def test_a_name_may_have_125_bytes() -> None:
-    names = ["n" * LONGEST, "n" * (LONGEST + 1), "short"]
+    names = ["n" * MAX_LENGTH, "n" * (MAX_LENGTH + 1), "short"]
     index = index_of(names)
     assert found(index, written(names[::2])) == [0, 2]
     assert found(index, written(names[1:])) is None

@@ -1,6 +1,7 @@
 """Slots of nodes, which are reused, and the nodes of a question."""
 
 import json
+import tracemalloc
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -54,6 +55,24 @@ def test_a_name_has_one_info_that_is_made_when_it_is_first_asked_for() -> None:
     assert info is table.info("n") is table.infos["n"]
     assert (info.node, info.slot, info.rows) == (None, NO_SLOT, set())
     assert list(table) == [], "a name alone is no node"
+
+
+def test_label_keys_are_counted_by_the_nodes_that_have_them() -> None:
+    table = NodeTable(GenerationCounter())
+    one, two = table.info("one"), table.info("two")
+    table.occupy(one, Node("one", {"zone": "a", "host": "one"}))
+    table.occupy(two, Node("two", {"zone": "b"}))
+    assert table.label_keys == {"zone": 2, "host": 1}
+    table.update(one, Node("one", {"zone": "c", "rack": "r"}))
+    assert table.label_keys == {"zone": 2, "rack": 1}
+    table.vacate(two)
+    assert table.label_keys == {"zone": 1, "rack": 1}
+    supposed = table.info("three")
+    table.suppose(supposed, Node("three", {"disk": "ssd"}))
+    assert table.label_keys == {"zone": 1, "rack": 1, "disk": 1}
+    table.withdraw(supposed)
+    table.vacate(one)
+    assert table.label_keys == {}
 
 
 def test_a_slot_is_reused_after_its_node_is_gone() -> None:
@@ -153,6 +172,33 @@ def test_names_are_shown_as_json_from_the_slots_and_from_the_question() -> None:
     assert [rb'"quo\"te"', '"é"'.encode(), rb'"back\\slash\""'] == list(batch.name_json())
 
 
+@pytest.mark.parametrize("known", [0, 3, 20_000], ids=["none", "a-few", "very-many"])
+@pytest.mark.parametrize("longest", [20, 125, 253, 100_000])
+def test_names_are_shown_however_much_longer_than_the_others_one_is(known: int, longest: int) -> None:
+    asked = [*numbered(known), "x" * longest, *(f"stranger-{number}" for number in range(known))]
+    assert shown_names(batch_of(table_of(*numbered(known)), asked)) == asked
+    assert shown_names(batch_of(table_of(*asked), asked)) == asked
+
+
+def test_one_long_name_among_many_costs_its_own_length() -> None:
+    asked = [*numbered(100_000), "x" * 100_000]  # 10 GB, were each as long
+    batch = batch_of(table_of(), asked)
+    tracemalloc.start()
+    try:
+        texts = batch.name_json()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(texts) == 100_001
+    assert peak < 64 * 1024 * 1024
+
+
+def test_a_known_node_with_a_long_name_leaves_the_others_as_they_are_while_the_table_grows() -> None:
+    names = [*numbered(60), "x" * 253, *(f"later-{number}" for number in range(100))]
+    table = table_of(*names)
+    assert [table.name(table.slots[name]) for name in names] == names
+
+
 def test_the_fragments_of_a_batch_are_its_own() -> None:
     table = table_of("a", "b")
     batch_of(table, ["a", "b"]).name_json()[:] = b"spoilt"
@@ -236,7 +282,7 @@ def test_only_known_nodes_are_followed_by_snapshots() -> None:
     assert list(table.known.values) == ["a"]
     assert [info.name for info in table.known.changed_since(0)] == ["a"]
     table.vacate(table.infos["a"])
-    assert (dict(table.known.values), table.known.gone_since(1, ["a"])) == ({}, ["a"])
+    assert (dict(table.known.values), table.known.deleted_since(1, ["a"])) == ({}, ["a"])
 
 
 def test_the_value_of_a_generation_is_made_once() -> None:

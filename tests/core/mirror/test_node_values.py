@@ -7,7 +7,7 @@ import pytest
 from core.events import ClusterEvent
 from core.mirror.changes import Change, NamespaceChange
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_values import MAX_PROJECTIONS, LabelProjections, LabelValues, NodeValues, labels_of
+from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of
 from core.objects.node import Node
 from tests.core.mirror.values import mirror_of, node, tell
 
@@ -172,15 +172,26 @@ def test_a_node_whose_labels_stay_is_not_read_again(monkeypatch: pytest.MonkeyPa
     assert len(heard) == 1
 
 
-def test_only_the_projections_that_were_asked_for_last_are_kept() -> None:
+def test_only_the_projections_that_were_asked_for_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.mirror.node_values.MAX_BYTES", 1000)  # three: each has 16 slots and one or two values
     mirror = mirror_of(node("a", labels={"zone": "z"}))
     projections = mirror.derived(LabelProjections)
     first, second = projections.of(("zone",)), projections.of(("disk",))
-    for number in range(MAX_PROJECTIONS - 1):
+    for number in range(3):
         projections.of((f"key-{number}",))
         assert projections.of(("zone",)) is first  # which is asked for all the time
 
     assert projections.of(("disk",)) is not second
+
+
+def test_a_projection_larger_than_all_that_may_be_kept_is_kept_until_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.mirror.node_values.MAX_BYTES", 0)
+    projections = mirror_of(node("a", labels={"zone": "z"})).derived(LabelProjections)
+    first = projections.of(("zone",))
+
+    assert projections.of(("zone",)) is first
+    projections.of(("disk",))
+    assert projections.of(("zone",)) is not first
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """The term index never leaves out a term that selects a pod, gives none twice, and keeps nothing of removed terms."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mirror.term_index import TermIndex
+from core.mirror.term_index import MAX_BUCKETS, TermIndex
 from core.objects.affinity import PodMatcher
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
 from tests.builders import Object, expressed, labelled, term
@@ -34,6 +36,14 @@ matchers = st.builds(
 )
 
 
+buckets = st.sampled_from([1, 2, MAX_BUCKETS])
+"""Limits, of which the small ones make terms too wide for the index."""
+
+
+def limited_to(most: int) -> AbstractContextManager[object]:
+    return patch("core.mirror.term_index.MAX_BUCKETS", most)
+
+
 def index_of(*matchers: PodMatcher) -> TermIndex[int]:
     """Index matchers by their position."""
     index: TermIndex[int] = TermIndex()
@@ -53,11 +63,12 @@ def may_select(matcher: PodMatcher, namespace: str, labels: Mapping[str, str]) -
 
 
 @settings(deadline=None)
-@given(st.lists(matchers, max_size=12), st.sampled_from(NAMESPACES), labels)
+@given(st.lists(matchers, max_size=12), st.sampled_from(NAMESPACES), labels, buckets)
 def test_every_term_that_may_select_a_pod_is_a_candidate_once(
-    entered: list[PodMatcher], namespace: str, labels: dict[str, str]
+    entered: list[PodMatcher], namespace: str, labels: dict[str, str], most: int
 ) -> None:
-    found = candidates(index_of(*entered), namespace, labels)
+    with limited_to(most):
+        found = candidates(index_of(*entered), namespace, labels)
     expected = [entry for entry, matcher in enumerate(entered) if may_select(matcher, namespace, labels)]
     assert set(expected) <= set(found)
     assert len(found) == len(set(found))
@@ -77,15 +88,43 @@ def test_a_removed_term_is_no_candidate_and_the_others_still_are(
 
 
 @settings(deadline=None)
-@given(st.lists(matchers, max_size=12), st.randoms(use_true_random=False))
-def test_nothing_is_left_when_all_terms_are_removed(entered: list[PodMatcher], random: Random) -> None:
-    index = index_of(*entered)
+@given(st.lists(matchers, max_size=12), st.randoms(use_true_random=False), buckets)
+def test_nothing_is_left_when_all_terms_are_removed(entered: list[PodMatcher], random: Random, most: int) -> None:
+    with limited_to(most):
+        index = index_of(*entered)
     order = list(range(len(entered)))
     random.shuffle(order)
     for entry in order:
         index.remove(entry)
     left = {name: value for name, value in vars(index).items() if value}
     assert left == {}
+
+
+NAMES = [f"name-{number}" for number in range(MAX_BUCKETS + 1)]
+WIDE = [
+    pytest.param(NAMES[:8], NAMES[:8], 64, [], id="under-each-namespace-and-value"),
+    pytest.param(NAMES[:8], NAMES[:9], 9, [("elsewhere", "name-0")], id="under-its-values-in-any-namespace"),
+    pytest.param(NAMES[:8], NAMES, 8, [("name-0", "other")], id="under-its-namespaces-with-any-labels"),
+    pytest.param(NAMES, NAMES, 1, [("name-0", "other"), ("elsewhere", "name-0"), ("elsewhere", "other")], id="apart"),
+]
+
+
+@pytest.mark.parametrize(("namespaces", "values", "buckets", "too_many"), WIDE)
+def test_a_wide_term_takes_no_more_buckets_than_allowed_and_is_a_candidate_for_more_pods(
+    namespaces: list[str], values: list[str], buckets: int, too_many: list[tuple[str, str]]
+) -> None:
+    index = index_of(PodMatcher(frozenset(namespaces), NOTHING, parse_selector({}, [("app", "In", values)])))
+    assert buckets == sum(len(entries) for entries in index._buckets.values())  # noqa: SLF001 - what it takes
+    pods = [(namespace, app) for namespace in ("name-0", "elsewhere") for app in ("name-0", "other")]
+    found = [(namespace, app) for namespace, app in pods if candidates(index, namespace, {"app": app})]
+    assert [pod for pod in pods if pod in [("name-0", "name-0"), *too_many]] == found
+
+
+def test_of_several_demands_the_one_that_is_not_too_wide_is_taken() -> None:
+    selector = parse_selector({"tier": "front"}, [("app", "In", NAMES)])
+    index = index_of(PodMatcher(frozenset(NAMES), NOTHING, selector))
+    assert candidates(index, "elsewhere", {"tier": "front"}) == [0]
+    assert candidates(index, "name-0", {"app": "name-0"}) == []
 
 
 ROWS = [

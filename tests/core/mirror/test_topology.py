@@ -2,14 +2,23 @@
 
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mirror.topology import ABSENT, UNSEEN, TopologyColumn, TopologyColumns, TopologyCounts, grown
+from core.mirror.topology import (
+    ABSENT,
+    MAX_UNUSED_COLUMNS,
+    UNSEEN,
+    TopologyColumn,
+    TopologyColumns,
+    TopologyCounts,
+    grown,
+)
 from core.objects.node import Node
 
 DENSE_FROM = 256
@@ -235,7 +244,20 @@ def test_weighted_sums_do_not_overflow_32_bits(domains: int) -> None:
     assert sums[0] == 3_000_000_100
 
 
-NODES = ((0, Node("n0", {"zone": "a", "host": "n0"})), (2, Node("n2", {"zone": "b"})))
+class Nodes:
+    """Nodes by slot; how often somebody went through them is counted."""
+
+    def __init__(self, nodes: Iterable[tuple[int, Node]]) -> None:
+        self._nodes = [*nodes]
+        self.label_keys = Counter(key for _, node in self._nodes for key in node.labels)
+        self.passes = 0
+
+    def __iter__(self) -> Iterator[tuple[int, Node]]:
+        self.passes += 1
+        return iter(self._nodes)
+
+
+NODES: Final = Nodes([(0, Node("n0", {"zone": "a", "host": "n0"})), (2, Node("n2", {"zone": "b"}))])
 
 
 def columns_in_use() -> TopologyColumns:
@@ -252,20 +274,70 @@ def test_a_column_made_late_is_filled_from_the_nodes() -> None:
 def test_users_of_a_key_share_its_column() -> None:
     columns = columns_in_use()
     zone, host = columns.acquire("zone", NODES), columns.acquire("host", NODES)
-    assert zone is columns.acquire("zone", ())
+    assert zone is columns.acquire("zone", NODES)
     assert zone is not host
 
 
-def test_a_column_goes_with_its_last_user_and_is_made_again_from_the_nodes_of_then() -> None:
+def test_keys_that_no_node_has_cost_no_pass_over_the_nodes_and_no_array() -> None:
+    columns, nodes = columns_in_use(), Nodes(NODES)
+    keys = [columns.acquire(f"key-{number}", nodes) for number in range(1000)]
+    assert nodes.passes == 0
+    assert len({id(column.of_slot) for column in keys}) == 1
+    columns.acquire("zone", nodes)
+    assert nodes.passes == 1
+
+
+def test_a_key_that_a_node_gets_later_has_an_array_of_its_own() -> None:
     columns = columns_in_use()
-    column = columns.acquire("zone", NODES)
-    columns.acquire("zone", NODES)
+    rack, other = columns.acquire("rack", NODES), columns.acquire("other", NODES)
+    rack.assign(2, "r1")
+    assert (values_of(rack), values_of(other)) == ([None, None, "r1", None], [None] * 4)
+    columns.grow(100)
+    assert (values_of(rack)[2], values_of(other)) == ("r1", [None] * 100)
+
+
+def test_a_column_whose_last_user_goes_is_kept_and_followed_for_a_while() -> None:
+    columns, nodes = columns_in_use(), Nodes(NODES)
+    column = columns.acquire("zone", nodes)
     columns.release(column)
-    assert column is columns.acquire("zone", ())
+    assert [column] == columns.changed_by(0, {"zone": "a"}, {"zone": "c"})
+    assert column is columns.acquire("zone", nodes)
+    assert columns.changed_by(0, {"zone": "a"}, {"zone": "a"}) == []
+
+
+def test_of_columns_without_users_the_oldest_goes() -> None:
+    columns = columns_in_use()
+    keys = [f"key-{number}" for number in range(MAX_UNUSED_COLUMNS + 1)]
+    nodes = Nodes([(0, Node("n0", dict.fromkeys(keys, "x")))])
+    held = [columns.acquire(key, nodes) for key in keys]
+    for column in held:
+        columns.release(column)
+    assert [columns.acquire(key, nodes) is column for key, column in zip(keys, held, strict=True)] == [
+        False,
+        *[True] * MAX_UNUSED_COLUMNS,
+    ]
+
+
+def test_a_column_that_is_used_again_does_not_go_with_those_without_users() -> None:
+    columns = columns_in_use()
+    keys = [f"key-{number}" for number in range(MAX_UNUSED_COLUMNS + 1)]
+    nodes = Nodes([(0, Node("n0", dict.fromkeys(["zone", *keys], "x")))])
+    columns.release(columns.acquire("zone", nodes))
+    used = columns.acquire("zone", nodes)
+    for key in keys:
+        columns.release(columns.acquire(key, nodes))
+    assert [used] == columns.changed_by(0, {"zone": "x"}, {"zone": "y"})
+
+
+def test_a_column_of_a_key_that_no_node_has_goes_with_its_last_user() -> None:
+    columns = columns_in_use()
+    column = columns.acquire("rack", NODES)
+    columns.acquire("rack", NODES)
+    columns.release(column)
+    assert column is columns.acquire("rack", NODES)
     columns.release(column)
     columns.release(column)
-    again = columns.acquire("zone", [(1, Node("n1", {"zone": "c"}))])
-    assert values_of(again) == [None, "c", None, None]
+    assert column is not columns.acquire("rack", NODES)
 
 
 def test_growth_reaches_present_and_future_columns() -> None:
@@ -273,7 +345,7 @@ def test_growth_reaches_present_and_future_columns() -> None:
     zone = columns.acquire("zone", NODES)
     columns.grow(100)
     zone.assign(99, "c")
-    host = columns.acquire("host", [(99, Node("n99", {"host": "n99"}))])
+    host = columns.acquire("host", Nodes([(99, Node("n99", {"host": "n99"}))]))
     assert (values_of(zone)[99], values_of(host)[99]) == ("c", "n99")
 
 
@@ -286,6 +358,7 @@ def test_growth_reaches_present_and_future_columns() -> None:
         pytest.param({"zone": "c", "host": "n0"}, ["zone"], id="value-never-seen"),
         pytest.param({"zone": "", "host": "n0"}, ["zone"], id="value-became-empty"),
         pytest.param({"zone": "a"}, ["host"], id="key-lost"),
+        pytest.param({"zone": "a", "host": "n0", "rack": "r"}, ["rack"], id="key-won"),
         pytest.param({}, ["zone", "host"], id="all-keys-lost"),
     ],
 )
@@ -295,7 +368,7 @@ def test_the_columns_changed_by_labels_are_those_with_another_value(
     columns = columns_in_use()
     for key in ("zone", "host", "rack"):
         columns.acquire(key, NODES)
-    assert expected == [column.key for column in columns.changed_by(0, labels)]
+    assert expected == [column.key for column in columns.changed_by(0, {"zone": "a", "host": "n0"}, labels)]
 
 
 @pytest.mark.parametrize(

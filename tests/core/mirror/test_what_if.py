@@ -10,6 +10,7 @@ from core.mirror.snapshot import Snapshot
 from core.mirror.what_if import Supposition
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
+from tests.core.decoded import counter_of
 from tests.core.mirror.values import ATTRACTED, REPELLING, mirror_of, node, pod, selecting, tell
 
 N1 = node("n1", labels={"zone": "a"}, cpu=4)
@@ -66,7 +67,7 @@ def suppose_much(supposed: Supposition) -> None:
 
 
 def matched(mirror: ClusterMirror) -> dict[str, int]:
-    return mirror.affinity.matched((WEB,), "zone").by_value()
+    return counter_of(mirror, (WEB,), "zone").by_value()
 
 
 def seen(mirror: ClusterMirror) -> list[object]:
@@ -82,7 +83,7 @@ def seen(mirror: ClusterMirror) -> list[object]:
         list(mirror.nodes.known.generations()),
         list(mirror.affinity.owner_counts().items()),
         matched(mirror),
-        set(mirror.affinity.matched((WEB,), "zone").column.ids),
+        set(counter_of(mirror, (WEB,), "zone").column.ids),
         {each: getattr(mirror.pod_states, each) for each in PodStateCounts.__slots__},
         mirror.figures,
     ]
@@ -188,7 +189,7 @@ def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_a_pod_as_it_is_hel
 
 def test_versions_of_counters_do_not_come_again() -> None:
     mirror = cluster()
-    counter = mirror.affinity.matched((WEB,), "zone")
+    counter = counter_of(mirror, (WEB,), "zone")
     versions = [counter.version]
     with mirror.suppose() as supposed:
         supposed.remove(FIRST)

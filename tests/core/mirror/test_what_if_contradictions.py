@@ -11,6 +11,7 @@ from core.mirror.snapshot import WhatIfError
 from core.mirror.what_if import Supposition
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
+from tests.core.decoded import counter_of
 from tests.core.mirror.values import REPELLING, mirror_of, node, pod, selecting
 
 N1, N2 = node("n1", labels={"zone": "a"}), node("n2", labels={"zone": "b"})
@@ -23,7 +24,7 @@ WEB = PodMatcher(frozenset({"default"}), NOTHING, selecting(app="web"))
 def state(mirror: ClusterMirror) -> list[object]:
     """Give what pods and nodes there are, and where they count."""
     return [
-        mirror.affinity.matched((WEB,), "zone").by_value(),
+        counter_of(mirror, (WEB,), "zone").by_value(),
         mirror.affinity.owner_counts(),
         list(mirror.placed_pods()),
         list(mirror.pods.rows),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.objects.go_format import json_list, quoted
+from core.objects.go_format import MAX_LENGTH, json_list, quoted, shortened
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,10 @@ def test_a_text_is_quoted_as_percent_q_quotes_it(text: str, expected: str) -> No
 )
 def test_texts_are_listed_as_encoding_json_writes_them(texts: list[str], expected: str) -> None:
     assert expected == json_list(texts)
+
+
+def test_what_is_longer_than_any_name_is_cut_short() -> None:
+    assert quoted("a" * MAX_LENGTH) == '"' + "a" * MAX_LENGTH + '"'
+    assert quoted("a" * 1_000_000) == '"' + "a" * MAX_LENGTH + '..."'
+    assert json_list(["a"] * 1_000_000) == json_list(["a"] * MAX_LENGTH)
+    assert shortened("b" * (MAX_LENGTH + 1)) == "b" * MAX_LENGTH + "..."

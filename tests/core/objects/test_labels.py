@@ -296,3 +296,20 @@ def test_what_is_refused_is_shown_in_the_notation_of_go(
 )
 def test_errors_are_joined_as_an_aggregate_prints_them(errors: Sequence[str], expected: str) -> None:
     assert expected == errors_text(errors)
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 1000])
+def test_long_lists_are_searched_as_short_ones_are(count: int) -> None:
+    listed = [f"v{2 * number}" for number in range(count)]
+    selects, excludes = (of_expressions(("key", operator, listed)) for operator in ("In", "NotIn"))
+    for value in (*listed[:20], *listed[-20:], "", "v1", "v3", "a", "z"):
+        assert selects.matches({"key": value}) is (value in listed)
+        assert excludes.matches({"key": value}) is (value not in listed)
+    assert (selects.matches({}), excludes.matches({})) == (False, True)
+
+
+def test_many_broken_values_are_told_as_a_few_and_long_keys_are_cut_short() -> None:
+    with pytest.raises(SelectorError) as caught:
+        of_expressions(("k" * 100_000, "In", ["!"] * 100_000))
+    assert "Too many errors: the other values are not looked at" in str(caught.value)
+    assert len(str(caught.value)) < 100_000

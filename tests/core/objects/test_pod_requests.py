@@ -1,6 +1,7 @@
 """What is reserved for a pod, row by row as PodRequests of component-helpers v0.34.1 adds it up, and ComputePodQOS."""
 
 from collections.abc import Mapping
+from random import Random
 
 import pytest
 
@@ -271,3 +272,46 @@ def test_the_incoming_pod_is_scored_by_what_its_containers_ask_for(
     pod: PodResources, expected: tuple[int, int]
 ) -> None:
     assert expected == scored_requests(pod)
+
+
+# Many containers.
+
+
+def held_naively(pod: PodResources) -> dict[str, int]:
+    """Add up all that is held while each init container runs, and then by the containers."""
+    running: dict[str, int] = {}
+    sidecars: dict[str, int] = {}
+    stages: list[dict[str, int]] = []
+    for init in pod.init_containers:
+        requests = init.resources.requests
+        stages.append({name: sidecars.get(name, 0) + requests.get(name, 0) for name in {*sidecars, *requests}})
+        if init.sidecar:
+            sidecars = stages[-1]
+    for requests in (*(each.resources.requests for each in pod.containers), sidecars):
+        running = {name: running.get(name, 0) + requests.get(name, 0) for name in {*running, *requests}}
+    stages.append(running)
+    return {name: max(stage.get(name, 0) for stage in stages) for stage in stages for name in stage}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_held_is_the_most_of_any_stage(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - a test that is the same each time
+
+    def container(*, may_stay: bool) -> Container:
+        names = random.sample(["cpu", "memory", "ephemeral-storage", "hugepages-2Mi"], random.randrange(4))
+        requests = {name: nanos(str(random.randrange(5))) for name in names}
+        return Container(Resources(requests), sidecar=may_stay and random.random() < 0.5)
+
+    pod = PodResources(
+        [container(may_stay=False) for _ in range(random.randrange(4))],
+        [container(may_stay=True) for _ in range(random.randrange(8))],
+    )
+    assert pod_requests(pod) == rounded(held_naively(pod))
+
+
+def test_sidecars_and_init_containers_cost_the_sum_of_what_they_ask_and_not_the_product() -> None:
+    sidecars = [Container(Resources({f"example.com/{number}": 1}), sidecar=True) for number in range(20_000)]
+    inits = [Container(Resources({"cpu": nanos("1")})) for _ in range(20_000)]
+    # Each init container with all sidecars would be 400 million additions, minutes.
+    requests = pod_requests(PodResources((), [*sidecars, *inits]))
+    assert (len(requests), requests["cpu"]) == (20_001, 1000)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.objects.quantity import MAX_INT64, QuantityError, milli_value, millis, nanos, units, value
+from core.objects.quantity import MAX_INT64, QuantityError, millis, nanos, units
 
 FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 SUFFIX = "unable to parse quantity's suffix"
@@ -86,7 +86,7 @@ def test_what_is_smaller_than_a_billionth_is_rounded_up_to_one(text: str, expect
     ],
 )
 def test_whole_units_and_thousandths_are_rounded_away_from_zero(text: str, whole: int, milli: int) -> None:
-    assert (whole, milli) == (value(text), milli_value(text))
+    assert (whole, milli) == (units(nanos(text)), millis(nanos(text)))
 
 
 # Upstream caps binary quantities alone; others come out of its Value() as 0, negative or wrapped around.
@@ -94,13 +94,13 @@ def test_whole_units_and_thousandths_are_rounded_away_from_zero(text: str, whole
     "text", ["9223372036854775807", "9223372036854775808", "8Ei", "10E", "1e19", "1e400", "1e99999"]
 )
 def test_what_is_larger_than_an_int64_is_capped(text: str) -> None:
-    assert (value(text), milli_value(text)) == (MAX_INT64, MAX_INT64)
-    assert (value(f"-{text}"), milli_value(f"-{text}")) == (-MAX_INT64, -MAX_INT64)
+    assert (units(nanos(text)), millis(nanos(text))) == (MAX_INT64, MAX_INT64)
+    assert (units(nanos(f"-{text}")), millis(nanos(f"-{text}"))) == (-MAX_INT64, -MAX_INT64)
 
 
 def test_the_largest_int64_but_one_is_not_capped() -> None:
-    assert value("9223372036854775806") == MAX_INT64 - 1
-    assert milli_value("9223372036854775806m") == MAX_INT64 - 1
+    assert units(nanos("9223372036854775806")) == MAX_INT64 - 1
+    assert millis(nanos("9223372036854775806m")) == MAX_INT64 - 1
 
 
 def test_a_sum_over_the_limit_is_capped_when_it_is_scaled_down() -> None:
@@ -133,6 +133,8 @@ def test_a_sum_over_the_limit_is_capped_when_it_is_scaled_down() -> None:
         pytest.param("1e", SUFFIX, id="exponent-without-digits"),
         pytest.param("-3.01e-", SUFFIX, id="exponent-of-a-sign"),
         pytest.param("1e9223372036854775808", SUFFIX, id="exponent-over-int64"),
+        pytest.param("1" * 1023 + "x", FORMAT, id="digits-and-no-suffix"),
+        pytest.param("1" * 10_000_000 + "x", "quantities must be no more than 1024 characters", id="endless"),
         pytest.param("1" * 1025, "quantities must be no more than 1024 characters", id="long"),
     ],
 )
@@ -175,6 +177,6 @@ POWERS = {
 def test_a_quantity_is_its_number_times_its_suffix(whole: int, fraction: int, suffix: str) -> None:
     number = f"{whole}.{fraction:06d}"
     exact = Fraction(number) * POWERS[suffix]
-    for scaled, scale in ((nanos(f"{number}{suffix}"), 10**9), (milli_value(f"{number}{suffix}"), 1000)):
+    for scaled, scale in ((nanos(f"{number}{suffix}"), 10**9), (millis(nanos(f"{number}{suffix}")), 1000)):
         assert scaled * exact >= 0
         assert 0 <= abs(scaled) - abs(exact) * scale < 1

@@ -1,8 +1,11 @@
 """Which taints a toleration tolerates, row by row as ToleratesTaint of k8s.io/api v0.34.1."""
 
+from itertools import product
+from random import Random
+
 import pytest
 
-from core.objects.toleration import Taint, Toleration
+from core.objects.toleration import Taint, ToleratedTaints, Toleration
 
 TAINT = Taint("gpu", "yes", "NoSchedule")
 
@@ -32,7 +35,20 @@ def test_a_toleration_tolerates_what_its_members_do_not_exclude(
     expected: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     assert expected is toleration.tolerates(TAINT)
+    assert expected is (TAINT in ToleratedTaints([toleration]))
 
 
 def test_an_empty_toleration_tolerates_taints_without_a_value() -> None:
     assert Toleration().tolerates(Taint("gpu", "", "NoSchedule"))
+
+
+def test_many_tolerations_tolerate_what_any_of_them_does() -> None:
+    keys, effects, values = ("", "gpu", "disk"), ("", "NoSchedule", "NoExecute"), ("", "yes", "no")
+    every = [Toleration(*each) for each in product(keys, ("Equal", "Exists", "", "Near"), values, effects)]
+    taints = [Taint(*each) for each in product(keys[1:], values, effects[1:])]
+    random = Random(1)  # noqa: S311 - a test that is the same each time
+    for _ in range(200):
+        some = random.sample(every, random.randrange(5))
+        tolerated = ToleratedTaints(some)
+        for taint in taints:
+            assert (taint in tolerated) is any(toleration.tolerates(taint) for toleration in some)

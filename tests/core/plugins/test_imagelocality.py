@@ -123,7 +123,10 @@ def test_a_node_that_goes_takes_its_images_along() -> None:
 def test_more_images_can_be_asked_for_than_are_kept() -> None:
     names = [f"image-{number}:1" for number in range(MAX_COLUMNS + 10)]
     mirror = mirror_of(make_node("n").image(1000 * MIB, *names))
-    assert scores(mirror, pod_with(*names), "n") == [100]
+    for start in range(0, len(names), 50):
+        some = names[start : start + 50]
+        assert scores(mirror, pod_with(*some), "n") == [100]
+    assert mirror.derived(ImageStates).columns == MAX_COLUMNS
     assert scores(mirror, pod_with(names[0]), "n") == [100]
 
 
@@ -189,3 +192,30 @@ def test_applying_an_update_that_changes_no_image_recounts_nothing() -> None:
     kept = mirror.derived(ImageStates)
     mirror.apply(ClusterEvent("Update", node_of(WEB.label("zone", "a"))))
     assert (kept.total, dict(kept.holders)) == (1, {"web:1": 1})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_many_images_are_added_up_as_few_are(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    names = [f"image-{number}:1" for number in range(30)]
+    nodes = []
+    for number in range(12):
+        node = make_node(f"n{number}")
+        for name in random.sample(names, 20):
+            node = node.image(random.randrange(300 * MIB), name)
+        nodes.append(node)
+    mirror, stranger = mirror_of(*nodes[:10]), node_of(nodes[11])
+    pod = pod_with(*random.choices((*names, "rare:1"), k=25))
+    found = []
+    for many in (0, 1000):
+        monkeypatch.setattr("core.plugins.imagelocality.MANY_IMAGES", many)
+        found.append(scores(mirror, pod, *(f"n{number}" for number in range(10)), whole=(stranger,)))
+    assert found[0] == found[1]
+    assert len(set(found[0])) > 1
+
+
+def test_no_column_is_kept_of_the_images_of_a_pod_with_many() -> None:
+    names = [f"image-{number}:1" for number in range(1000)]
+    mirror = mirror_of(make_node("n").image(1000 * MIB, *names))
+    assert scores(mirror, pod_with(*names), "n") == [100]
+    assert not mirror.derived(ImageStates).columns

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_pod import decode_pod
 from core.framework.invalidation import Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror

@@ -24,6 +24,7 @@ from core.plugins.nodeconditions import (
     CheckNodeMemoryPressure,
     CheckNodePIDPressure,
 )
+from tests.core.plugins.told import mirror_of
 
 Conditions: TypeAlias = Mapping[str, str]
 
@@ -47,13 +48,6 @@ def unfit(*reasons: str) -> Status:
 
 def node(name: str = "n1", conditions: Conditions | None = None, *, cordoned: bool = False) -> Node:
     return Node(name, conditions=conditions or {}, unschedulable=cordoned)
-
-
-def mirror_of(*nodes: Node) -> ClusterMirror:
-    mirror = ClusterMirror()
-    for each in nodes:
-        mirror.apply(ClusterEvent("Add", each))
-    return mirror
 
 
 def statuses(evaluation: Evaluation, predicate: AnyFilter, batch: NodeBatch) -> list[Status]:

@@ -6,25 +6,32 @@ framework/types.go (HostPortInfo).
 
 import json
 import random
+from functools import partial
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
-from app.watch.decode_pod import decode_pod
+from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent
 from core.framework.invalidation import Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
-from core.objects.host_port import HostPort
+from core.objects.host_port import ALL_ADDRESSES, HostPort
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.nodeports import HostPortsInUse, NodePorts
 from tests.builders import Object, make_node, make_pod
 from tests.core.decoded import mirror_of, node_of, tell
+from tests.core.plugins.told import delete, filtered
+from tests.core.plugins.told import tell as add
 
 TAKEN: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't have free ports for the requested pod ports",))
 HTTP: Final = {"hostPort": 80}
 ACTIONS: Final[tuple[Action, ...]] = ("Add", "Update", "Delete")
+
+
+statuses: Final = partial(filtered, NodePorts())
 
 
 def pod_with(*ports: Object, name: str = "p", on: str = "") -> Pod:
@@ -39,26 +46,10 @@ def mirror_with(*pods: Pod) -> ClusterMirror:
     return mirror
 
 
-def add(mirror: ClusterMirror, *pods: Pod) -> None:
-    for pod in pods:
-        mirror.apply(ClusterEvent("Add", pod))
-
-
-def delete(mirror: ClusterMirror, *pods: Pod) -> None:
-    for pod in pods:
-        mirror.apply(ClusterEvent("Delete", pod))
-
-
-def statuses(mirror: ClusterMirror, pod: Pod, *names: str, whole: tuple[Node, ...] = ()) -> list[Status]:
-    """Filter a pod that wants ports, over nodes by name and then over whole ones."""
-    plugin = NodePorts()
-    status, state = plugin.pre_filter(mirror, pod)
-    assert status == SUCCESS
-    assert state is not None
-    objects = {len(names) + index: node for index, node in enumerate(whole)}
-    batch = mirror.batch([*names, *(node.name for node in whole)], objects)
-    verdicts = plugin.filter(state, batch)
-    return [verdicts.status(position) for position in range(len(batch))]
+def conflict(one: HostPort, other: HostPort) -> bool:
+    """Tell whether two pods of one node cannot have these ports (HostPortInfo.CheckConflict)."""
+    same = (one.port, one.protocol) == (other.port, other.protocol)
+    return same and (one.ip == other.ip or ALL_ADDRESSES in (one.ip, other.ip))
 
 
 def free(mirror: ClusterMirror, *names: str) -> list[bool]:
@@ -231,3 +222,36 @@ def test_nothing_is_kept_of_ports_that_nobody_has() -> None:
     assert kept.in_use == {(80, "TCP"): {HostPort(80): {mirror.nodes.slots["n1"]: 1}}}
     delete(mirror, pod)
     assert kept.in_use == {}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ports_are_taken_where_any_port_in_use_conflicts(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - a test's choice
+
+    def ports() -> list[HostPort]:
+        addresses = (ALL_ADDRESSES, "10.0.0.1", "10.0.0.2", "10.0.0.3")
+        return [
+            HostPort(chance.choice((80, 81)), chance.choice(("TCP", "UDP")), chance.choice(addresses))
+            for _ in range(chance.randrange(1, 4))
+        ]
+
+    def pod(name: str, node: str, taken: list[HostPort]) -> Pod:
+        return replace(pod_with(name=name, on=node), host_ports=frozenset(taken))
+
+    names = [f"n{number}" for number in range(6)]
+    mirror = mirror_of(*map(make_node, names))
+    in_use = {name: ports() for name in names[:5]}
+    add(mirror, *(pod(f"on-{name}", name, taken) for name, taken in in_use.items()))
+    for _ in range(20):
+        wanted = ports()
+        found = statuses(mirror, pod("p", "", wanted), *names)
+        conflicts = [any(conflict(port, other) for port in wanted for other in in_use.get(n, ())) for n in names]
+        assert [status == TAKEN for status in found] == conflicts
+
+
+def test_many_addresses_of_one_port_conflict_where_one_of_them_is_in_use() -> None:
+    addresses = [HostPort(80, ip=f"10.0.{number // 256}.{number % 256}") for number in range(2000)]
+    mirror = mirror_with(replace(pod_with(name="there", on="n1"), host_ports=frozenset(addresses[:1000])))
+    wanted = [frozenset(addresses[1000:]), frozenset(addresses[500:])]
+    found = [statuses(mirror, replace(pod_with(), host_ports=ports), "n1", "n2") for ports in wanted]
+    assert found == [[SUCCESS, SUCCESS], [TAKEN, SUCCESS]]

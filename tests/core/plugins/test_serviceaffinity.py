@@ -20,6 +20,7 @@ from core.objects.pod import Pod
 from core.objects.service import Service
 from core.plugins.serviceaffinity import ServiceAffinity, ServiceIndex
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events
+from tests.core.plugins.told import mirror_of, tell
 
 VIOLATED: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't match service affinity",))
 NODES: Final = (
@@ -50,14 +51,7 @@ WEB: Final = service(app="web")
 
 
 def mirror_with(*objects: Object) -> ClusterMirror:
-    mirror = ClusterMirror()
-    tell(mirror, *NODES, *objects)
-    return mirror
-
-
-def tell(mirror: ClusterMirror, *objects: Object) -> None:
-    for each in objects:
-        mirror.apply(ClusterEvent("Update", each))
+    return mirror_of(*NODES, *objects)
 
 
 def feasible(mirror: ClusterMirror, pod: Pod, *affinity_labels: str) -> list[str]:

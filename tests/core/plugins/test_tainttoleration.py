@@ -17,6 +17,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.toleration import Taint, Toleration
 from core.plugins.tainttoleration import TaintToleration
+from tests.core.plugins.told import mirror_of
 
 DEDICATED: Final = Taint("dedicated", "user1", "NoSchedule")
 FOO: Final = Taint("foo", "bar", "NoSchedule")
@@ -32,13 +33,6 @@ def tolerating(*tolerations: Toleration) -> Pod:
 
 def tainted(*taints: Taint, name: str = "n1") -> Node:
     return Node(name, taints=taints)
-
-
-def mirror_of(*nodes: Node) -> ClusterMirror:
-    mirror = ClusterMirror()
-    for node in nodes:
-        mirror.apply(ClusterEvent("Add", node))
-    return mirror
 
 
 def untolerated(key: str, value: str) -> Status:

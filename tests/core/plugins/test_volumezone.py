@@ -4,27 +4,30 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone
 """
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
 import pytest
 
-from core.events import ClusterEvent, Object
 from core.framework.invalidation import Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
-from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from core.plugins.volumezone import VolumeZone
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events
+from tests.core.plugins.told import filtered, mirror_of, tell
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
 BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had no available volume zone",))
+
+
+statuses: Final = partial(filtered, VolumeZone(), may_skip=True)
 
 
 def pod_with(*claims: str | PodClaim) -> Pod:
@@ -38,30 +41,6 @@ def volume(name: str = "pv", **labels: str) -> PersistentVolume:
 
 def claim(name: str = "c", *, volume: str = "pv", storage_class: str = "", uid: str = "1") -> PersistentVolumeClaim:
     return PersistentVolumeClaim(namespace="default", name=name, volume=volume, storage_class=storage_class, uid=uid)
-
-
-def mirror_with(*objects: Object) -> ClusterMirror:
-    mirror = ClusterMirror()
-    tell(mirror, *objects)
-    return mirror
-
-
-def tell(mirror: ClusterMirror, *objects: Object) -> None:
-    for each in objects:
-        mirror.apply(ClusterEvent("Update", each))
-
-
-def statuses(mirror: ClusterMirror, pod: Pod, *names: str, whole: tuple[Node, ...] = ()) -> list[Status]:
-    """Filter a pod over nodes by name, and then over whole ones."""
-    plugin = VolumeZone()
-    status, state = plugin.pre_filter(mirror, pod)
-    objects = {len(names) + index: node for index, node in enumerate(whole)}
-    batch = mirror.batch([*names, *(node.name for node in whole)], objects)
-    if state is None:
-        return [SUCCESS if status == SKIP else status] * len(batch)
-    assert status == SUCCESS
-    verdicts = plugin.filter(state, batch)
-    return [verdicts.status(position) for position in range(len(batch))]
 
 
 @pytest.mark.parametrize(
@@ -91,14 +70,14 @@ def test_the_zones_and_regions_of_a_volume_are_held_against_those_of_the_node(
     of_volume: Mapping[str, str], of_node: Mapping[str, str], expected: Status
 ) -> None:
     node = Node(name="n", labels=of_node)
-    mirror = mirror_with(node, volume(**of_volume), claim())
+    mirror = mirror_of(node, volume(**of_volume), claim())
     stranger = Node(name="stranger", labels=of_node)
     assert statuses(mirror, pod_with("c"), "n", whole=(stranger,)) == [expected, expected]
 
 
 def test_every_volume_must_be_near() -> None:
     nodes = [Node(name=f"{zone}{region}", labels={ZONE: zone, REGION: region}) for zone, region in product("ab", "rs")]
-    mirror = mirror_with(
+    mirror = mirror_of(
         *nodes,
         volume("pv1", **{ZONE: "a"}),
         volume("pv2", **{REGION: "r"}),
@@ -121,7 +100,7 @@ def test_every_volume_must_be_near() -> None:
 def test_a_pod_without_volumes_in_zones_is_skipped(pod: Pod) -> None:
     waits = StorageClass(name="waits", volume_binding_mode="WaitForFirstConsumer")
     claims = (claim("anywhere"), claim("waits", volume="", storage_class="waits"))
-    assert VolumeZone().pre_filter(mirror_with(waits, volume(rack="r"), *claims), pod) == (SKIP, None)
+    assert VolumeZone().pre_filter(mirror_of(waits, volume(rack="r"), *claims), pod) == (SKIP, None)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +117,7 @@ def test_a_pod_without_volumes_in_zones_is_skipped(pod: Pod) -> None:
     ],
 )
 def test_a_claim_that_is_in_the_way_fails_all_nodes(claims: list[str], reason: str) -> None:
-    mirror = mirror_with(
+    mirror = mirror_of(
         Node(name="n"),
         volume(**{ZONE: "a"}),
         claim("near"),
@@ -155,12 +134,12 @@ def test_a_claim_that_is_in_the_way_fails_all_nodes(claims: list[str], reason: s
 
 
 def test_a_claim_of_another_namespace_is_not_the_pod_s() -> None:
-    mirror = mirror_with(PersistentVolumeClaim(namespace="another", name="c", volume="pv"), volume())
+    mirror = mirror_of(PersistentVolumeClaim(namespace="another", name="c", volume="pv"), volume())
     assert statuses(mirror, pod_with("c"), "n")[0].reasons == ('persistentvolumeclaim "c" not found',)
 
 
 def test_pods_whose_claims_of_one_name_are_others_are_of_different_classes() -> None:
-    mirror = mirror_with(claim("c", uid="1"))
+    mirror = mirror_of(claim("c", uid="1"))
     before = VolumeZone().references(mirror, pod_with("c", "gone"))
     tell(mirror, claim("c", uid="2"))
     assert [before, VolumeZone().references(mirror, pod_with("c", "gone"))] == [("1", None), ("2", None)]
@@ -202,7 +181,7 @@ def test_a_change_touches_where_it_is_of_what_is_read(before: Any, after: Any, e
 
 def test_cached_verdicts_are_fresh_ones() -> None:
     modes = (None, "Immediate", "WaitForFirstConsumer")
-    pool: list[Object] = [
+    pool: list[Any] = [
         *(
             Node(name=f"n{at % 3}", labels=labels)
             for at, labels in enumerate(({}, {ZONE: "a"}, {ZONE: "b"}, {REGION: "a"}))

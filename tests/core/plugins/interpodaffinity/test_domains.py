@@ -4,11 +4,11 @@ from typing import Final
 
 import pytest
 
-from core.mirror.affinity_counts import DomainCounts
 from core.mirror.cluster import ClusterMirror
+from core.mirror.domain_counts import DomainCounts
 from core.plugins.interpodaffinity.domains import DomainSums
 from tests.builders import labelled, make_node, make_pod, term
-from tests.core.decoded import matcher_of, mirror_of, tell
+from tests.core.decoded import counter_of, matcher_of, mirror_of, tell
 
 NAMES: Final = ["n1", "n2", "n3"]
 
@@ -21,7 +21,7 @@ def cluster() -> ClusterMirror:
 
 
 def pods_of(mirror: ClusterMirror, app: str, key: str) -> DomainCounts:
-    return mirror.affinity.matched((matcher_of(term(key, labelled(app=app))),), key)
+    return counter_of(mirror, (matcher_of(term(key, labelled(app=app))),), key)
 
 
 def test_without_any_counts_there_is_nothing_and_every_node_sums_to_zero() -> None:
@@ -55,7 +55,7 @@ def test_keys_add_up_for_each_node() -> None:
 def test_a_question_with_more_counters_than_are_kept_is_answered_right(
     monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCH_COUNTERS", kept)
+    monkeypatch.setattr("core.mirror.match_counters.MAX_MATCH_COUNTERS", kept)
     mirror = cluster()
     pods_of(mirror, "web", "zone")
     # The ids of the zones are now in another order than in a column made from the nodes anew.

@@ -5,13 +5,15 @@ from typing import Final
 
 import pytest
 
+from core.events import ClusterEvent
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from tests.builders import Object, PodBuilder, expressed, labelled, make_namespace, make_node, make_pod, term
-from tests.core.decoded import mirror_of, pod_of
+from tests.core.decoded import mirror_of, node_of, pod_of
+from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh
 
 NODES: Final = [make_node("n1").label("zone", "a"), make_node("n2").label("zone", "b"), make_node("bare")]
 WEB: Final = make_pod("web").label("app", "web")
@@ -199,3 +201,11 @@ def test_the_extension_points_together_filter_and_score() -> None:
     ]
     raw = plugin.score(score_state, batch)
     assert (raw.tolist(), plugin.normalize(raw).tolist()) == ([-10, -20, 0], [50, 0, 100])
+
+
+def test_a_cached_verdict_follows_the_namespace_that_made_the_pod_the_first_of_its_kind() -> None:
+    of_team = term("zone", labelled(app="web"), namespace_selector=labelled(team="red"))
+    own = [Namespace("default", {"team": team}) for team in ("red", "blue", "red")]
+    objects: list[Node | Namespace] = [*map(node_of, NODES), *own]
+    events = [ClusterEvent("Update", each) for each in objects]
+    assert_cached_verdicts_are_fresh(InterPodAffinity(), events, [pod_of(WEB.required_affinity(of_team))])

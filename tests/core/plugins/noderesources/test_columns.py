@@ -10,7 +10,7 @@ from core.events import Action
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.noderesources.columns import AmountColumn, ResourceColumns, asks_otherwise
+from core.plugins.noderesources.columns import AmountColumn, ResourceColumns, requests_changed
 from tests.core.plugins.noderesources.values import DISK, GPU, asking, mirror_of, offering, tell
 
 DENSE_FROM: Final = 64
@@ -145,7 +145,7 @@ def test_a_column_grows_with_the_slots(filled: int) -> None:
 def test_a_pod_asks_otherwise_if_what_it_takes_of_the_node_differs(
     before: Pod | None, after: Pod | None, *, expected: bool
 ) -> None:
-    assert asks_otherwise(before, after) is expected
+    assert requests_changed(before, after) is expected
 
 
 class Cluster:

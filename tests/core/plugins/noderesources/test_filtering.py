@@ -10,11 +10,15 @@ from typing import Final
 import numpy as np
 import pytest
 
+from core.events import ClusterEvent
 from core.framework.interface import Verdicts
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
+from core.plugins.noderesources.columns import ResourceColumns
+from core.plugins.noderesources.filtering import MAX_TOLD
 from core.plugins.noderesources.fit import NodeResourcesFit
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, stranger
 
@@ -202,3 +206,50 @@ def test_a_node_that_the_mirror_does_not_know_is_judged_from_the_whole_node(
 def test_no_nodes_have_no_verdicts() -> None:
     mirror = mirror_of()
     assert len(verdicts(mirror, asking("p", {"cpu": 1}), mirror.batch([])).codes) == 0
+
+
+def test_of_very_many_resources_the_first_are_told_by_name() -> None:
+    names = [f"example.com/{number:04}" for number in range(1000)]
+    mirror = mirror_of(offering("none", {}), offering("all", dict.fromkeys(names, 1)), offering("last", {names[-1]: 1}))
+    batch = mirror.batch(["none", "all", "last"])
+    found = verdicts(mirror, asking("p", dict.fromkeys(names, 1)), batch)
+    reasons = [f"Insufficient {name}" for name in names[:MAX_TOLD]]
+    assert found.status(0) == unresolvable(*reasons, "Insufficient other resources")
+    assert found.status(1) == SUCCESS
+    assert found.status(2) == unresolvable(*reasons, "Insufficient other resources")
+    assert len(found.statuses) == 2
+    mirror.apply(ClusterEvent("Add", asking("there", dict.fromkeys(names, 1), "all")))
+    assert verdicts(mirror, asking("p", dict.fromkeys(names, 1)), batch).status(1) == resolvable(
+        *reasons, "Insufficient other resources"
+    )
+
+
+def test_a_resource_that_no_node_offers_is_short_without_a_look_at_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"example.com/{number:04}" for number in range(1000)]
+    mirror = mirror_of(offering("n", {"cpu": 1}), asking("there", dict.fromkeys(names[:500], 1), "n"))
+    looks: list[str] = []
+    whole = ResourceColumns.requested_of
+
+    def requested_of(columns: ResourceColumns, resource: str, batch: NodeBatch) -> Int64Array:
+        looks.append(resource)
+        return whole(columns, resource, batch)
+
+    monkeypatch.setattr(ResourceColumns, "requested_of", requested_of)
+    found = verdicts(mirror, asking("p", dict.fromkeys(names, 1)), mirror.batch(["n"]))
+    assert looks == ["pods"]
+    assert found.status(0).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+def test_what_only_a_stranger_offers_is_there_for_it_alone() -> None:
+    mirror = mirror_of(offering("n", {"cpu": 1}))
+    batch = mirror.batch(["n", "new"], {1: offering("new", {GPU: 2})})
+    found = verdicts(mirror, asking("p", {GPU: 2}), batch)
+    assert [found.status(0), found.status(1)] == [unresolvable(f"Insufficient {GPU}"), SUCCESS]
+
+
+def test_a_sum_that_has_overflowed_leaves_something_of_a_resource_that_no_node_offers() -> None:
+    # As in Go: 2^63-1 and 2^63-1 are -2, and 0 less -2 is enough for 1, but not for 3.
+    there = [asking(name, {GPU: 2**63 - 1}, "n") for name in "ab"]
+    mirror = mirror_of(offering("n", {}), *there)
+    found = [verdicts(mirror, asking("p", {GPU: amount}), mirror.batch(["n"])).status(0) for amount in (1, 3)]
+    assert found == [SUCCESS, unresolvable(f"Insufficient {GPU}")]

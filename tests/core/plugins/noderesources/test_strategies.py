@@ -19,7 +19,7 @@ from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationSh
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, stranger
 
 LEAST: Final = ScoringStrategy()
-MOST: Final = ScoringStrategy("MostAllocated")
+MAX: Final = ScoringStrategy("MostAllocated")
 RISING: Final = ScoringStrategy(
     "RequestedToCapacityRatio", shape=(UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10))
 )
@@ -90,11 +90,11 @@ TWO: Final = [({"cpu": 3000, "memory": 5000}, "n0"), ({"cpu": 3000, "memory": 50
         pytest.param(
             weighted(LEAST, cpu=1, cpu2=1), {"cpu": 3000}, (), NODES, [25, 50], id="least-a-resource-that-nobody-has"
         ),
-        pytest.param(MOST, {}, (), NODES, [0, 0], id="most-nothing-asked"),
-        pytest.param(MOST, {"cpu": 3000, "memory": 5000}, (), NODES, [62, 50], id="most-differently-sized-nodes"),
-        pytest.param(MOST, {"cpu": 5000, "memory": 9000}, (), NODES, [95, 86], id="most-more-than-there-is-scores-100"),
+        pytest.param(MAX, {}, (), NODES, [0, 0], id="most-nothing-asked"),
+        pytest.param(MAX, {"cpu": 3000, "memory": 5000}, (), NODES, [62, 50], id="most-differently-sized-nodes"),
+        pytest.param(MAX, {"cpu": 5000, "memory": 9000}, (), NODES, [95, 86], id="most-more-than-there-is-scores-100"),
         pytest.param(
-            weighted(MOST, cpu=2, memory=1), {"cpu": 3000, "memory": 5000}, (), NODES, [66, 50], id="most-weights"
+            weighted(MAX, cpu=2, memory=1), {"cpu": 3000, "memory": 5000}, (), NODES, [66, 50], id="most-weights"
         ),
         pytest.param(RISING, {}, (), NODES, [0, 0], id="rising-nothing-asked"),
         pytest.param(RISING, {"cpu": 3000, "memory": 5000}, (), NODES, [63, 50], id="rising-is-rounded-not-cut"),

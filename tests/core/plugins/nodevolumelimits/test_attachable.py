@@ -28,10 +28,10 @@ from tests.core.plugins.nodevolumelimits.values import (
     csi_volume,
     disk,
     in_tree_volume,
-    mirror_of,
     pod_with,
     storage_class,
 )
+from tests.core.plugins.told import mirror_of
 
 PORTWORX: Final = "kubernetes.io/portworx-volume"
 UNBOUND_A: Final = "\0default/a"

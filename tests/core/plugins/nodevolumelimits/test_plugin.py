@@ -4,13 +4,13 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.g
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import pytest
 
 from core.events import Object
 from core.framework.status import SKIP, SUCCESS, Code, Status
-from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
@@ -24,9 +24,9 @@ from tests.core.plugins.nodevolumelimits.values import (
     csi_volume,
     disk,
     in_tree_volume,
-    mirror_of,
     pod_with,
 )
+from tests.core.plugins.told import filtered, mirror_of
 
 NODE: Final = Node(name="n1")
 STORAGE: Final[tuple[Object, ...]] = (
@@ -38,15 +38,7 @@ STORAGE: Final[tuple[Object, ...]] = (
 RUNNING: Final = pod_with("a", name="p", on="n1")
 
 
-def statuses(mirror: ClusterMirror, pod: Pod, *names: str, whole: Sequence[Node] = ()) -> list[Status]:
-    """Filter a pod over nodes by name, and then over whole ones."""
-    plugin = NodeVolumeLimits()
-    status, state = plugin.pre_filter(mirror, pod)
-    assert status == SUCCESS
-    assert state is not None
-    objects = {len(names) + index: node for index, node in enumerate(whole)}
-    verdicts = plugin.filter(state, mirror.batch([*names, *(node.name for node in whole)], objects))
-    return [verdicts.status(position) for position in range(len(names) + len(whole))]
+statuses: Final = partial(filtered, NodeVolumeLimits())
 
 
 @pytest.mark.parametrize("pod", [pod_with(), pod_with(disk("iscsi", "i"))], ids=["no-volumes", "none-that-counts"])

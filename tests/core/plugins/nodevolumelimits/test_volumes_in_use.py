@@ -10,17 +10,8 @@ from core.objects.node import Node
 from core.plugins.nodevolumelimits.volumes_in_use import NO_LIMIT, VolumesInUse
 from tests.core.plugins.cached_answers import random_events
 from tests.core.plugins.nodevolumelimits.test_caching import POOL
-from tests.core.plugins.nodevolumelimits.values import (
-    DRIVER,
-    attachment,
-    claim,
-    csi_node,
-    csi_volume,
-    delete,
-    mirror_of,
-    pod_with,
-    tell,
-)
+from tests.core.plugins.nodevolumelimits.values import DRIVER, attachment, claim, csi_node, csi_volume, pod_with
+from tests.core.plugins.told import delete, mirror_of, tell
 
 CLUSTER: Final = (Node(name="n1"), csi_node("n1", 5), claim("a", "pv-a"), csi_volume("pv-a"))
 

@@ -1,7 +1,5 @@
 """Pods, claims, volumes and limits as NodeVolumeLimits is given them."""
 
-from core.events import ClusterEvent, Object
-from core.mirror.cluster import ClusterMirror
 from core.objects.owner import ControllerRef
 from core.objects.pod import Pod
 from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume
@@ -16,25 +14,6 @@ from core.objects.volumes import (
 
 DRIVER = "csi.example.com"
 EBS_DRIVER = "ebs.csi.aws.com"
-
-
-def mirror_of(*objects: Object) -> ClusterMirror:
-    """Give a mirror that was told of the objects, in their order."""
-    mirror = ClusterMirror()
-    tell(mirror, *objects)
-    return mirror
-
-
-def tell(mirror: ClusterMirror, *objects: Object) -> None:
-    """Apply one event for each of the objects: it is there, and so."""
-    for each in objects:
-        mirror.apply(ClusterEvent("Update", each))
-
-
-def delete(mirror: ClusterMirror, *objects: Object) -> None:
-    """Apply one event for each of the objects: it is gone."""
-    for each in objects:
-        mirror.apply(ClusterEvent("Delete", each))
 
 
 def pod_with(*volumes: str | PodVolume, name: str = "incoming", on: str = "") -> Pod:

@@ -7,13 +7,20 @@ import pytest
 from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
+from core.mirror.label_columns import LabelColumn, LabelColumns
 from core.objects.labels import Operator, Requirement, requirement
 from core.objects.node import Node
 from core.objects.node_affinity import NodeAffinity
 from core.objects.node_selector import Comparison, FieldRequirement, NodeSelector, NodeSelectorTerm
 from core.objects.toleration import Taint, Toleration
 from core.objects.topology_spread import HONOR, IGNORE
-from core.plugins.podtopologyspread.domains import CountedNodes, NodeDomains, domains_differ
+from core.plugins.podtopologyspread.domains import (
+    ConstrainedDomains,
+    CountedNodes,
+    Domains,
+    NodeDomains,
+    domains_differ,
+)
 from core.plugins.podtopologyspread.pod_counts import PodCounts
 from tests.core.plugins.podtopologyspread.spreading import (
     A1,
@@ -37,9 +44,16 @@ NO_SCHEDULE: Final = Taint("dedicated", "x", "NoSchedule")
 
 def domains(mirror: ClusterMirror, counted: CountedNodes = ALL, key: str = ZONE) -> dict[str, int]:
     """Give the number of pods of the app web by the value of each domain."""
-    found = mirror.derived(NodeDomains).of(key, counted)
+    found = domains_of(mirror, counted, key)
     sums = found.sums(mirror.derived(PodCounts).of("default", selecting(app="web")))
     return {found.column.values[value_id]: int(sums[value_id]) for value_id in found.ids.tolist()}
+
+
+def domains_of(mirror: ClusterMirror, counted: CountedNodes, key: str = ZONE) -> Domains:
+    """Give the domains of a topology key that some node has."""
+    of_nodes = mirror.derived(NodeDomains)
+    column = mirror.derived(LabelColumns).of((key,)).get(key) or LabelColumn(key, mirror.nodes.capacity)
+    return of_nodes.of(column, of_nodes.counted(counted))
 
 
 def affinity(*terms: NodeSelectorTerm, **labels: str) -> NodeAffinity:
@@ -152,6 +166,24 @@ def test_the_policies_say_what_is_looked_at() -> None:
     assert CountedNodes.of(must(ZONE), incoming(), (ZONE,)) == ALL
 
 
+def test_each_constraint_of_a_pod_counts_the_nodes_of_its_own_policies() -> None:
+    mirror = mirror_of(nodes=(A1, replace(B1, taints=(NO_SCHEDULE,))))
+    of_pod = ConstrainedDomains(mirror, incoming(node_affinity=affinity(**{HOST: "b1"})), (ZONE,))
+    column = mirror.affinity.columns.acquire(ZONE, mirror.nodes)
+    found = {
+        (one, two): {column.values[value_id] for value_id in of_pod.of(constraint, column).ids.tolist()}
+        for one in (HONOR, IGNORE)
+        for two in (HONOR, IGNORE)
+        for constraint in (must(ZONE, node_affinity_policy=one, node_taints_policy=two),)
+    }
+    assert found == {
+        (HONOR, HONOR): set(),
+        (HONOR, IGNORE): {"b"},
+        (IGNORE, HONOR): {"a"},
+        (IGNORE, IGNORE): {"a", "b"},
+    }
+
+
 def test_spec_unschedulable_is_not_looked_at() -> None:
     assert domains(mirror_of(nodes=(replace(A1, unschedulable=True),)), CountedNodes((ZONE,), None, frozenset())) == {
         "a": 0
@@ -182,42 +214,36 @@ def test_domains_follow_the_nodes() -> None:
 
 def test_domains_are_kept_while_no_label_or_taint_changes() -> None:
     mirror = mirror_of()
-    before = mirror.derived(NodeDomains).of(ZONE, ALL)
+    before = domains_of(mirror, ALL)
     tell(mirror, "Update", replace(A1, allocatable={"cpu": 1}, conditions={"Ready": "True"}), *EVERYWHERE)
-    assert mirror.derived(NodeDomains).of(ZONE, ALL) is before
+    assert domains_of(mirror, ALL) is before
     tell(mirror, "Update", replace(A1, taints=(NO_SCHEDULE,)))
-    assert mirror.derived(NodeDomains).of(ZONE, ALL) is not before
+    assert domains_of(mirror, ALL) is not before
 
 
-def test_the_domains_asked_for_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.plugins.podtopologyspread.domains.MAX_DOMAINS", 2)
-    found = mirror_of().derived(NodeDomains)
+@pytest.mark.parametrize("bound", ["MAX_DOMAINS", "MAX_COUNTED"])
+def test_the_domains_asked_for_last_are_kept(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    monkeypatch.setattr(f"core.plugins.podtopologyspread.domains.{bound}", 2)
+    mirror = mirror_of()
     others = [CountedNodes((), None, frozenset({Toleration(key)})) for key in "xy"]
-    first, second = found.of(ZONE, ALL), found.of(ZONE, others[0])
-    assert found.of(ZONE, ALL) is first
-    found.of(ZONE, others[1])
-    assert found.of(ZONE, ALL) is first
-    assert found.of(ZONE, others[0]) is not second
+    first, second = domains_of(mirror, ALL), domains_of(mirror, others[0])
+    assert domains_of(mirror, ALL) is first
+    domains_of(mirror, others[1])
+    assert domains_of(mirror, ALL) is first
+    assert domains_of(mirror, others[0]) is not second
 
 
-def test_the_columns_asked_for_last_are_kept_and_others_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.plugins.podtopologyspread.domains.MAX_COLUMNS", 2)
-    mirror = mirror_of(*EVERYWHERE)
-    found = mirror.derived(NodeDomains)
-    zones, hosts = found.column(ZONE), found.column(HOST)
-    assert found.column(ZONE) is zones
-    found.column("rack")
-    assert found.column(ZONE) is zones
-    assert found.column(HOST) is not hosts
-    tell(mirror, "Update", replace(A1, labels={ZONE: "b"}))
-    assert domains(mirror) == {"a": 2, "b": 2}
+def test_nodes_counted_by_what_a_large_pod_asks_are_not_kept() -> None:
+    mirror = mirror_of()
+    large = CountedNodes((), None, frozenset({Toleration(f"key-{number}") for number in range(1000)}))
+    assert domains_of(mirror, large) is not domains_of(mirror, large)
 
 
 @pytest.mark.parametrize("kept", [0, 1])
-def test_a_question_with_more_keys_than_columns_are_kept_is_answered_right(
+def test_a_request_whose_columns_are_too_large_to_keep_is_answered_right(
     monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr("core.plugins.podtopologyspread.domains.MAX_COLUMNS", kept)
+    monkeypatch.setattr("core.mirror.label_columns.MAX_BYTES", kept)
     mirror = mirror_of(*EVERYWHERE)
     both = CountedNodes((HOST, ZONE), None, None)
     assert domains(mirror, both) == {"a": 3, "b": 1}

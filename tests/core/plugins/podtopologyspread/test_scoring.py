@@ -193,14 +193,15 @@ def test_halves_are_rounded_up_as_go_rounds_them() -> None:
 
 
 def test_columns_that_were_dropped_meanwhile_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.plugins.podtopologyspread.domains.MAX_COLUMNS", 1)
+    monkeypatch.setattr("core.mirror.label_columns.MAX_BYTES", 1)
     mirror, pod = mirror_of(*PODS), incoming(should(ZONE))
     raw(mirror, pod)
     # The ids of the zones are now in another order than in a column made from the nodes anew.
-    nodes = [replace(node, labels={ZONE: zone}) for node, zone in ((A1, "c"), (A2, "c"), (B1, "a"))]
+    labels = [{ZONE: "c", HOST: "a1"}, {ZONE: "c"}, {ZONE: "a"}]
+    nodes = [replace(node, labels=each) for node, each in zip((A1, A2, B1), labels, strict=True)]
     tell(mirror, "Update", *nodes)
     found = [raw(mirror, pod, LABELLED)]
-    raw(mirror, incoming(should("rack")))
+    raw(mirror, incoming(should(HOST)))
     found.append(raw(mirror, pod, LABELLED))
     assert found == [raw(mirror_of(*PODS, nodes=nodes), pod, LABELLED)] * 2
 

@@ -14,6 +14,7 @@ from core.objects.pod_volumes import PodClaim
 from core.objects.volumes import CSIDriver, CSINode, PersistentVolume, VolumeSource
 from core.plugins.volumebinding.plugin import VolumeBinding
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events
+from tests.core.plugins.told import mirror_of
 from tests.core.plugins.volumebinding.values import (
     DRIVER,
     EBS,
@@ -21,7 +22,6 @@ from tests.core.plugins.volumebinding.values import (
     bound,
     ebs_volume,
     free_volume,
-    mirror_of,
     node,
     pod_with,
     reserved_volume,

@@ -16,7 +16,8 @@ from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
 from core.objects.volumes import StorageClass
 from core.plugins.volumebinding.claims import UNBOUND_IMMEDIATE, ClaimError, claims_of
-from tests.core.plugins.volumebinding.values import bound, mirror_of, pod_with, unbound, waiting
+from tests.core.plugins.told import mirror_of
+from tests.core.plugins.volumebinding.values import bound, pod_with, unbound, waiting
 
 NO_MODE: Final = StorageClass(name="no-mode", provisioner="p")
 IMMEDIATE: Final = StorageClass(name="now", provisioner="p", volume_binding_mode="Immediate")

@@ -11,8 +11,9 @@ from core.objects.volumes import CSINode
 from core.plugins.volumebinding.migrated_plugins import MigratedPlugins
 from core.plugins.volumebinding.offers import Offers
 from tests.core.plugins.cached_answers import random_events
+from tests.core.plugins.told import delete, mirror_of, tell
 from tests.core.plugins.volumebinding.test_caching import CLAIMS, CLASSES, POOL
-from tests.core.plugins.volumebinding.values import delete, free_volume, mirror_of, reserved_volume, room, tell, unbound
+from tests.core.plugins.volumebinding.values import free_volume, reserved_volume, room, unbound
 
 NODES: Final = ("n1", "n2", "n3")
 
@@ -20,9 +21,9 @@ NODES: Final = ("n1", "n2", "n3")
 def offered(offers: Offers) -> object:
     """Give all that is offered, without an order."""
     return (
-        {name: {each.full_name: each for each in offers.free(name)} for name in CLASSES},
+        {name: {each.full_name: each for each in offers.free(name).by_topology} for name in CLASSES},
         {claim: {each.full_name: each for each in offers.reserved(claim)} for claim in CLAIMS},
-        {name: {each.full_name: each for each in offers.capacities(name)} for name in CLASSES},
+        {name: {each.full_name: each for each in offers.room(name)} for name in CLASSES},
     )
 
 
@@ -54,9 +55,9 @@ def test_an_offer_that_is_gone_is_not_made_again(offer: Object) -> None:
 def test_a_volume_that_is_bound_is_offered_to_its_claim_alone() -> None:
     mirror = mirror_of(free_volume("pv"))
     offers = mirror.derived(Offers)
-    assert [volume.name for volume in offers.free("wait")] == ["pv"]
+    assert [volume.name for volume in offers.free("wait").by_topology] == ["pv"]
     tell(mirror, reserved_volume("pv", "a"))
-    assert list(offers.free("wait")) == []
+    assert list(offers.free("wait").by_topology) == []
     assert [volume.name for volume in offers.reserved(unbound("a"))] == ["pv"]
 
 

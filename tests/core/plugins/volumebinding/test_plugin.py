@@ -5,6 +5,7 @@ k8s.io/component-helpers storage/volume/pv_helpers.go (FindMatchingVolume).
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import pytest
@@ -12,7 +13,6 @@ from msgspec.structs import replace
 
 from core.events import Object
 from core.framework.status import SKIP, SUCCESS, Code, Status
-from core.mirror.cluster import ClusterMirror
 from core.objects.labels import NOTHING, parse_selector
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -21,6 +21,7 @@ from core.objects.volumes import CSIDriver, CSINode, PersistentVolume, StorageCl
 from core.plugins.volumebinding.filtering import NODE_CONFLICT, VOLUME_MISSING
 from core.plugins.volumebinding.finding import BIND_CONFLICT, NOT_ENOUGH_SPACE
 from core.plugins.volumebinding.plugin import VolumeBinding
+from tests.core.plugins.told import filtered, mirror_of
 from tests.core.plugins.volumebinding.values import (
     DRIVER,
     EBS,
@@ -29,7 +30,6 @@ from tests.core.plugins.volumebinding.values import (
     bound,
     ebs_volume,
     free_volume,
-    mirror_of,
     node,
     pod_with,
     reserved_volume,
@@ -47,19 +47,11 @@ NO_EBS_VOLUME: Final = "failed to translate Kubernetes ID to EBS Volume ID Inval
 MIGRATED: Final = CSINode(name="n1", migrated_plugins=frozenset({EBS}))
 
 
+statuses: Final = partial(filtered, VolumeBinding())
+
+
 def verdict(*reasons: str) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons) if reasons else SUCCESS
-
-
-def statuses(mirror: ClusterMirror, pod: Pod, *names: str, whole: Sequence[Node] = ()) -> list[Status]:
-    """Filter a pod over nodes by name, and then over whole ones."""
-    plugin = VolumeBinding()
-    status, state = plugin.pre_filter(mirror, pod)
-    assert status == SUCCESS
-    assert state is not None
-    objects = {len(names) + index: node for index, node in enumerate(whole)}
-    verdicts = plugin.filter(state, mirror.batch([*names, *(node.name for node in whole)], objects))
-    return [verdicts.status(position) for position in range(len(names) + len(whole))]
 
 
 def passed(objects: Sequence[Object], *claims: str) -> list[str]:

@@ -66,3 +66,18 @@ def test_a_label_selector_selects_the_same_nodes(
 ) -> None:
     nodes = selected_nodes(selector)
     assert expected is (nodes is None or nodes.matches(labels))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_reached_from_a_place_on_is_the_rest(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    things = [(number, random_selector(random)) for number in range(20)]
+    indexed = ByTopology(things)
+    even = indexed.anywhere(lambda number: number % 2 == 0)
+    for labels in ({}, {"host": "a"}, {"host": "b", "zone": "c"}, {"zone": "7"}):
+        reached = list(indexed.reached(labels))
+        assert list(indexed.reached(labels, start=9)) == [number for number in reached if number >= 9]
+        some = list(indexed.reached(labels, anywhere=even))
+        assert [number for number in some if number % 2 == 0] == [number for number in reached if number % 2 == 0]
+        assert set(some) <= set(reached)
+    assert (list(indexed), indexed.loose) == ([*range(20)], len(indexed.anywhere(lambda _: True)))

@@ -4,8 +4,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from core.events import ClusterEvent, Object
-from core.mirror.cluster import ClusterMirror
 from core.objects.labels import parse_selector
 from core.objects.node import Node
 from core.objects.node_selector import NodeSelector, parse_node_selector
@@ -24,25 +22,6 @@ DRIVER = "csi.example.com"
 EBS = "kubernetes.io/aws-ebs"
 ZONE = "topology.kubernetes.io/zone"
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
-
-
-def mirror_of(*objects: Object) -> ClusterMirror:
-    """Give a mirror that was told of the objects, in their order."""
-    mirror = ClusterMirror()
-    tell(mirror, *objects)
-    return mirror
-
-
-def tell(mirror: ClusterMirror, *objects: Object) -> None:
-    """Apply one event for each of the objects: it is there, and so."""
-    for each in objects:
-        mirror.apply(ClusterEvent("Update", each))
-
-
-def delete(mirror: ClusterMirror, *objects: Object) -> None:
-    """Apply one event for each of the objects: it is gone."""
-    for each in objects:
-        mirror.apply(ClusterEvent("Delete", each))
 
 
 def node(name: str, **labels: str) -> Node:

@@ -3,11 +3,12 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go.
 """
 
+from functools import partial
 from typing import Final
 
 import pytest
 
-from core.events import ClusterEvent, Object
+from core.events import Object
 from core.framework.invalidation import InvalidationRule, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -17,6 +18,7 @@ from core.objects.pod_volumes import PodClaim, PodVolume
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.volumerestrictions.plugin import VolumeRestrictions
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events
+from tests.core.plugins.told import delete, filtered, mirror_of, tell
 from tests.core.plugins.volumerestrictions.values import azure, cinder, claim, ebs, gce, iscsi, pod_with, rbd
 
 NODES: Final = (Node(name="n1"), Node(name="n2"))
@@ -29,33 +31,11 @@ ONCE: Final = claim("once", "ReadWriteOncePod")
 OFTEN: Final = claim("often", "ReadWriteOnce")
 
 
+statuses: Final = partial(filtered, VolumeRestrictions(), may_skip=True)
+
+
 def mirror_with(*objects: Object) -> ClusterMirror:
-    mirror = ClusterMirror()
-    tell(mirror, *NODES, *objects)
-    return mirror
-
-
-def tell(mirror: ClusterMirror, *objects: Object) -> None:
-    for each in objects:
-        mirror.apply(ClusterEvent("Update", each))
-
-
-def delete(mirror: ClusterMirror, *objects: Object) -> None:
-    for each in objects:
-        mirror.apply(ClusterEvent("Delete", each))
-
-
-def statuses(mirror: ClusterMirror, pod: Pod, *names: str, whole: tuple[Node, ...] = ()) -> list[Status]:
-    """Filter a pod over nodes by name, and then over whole ones."""
-    plugin = VolumeRestrictions()
-    status, state = plugin.pre_filter(mirror, pod)
-    objects = {len(names) + index: node for index, node in enumerate(whole)}
-    batch = mirror.batch([*names, *(node.name for node in whole)], objects)
-    if state is None:
-        return [SUCCESS if status == SKIP else status] * len(batch)
-    assert status == SUCCESS
-    verdicts = plugin.filter(state, batch)
-    return [verdicts.status(position) for position in range(len(batch))]
+    return mirror_of(*NODES, *objects)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""Questions of people over HTTP: read, answered one at a time, and what is wrong with them told by field."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+import msgspec
+from fastapi import Request, Response
+
+from app.admin.json_response import JsonResponse
+from app.explain.explain_error import ExplainError, TooMuchWorkError, UnknownError
+from app.explain.explain_request import ExplainRequest, decode_explain_request
+from app.explain.explainer import Explainer
+from app.objects.decode import DecodeError
+from app.verbs.request_body import RequestBody, read_body
+
+Answer: TypeAlias = Callable[[ExplainRequest], Awaitable[object]]
+
+_STATUSES: Final[Mapping[type[ExplainError], HTTPStatus]] = {
+    UnknownError: HTTPStatus.NOT_FOUND,
+    TooMuchWorkError: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+}
+TOO_MUCH: Final = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class ExplainProblem(msgspec.Struct, frozen=True):
+    """What is wrong with a question, in the form of FastAPI's own errors."""
+
+    detail: str
+    field: str
+    """Where in the question; empty if it is the whole of it."""
+
+
+async def answered(request: Request, most: int, explainer: Explainer, answer: Answer) -> Response:
+    """Answer a question of at most so many bytes with a value that msgspec writes, when it is its turn."""
+    try:
+        body = await body_of(request, most, "KINDRED_MAX_BODY_BYTES")
+        async with explainer.turn():
+            told = await answer(decode_explain_request(body, explainer.mirror))
+    except DecodeError as error:
+        return problem(TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST, str(error), error.field)
+    except ExplainError as error:
+        return problem(_STATUSES.get(type(error), HTTPStatus.CONFLICT), str(error), error.field)
+    return JsonResponse(told)
+
+
+async def body_of(request: Request, most: int, limit: str = "") -> bytes:
+    """Read the body of a request. Raises DecodeError of the field `body`, which says what limit it is."""
+    body = RequestBody(most, drained_bodies=1)
+    await read_body(request.receive, body)
+    if body.is_too_large:
+        raise DecodeError("body", f"larger than {most} bytes" + (f" ({limit})" if limit else ""))
+    return bytes(body.content)
+
+
+def problem(status: HTTPStatus, text: str, field: str) -> Response:
+    """Return the answer that says what is wrong."""
+    return JsonResponse(ExplainProblem(text, field), status)

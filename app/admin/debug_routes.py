@@ -1,0 +1,165 @@
+"""What the mirror holds, and where it differs from the API server, for people who look for an error.
+
+For the admin port: it shows the whole cluster, and some of it costs the API server and this process seconds of work.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from http import HTTPStatus
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, HTTPException, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
+
+from app.admin.chunks import in_chunks
+from app.admin.json_response import JsonResponse
+from app.admin.mirror_diff import mirror_diff
+from app.admin.node_partition import NodePartition
+from app.admin.partition_routes import partition_router
+from app.admin.shared_copy import SharedCopy
+from app.api_server.client import ApiClient, ApiError
+from app.api_server.credentials import CredentialsError
+from app.long_work import LongWork
+from app.objects.decode import DecodeError
+from app.objects.resources import Resource
+from core.mirror.cluster import ClusterMirror
+from core.mirror.dump import MirrorCopy, MirrorDump
+
+_JSON = "application/json"
+
+_AtMostOne = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)]
+
+
+class DumpQuery(BaseModel):
+    """Which part of the mirror is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    node: _AtMostOne = []
+    """Name of a node, known or only named by pods."""
+    pod: _AtMostOne = []
+    """Uid or NAMESPACE/NAME of a pod."""
+
+
+class DiffQuery(BaseModel):
+    """How long a difference has to last."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    settle: Annotated[float, Field(ge=0, le=60)] = 1.0
+    """Seconds between the two looks."""
+
+
+def debug_router(
+    mirror: ClusterMirror,
+    partition: NodePartition,
+    client: ApiClient | None,
+    resources: Sequence[Resource],
+    work: LongWork,
+) -> APIRouter:
+    """Return the routes of the admin port. A mirror from a dump has no client, and nothing to be compared with."""
+    router = APIRouter()
+    router.include_router(partition_router(partition, work))
+    comparing = asyncio.Lock()
+
+    async def take() -> MirrorCopy:
+        copy = mirror.copy()
+        async with work.turn():
+            await _in_steps(copy.steps(), work)
+        return copy
+
+    copies = SharedCopy(take)
+
+    @router.get("/debug/mirror")
+    async def dump(query: Annotated[DumpQuery, Query()]) -> Response:
+        if query.pod:
+            asked = await _dump_pod(mirror, query.pod[0], query.node[0] if query.node else None, work)
+        elif query.node:
+            asked = await _dump_node(mirror, query.node[0], work)
+        else:
+            return StreamingResponse(in_chunks(_dump_all(await copies.get()), work), media_type=_JSON)
+        return JsonResponse(asked)
+
+    @router.get("/debug/mirror/diff")
+    async def diff(query: Annotated[DiffQuery, Query()]) -> Response:
+        if client is None:
+            raise HTTPException(
+                HTTPStatus.CONFLICT, "the mirror comes from a dump, so there is nothing to compare it with"
+            )
+        if comparing.locked():
+            raise HTTPException(HTTPStatus.CONFLICT, "another comparison is under way")
+        async with comparing:
+            try:
+                found = await mirror_diff(client, resources, mirror, query.settle, asyncio.sleep, work)
+            except (ApiError, CredentialsError, DecodeError) as error:
+                raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, f"no fresh list: {error}") from None
+        return JsonResponse(found)
+
+    return router
+
+
+def _dump_all(copy: MirrorCopy) -> Iterator[bytes]:
+    """Yield MirrorDump of the whole cluster as JSON, node by node."""
+    yield b'{"generation":%d,"figures":%s,"nodes":[' % (copy.generation, msgspec.json.encode(copy.figures))
+    yield from _separated(copy.nodes())
+    yield b'],"pods_of_unknown_nodes":['
+    yield from _separated(copy.pods_of_unknown_nodes())
+    yield b"]}"
+
+
+def _separated(values: Iterable[object]) -> Iterator[bytes]:
+    separator = b""
+    for value in values:
+        yield separator + msgspec.json.encode(value)
+        separator = b","
+
+
+async def _in_steps(steps: Iterable[object], work: LongWork) -> None:
+    for _ in steps:
+        if work.over:
+            await work.give_way()
+
+
+async def _dump_node(mirror: ClusterMirror, node: str, work: LongWork) -> MirrorDump:
+    async with work.turn():
+        await _in_steps(mirror.follow_figures(), work)
+        if node not in mirror.nodes.infos:
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"node {node}: not in the mirror")
+        return mirror.dump(node=node)
+
+
+async def _dump_pod(mirror: ClusterMirror, pod: str, node: str | None, work: LongWork) -> MirrorDump:
+    async with work.turn():
+        if node is not None and node not in mirror.nodes.infos:
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"node {node}: not in the mirror")
+        await _in_steps(mirror.follow_figures(), work)
+        nodes = await _nodes_of(mirror, pod, work)
+        if not nodes:
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: not in the mirror")
+        if node is not None and node not in nodes:
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: not on node {node}, but on {', '.join(nodes)}")
+        parts = [mirror.dump(name, pod) for name in nodes if node in (None, name)]
+    return MirrorDump(
+        parts[0].generation,
+        parts[0].figures,
+        tuple(node for part in parts for node in part.nodes),
+        tuple(pod for part in parts for pod in part.pods_of_unknown_nodes),
+    )
+
+
+async def _nodes_of(mirror: ClusterMirror, pod: str, work: LongWork) -> list[str]:
+    """Return the node that a pod is on, by its uid or NAMESPACE/NAME; several if a name stands for several pods."""
+    known = mirror.get_pod(pod)
+    if known is not None:
+        return [known.node_name]
+    found = set()
+    for uid in list(mirror.pods.rows):
+        candidate = mirror.get_pod(uid)
+        if candidate is not None and candidate.full_name == pod:
+            found.add(candidate.uid)
+        if work.over:
+            await work.give_way()
+    held = map(mirror.get_pod, found)  # as they are now, not as they were passed
+    return sorted({each.node_name for each in held if each is not None})

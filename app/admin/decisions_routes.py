@@ -1,0 +1,250 @@
+"""The last decisions, to be looked at, asked again, and taken as conformance cases.
+
+For the admin port: they show pods as they were sent, and a case shows the whole cluster.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from http import HTTPStatus
+from itertools import islice
+from typing import Annotated, Final
+from weakref import ref
+
+import msgspec
+from fastapi import APIRouter, HTTPException, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
+
+from app.admin.chunks import in_chunks
+from app.admin.json_response import JsonResponse
+from app.explain.conformance_case.case import CaseArgs, conformance_case, encoded_pod
+from app.explain.conformance_case.encode import NotExpressibleError
+from app.explain.decisions import Decisions, RecordedDecision
+from app.explain.replay import NotReplayableError, Replayer
+from app.long_work import LongWork
+from app.objects.decode import NULL
+from app.verbs.observation import VerbOutcome
+from core.mirror.cluster import ClusterMirror
+
+MAX_SHOWN: Final = 1000
+_Number = Annotated[int, Path(ge=1)]
+_Limit = Annotated[int, Query(ge=0, le=MAX_SHOWN)]
+
+
+class JsonLines(Response):
+    """JSON, a line for each value."""
+
+    media_type = "application/x-ndjson"
+
+
+class DecisionsQuery(BaseModel):
+    """Which decisions are asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pod: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
+    """Uid or NAMESPACE/NAME of a pod."""
+    limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 100
+    """How many, the latest first."""
+
+
+class DecisionSummary(msgspec.Struct, frozen=True):
+    """One decision. Members that do not apply are empty."""
+
+    id: int
+    at: str
+    """When it was answered, RFC 3339."""
+    verb: str
+    outcome: VerbOutcome
+    pod: str
+    """NAMESPACE/NAME"""
+    uid: str
+    nodes: int
+    passed: int
+    seconds: float
+    """From when the request was complete, waiting included."""
+    waited: float
+    generation: int
+    source: str
+    """As the header Kindred-Equivalence: `hit HASH`, `none` ..."""
+    error: str
+    stale: str
+    """Why the mirror may have been behind."""
+    request_bytes: int
+    response_bytes: int
+    pod_hash: str
+    """Hash of the pod's JSON as it was sent."""
+    arguments_hash: str
+    """Hash of the whole request; empty where it was too large to be kept."""
+
+
+class LastDecisions(msgspec.Struct, frozen=True):
+    """The latest first."""
+
+    noted: int
+    """Since the start."""
+    kept: int
+    decisions: list[DecisionSummary]
+
+
+class DecisionDetail(msgspec.Struct, frozen=True):
+    """One decision with what was said."""
+
+    decision: DecisionSummary
+    pod_sent: msgspec.Raw
+    """As the scheduler sent it; null where that is not known."""
+    request: msgspec.Raw
+    """The whole of it; null where it was too large to be kept, or no JSON."""
+    answer: msgspec.Raw
+    """Null where it was too large to be kept."""
+
+
+class _Text:
+    """The text of a case in chunks, of which each is released when it is sent."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = deque(chunks)
+        self.size = sum(map(len, self._chunks))
+
+    @property
+    def sent(self) -> bool:
+        """Whether nothing is left."""
+        return not self._chunks
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self._chunks:
+            yield self._chunks.popleft()
+
+
+class _Cases:
+    """Writes cases, one at a time: the text of a large cluster's has 100 MB.
+
+    It is complete before the first byte is sent, as an object that cannot be expressed is found while it is written.
+    """
+
+    def __init__(self, mirror: ClusterMirror, args: CaseArgs, work: LongWork) -> None:
+        self._mirror = mirror
+        self._args = args
+        self._work = work
+        self._writing = asyncio.Lock()
+        self._sending: Callable[[], _Text | None] = lambda: None
+
+    async def write(self, decision: RecordedDecision) -> _Text:
+        """Return the case of a decision. Raises HTTPException, also while another one is written or sent."""
+        sending = self._sending()
+        if self._writing.locked() or (sending is not None and not sending.sent):
+            raise HTTPException(HTTPStatus.CONFLICT, "another case is being written")
+        async with self._writing:
+            try:
+                text = _Text(await self._chunks(decision))
+            except NotExpressibleError as error:
+                told = f"decision {decision.number}: no case can be made: {error}"
+                raise HTTPException(HTTPStatus.CONFLICT, told) from None
+        self._sending = ref(text)  # not `text`: it is gone with its client, however far it was sent
+        return text
+
+    async def _chunks(self, decision: RecordedDecision) -> list[bytes]:
+        number, mirror = decision.number, self._mirror
+        async with self._work.uncut_turn():
+            held = mirror.get_pod(decision.asked.uid)
+            if not decision.pod and held is None:
+                raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: its pod is not known any more")
+            pod = encoded_pod(held) if held is not None and not decision.pod else decision.pod
+            name = f"decision/{number}/{decision.asked.pod}"
+            case = conformance_case(name, mirror, pod, self._args, _note(decision, mirror))
+        return [chunk async for chunk in in_chunks(case.pieces(), self._work)]
+
+
+def decisions_router(
+    mirror: ClusterMirror, decisions: Decisions, replayer: Replayer, args: CaseArgs, work: LongWork
+) -> APIRouter:
+    """Return the routes of the admin port; `args` are those of InterPodAffinity in the cases."""
+    router = APIRouter()
+    cases = _Cases(mirror, args, work)
+
+    @router.get("/debug/decisions")
+    async def show(query: Annotated[DecisionsQuery, Query()]) -> Response:
+        shown = []
+        async with work.turn():
+            noted, kept = decisions.noted, len(decisions)
+            latest = decisions.latest(query.pod[0] if query.pod else None)
+            for decision in islice(latest, query.limit):
+                shown.append(_summary(decision))
+                if work.over:
+                    await work.give_way()
+        return JsonResponse(LastDecisions(noted, kept, shown))
+
+    @router.get("/debug/decisions/{number}")
+    async def show_one(number: _Number) -> Response:
+        decision = _found(decisions, number)
+        sent = (decision.pod, decision.request, decision.response)
+        return JsonResponse(DecisionDetail(_summary(decision), *map(_as_sent, sent)))
+
+    @router.post("/debug/decisions/{number}/replay")
+    async def replay(number: _Number, limit: _Limit = 100) -> Response:
+        try:
+            async with work.uncut_turn():
+                return JsonResponse(replayer.replay(_found(decisions, number), limit))
+        except NotReplayableError as error:
+            raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: {error}") from None
+
+    @router.get("/debug/decisions/{number}/case", response_class=JsonLines)
+    async def write_case(number: _Number) -> Response:
+        text = await cases.write(_found(decisions, number))
+        headers = {
+            "content-disposition": f'attachment; filename="decision-{number}.jsonl"',
+            "content-length": str(text.size),
+        }
+        return StreamingResponse(aiter(text), headers=headers, media_type=JsonLines.media_type)
+
+    return router
+
+
+def _found(decisions: Decisions, number: int) -> RecordedDecision:
+    decision = decisions.get(number)
+    if decision is None:
+        never = number > decisions.noted
+        raise HTTPException(
+            HTTPStatus.NOT_FOUND, f"decision {number}: {'there was none yet' if never else 'not kept any more'}"
+        )
+    return decision
+
+
+def _summary(decision: RecordedDecision) -> DecisionSummary:
+    return DecisionSummary(
+        id=decision.number,
+        at=decision.answered_at,
+        verb=decision.verb,
+        outcome=decision.outcome,
+        pod=decision.asked.pod,
+        uid=decision.asked.uid,
+        nodes=decision.asked.nodes,
+        passed=decision.asked.passed,
+        seconds=decision.seconds,
+        waited=decision.waited,
+        generation=decision.generation,
+        source=decision.source,
+        error=decision.error,
+        stale=decision.stale,
+        request_bytes=decision.request_bytes,
+        response_bytes=decision.response_bytes,
+        pod_hash=decision.pod_hash,
+        arguments_hash=decision.arguments_hash,
+    )
+
+
+def _note(decision: RecordedDecision, mirror: ClusterMirror) -> str:
+    return (
+        f"{decision.verb} at {decision.answered_at}: {decision.outcome.value}, {decision.asked.passed} of "
+        f"{decision.asked.nodes} nodes passed; asked at generation {decision.generation}, "
+        f"the cluster as of generation {mirror.generation}"
+    )
+
+
+def _as_sent(body: bytes) -> msgspec.Raw:
+    """Return JSON as it stands, but UTF-8 also where nobody has read it; null for what is no JSON."""
+    try:
+        return msgspec.json.decode(body.decode(errors="replace"), type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return NULL

@@ -1,0 +1,220 @@
+"""What the equivalence cache holds: totals, classes with their hit rates, and the cells of one class on one node."""
+
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+import msgspec
+from fastapi import APIRouter, HTTPException, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.responses import StreamingResponse
+
+from app.admin.chunks import in_chunks
+from app.admin.json_response import JsonResponse
+from app.json_text import encode
+from app.long_work import LongWork
+from core.equivalence.cache import RESULTS, EquivalenceCache
+from core.equivalence.cells import Miss
+from core.equivalence.class_entry import ClassEntry
+from core.equivalence.lookup import PredicateCell, ScoreCell
+from core.equivalence.rows import Row
+from core.equivalence.shadow_check import CHAIN
+from core.profile import Profile
+
+_JSON = "application/json"
+
+
+class ClassQuery(BaseModel):
+    """Which part of the cache is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    equivalence_hash: Annotated[
+        list[Annotated[str, Field(pattern="^[0-9a-fA-F]{16}$")]], Field(alias="class", max_length=1)
+    ] = []
+    """Hash of a class."""
+    node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
+    """Name of a known node; only with a class."""
+
+    @model_validator(mode="after")
+    def _a_node_is_of_a_class(self) -> "ClassQuery":
+        if self.node and not self.equivalence_hash:
+            raise ValueError("node: give the class, too")
+        return self
+
+
+class Cells(msgspec.Struct, frozen=True):
+    """Results that questions needed."""
+
+    hit: int
+    miss: dict[str, int]
+    """By reason."""
+
+
+class Invalidation(msgspec.Struct, frozen=True):
+    """How many events made results of a plugin invalid."""
+
+    plugin: str
+    kind: str
+    operation: str
+    count: int
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """Sizes now, and counts since the start."""
+
+    classes: int
+    bytes: int
+    max_bytes: int
+    questions: dict[str, int]
+    cells: Cells
+    hit_rate: float | None
+    evictions: int
+    checked: int
+    mismatches: int
+    invalidations: list[Invalidation]
+
+
+class RowState(msgspec.Struct, frozen=True):
+    """What a class has of a plugin, not counting what events since its last question have made invalid."""
+
+    plugin: str
+    """Or `first failing filter`, of all filters together."""
+    side: Literal["filter", "score"]
+    state: str
+    """`cells`, `empty`, or the code of the one status for all nodes."""
+    cells: int
+
+
+class ClassState(msgspec.Struct, frozen=True):
+    """One class; hits and misses count cells."""
+
+    hash: str
+    first_pod: str
+    questions: int
+    hits: int
+    misses: int
+    hit_rate: float | None
+    age_seconds: float
+    seconds_since_last_question: float
+    bytes: int
+    rows: list[RowState]
+
+
+class CacheState(msgspec.Struct, frozen=True):
+    """The whole cache; of the classes the one asked about last comes first."""
+
+    totals: Totals
+    classes: list[ClassState]
+
+
+class CellsOfNode(msgspec.Struct, frozen=True):
+    """What the cache would answer of one node, for the pods of one class, plugin by plugin."""
+
+    hash: str
+    node: str
+    predicates: list[PredicateCell]
+    scores: list[ScoreCell]
+
+
+def equivalence_router(
+    cache: EquivalenceCache | None, profile: Profile, clock: Callable[[], float], work: LongWork
+) -> APIRouter:
+    """Return the route that shows a cache, which is None when it is off; take the clock that the cache has."""
+    router = APIRouter()
+
+    @router.get("/debug/equivalence")
+    async def show(query: Annotated[ClassQuery, Query()]) -> Response:
+        if cache is None:
+            raise HTTPException(HTTPStatus.CONFLICT, "the equivalence cache is off (KINDRED_EQUIVALENCE_CACHE)")
+        if not query.equivalence_hash:
+            return StreamingResponse(in_chunks(_all(cache, clock), work), media_type=_JSON)
+        entry = _entry(cache, query.equivalence_hash[0])
+        if query.node:
+            return JsonResponse(_cells(cache, entry, query.node[0], profile))
+        return JsonResponse(_class(entry, clock()))
+
+    return router
+
+
+def _all(cache: EquivalenceCache, clock: Callable[[], float]) -> Iterator[bytes]:
+    """Yield CacheState as JSON, each class as it is when it is written.
+
+    There is no one state of all classes: each request changes one of them. Nothing in a class refers to another one.
+    """
+    yield b'{"totals":%s,"classes":[' % encode(_totals(cache))
+    separator = b""
+    for entry in reversed(list(cache)):
+        if entry.in_cache:
+            yield separator + encode(_class(entry, clock()))
+            separator = b","
+    yield b"]}"
+
+
+def _totals(cache: EquivalenceCache) -> Totals:
+    totals = cache.statistics
+    return Totals(
+        classes=len(cache),
+        bytes=cache.nbytes,
+        max_bytes=cache.max_bytes,
+        questions={result: totals.questions[result] for result in RESULTS},
+        cells=Cells(totals.hits, {miss.label: totals.misses[miss.name] for miss in Miss}),
+        hit_rate=_rate(totals.hits, totals.misses.total()),
+        evictions=totals.evictions,
+        checked=totals.checks,
+        mismatches=totals.mismatches,
+        invalidations=[
+            Invalidation(plugin, kind, operation, count)
+            for plugin, validity in cache.validities.of.items()
+            for (kind, operation), count in sorted(validity.counts.items())
+        ],
+    )
+
+
+def _class(entry: ClassEntry, now: float) -> ClassState:
+    return ClassState(
+        hash=f"{entry.hash:016x}",
+        first_pod=entry.first_pod,
+        questions=entry.questions,
+        hits=entry.hits,
+        misses=entry.misses,
+        hit_rate=_rate(entry.hits, entry.misses),
+        age_seconds=round(now - entry.made_at, 3),
+        seconds_since_last_question=round(now - entry.asked_at, 3),
+        bytes=entry.nbytes,
+        rows=[
+            *(_row(plugin, "filter", row) for plugin, row in sorted(entry.filters.items())),
+            *([_row(CHAIN, "filter", entry.chain)] if entry.chain is not None else []),
+            *(_row(plugin, "score", row) for plugin, row in sorted(entry.scores.items())),
+        ],
+    )
+
+
+def _row(plugin: str, side: Literal["filter", "score"], row: Row) -> RowState:
+    if row.outcome is not None:
+        return RowState(plugin, side, row.outcome.code.label, 0)
+    kept = row.cells.kept if row.cells is not None else 0
+    return RowState(plugin, side, "cells" if kept else "empty", kept)
+
+
+def _rate(hits: int, misses: int) -> float | None:
+    return round(hits / (hits + misses), 4) if hits + misses else None
+
+
+def _entry(cache: EquivalenceCache, equivalence_hash: str) -> ClassEntry:
+    entry = cache.find(int(equivalence_hash, 16))
+    if entry is None:
+        raise HTTPException(HTTPStatus.NOT_FOUND, f"class {equivalence_hash}: not in the cache")
+    return entry
+
+
+def _cells(cache: EquivalenceCache, entry: ClassEntry, node: str, profile: Profile) -> CellsOfNode:
+    lookup = cache.lookup(entry, node)
+    if lookup is None:
+        raise HTTPException(HTTPStatus.NOT_FOUND, f"node {node}: not in the mirror")
+    return CellsOfNode(
+        hash=f"{entry.hash:016x}",
+        node=node,
+        predicates=[lookup.predicate(plugin) for plugin in profile.filters],
+        scores=[lookup.score(plugin) for plugin, _ in profile.scores],
+    )

@@ -1,0 +1,38 @@
+"""`POST /explain` of the admin port: it shows much of the cluster, and costs as much as a few questions do."""
+
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.admin.asking import answered
+from app.explain.explainer import Detail, Explainer
+
+MAX_SHOWN: Final = 200
+"""Domains, pods and nodes wherever there may be many: while they are looked for, nobody else is answered."""
+_MAX_NODES: Final = 20  # told one by one
+
+
+class ExplainQuery(BaseModel):
+    """How much is told."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=_MAX_NODES)] = []
+    """Nodes to be told of one by one: each predicate, each term with the pods it counts, the parts of the score."""
+    limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 5
+    """Domains, pods and nodes where there may be many."""
+    score: Literal["fitting", "all"] = "fitting"
+    """Which nodes are scored: kube-scheduler asks about those that fit."""
+
+
+def explain_router(explainer: Explainer, max_body_bytes: int) -> APIRouter:
+    """Return the route."""
+    router = APIRouter()
+
+    @router.post("/explain")
+    async def explain(request: Request, query: Annotated[ExplainQuery, Query()]) -> Response:
+        detail = Detail(query.node, query.limit, score_all=query.score == "all")
+        return await answered(request, max_body_bytes, explainer, lambda question: explainer.explain(question, detail))
+
+    return router

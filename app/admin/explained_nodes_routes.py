@@ -1,0 +1,91 @@
+"""What the page of the admin port asks beside `POST /explain`: all nodes to draw, the service's state, YAML as JSON."""
+
+import asyncio
+from http import HTTPStatus
+from itertools import islice
+from typing import Annotated, Final, Literal
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.admin.asking import TOO_MUCH, answered, body_of, problem
+from app.admin.json_response import JsonResponse
+from app.explain.explain_request import ExplainRequest
+from app.explain.explainer import Explainer, MirrorState
+from app.explain.node_map import node_map
+from app.objects.decode import DecodeError
+from app.objects.yaml_documents import DocumentsError, documents
+from app.verbs.recent_pods import RecentPods
+from core.objects.label_validation import label_key_errors
+
+_MAX_OFFERED: Final = 50
+_MAX_YAML: Final = 256 * 1024  # bytes
+
+
+class NodesQuery(BaseModel):
+    """What is told of the nodes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rack: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
+    """The label of racks; without it one that is called so is looked for."""
+    score: Literal["fitting", "all"] = "fitting"
+    """Which nodes are scored: kube-scheduler asks about those that fit."""
+
+
+class PageState(msgspec.Struct, frozen=True):
+    """The state of the service."""
+
+    mirror: MirrorState
+    recent_pods: list[str]
+    """NAMESPACE/NAME of those that schedulers asked about lately, the last one first."""
+
+
+_object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def explained_nodes_router(explainer: Explainer, recent: RecentPods, max_body_bytes: int) -> APIRouter:
+    """Return the routes."""
+    router = APIRouter()
+
+    @router.post("/explain/nodes")
+    async def nodes(request: Request, query: Annotated[NodesQuery, Query()]) -> Response:
+        rack = query.rack[0] if query.rack else None
+        errors = label_key_errors(rack) if rack is not None else []
+        if errors:
+            return problem(HTTPStatus.BAD_REQUEST, f"rack: {errors[0]}", "rack")
+
+        async def draw(question: ExplainRequest) -> object:
+            every = query.score == "all"
+            return await explainer.look(question, lambda decision: node_map(decision, rack), score_all=every)
+
+        return await answered(request, max_body_bytes, explainer, draw)
+
+    @router.get("/explain/state")
+    async def state() -> Response:
+        names = dict.fromkeys(pod.full_name for pod in islice(recent, _MAX_OFFERED))
+        return JsonResponse(PageState(explainer.mirror_state(), [*names]))
+
+    @router.post("/explain/manifest")
+    async def manifest(request: Request) -> Response:
+        try:
+            text = await body_of(request, _MAX_YAML, "for YAML")
+            found = await asyncio.to_thread(documents, text)
+        except DecodeError as error:
+            return problem(TOO_MUCH, str(error), "pod")
+        except DocumentsError as error:
+            return problem(HTTPStatus.BAD_REQUEST, f"pod: {error}", "pod")
+        if len(found) != 1 or not _is_object(found[0]):
+            return problem(HTTPStatus.BAD_REQUEST, "pod: expected one manifest", "pod")
+        return Response(found[0], media_type="application/json")
+
+    return router
+
+
+def _is_object(text: bytes) -> bool:
+    try:
+        _object_decoder.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True

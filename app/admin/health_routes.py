@@ -1,0 +1,87 @@
+"""Liveness, readiness and version."""
+
+import platform
+from http import HTTPStatus
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel
+
+from app import __version__
+from app.verbs.serving_state import ServingState
+from app.watch.freshness import Freshness, ResourceState
+from core.mirror.cluster import ClusterMirror
+
+
+class ResourceReadiness(BaseModel):
+    """How far the mirror follows one resource."""
+
+    synced: bool
+    seconds_since_last_byte: float | None
+    """Since the API server last showed that the mirror follows it; null before the first sync."""
+    problem: str | None
+    """What is wrong with the connection, one line; null when nothing is."""
+    missing_rbac_rule: str | None
+    """The rule of a ClusterRole that Kindred lacks; null when none is known to be missing."""
+
+
+class Readiness(BaseModel):
+    """Whether questions are answered from a complete and recent mirror, and what it holds."""
+
+    ready: bool
+    nodes: int
+    pods: int
+    namespaces: int
+    leader: str | None
+    """Which replica leads, or led last; empty if none is known, null without leader election."""
+    problems: list[str]
+    """Why it is not ready: it ends, another replica leads, and a line for each resource that is not synced or is
+    stale."""
+    resources: dict[str, ResourceReadiness]
+    """By resource; empty where the mirror was loaded from a dump."""
+
+
+class Version(BaseModel):
+    """Which program this is."""
+
+    version: str
+    python: str
+
+
+def health_router(mirror: ClusterMirror, freshness: Freshness, state: ServingState) -> APIRouter:
+    """Return the routes that probes and people ask."""
+    router = APIRouter()
+
+    @router.get("/livez")
+    async def livez() -> str:
+        return "ok"
+
+    @router.get("/readyz")
+    async def readyz(response: Response) -> Readiness:
+        problems = [*state.problems(), *freshness.problems()]
+        if problems:
+            response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
+        return Readiness(
+            ready=not problems,
+            nodes=len(mirror.nodes.slots),
+            pods=len(mirror.pods),
+            namespaces=len(mirror.namespaces),
+            leader=state.leadership.leader if state.leadership is not None else None,
+            problems=problems,
+            resources={state.plural: _readiness(state, freshness) for state in freshness.states},
+        )
+
+    @router.get("/version")
+    async def version() -> Version:
+        return Version(version=__version__, python=platform.python_version())
+
+    return router
+
+
+def _readiness(state: ResourceState, freshness: Freshness) -> ResourceReadiness:
+    age = freshness.age(state)
+    return ResourceReadiness(
+        synced=state.synced,
+        seconds_since_last_byte=None if age is None else round(age, 3),
+        problem=state.problem or None,
+        missing_rbac_rule=state.resource.rbac_rule if state.forbidden else None,
+    )

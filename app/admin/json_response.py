@@ -1,0 +1,15 @@
+"""The response of the routes of the admin port that return a struct, or any other value of which there is JSON."""
+
+from fastapi import Response
+
+from app.json_text import encode
+
+
+class JsonResponse(Response):
+    """A value as JSON. FastAPI would make a copy of it by pydantic first, which knows no structs."""
+
+    media_type = "application/json"
+
+    def render(self, content: object) -> bytes:
+        """Return the body."""
+        return encode(content)

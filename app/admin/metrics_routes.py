@@ -1,0 +1,38 @@
+"""What Prometheus scrapes."""
+
+from fastapi import APIRouter
+from starlette.responses import StreamingResponse
+
+from app.admin.chunks import in_chunks
+from app.admin.shared_copy import SharedCopy
+from app.long_work import LongWork
+from app.telemetry.metrics import Metrics
+
+
+def metrics_router(metrics: Metrics, work: LongWork) -> APIRouter:
+    """Return the route of the metrics, in the text format and no other, which every Prometheus reads.
+
+    The text is made once for all who scrape within a second. It consists of pieces that later scrapes share as far as
+    they have not changed, so that slow clients hold no copies of 7 MB.
+    """
+    router = APIRouter()
+
+    async def make() -> list[bytes]:
+        pieces = []
+        async with work.turn():
+            for piece in metrics.pieces():
+                if piece:
+                    pieces.append(piece)
+                if work.over:
+                    await work.give_way()
+        return pieces
+
+    text = SharedCopy(make)
+
+    @router.get("/metrics")
+    async def scrape() -> StreamingResponse:
+        pieces = await text.get()
+        size = {"content-length": str(sum(map(len, pieces)))}
+        return StreamingResponse(in_chunks(pieces, work), headers=size, media_type=Metrics.CONTENT_TYPE)
+
+    return router

@@ -1,0 +1,72 @@
+"""The scheduler's partition of the nodes as one rule, as it is set at the start and while the service runs."""
+
+from typing import Final
+
+import msgspec
+
+from app.objects.decode import DecodeError, LabelSelector, decoding, selector_of
+from app.objects.strict import strict
+from core.mirror.cluster import ClusterMirror
+from core.objects.labels import EVERYTHING, Selector, SelectorError
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which nodes are in: those that the selector matches, and those named, whatever their labels are.
+
+    No selector matches every node; a name may be that of a node to come.
+    """
+
+    selector: LabelSelector | None = None
+    inside: list[str] = msgspec.field(default_factory=list, name="in")
+    outside: list[str] = msgspec.field(default_factory=list, name="out")
+
+
+_decoder: Final = msgspec.json.Decoder(strict(Rule))
+
+
+def decode_rule(text: bytes | str) -> Rule:
+    """Read a rule from JSON. Raises DecodeError, also for one that contradicts itself."""
+    rule = decoding(_decoder.decode, text.encode() if isinstance(text, str) else text)
+    _checked(rule)
+    return rule
+
+
+class NodePartition:
+    """A mirror's partition by one rule; nobody else may change it meanwhile. At first every node is in."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self.rule = Rule()
+        self._mirror = mirror
+
+    def replace(self, rule: Rule) -> None:
+        """Go over to another rule, at once for all who ask. Raises DecodeError if it contradicts itself."""
+        selector = _checked(rule)
+        for name in {*self.rule.inside, *self.rule.outside} - {*rule.inside, *rule.outside}:
+            self._mirror.clear_node_partition(name)
+        for name in rule.inside:
+            self._mirror.set_node_in_partition(name)
+        for name in rule.outside:
+            self._mirror.set_node_out_of_partition(name)
+        self._mirror.set_partition_selector(selector)
+        self.rule = rule
+
+    def count(self) -> tuple[int, int]:
+        """Return how many known nodes are in, and how many are out."""
+        slots = list(self._mirror.nodes.slots.values())
+        inside = int(self._mirror.nodes.in_partition[slots].sum())
+        return inside, len(slots) - inside
+
+
+def _checked(rule: Rule) -> Selector:
+    """Return the selector of a rule that is free of contradictions. Raises DecodeError."""
+    for field, names in (("in", rule.inside), ("out", rule.outside)):
+        if "" in names:
+            raise DecodeError(f"{field}[{names.index('')}]", "empty")
+    inside = set(rule.inside)
+    for index, name in enumerate(rule.outside):
+        if name in inside:
+            raise DecodeError(f"out[{index}]", f"{name} is in[{rule.inside.index(name)}], too")
+    try:
+        return selector_of("selector", rule.selector, absent=EVERYTHING)
+    except SelectorError as error:
+        raise DecodeError(error.field, str(error)) from None

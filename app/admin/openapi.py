@@ -1,0 +1,286 @@
+"""The OpenAPI description of the two ports: FastAPI's own of the ordinary routes, and what it cannot know.
+
+It cannot know the verbs, which are no routes of its own, and what msgspec writes. A description is made when it is
+first asked for, and kept as bytes.
+"""
+
+from collections.abc import Collection, Mapping
+from functools import cache
+from http import HTTPStatus
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+
+from app.admin.debug_pods_routes import AllDebuggedPods, DebuggedPod
+from app.admin.decisions_routes import DecisionDetail, LastDecisions
+from app.admin.equivalence_routes import CacheState, CellsOfNode, ClassState
+from app.admin.explained_nodes_routes import PageState
+from app.admin.extender_schemas import REFERENCE, Schema, extender_schemas
+from app.admin.health_routes import Readiness
+from app.admin.node_partition import Rule
+from app.admin.partition_routes import PartitionState
+from app.explain.explain_request import ExplainRequestBody
+from app.explain.explainer import Explanation
+from app.explain.node_map import NodeMap
+from app.explain.replay import Replay
+from app.json_text import decode, encode
+from app.telemetry.metrics import Metrics
+from app.verbs.routes import ExtenderApp
+from core.mirror.comparer import Differences
+from core.mirror.dump import MirrorDump
+
+PATH: Final = "/openapi.json"
+_JSON: Final = "application/json"
+_REQUESTS: Final = resources.files("app") / "demo" / "requests"
+_WHY_200: Final = (
+    "Every answer has the status 200, because kube-scheduler throws away the body of any other: what is wrong is said "
+    "in `Error`."
+)
+_ABOUT_VERBS: Final = (
+    "The verbs of kube-scheduler's extender v1, for one or many schedulers, and what probes and Prometheus ask. "
+    "`Content-Type` of a request is not looked at. " + _WHY_200
+)
+_ABOUT_OTHERS: Final = "A port beside the scheduler's: for people, or for probes and Prometheus."
+
+
+class _Verb(NamedTuple):
+    """What a verb is asked, what it answers, and what it is there for."""
+
+    args: str
+    results: tuple[str, ...]
+    text: str
+    examples: tuple[str, ...] = ()
+    """Of app/demo/requests."""
+    cached: bool = False
+
+
+_VERBS: Final[Mapping[str, _Verb]] = {
+    "/filter": _Verb(
+        "ExtenderArgs",
+        ("ExtenderFilterResult",),
+        "Which of these nodes the pod fits on, and why it does not fit on the others.",
+        ("required-affinity", "required-anti-affinity"),
+        cached=True,
+    ),
+    "/prioritize": _Verb(
+        "ExtenderArgs",
+        ("HostPriorityList", "NoPriorities"),
+        "How well each of these nodes suits the pod. A bad request, of which the nodes can be read, is answered with 0 "
+        "for each.",
+        ("web",),
+        cached=True,
+    ),
+    "/bind": _Verb(
+        "ExtenderBindingArgs",
+        ("ExtenderBindingResult",),
+        "Check all rules again, with the pods that were bound a moment ago, and only then bind the pod.",
+    ),
+    "/preempt": _Verb(
+        "ExtenderPreemptionArgs",
+        ("ExtenderPreemptionResult",),
+        "On which nodes the pod fits once which pods are gone.",
+    ),
+}
+
+
+class _Answer(NamedTuple):
+    """What FastAPI cannot know of an operation, as its answer is made of bytes, or is raised."""
+
+    kinds: tuple[Any, ...] = ()
+    """Types that msgspec writes; one of them is the answer."""
+    errors: Mapping[HTTPStatus, str] = {}
+    """Status -> when. Each has a `detail`."""
+    asked: Any = None
+    """Type of the body of the request."""
+
+
+_QUESTION_ERRORS: Final[Mapping[HTTPStatus, str]] = {
+    HTTPStatus.BAD_REQUEST: "The question cannot be read; `field` says where.",
+    HTTPStatus.NOT_FOUND: "There is no such pod or node; `field` says which.",
+    HTTPStatus.CONFLICT: "What is supposed contradicts the cluster, or itself; `field` says what.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than KINDRED_MAX_BODY_BYTES, or the pod takes more work "
+    "than KINDRED_MAX_WORK allows; `field` says which part.",
+}
+_NO_DECISION: Final = "There was no such decision yet, or it is not kept any more."
+_ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
+    ("get", "/debug/mirror"): _Answer(
+        (MirrorDump,), {HTTPStatus.NOT_FOUND: "The mirror has no such node or pod, or no such pod on that node."}
+    ),
+    ("get", "/debug/mirror/diff"): _Answer(
+        (dict[str, Differences],),
+        {
+            HTTPStatus.CONFLICT: "The mirror comes from a dump, or another comparison is under way.",
+            HTTPStatus.SERVICE_UNAVAILABLE: "The API server gives no list.",
+        },
+    ),
+    ("get", "/debug/partition"): _Answer((PartitionState,)),
+    ("put", "/debug/partition"): _Answer(
+        (PartitionState,),
+        {
+            HTTPStatus.UNPROCESSABLE_ENTITY: "No rule, or one that contradicts itself.",
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "A body of more than 4 MiB.",
+        },
+        Rule,
+    ),
+    ("get", "/debug/pods"): _Answer((AllDebuggedPods,)),
+    ("put", "/debug/pods/{namespace}/{name}"): _Answer(
+        (DebuggedPod,), {HTTPStatus.CONFLICT: "As many pods are logged as may be."}
+    ),
+    ("delete", "/debug/pods/{namespace}/{name}"): _Answer(
+        errors={HTTPStatus.NOT_FOUND: "The pod's questions are not logged in full."}
+    ),
+    ("get", "/debug/decisions"): _Answer((LastDecisions,)),
+    ("get", "/debug/decisions/{number}"): _Answer((DecisionDetail,), {HTTPStatus.NOT_FOUND: _NO_DECISION}),
+    ("post", "/debug/decisions/{number}/replay"): _Answer(
+        (Replay,), {HTTPStatus.NOT_FOUND: _NO_DECISION, HTTPStatus.CONFLICT: "It cannot be asked again; says why."}
+    ),
+    ("get", "/debug/decisions/{number}/case"): _Answer(
+        errors={
+            HTTPStatus.NOT_FOUND: _NO_DECISION,
+            HTTPStatus.CONFLICT: "Its pod is not known any more, an object cannot be written, or another case is being "
+            "written.",
+        }
+    ),
+    ("post", "/explain"): _Answer((Explanation,), _QUESTION_ERRORS, ExplainRequestBody),
+    ("post", "/explain/nodes"): _Answer((NodeMap,), _QUESTION_ERRORS, ExplainRequestBody),
+    ("get", "/explain/state"): _Answer((PageState,)),
+    ("post", "/explain/manifest"): _Answer(
+        (dict[str, Any],),
+        {
+            HTTPStatus.BAD_REQUEST: "Neither JSON nor YAML, or not one manifest.",
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "A body of more than 256 KiB.",
+        },
+    ),
+    ("get", "/debug/equivalence"): _Answer(
+        (CacheState, ClassState, CellsOfNode),
+        {
+            HTTPStatus.NOT_FOUND: "The cache has no such class, or the mirror no such node.",
+            HTTPStatus.CONFLICT: "The equivalence cache is off.",
+        },
+    ),
+}
+_DETAIL: Final[Schema] = {"type": "object", "properties": {"detail": {"type": "string"}}, "required": ["detail"]}
+
+
+def openapi_router(app: FastAPI) -> APIRouter:
+    """Return the route of an app's description, which covers what the app serves when it is first asked for."""
+    router = APIRouter()
+    made = cache(lambda: encode(describe(app)))
+
+    @router.get(PATH, include_in_schema=False)
+    async def openapi() -> Response:
+        return Response(made(), media_type=_JSON)
+
+    return router
+
+
+def describe(app: FastAPI) -> Schema:
+    """Return the OpenAPI 3.1 description of an app."""
+    verbs = app.verbs.keys() if isinstance(app, ExtenderApp) else ()
+    found: Schema = get_openapi(
+        title=app.title,
+        version=app.version,
+        description=_ABOUT_VERBS if verbs else _ABOUT_OTHERS,
+        routes=app.routes,
+    )
+    schemas = found.setdefault("components", {}).setdefault("schemas", {})
+    _add_verbs(found["paths"], schemas, verbs)
+    _add_answers(found["paths"], schemas)
+    _correct_health(found["paths"])
+    return found
+
+
+def _add_verbs(paths: Schema, schemas: Schema, verbs: Collection[str]) -> None:
+    if verbs:
+        schemas.update(extender_schemas())
+    for path in verbs:
+        paths[path] = {"post": _operation(path.removeprefix("/"), _VERBS[path])}
+
+
+def _operation(name: str, verb: _Verb) -> Schema:
+    result = _one_of([{"$ref": REFERENCE.format(name=result)} for result in verb.results])
+    asked: Schema = {"schema": {"$ref": REFERENCE.format(name=verb.args)}}
+    if verb.examples:
+        asked["examples"] = {example: {"value": _example(example)} for example in verb.examples}
+    operation: Schema = {
+        "summary": verb.text,
+        "description": _WHY_200,
+        "operationId": name,
+        "requestBody": {"required": True, "content": {_JSON: asked}},
+        "responses": {
+            "200": {
+                "description": "The answer, or what was wrong.",
+                "headers": _answer_headers(cached=verb.cached),
+                "content": {_JSON: {"schema": result}},
+            }
+        },
+    }
+    if verb.cached:
+        operation["parameters"] = [_CACHE_OFF]
+    return operation
+
+
+_CACHE_OFF: Final[Schema] = {
+    "name": "Kindred-Cache",
+    "in": "header",
+    "required": False,
+    "description": "`off`: answer afresh, without the equivalence cache.",
+    "schema": {"type": "string", "enum": ["off"]},
+}
+
+
+def _answer_headers(*, cached: bool) -> Schema:
+    headers: Schema = {
+        "Kindred-Stale": {
+            "description": "Why the mirror may be behind; such answers come where KINDRED_STALE_POLICY allows them.",
+            "schema": {"type": "string"},
+        },
+        "Kindred-Shed": {
+            "description": "Why the question was turned away; then the answer is an `Error`, or has no score.",
+            "schema": {"type": "string", "enum": ["deadline", "queue_full", "bytes"]},
+        },
+    }
+    if cached:
+        headers["Kindred-Equivalence"] = {
+            "description": "Where the answer is from: `hit`, `partial` or `miss` with the hash of the pod's class; "
+            "`none`: the pod has no class; `off`: as it was asked for. Absent without a cache, and beside an error.",
+            "schema": {"type": "string", "pattern": "^((hit|partial|miss) [0-9a-f]{16}|none|off)$"},
+        }
+    return headers
+
+
+def _one_of(schemas: list[Schema]) -> Schema:
+    return schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
+
+
+def _example(name: str) -> object:
+    return decode((_REQUESTS / f"{name}.json").read_bytes())
+
+
+def _add_answers(paths: Schema, schemas: Schema) -> None:
+    known = {key: answer for key, answer in _ANSWERS.items() if key[0] in paths.get(key[1], {})}
+    types = dict.fromkeys(kind for each in known.values() for kind in (*each.kinds, each.asked) if kind is not None)
+    found, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    schemas.update(components)
+    written = dict(zip(types, found, strict=True))
+    for (method, path), answer in known.items():
+        operation = paths[path][method]
+        if answer.kinds:
+            answered = _one_of([written[kind] for kind in answer.kinds])
+            operation["responses"]["200"]["content"] = {_JSON: {"schema": answered}}
+        for status, when in answer.errors.items():
+            operation["responses"][str(status.value)] = {"description": when, "content": {_JSON: {"schema": _DETAIL}}}
+        if answer.asked is not None:
+            operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": written[answer.asked]}}}
+
+
+def _correct_health(paths: Schema) -> None:
+    if "/readyz" in paths:
+        readiness = {_JSON: {"schema": {"$ref": REFERENCE.format(name=Readiness.__name__)}}}
+        paths["/readyz"]["get"]["responses"]["503"] = {"description": "Not ready.", "content": readiness}
+    if "/metrics" in paths:
+        text: Schema = {Metrics.CONTENT_TYPE.partition(";")[0]: {"schema": {"type": "string"}}}
+        paths["/metrics"]["get"]["responses"]["200"]["content"] = text

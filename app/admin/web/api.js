@@ -1,0 +1,108 @@
+// The admin port's routes. A token is asked for, and kept for the tab, only where the server wants one.
+
+import { byId, complain, inputById } from "./elements.js";
+
+const KEPT_AS = "kindred-admin-token";
+
+/** What the server says is wrong; `field` is where in the question. */
+export class Problem extends Error {
+  /**
+   * @param {number} status 0 where there was no answer
+   * @param {string} detail
+   * @param {string} field
+   */
+  constructor(status, detail, field) {
+    super(detail);
+    this.status = status;
+    this.field = field;
+  }
+}
+
+/**
+ * @template {import("admin-port").GetPath} Path
+ * @param {Path} path
+ * @returns {Promise<import("admin-port").Answer<"get", Path>>}
+ */
+export const get = (path) => exchanged(path, {});
+
+/**
+ * @template {import("admin-port").PostPath} Path
+ * @param {Path} path
+ * @param {string} text
+ * @returns {Promise<import("admin-port").Answer<"post", Path>>}
+ */
+export function post(path, text) {
+  return exchanged(path, { method: "POST", body: text, headers: { "content-type": "application/json" } });
+}
+
+/**
+ * @param {string} path
+ * @param {{ method?: string, body?: string, headers?: Record<string, string> }} options
+ */
+async function exchanged(path, options) {
+  for (;;) {
+    const token = sessionStorage.getItem(KEPT_AS);
+    const headers = { ...options.headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };
+    let answer;
+    try {
+      answer = await fetch(path, { ...options, headers, cache: "no-store", credentials: "same-origin" });
+    } catch {
+      throw new Problem(0, "the service does not answer", "");
+    }
+    if (answer.status === 401) {
+      // Another question may have got a better token meanwhile.
+      if (sessionStorage.getItem(KEPT_AS) === token) {
+        sessionStorage.removeItem(KEPT_AS);
+        await entered(token ? "The service does not take this token." : "");
+      }
+      continue;
+    }
+    const told = await answer.json().catch(() => null);
+    if (answer.ok) return told;
+    throw problem(answer.status, told);
+  }
+}
+
+/**
+ * The problem of an answer: `detail` is a text of the service, or what FastAPI has to say of each parameter.
+ * @param {number} status
+ * @param {{ detail?: string | { msg: string, loc?: (string | number)[] }[], field?: string } | null} told
+ */
+function problem(status, told) {
+  const detail = told?.detail;
+  if (Array.isArray(detail)) {
+    return new Problem(status, detail.map((each) => each.msg).join("; "), String(detail[0]?.loc?.[1] ?? ""));
+  }
+  return new Problem(status, detail ?? `the service answers with status ${status}`, told?.field ?? "");
+}
+
+/** @type {Promise<void> | null} */
+let waiting = null;
+
+/**
+ * Wait until somebody has entered a token, however many questions wait for it.
+ * @param {string} complaint
+ */
+function entered(complaint) {
+  const form = byId("access");
+  const input = inputById("token");
+  // Of several questions that wait, one may have brought the wrong token, and the next asks without any.
+  if (complaint || waiting === null) complain(input, byId("token-error"), complaint);
+  waiting ??= new Promise((resolve) => {
+    form.hidden = false;
+    input.focus();
+    form.addEventListener(
+      "submit",
+      (event) => {
+        event.preventDefault();
+        sessionStorage.setItem(KEPT_AS, input.value.trim());
+        input.value = "";
+        form.hidden = true;
+        waiting = null;
+        resolve();
+      },
+      { once: true },
+    );
+  });
+  return waiting;
+}

@@ -1,0 +1,230 @@
+// What there is to be told of a domain or a node: counts, and the pods behind them, which can be supposed elsewhere.
+
+import { domainName } from "./cluster.js";
+import { breakable, counted, element, messageOf, table } from "./elements.js";
+import { symbol } from "./signs.js";
+
+/**
+ * A pod by name, and the node that it is on: empty where it is on none.
+ * @typedef {{ pod: string, node: string }} PlacedPod
+ * @typedef {"assume" | "remove"} PodSupposition
+ * @typedef {(kind: PodSupposition, pod: PlacedPod) => void} Suppose
+ * @typedef {import("./cluster.js").Cluster} Cluster
+ * @typedef {import("./cluster.js").Domain} Domain
+ * @typedef {import("admin-port").ExplainedNode} ExplainedNode
+ * @typedef {import("admin-port").NodeDecision} NodeDecision
+ * @typedef {import("admin-port").Term} Term
+ */
+
+const DRAGGED_AS = "application/x-kindred-pod";
+const DIRECTIONS = { incoming: "this pod's", existing: "placed pods'" };
+const RULES = {
+  requiredAffinity: "required affinity",
+  requiredAntiAffinity: "required anti-affinity",
+  preferredAffinity: "preferred affinity",
+  preferredAntiAffinity: "preferred anti-affinity",
+};
+const EFFECTS = {
+  none: "no effect here",
+  blocks: "blocks",
+  satisfied: "satisfied",
+  firstPod: "satisfied: the first pod of its kind",
+  scores: "scores",
+};
+
+/**
+ * The pod that an event drags, if it does.
+ * @param {DragEvent} event
+ * @returns {PlacedPod | null}
+ */
+export function draggedPod(event) {
+  const text = event.dataTransfer?.getData(DRAGGED_AS);
+  return text ? JSON.parse(text) : null;
+}
+
+/**
+ * A pod by name that can be dragged onto a node, or be put into the form.
+ * @param {string} pod
+ * @param {string} node
+ * @param {Suppose} suppose
+ */
+export function podChip(pod, node, suppose) {
+  /** @param {DragEvent} event */
+  const drag = (event) => {
+    if (!event.dataTransfer) return;
+    event.dataTransfer.setData(DRAGGED_AS, JSON.stringify({ pod, node }));
+    event.dataTransfer.setData("text/plain", pod);
+    event.dataTransfer.effectAllowed = "copyMove";
+  };
+  /**
+   * @param {PodSupposition} kind
+   * @param {string} text
+   * @param {string} label
+   */
+  const button = (kind, text, label) =>
+    element("button", {
+      type: "button",
+      class: "small",
+      "aria-label": label,
+      text,
+      on: { click: () => suppose(kind, { pod, node }) },
+    });
+  return element(
+    "li",
+    { class: "chip", draggable: "true", data: { pod }, on: { dragstart: drag } },
+    element(
+      "span",
+      { class: "who" },
+      element("span", { class: "pod", text: pod }),
+      node ? element("span", { class: "hint", text: ` on ${node}` }) : null,
+    ),
+    node ? button("remove", "gone", `What if ${pod} were gone`) : null,
+    button("assume", "move", `What if ${pod} were on another node`),
+  );
+}
+
+/**
+ * A domain: its nodes by verdict, and the terms of its topology key, as one of its nodes has them.
+ * @param {Cluster} cluster
+ * @param {Domain} domain
+ * @param {ExplainedNode | undefined} told
+ * @param {Suppose} suppose
+ */
+export function domainDetail(cluster, domain, told, suppose) {
+  const { columns, signs } = cluster;
+  /** @param {number} number */
+  const verdict = (number) => `${symbol(signs[number])} ${columns.reasons[number].reason || "fits"}`;
+  const rows = domain.counts.map((nodes, number) => [verdict(number), nodes]).filter(([, nodes]) => nodes);
+  const terms = (told?.decision.terms ?? []).filter((term) => term.topology_key === domain.key);
+  const elsewhere = (told?.decision.terms ?? []).length - terms.length;
+  return [
+    element("h3", { text: domainName(domain) }),
+    element("p", { class: "hint", text: domain.key ? `${domain.key}` : "" }),
+    element("p", {
+      class: "verdict",
+      text: `${domain.counts[0]} of ${counted(domain.nodes.length, "node")} fit${domain.best === null ? "" : `, best score ${domain.best}`}`,
+    }),
+    table("Nodes by verdict", ["Verdict", "Nodes"], rows, "figures"),
+    element("h4", { text: "Terms that count in this domain" }),
+    ...(terms.length
+      ? terms.map((term) => termDetail(term, suppose))
+      : [element("p", { class: "hint", text: "None." })]),
+    elsewhere
+      ? element("p", { class: "hint", text: `${counted(elsewhere, "term")} of other topology keys: choose a node.` })
+      : null,
+  ].filter((part) => part !== null);
+}
+
+/**
+ * A node: verdict, predicates, terms with the pods they count, the score's parts, what the cache has.
+ * @param {Cluster} cluster
+ * @param {ExplainedNode} told
+ * @param {Suppose} suppose
+ * @param {HTMLElement} pods
+ */
+export function nodeDetail(cluster, told, suppose, pods) {
+  const { decision, cells } = told;
+  const place = cluster.placeOf(decision.node);
+  const where = [cluster.zoneOf(place), cluster.rackOf(place)].filter(Boolean);
+  const fits = `fits${decision.score === null ? "" : `, score ${decision.score}`}`;
+  const verdict = decision.fits ? fits : decision.reasons.join(", ") || decision.code;
+  return [
+    element("h3", { text: decision.node }),
+    element("p", { class: "hint", text: where.join(", ") }),
+    element("p", { class: "verdict", text: `${symbol(cluster.signOf(place))} ${verdict}` }),
+    table(
+      "Predicates",
+      ["Predicate", "Verdict"],
+      decision.predicates.map((each) => [breakable(each.plugin), each.reasons.join(", ") || each.code]),
+      "plugins",
+    ),
+    element("h4", { text: "Inter-pod affinity terms" }),
+    ...(decision.terms.length
+      ? byWeight(decision.terms).map((term) => termDetail(term, suppose))
+      : [element("p", { class: "hint", text: "None has a part in this." })]),
+    decision.score_parts.length ? scoreTable(decision) : null,
+    cells ? cellTable(cells) : null,
+    pods,
+  ].filter((part) => part !== null);
+}
+
+/**
+ * The pods of a node, looked up when somebody opens it.
+ * @param {() => Promise<import("admin-port").MirrorPod[]>} load
+ * @param {Suppose} suppose
+ */
+export function podsOfNode(load, suppose) {
+  const body = element("div");
+  const folded = element(
+    "details",
+    {},
+    element("summary", { text: "Pods on this node, as the mirror has them" }),
+    body,
+  );
+  folded.addEventListener("toggle", async () => {
+    if (!folded.open || body.childElementCount) return;
+    body.replaceChildren(element("p", { class: "hint", text: "…" }));
+    try {
+      const pods = await load();
+      body.replaceChildren(
+        element("ul", { class: "chips" }, ...pods.map((each) => podChip(each.name, each.node, suppose))),
+      );
+    } catch (error) {
+      body.replaceChildren(element("p", { class: "error", text: messageOf(error) }));
+    }
+  });
+  return folded;
+}
+
+/** @type {Record<Term["effect"], number>} */
+const WEIGHT = { blocks: 0, firstPod: 1, satisfied: 1, scores: 2, none: 3 };
+/** @param {Term[]} terms */
+const byWeight = (terms) => [...terms].sort((one, other) => WEIGHT[one.effect] - WEIGHT[other.effect]);
+
+/**
+ * @param {Term} term
+ * @param {Suppose} suppose
+ */
+function termDetail(term, suppose) {
+  const adds = term.effect === "scores" ? ` ${term.adds > 0 ? "+" : ""}${term.adds}` : "";
+  const where = term.domain === null ? `the node has no ${term.topology_key}` : `${term.topology_key} = ${term.domain}`;
+  const left = term.pods - term.named.length;
+  return element(
+    "section",
+    { class: `term ${term.effect}` },
+    element(
+      "p",
+      {},
+      element("strong", { text: `${EFFECTS[term.effect]}${adds}` }),
+      element("span", { text: ` ${DIRECTIONS[term.direction]} ${RULES[term.rule]}` }),
+    ),
+    element("p", { class: "hint", text: `${counted(term.pods, "pod")} in ${where}` }),
+    element("p", { class: "hint", text: term.selects }),
+    term.named.length
+      ? element("ul", { class: "chips" }, ...term.named.map((each) => podChip(each.pod, each.node, suppose)))
+      : null,
+    left > 0 ? element("p", { class: "hint", text: `and ${left} more` }) : null,
+  );
+}
+
+/** @param {NodeDecision} decision */
+function scoreTable(decision) {
+  const rows = decision.score_parts.map((part) => [
+    breakable(part.plugin),
+    part.weight,
+    part.raw ?? "none",
+    part.normalized,
+  ]);
+  return table(`Score ${decision.score}`, ["Plugin", "Weight", "Raw", "Normalised"], rows, "plugins figures");
+}
+
+/** @param {import("admin-port").Cells} cells */
+function cellTable(cells) {
+  /** @param {{ invalid: boolean, miss: string | null }} cell */
+  const state = (cell) => (cell.invalid ? `miss (${cell.miss ?? "never kept"})` : "hit");
+  const rows = [
+    ...cells.predicates.map((cell) => [breakable(`${cell.plugin}, filter`), state(cell)]),
+    ...cells.scores.map((cell) => [breakable(`${cell.plugin}, score`), state(cell)]),
+  ];
+  return table("Cells of the equivalence class", ["Plugin", "Cell"], rows, "plugins");
+}

@@ -1,0 +1,248 @@
+// The cluster on a canvas. The picture is drawn once for an answer; what follows the pointer is drawn over it.
+
+import { domainName } from "./cluster.js";
+import { draggedPod } from "./details.js";
+import { byId, contextOf, counted } from "./elements.js";
+import { at, cellOf, layOut } from "./map_layout.js";
+import { drawNode, Palette } from "./signs.js";
+
+/**
+ * @typedef {import("./cluster.js").Cluster} Cluster
+ * @typedef {import("./cluster.js").Selection} Selection
+ * @typedef {import("./details.js").PlacedPod} PlacedPod
+ */
+
+/**
+ * What is done with what is chosen, and with a pod that is dropped onto a node.
+ * @typedef {{ choose: (selection: Selection) => void, place: (pod: PlacedPod, node: string) => void }} Actions
+ */
+
+const TALLEST = 560;
+const MAX_PIXELS = 16_000; // high; browsers draw nothing on a canvas that is much higher
+
+export class ClusterMap {
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {HTMLElement} frame around it
+   * @param {Actions} actions
+   */
+  constructor(canvas, frame, actions) {
+    this.canvas = canvas;
+    this.frame = frame;
+    this.picture = document.createElement("canvas");
+    this.palette = new Palette();
+    this.ratio = 1;
+    this.waiting = 0;
+    /** @type {Cluster | null} */
+    this.cluster = null;
+    /** @type {import("./map_layout.js").Layout | null} */
+    this.layout = null;
+    /** @type {Selection | null} */
+    this.chosen = null;
+    /** @type {Selection | null} */
+    this.pointed = null;
+    this.#listen(actions);
+    new ResizeObserver(() => this.#redraw()).observe(frame);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#redraw(true));
+  }
+
+  /** @param {Cluster} cluster */
+  show(cluster) {
+    this.cluster = cluster;
+    this.pointed = null;
+    this.#redraw(true);
+    const fit = cluster.columns.reasons[0].nodes;
+    const told = `Map of ${counted(cluster.size, "node")} in ${counted(cluster.zones.length, "zone")}, ${fit} fit`;
+    this.canvas.setAttribute("aria-label", `${told}. The list of domains and nodes has the same.`);
+  }
+
+  /** @param {Selection | null} selection */
+  choose(selection) {
+    this.chosen = selection;
+    this.#paint();
+  }
+
+  /** @param {Actions} actions */
+  #listen({ choose, place }) {
+    const { canvas } = this;
+    canvas.addEventListener("pointermove", (event) => this.#point(this.#at(event), event));
+    canvas.addEventListener("pointerleave", () => this.#leave());
+    canvas.addEventListener("click", (event) => {
+      const found = this.#at(event);
+      if (found) choose(found);
+    });
+    canvas.addEventListener("dragover", (event) => {
+      const found = this.#at(event);
+      this.#point(found, event);
+      if (found?.node !== undefined) event.preventDefault();
+    });
+    canvas.addEventListener("dragleave", () => this.#leave());
+    canvas.addEventListener("drop", (event) => {
+      event.preventDefault();
+      const [pod, found] = [draggedPod(event), this.#at(event)];
+      if (pod && this.cluster && found?.node !== undefined) place(pod, this.cluster.columns.names[found.node]);
+    });
+  }
+
+  /** @param {MouseEvent} event */
+  #at(event) {
+    return this.layout && at(this.layout, event.offsetX, event.offsetY);
+  }
+
+  #leave() {
+    byId("tip").hidden = true;
+    this.#highlight(null);
+  }
+
+  /**
+   * @param {Selection | null} found
+   * @param {MouseEvent} event
+   */
+  #point(found, event) {
+    const tip = byId("tip");
+    tip.hidden = !found;
+    if (found) {
+      tip.textContent = this.#told(found);
+      const frame = this.frame.getBoundingClientRect();
+      const left = Math.min(event.clientX - frame.left + 14, frame.width - tip.offsetWidth - 4);
+      tip.style.left = `${Math.max(left, 0)}px`;
+      tip.style.top = `${event.clientY - frame.top + 16}px`;
+    }
+    this.#highlight(found);
+  }
+
+  /** @param {Selection | null} found */
+  #highlight(found) {
+    if (found?.node === this.pointed?.node && found?.domain === this.pointed?.domain) return;
+    this.pointed = found;
+    this.#paint();
+  }
+
+  /** @param {Selection} selection */
+  #told({ node, domain }) {
+    const { cluster } = this;
+    if (!cluster) return "";
+    if (node !== undefined) return `${cluster.columns.names[node]}: ${cluster.told(node)}`;
+    const found = cluster.domain(domain);
+    return `${domainName(found)}: ${found.counts[0]} of ${counted(found.nodes.length, "node")} fit`;
+  }
+
+  #redraw(always = false) {
+    if (!this.cluster) return;
+    const width = Math.floor(this.frame.clientWidth);
+    if (!width || (!always && width === this.layout?.width)) return;
+    this.layout = layOut(this.cluster, width, TALLEST);
+    const ratio = Math.min(window.devicePixelRatio || 1, MAX_PIXELS / this.layout.height);
+    this.ratio = ratio;
+    for (const each of [this.canvas, this.picture]) {
+      each.width = width * ratio;
+      each.height = Math.ceil(this.layout.height * ratio);
+    }
+    this.canvas.style.height = `${this.layout.height}px`;
+    const context = contextOf(this.picture);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.palette = new Palette();
+    for (const zone of this.layout.zones) this.#drawZone(context, this.cluster, this.layout, zone);
+    this.#paint();
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {Cluster} cluster
+   * @param {import("./map_layout.js").Layout} layout
+   * @param {import("./map_layout.js").ZoneBox} zone
+   */
+  #drawZone(context, cluster, layout, zone) {
+    const { palette } = this;
+    const { score } = cluster.columns;
+    context.strokeStyle = palette.line;
+    context.lineWidth = 1;
+    context.strokeRect(zone.x + 0.5, zone.y + 0.5, zone.width - 1, zone.height - 1);
+    const { counts, nodes } = zone.domain;
+    write(
+      context,
+      `${domainName(zone.domain)}  ${counts[0]} of ${nodes.length} fit`,
+      zone.x + 8,
+      zone.y + 17,
+      zone.width - 16,
+      palette.text,
+      13,
+    );
+    for (const rack of zone.racks) {
+      if (rack.head) {
+        write(context, domainName(rack.domain), rack.x, rack.y + 10, Math.max(rack.width, 44), palette.muted, 11);
+      }
+      rack.domain.nodes.forEach((node, place) => {
+        drawNode(context, palette, cluster.signOf(node), score[node], cellOf(layout, rack, place));
+      });
+    }
+  }
+
+  #paint() {
+    if (this.waiting || !this.layout) return;
+    this.waiting = requestAnimationFrame(() => {
+      this.waiting = 0;
+      const context = contextOf(this.canvas);
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+      context.drawImage(this.picture, 0, 0);
+      context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+      this.#outline(context, this.pointed, 1.5);
+      this.#outline(context, this.chosen, 3);
+    });
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {Selection | null} selection
+   * @param {number} width
+   */
+  #outline(context, selection, width) {
+    const box = selection && this.#box(selection);
+    if (!box) return;
+    // Two lines, of which one is told apart from whatever is beside it.
+    context.strokeStyle = this.palette.surface;
+    context.lineWidth = width + 3;
+    context.strokeRect(...box);
+    context.strokeStyle = this.palette.text;
+    context.lineWidth = width;
+    context.strokeRect(...box);
+  }
+
+  /**
+   * @param {Selection} selection
+   * @returns {[number, number, number, number] | null}
+   */
+  #box({ node, domain }) {
+    const { cluster, layout } = this;
+    if (!cluster || !layout) return null;
+    if (node === undefined) {
+      const box = layout.boxes.get(domain);
+      return box ? [box.x + 1, box.y + 1, box.width - 2, box.height - 2] : null;
+    }
+    const rack = layout.boxes.get(cluster.domainsOf(node)[1]);
+    if (!rack || !("across" in rack)) return null;
+    const [x, y, size] = cellOf(layout, rack, rack.domain.nodes.indexOf(node));
+    return [x - 2, y - 2, size + 4, size + 4];
+  }
+}
+
+/**
+ * Write a text, shortened to the room that it has.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y
+ * @param {number} room
+ * @param {string} color
+ * @param {number} size
+ */
+function write(context, text, x, y, room, color, size) {
+  context.font = `${size}px system-ui, sans-serif`;
+  context.fillStyle = color;
+  context.textAlign = "left";
+  context.textBaseline = "alphabetic";
+  let shown = text;
+  while (shown.length > 1 && context.measureText(shown).width > room) shown = `${shown.slice(0, -2)}…`;
+  context.fillText(shown, x, y);
+}

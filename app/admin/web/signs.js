@@ -1,0 +1,200 @@
+// How nodes look: those that fit are filled, darker or brighter by score; those that do not have a pattern for each of
+// the most frequent reasons, so that nothing depends on colour alone.
+
+/**
+ * @typedef {[number, number, number]} Square left, top and size
+ * @typedef {[number, number]} Point
+ */
+
+const COLORS = 6;
+// Two patterns that share a colour are as different as can be.
+const PATTERNS = [
+  "slash",
+  "cross",
+  "dot",
+  "bar",
+  "pole",
+  "ring",
+  "triangle",
+  "square",
+  "backslash",
+  "diamond",
+  "chevron",
+  "plus",
+  "dots",
+];
+const SYMBOLS = "■╱✕•━┃○△□╲◇∨+∴";
+
+/** The sign that the rarer reasons share. */
+export const OTHERS = PATTERNS.length;
+
+/**
+ * The sign of each reason, by its number: 0 for the nodes that fit, then the most frequent reason first.
+ * @param {import("admin-port").Reason[]} reasons
+ */
+export function signsOf(reasons) {
+  /** @type {number[]} */
+  const signs = new Array(reasons.length).fill(0);
+  const ranked = [...reasons.keys()]
+    .slice(1)
+    .sort((one, other) => reasons[other].nodes - reasons[one].nodes || one - other);
+  ranked.forEach((number, rank) => {
+    signs[number] = Math.min(rank + 1, OTHERS);
+  });
+  return signs;
+}
+
+/**
+ * A sign as a character.
+ * @param {number} sign
+ */
+export const symbol = (sign) => SYMBOLS[sign];
+
+/** The colours that the style has at the moment. */
+export class Palette {
+  constructor() {
+    const style = getComputedStyle(document.documentElement);
+    /** @param {string} name */
+    const read = (name) => style.getPropertyValue(name).trim();
+    this.text = read("--text");
+    this.muted = read("--muted");
+    this.surface = read("--surface");
+    this.line = read("--line");
+    this.low = numbers(read("--fit-low"));
+    this.high = numbers(read("--fit-high"));
+    this.classes = PATTERNS.map((_, place) =>
+      place + 1 === OTHERS ? this.text : read(`--class-${(place % COLORS) + 1}`),
+    );
+  }
+
+  /**
+   * The colour of a node that fits.
+   * @param {number | null} score
+   */
+  fit(score) {
+    const share = score === null ? 0.5 : Math.min(Math.max(score, 0), 100) / 100;
+    return this.low.map((from, part) => Math.round(from + (this.high[part] - from) * share));
+  }
+
+  /**
+   * Black or white, whichever is told apart better from a colour.
+   * @param {number[]} rgb
+   */
+  over(rgb) {
+    const [red, green, blue] = rgb.map((part) => ((part / 255 + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#000" : "#fff";
+  }
+}
+
+/**
+ * Draw one node.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Palette} palette
+ * @param {number} sign
+ * @param {number | null} score
+ * @param {Square} square
+ */
+export function drawNode(context, palette, sign, score, [x, y, size]) {
+  if (!sign) {
+    const rgb = palette.fit(score);
+    context.fillStyle = `rgb(${rgb.join(" ")})`;
+    context.fillRect(x, y, size, size);
+    if (size >= 19 && score !== null) {
+      context.fillStyle = palette.over(rgb);
+      context.font = `${Math.min(12, size * 0.45)}px system-ui, sans-serif`;
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      context.fillText(String(score), x + size / 2, y + size / 2 + 0.5);
+    }
+    return;
+  }
+  const color = palette.classes[sign - 1];
+  context.save();
+  context.beginPath();
+  context.rect(x, y, size, size);
+  context.clip();
+  context.fillStyle = color;
+  context.strokeStyle = color;
+  context.globalAlpha = 0.22;
+  context.fillRect(x, y, size, size);
+  context.globalAlpha = 1;
+  context.lineWidth = Math.max(1, size / 9);
+  context.strokeRect(x, y, size, size);
+  pattern(context, PATTERNS[sign - 1], x, y, size);
+  context.restore();
+}
+
+/** @type {Point[]} */
+// prettier-ignore
+const SLASH = [[0, 1], [1, 0]];
+/** @type {Point[]} */
+// prettier-ignore
+const BACKSLASH = [[0, 0], [1, 1]];
+/** @type {Point[]} */
+// prettier-ignore
+const BAR = [[0, 0.5], [1, 0.5]];
+/** @type {Point[]} */
+// prettier-ignore
+const POLE = [[0.5, 0], [0.5, 1]];
+/**
+ * Lines through points of a square.
+ * @type {Record<string, Point[][]>}
+ */
+// prettier-ignore
+const LINES = {
+  slash: [SLASH],
+  cross: [SLASH, BACKSLASH],
+  bar: [BAR],
+  pole: [POLE],
+  backslash: [BACKSLASH],
+  plus: [BAR, POLE],
+  triangle: [[[0, 0.9], [0.5, 0], [1, 0.9], [0, 0.9], [0.5, 0]]],
+  square: [[[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9], [0.1, 0.1], [0.9, 0.1]]],
+  diamond: [[[0.5, 0], [1, 0.5], [0.5, 1], [0, 0.5], [0.5, 0], [1, 0.5]]],
+  chevron: [[[0, 0.2], [0.5, 0.8], [1, 0.2]]],
+};
+/**
+ * Circles: where, how large, and whether they are filled.
+ * @type {Record<string, [number, number, number, boolean][]>}
+ */
+// prettier-ignore
+const CIRCLES = {
+  dot: [[0.5, 0.5, 0.32, true]],
+  ring: [[0.5, 0.5, 0.43, false]],
+  dots: [[0.5, 0.1, 0.17, true], [0.05, 0.9, 0.17, true], [0.95, 0.9, 0.17, true]],
+};
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} kind
+ * @param {number} x
+ * @param {number} y
+ * @param {number} size
+ */
+function pattern(context, kind, x, y, size) {
+  const [inset, room] = [size * 0.22, size * 0.56];
+  /**
+   * @param {Point} point
+   * @returns {Point}
+   */
+  const point = ([across, down]) => [x + inset + across * room, y + inset + down * room];
+  for (const line of LINES[kind] ?? []) {
+    context.beginPath();
+    for (const each of line) context.lineTo(...point(each));
+    context.stroke();
+  }
+  for (const [across, down, radius, filled] of CIRCLES[kind] ?? []) {
+    context.beginPath();
+    context.arc(...point([across, down]), radius * room, 0, 2 * Math.PI);
+    if (filled) context.fill();
+    else context.stroke();
+  }
+}
+
+/**
+ * Red, green and blue of #rrggbb.
+ * @param {string} color
+ */
+function numbers(color) {
+  return [1, 3, 5].map((from) => Number.parseInt(color.slice(from, from + 2), 16));
+}

@@ -1,0 +1,290 @@
+// The same cluster as a treegrid: zones, racks and nodes, for the keyboard and for screen readers.
+
+import { domainName } from "./cluster.js";
+import { draggedPod } from "./details.js";
+import { around, element } from "./elements.js";
+import { symbol } from "./signs.js";
+
+/**
+ * @typedef {import("./cluster.js").Cluster} Cluster
+ * @typedef {import("./cluster.js").Domain} Domain
+ * @typedef {import("./cluster.js").Selection} Selection
+ */
+
+/**
+ * What a row stands for: a domain, a node, or the nodes that are not shown yet.
+ * @typedef {{ key: string, domain: Domain, node?: undefined, more?: undefined }} DomainRow
+ * @typedef {{ key: string, node: number, domain?: undefined, more?: undefined }} NodeRow
+ * @typedef {{ key: string, more: Domain, left: number, node?: undefined, domain?: undefined }} MoreRow
+ * @typedef {(DomainRow | NodeRow | MoreRow) & { level: number, place: number, of: number }} Row
+ * @typedef {(level: number, place: number, of: number, made: DomainRow | NodeRow | MoreRow) => void} AddRow
+ */
+
+const SHOWN_AT_ONCE = 100;
+
+export class Tree {
+  /**
+   * @param {HTMLElement} frame
+   * @param {import("./map.js").Actions} actions
+   */
+  constructor(frame, { choose, place }) {
+    this.frame = frame;
+    this.choosing = choose;
+    this.placing = place;
+    this.body = element("tbody");
+    this.head = element("thead");
+    /** @type {Cluster | null} */
+    this.cluster = null;
+    /** @type {Set<string>} */
+    this.open = new Set();
+    /** @type {Map<string, number>} */
+    this.shown = new Map(); // domain id -> how many of its nodes
+    /** @type {Row[]} */
+    this.rows = [];
+    /** @type {string | undefined} */
+    this.current = undefined;
+    /** @type {Selection | null} */
+    this.chosen = null;
+    const heads = ["Domain or node", "Nodes", "Fit", "Score"].map((text) => element("th", { scope: "col", text }));
+    heads.push(element("th", { scope: "col" }, element("span", { class: "words", text: "Verdict" })));
+    this.head.append(element("tr", {}, ...heads));
+    const grid = element(
+      "table",
+      { role: "treegrid", class: "tree", "aria-labelledby": "domains-heading" },
+      this.head,
+      this.body,
+    );
+    frame.append(grid);
+    this.body.addEventListener("keydown", (event) => this.#key(event));
+    this.body.addEventListener("click", (event) => this.#click(event));
+    this.body.addEventListener("dragover", (event) => {
+      if (around(event, "tr[data-node]")) event.preventDefault();
+    });
+    this.body.addEventListener("drop", (event) => this.#drop(event));
+  }
+
+  /** @param {Cluster} cluster */
+  show(cluster) {
+    this.cluster = cluster;
+    for (const id of [...this.open]) if (!cluster.domains.has(id)) this.open.delete(id);
+    this.#render();
+  }
+
+  /** @param {Selection | null} selection */
+  choose(selection) {
+    this.chosen = selection;
+    if (selection?.node !== undefined) this.#reveal(selection.node);
+    this.current = keyOf(selection) ?? this.current;
+    this.#render();
+    this.#scrollTo(this.body.querySelector("tr[aria-selected=true]"));
+  }
+
+  /**
+   * Scroll the list alone: the page would jump away from the map.
+   * @param {HTMLElement | null} line
+   */
+  #scrollTo(line) {
+    if (!line) return;
+    const { scrollTop, clientHeight } = this.frame;
+    const head = this.head.offsetHeight;
+    const [top, bottom] = [line.offsetTop - head, line.offsetTop + line.offsetHeight];
+    if (top >= scrollTop && bottom <= scrollTop + clientHeight) return;
+    const wanted = top < scrollTop ? top - line.offsetHeight : bottom - clientHeight / 2;
+    // A whole line comes first, and no half of one under the head.
+    const first = [...this.body.rows].find((row) => row.offsetTop - head >= wanted) ?? line;
+    this.frame.scrollTop = first.offsetTop - head;
+  }
+
+  /** @param {number} node */
+  #reveal(node) {
+    if (!this.cluster) return;
+    const ids = this.cluster.domainsOf(node);
+    for (const id of ids) this.open.add(id);
+    const domain = this.cluster.domain(ids[1]);
+    const needed = domain.nodes.indexOf(node) + 1;
+    if (needed > (this.shown.get(domain.id) ?? SHOWN_AT_ONCE)) this.shown.set(domain.id, needed);
+  }
+
+  #rows() {
+    /** @type {Row[]} */
+    const rows = [];
+    /** @type {AddRow} */
+    const add = (level, place, of, made) => {
+      rows.push({ ...made, level, place, of });
+    };
+    this.cluster?.zones.forEach((zone, place, all) => {
+      add(1, place + 1, all.length, { key: zone.id, domain: zone });
+      if (!this.open.has(zone.id)) return;
+      if (!zone.divided) this.#addNodes(add, 2, zone.racks[0]);
+      else {
+        zone.racks.forEach((rack, at) => {
+          add(2, at + 1, zone.racks.length, { key: rack.id, domain: rack });
+          if (this.open.has(rack.id)) this.#addNodes(add, 3, rack);
+        });
+      }
+    });
+    return rows;
+  }
+
+  /**
+   * @param {AddRow} add
+   * @param {number} level
+   * @param {Domain} domain
+   */
+  #addNodes(add, level, domain) {
+    const shown = this.shown.get(domain.id) ?? SHOWN_AT_ONCE;
+    const { nodes } = domain;
+    for (const [at, node] of nodes.slice(0, shown).entries()) {
+      add(level, at + 1, nodes.length, { key: `node:${node}`, node });
+    }
+    if (nodes.length > shown) {
+      add(level, shown + 1, nodes.length, { key: `more:${domain.id}`, more: domain, left: nodes.length - shown });
+    }
+  }
+
+  #render() {
+    const focused = this.body.contains(document.activeElement);
+    this.rows = this.#rows();
+    if (!this.rows.some((row) => row.key === this.current)) this.current = this.rows[0]?.key;
+    this.body.replaceChildren(...this.rows.map((row) => this.#row(row)));
+    if (focused && this.current !== undefined) this.#focus(this.current);
+  }
+
+  /** @param {Row} row */
+  #row(row) {
+    const opened = row.domain && this.open.has(row.domain.id);
+    const given = {
+      role: "row",
+      "aria-level": row.level,
+      "aria-posinset": row.place,
+      "aria-setsize": row.of,
+      "aria-selected": String(keyOf(this.chosen) === row.key),
+      tabindex: row.key === this.current ? 0 : -1,
+      data: { key: row.key, ...(row.node === undefined ? {} : { node: row.node }) },
+      "aria-expanded": opened === undefined ? undefined : String(opened),
+    };
+    /** @param {number} place */
+    const kind = (place) => (place ? "short" : `level-${row.level}`);
+    const cells = this.#cells(row).map((text, place) => element("td", { role: "gridcell", class: kind(place), text }));
+    cells.push(element("td", { role: "gridcell" }, ...(row.node === undefined ? [] : this.#verdict(row.node))));
+    if (row.domain) {
+      cells[0].prepend(element("span", { class: "twist", "aria-hidden": "true", text: opened ? "▾" : "▸" }));
+    }
+    return element("tr", given, ...cells);
+  }
+
+  /**
+   * @param {Row} row
+   * @returns {(string | number)[]}
+   */
+  #cells(row) {
+    const { domain, node } = row;
+    if (row.more) return [`${row.left} more…`, "", "", ""];
+    if (domain) return [domainName(domain), domain.nodes.length, domain.counts[0], domain.best ?? ""];
+    if (!this.cluster || node === undefined) return [];
+    const { columns } = this.cluster;
+    return [columns.names[node], "", columns.verdict[node] ? "no" : "yes", columns.score[node] ?? ""];
+  }
+
+  /**
+   * In a narrow window the words are for screen readers alone, and the legend has them for the eye.
+   * @param {number} node
+   */
+  #verdict(node) {
+    if (!this.cluster) return [];
+    return [
+      `${symbol(this.cluster.signOf(node))} `,
+      element("span", { class: "words", text: this.cluster.verdictOf(node) }),
+    ];
+  }
+
+  /** @param {MouseEvent} event */
+  #click(event) {
+    const line = around(event, "tr");
+    const row = this.rows.find((each) => each.key === line?.dataset.key);
+    if (!row) return;
+    this.current = row.key;
+    if (row.domain && around(event, ".twist")) this.#toggle(row, !this.open.has(row.domain.id));
+    else this.#take(row);
+    this.#focus(row.key);
+  }
+
+  /** @param {Row} row */
+  #take(row) {
+    if (row.more) {
+      this.shown.set(row.more.id, (this.shown.get(row.more.id) ?? SHOWN_AT_ONCE) + SHOWN_AT_ONCE);
+      this.#render();
+    } else if (row.domain) {
+      this.open.add(row.domain.id);
+      this.choosing({ domain: row.domain.id });
+    } else this.choosing({ node: row.node });
+  }
+
+  /**
+   * @param {DomainRow} row
+   * @param {boolean} open
+   */
+  #toggle(row, open) {
+    if (open) this.open.add(row.domain.id);
+    else this.open.delete(row.domain.id);
+    this.#render();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const at = this.rows.findIndex((row) => row.key === this.current);
+    const row = this.rows[at];
+    if (!row) return;
+    const parent = () => this.rows.slice(0, at).findLastIndex((each) => each.level < row.level);
+    const opened = row.domain && this.open.has(row.domain.id);
+    /** @type {Record<string, number>} */
+    const moves = {
+      ArrowDown: at + 1,
+      ArrowUp: at - 1,
+      Home: 0,
+      End: this.rows.length - 1,
+      PageDown: at + 10,
+      PageUp: at - 10,
+    };
+    if (event.key in moves) this.#move(moves[event.key]);
+    else if (event.key === "Enter" || event.key === " ") this.#take(row);
+    else if (event.key === "ArrowRight") {
+      if (row.domain && !opened) this.#toggle(row, true);
+      else if (opened) this.#move(at + 1);
+    } else if (event.key === "ArrowLeft") {
+      if (row.domain && opened) this.#toggle(row, false);
+      else if (row.level > 1) this.#move(parent());
+    } else return;
+    event.preventDefault();
+  }
+
+  /** @param {number} to */
+  #move(to) {
+    this.current = this.rows[Math.min(Math.max(to, 0), this.rows.length - 1)].key;
+    this.#focus(this.current);
+  }
+
+  /** @param {string} key */
+  #focus(key) {
+    for (const line of this.body.rows) {
+      line.tabIndex = line.dataset.key === key ? 0 : -1;
+      if (line.dataset.key === key) {
+        line.focus({ preventScroll: true });
+        this.#scrollTo(line);
+      }
+    }
+  }
+
+  /** @param {DragEvent} event */
+  #drop(event) {
+    const [line, pod] = [around(event, "tr[data-node]"), draggedPod(event)];
+    event.preventDefault();
+    if (line && pod && this.cluster) this.placing(pod, this.cluster.columns.names[Number(line.dataset.node)]);
+  }
+}
+
+/** @param {Selection | null} selection */
+function keyOf(selection) {
+  if (!selection) return undefined;
+  return selection.node === undefined ? selection.domain : `node:${selection.node}`;
+}

@@ -1,0 +1,169 @@
+"""How a request to the API server can fail; each error is one line that says what, and where."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from app.logs import one_line
+
+_SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)
+_SHOWN: Final = 200  # characters of an answer that is no Status
+
+
+class ApiError(Exception):
+    """A request to the API server that did not succeed.
+
+    ApiError
+    +-- ConnectionFailedError   nothing was answered, or not to the end, or not by an API server: refused, unknown host,
+    |                           TLS, reset, cut, not HTTP, not JSON
+    +-- ResponseTooLargeError   the answer is larger than any that was asked for
+    +-- ReadTimeoutError        the connection stands, but nothing came for too long
+    +-- StatusError             the server answered something other than success, or ERROR in a watch
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(one_line(" ".join(text.split())))
+
+
+class ConnectionFailedError(ApiError):
+    """No API server was reached, or the connection broke."""
+
+    def __init__(self, text: str, *, unsent: bool = False) -> None:
+        super().__init__(text)
+        self.unsent = unsent
+        """Whether the server cannot have done what was asked, as there was no connection to ask it by."""
+
+
+class ResponseTooLargeError(ApiError):
+    """An answer of more bytes than are read of it."""
+
+
+class ReadTimeoutError(ApiError):
+    """Nothing was received for too long."""
+
+
+class _Cause(msgspec.Struct):
+    reason: str | None = None
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    causes: list[_Cause] | None = None
+    retry_after_seconds: int | None = None
+
+
+class _Status(msgspec.Struct):
+    kind: str | None = None
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: _Details | None = None
+
+
+_decoder = msgspec.json.Decoder(_Status)
+
+
+class StatusError(ApiError):
+    """What the server said instead of what was asked for (a v1.Status, where it is one)."""
+
+    def __init__(  # noqa: PLR0913  # the fields of a Status
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        retry_after: float | None = None,
+        causes: Sequence[str] = (),
+        *,
+        where: str = "",
+    ) -> None:
+        what = f"{code} {reason or _phrase(code)}".strip()
+        super().__init__(": ".join(part for part in (where, what, message) if part))
+        self.code = code
+        """Status code; of an ERROR event that has none, 500."""
+        self.reason = reason
+        """Machine-readable reason, such as Expired; empty where the answer was no Status."""
+        self.message = message
+        self.retry_after = retry_after
+        """Seconds that the server wants to be left alone, or None."""
+        self.causes = tuple(causes)
+        """Reasons of the causes, such as ResourceVersionTooLarge."""
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the same request may succeed later: the server is busy, or something is wrong with it."""
+        return self.code == HTTPStatus.TOO_MANY_REQUESTS or self.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    @classmethod
+    def of(cls, raw: bytes | msgspec.Raw, where: str = "") -> "StatusError":
+        """Make the error of an ERROR event, from its object."""
+        status = _decoded(raw)
+        if status is None:
+            text = bytes(raw).decode(errors="replace")[:_SHOWN]
+            return cls(HTTPStatus.INTERNAL_SERVER_ERROR, "", f"an ERROR event that is no Status: {text}", where=where)
+        return cls._from(status, status.code or HTTPStatus.INTERNAL_SERVER_ERROR, None, where)
+
+    @classmethod
+    def of_response(cls, code: int, headers: Mapping[str, str], body: bytes, where: str) -> "StatusError":
+        """Make the error of a response that is not 200; the names of `headers` are of any case."""
+        retry_after = _retry_after(headers)
+        status = _decoded(body)
+        if status is not None:
+            return cls._from(status, code, retry_after, where)
+        return cls(code, "", _description(code, headers, body), retry_after, where=where)
+
+    @classmethod
+    def _from(cls, status: _Status, code: int, retry_after: float | None, where: str) -> "StatusError":
+        details = status.details or _Details()
+        if retry_after is None and details.retry_after_seconds and details.retry_after_seconds > 0:
+            retry_after = float(details.retry_after_seconds)
+        causes = [cause.reason for cause in details.causes or () if cause.reason]
+        return cls(code, status.reason or "", status.message or "", retry_after, causes, where=where)
+
+
+def _decoded(raw: bytes | msgspec.Raw) -> _Status | None:
+    try:
+        status = _decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return status if status.kind == "Status" else None
+
+
+def _description(code: int, headers: Mapping[str, str], body: bytes) -> str:
+    location = headers.get("location")
+    if location and HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST:
+        return f"redirects to {location}, which is not followed"
+    kind = headers.get("content-type", "").partition(";")[0].strip()
+    if kind not in {"", "text/plain", "application/json"}:
+        return f"the answer is {kind}"  # such as the page of a proxy, of which a piece says little
+    return body.decode(errors="replace")[:_SHOWN].strip()
+
+
+def _phrase(code: int) -> str:
+    try:
+        return HTTPStatus(code).phrase
+    except ValueError:
+        return ""
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of Retry-After, which says them or a date (RFC 9110, 10.2.3)."""
+    told = headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(told):
+        return float(told)
+    until = _date(told)
+    if until is None:
+        return None
+    now = _date(headers.get("date", "")) or datetime.now(UTC)  # by the server's clock, if it tells it
+    return max(0.0, (until - now).total_seconds())
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        parsed = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)

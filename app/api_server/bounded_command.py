@@ -1,0 +1,87 @@
+"""A command run to its end, within a time and with output of so many bytes: a plugin may print or wait for ever."""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Final, NamedTuple
+
+_AT_ONCE: Final = 64 * 1024  # bytes, as much as a pipe holds
+
+
+class CommandError(Exception):
+    """A command that was killed; the message says which limit it passed."""
+
+
+class Output(NamedTuple):
+    """What a command printed, and how it ended: its exit status, or a signal as a negative number."""
+
+    printed: bytes
+    complaint: bytes
+    status: int
+
+
+def run_bounded(command: Sequence[str], environment: Mapping[str, str], seconds: float, most: int) -> Output:
+    """Run a command without a shell or a terminal; `most` are the bytes of standard output, and of standard error.
+
+    Past a limit, all of its process group is killed. What has left the group and holds a pipe is waited for no longer
+    than that, and is alone from then on. Raises CommandError, OSError.
+    """
+    process = subprocess.Popen(  # noqa: S603  # the command of the user's kubeconfig, without a shell
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A group of its own, so that what the command has started ends with it.
+        start_new_session=True,
+        bufsize=0,
+    )
+    until = time.monotonic() + seconds
+    with process:
+        try:
+            printed, complaint = _read(process, until, most)
+            status = process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            raise CommandError(f"no answer within {seconds:g} s") from None
+        except BaseException:
+            _kill(process)
+            raise
+    return Output(printed, complaint, status)
+
+
+def _read(process: subprocess.Popen[bytes], until: float, most: int) -> tuple[bytes, bytes]:
+    """Return both outputs when both have ended. Raises CommandError, TimeoutExpired."""
+    streams: dict[str, tuple[IO[bytes] | None, bytearray]] = {
+        "standard output": (process.stdout, bytearray()),
+        "standard error": (process.stderr, bytearray()),
+    }
+    with selectors.DefaultSelector() as waiting:
+        for name, (stream, _) in streams.items():
+            if stream is not None:
+                waiting.register(stream, selectors.EVENT_READ, name)
+        while waiting.get_map():
+            # Looked at before each wait, or one that prints without a pause would never be late.
+            left = until - time.monotonic()
+            if left <= 0:
+                raise subprocess.TimeoutExpired(process.args, left)
+            for key, _ in waiting.select(left):
+                read = os.read(key.fd, _AT_ONCE)
+                gathered = streams[key.data][1]
+                gathered += read
+                if len(gathered) > most:
+                    raise CommandError(f"more than {most} bytes on {key.data}")
+                if not read:
+                    waiting.unregister(key.fileobj)
+    printed, complaint = (bytes(gathered) for _, gathered in streams.values())
+    return printed, complaint
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # ended meanwhile, or not ours any more
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()

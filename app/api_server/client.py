@@ -1,0 +1,316 @@
+"""Requests to the API server over kept connections: whole answers, or streams of bytes as they arrive.
+
+Nothing else talks to the API server. httpx's transport is used without its client: no redirects, cookies or proxies
+but those that are configured, and no log line for each request.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from http import HTTPStatus
+from typing import Final, Literal, NamedTuple
+
+import httpx
+
+from app import __version__
+from app.api_server.api_errors import (
+    ApiError,
+    ConnectionFailedError,
+    ReadTimeoutError,
+    ResponseTooLargeError,
+    StatusError,
+)
+from app.api_server.credentials import Credentials
+from app.api_server.pem import openssl_reason
+
+__all__ = [
+    "ApiClient",
+    "ApiError",
+    "ConnectionFailedError",
+    "ReadTimeoutError",
+    "ResponseTooLargeError",
+    "StatusError",
+]
+
+_MAX_CONNECTIONS: Final = 64  # ten watches, lists beside them, and room: past it, bindings wait, or a leak of ours
+_JSON: Final = "application/json"
+_STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+_IDLE: Final = 30.0  # seconds that an unused connection is kept: less than servers and balancers do
+_MAX_REFUSAL_LENGTH: Final = 64 * 1024  # bytes that are read of an answer other than 200
+_MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024  # of an answer that is one object, as MAX_LINE_BYTES
+_DECODED: Final = {"", "identity", "gzip", "deflate"}
+_SUCCESS: Final = {
+    "GET": {HTTPStatus.OK},
+    "POST": {HTTPStatus.OK, HTTPStatus.CREATED},
+    "PUT": {HTTPStatus.OK},
+    "PATCH": {HTTPStatus.OK},
+    "DELETE": {HTTPStatus.OK, HTTPStatus.ACCEPTED},
+}
+# TLS that breaks while reading comes through anyio and httpcore as it is.
+_FAULTS: Final = (httpx.TransportError, httpx.DecodingError, ssl.SSLError)
+_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+
+
+def _keepalive() -> list[tuple[int, int, int]]:
+    """Return the options that find a dead peer within a minute, in seconds, where the system has them."""
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
+    return options
+
+
+class _Request(NamedTuple):
+    path: str
+    params: Mapping[str, str]
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    body: bytes | None = None
+    content_type: str = _JSON
+    may_send: Callable[[], bool] | None = None
+
+
+class _Pool:
+    """Connections made with one TLS context. One that is retired closes when its last user leaves."""
+
+    __slots__ = ("_users", "generation", "retired", "transport")
+
+    def __init__(self, credentials: Credentials) -> None:
+        self.generation = credentials.generation
+        self.retired = False
+        self.transport = httpx.AsyncHTTPTransport(
+            verify=credentials.tls() or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # for plain HTTP unused
+            trust_env=False,
+            # Watches count as kept connections for httpcore, so a lower number would close those of lists.
+            limits=httpx.Limits(
+                max_connections=_MAX_CONNECTIONS,
+                max_keepalive_connections=_MAX_CONNECTIONS,
+                keepalive_expiry=_IDLE,
+            ),
+            proxy=credentials.proxy,
+            socket_options=_keepalive(),
+        )
+        self._users = 0
+
+    async def __aenter__(self) -> None:
+        self._users += 1
+
+    async def __aexit__(self, *_: object) -> None:
+        self._users -= 1
+        await self.close_if_unused()
+
+    async def close_if_unused(self) -> None:
+        """Close the connections of a retired pool that nobody uses."""
+        if self.retired and not self._users:
+            await self.transport.aclose()
+
+
+class ApiClient:
+    """Asks one API server, with credentials that are kept fresh."""
+
+    def __init__(self, credentials: Credentials, *, connect_timeout: float = 10.0, read_timeout: float = 75.0) -> None:
+        """Take limits in seconds: for a connection, TLS included, and for the silence before and between two chunks."""
+        self._credentials = credentials
+        self._connect_timeout = connect_timeout
+        self._read_timeout = read_timeout
+        self._pool = _Pool(credentials)
+        proxy = f" through proxy {httpx.URL(credentials.proxy).host}" if credentials.proxy else ""
+        self._place = f"at {credentials.server}{proxy}"
+
+    async def get(self, path: str, params: Mapping[str, str], most: int = _MAX_OBJECT_BYTES) -> bytes:
+        """Return the body of an answer, of at most so many bytes. Raises ApiError, CredentialsError."""
+        return await self._whole(_Request(path, params), most)
+
+    async def post(self, path: str, body: bytes, may_send: Callable[[], bool] | None = None) -> bytes:
+        """Send JSON, and return the body of the answer. Raises ApiError, CredentialsError.
+
+        `may_send` is asked right before the first byte is written, when a connection is there; if it says no, a
+        ConnectionFailedError says `unsent`.
+
+        Whether the server has done what was asked is certain after an answer, and after a ConnectionFailedError that
+        says `unsent`; after any other error, and when cancelled, it is open. A login that the server refuses is renewed
+        and the request sent again, as by `get`; nothing else is.
+        """
+        return await self._whole(_Request(path, {}, "POST", body, may_send=may_send))
+
+    async def put(self, path: str, body: bytes) -> bytes:
+        """Replace an object, and return the body of the answer; otherwise as `post`."""
+        return await self._whole(_Request(path, {}, "PUT", body))
+
+    async def patch(self, path: str, body: bytes) -> bytes:
+        """Send a strategic merge patch, and return the body of the answer; otherwise as `post`."""
+        return await self._whole(_Request(path, {}, "PATCH", body, _STRATEGIC_MERGE_PATCH))
+
+    async def delete(self, path: str, body: bytes) -> bytes:
+        """Delete an object with DeleteOptions, and return the body of the answer; otherwise as `post`."""
+        return await self._whole(_Request(path, {}, "DELETE", body))
+
+    @asynccontextmanager
+    async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open an answer, and give its body in chunks as they arrive, of any size, decoded.
+
+        It is entered when the server has accepted; leaving it before the end closes the connection. Raises ApiError,
+        also between two chunks, and CredentialsError.
+        """
+        async with self._stream(_Request(path, params)) as chunks:
+            yield chunks
+
+    async def close(self) -> None:
+        """Close the connections: at once where they are not in use, else when their users leave."""
+        self._pool.retired = True
+        await self._pool.close_if_unused()
+
+    async def _whole(self, request: _Request, most: int = _MAX_OBJECT_BYTES) -> bytes:
+        body = bytearray()  # one buffer that grows, not a list of pieces: these may be of one byte each
+        async with self._stream(request) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > most:
+                    raise ResponseTooLargeError(f"{self._where(request)}: answers more than {most} bytes")
+        return bytes(body)
+
+    @asynccontextmanager
+    async def _stream(self, request: _Request) -> AsyncIterator[AsyncIterator[bytes]]:
+        async with AsyncExitStack() as stack:
+            response = await self._open(stack, request)
+            yield await stack.enter_async_context(aclosing(self._chunks(request, response)))
+
+    async def _open(self, stack: AsyncExitStack, request: _Request) -> httpx.Response:
+        """Send a request, and once more with a new login where the server refuses the login."""
+        login = await self._credentials.headers()
+        generation = self._credentials.generation
+        try:
+            return await self._attempt(stack, request, login)
+        except StatusError as error:
+            if error.code != HTTPStatus.UNAUTHORIZED:
+                raise
+        current = await self._credentials.headers()
+        if current == login and self._credentials.generation == generation:  # else another request has renewed it
+            current = await self._credentials.headers(refresh=True)
+        return await self._attempt(stack, request, current)
+
+    async def _attempt(self, stack: AsyncExitStack, request: _Request, login: Mapping[str, str]) -> httpx.Response:
+        pool = await self._current_pool()
+        await stack.enter_async_context(pool)
+        try:
+            response = await pool.transport.handle_async_request(self._request(request, login))
+        except _FAULTS as error:
+            # Behind a proxy httpcore keeps a connection whose TLS failed for ever, so it is left with its pool.
+            pool.retired = True
+            raise self._failure(request, error) from None
+        stack.push_async_callback(response.aclose)
+        if response.status_code not in _SUCCESS[request.method]:
+            raise await self._refusal(request, response)
+        self._check_content(request, response)
+        return response
+
+    async def _current_pool(self) -> _Pool:
+        before = self._pool
+        if before.retired or before.generation != self._credentials.generation:
+            before.retired = True
+            self._pool = _Pool(self._credentials)
+            await before.close_if_unused()
+        return self._pool
+
+    def _request(self, request: _Request, login: Mapping[str, str]) -> httpx.Request:
+        return httpx.Request(
+            request.method,
+            self._credentials.server + request.path,
+            params=request.params,
+            content=request.body,
+            headers={
+                "Accept": _JSON,
+                **({"Content-Type": request.content_type} if request.body is not None else {}),
+                # Compressed, events would cost the server time, and may be held back until a block is full.
+                "Accept-Encoding": "identity",
+                "User-Agent": f"kindred/{__version__}",
+                **login,
+            },
+            extensions={
+                "timeout": httpx.Timeout(self._connect_timeout, read=self._read_timeout).as_dict(),
+                **({"trace": self._held_back(request, request.may_send)} if request.may_send is not None else {}),
+            },
+        )
+
+    def _held_back(self, request: _Request, may_send: Callable[[], bool]) -> Callable[[str, object], Awaitable[None]]:
+        """Return what httpcore calls at each of its steps, to stop one at the last moment."""
+
+        async def trace(step: str, _: object) -> None:
+            if step.endswith("send_request_headers.started") and not may_send():
+                raise ConnectionFailedError(f"{self._where(request)}: held back", unsent=True)
+
+        return trace
+
+    async def _chunks(self, request: _Request, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+        try:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        except _FAULTS as error:
+            raise self._failure(request, error) from None
+
+    async def _refusal(self, request: _Request, response: httpx.Response) -> StatusError:
+        """Return the error of an answer other than success, with as much of its body as there is."""
+        body = b""
+        # What is missing of it is no error of its own: the status says enough.
+        with suppress(ApiError, TimeoutError):
+            async with asyncio.timeout(self._connect_timeout), aclosing(self._chunks(request, response)) as chunks:
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) > _MAX_REFUSAL_LENGTH:
+                        break
+        return StatusError.of_response(response.status_code, response.headers, body, self._where(request))
+
+    def _check_content(self, request: _Request, response: httpx.Response) -> None:
+        """Refuse what no API server answers: a page of HTML for JSON, an encoding that was not asked for."""
+        kind = _media_type(response.headers.get("content-type", ""))
+        if kind != _JSON:
+            told = f"the answer is {kind or 'of no type'}, not {_JSON}"
+            raise ConnectionFailedError(f"{self._where(request)}: {told}: is a proxy or a login page in between?")
+        # One at most, as of several each multiplies by up to a thousand what a chunk is decoded to.
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if encoding not in _DECODED:
+            raise ConnectionFailedError(f"{self._where(request)}: Content-Encoding {encoding} was not asked for")
+
+    def _where(self, request: _Request) -> str:
+        return f"{request.method} {request.path} {self._place}"
+
+    def _failure(self, request: _Request, error: Exception) -> ApiError:
+        where = self._where(request)
+        unsent = isinstance(error, _UNSENT)
+        if isinstance(error, httpx.ReadTimeout):
+            return ReadTimeoutError(f"{where}: nothing received for {self._read_timeout:g} s")
+        if isinstance(error, httpx.TimeoutException):
+            return ConnectionFailedError(f"{where}: no connection within {self._connect_timeout:g} s", unsent=unsent)
+        return ConnectionFailedError(f"{where}: {_reason(error)}", unsent=unsent)
+
+
+def _media_type(text: str) -> str:
+    return text.partition(";")[0].strip().lower()
+
+
+def _reason(error: BaseException) -> str:
+    """Return what the system or OpenSSL said, where one of them did; the layers between say less."""
+    cause = _system_error(error) if isinstance(error, (httpx.NetworkError, ssl.SSLError)) else None
+    match cause:
+        case ssl.SSLCertVerificationError():
+            return f"certificate verify failed: {cause.verify_message.rstrip('.')}"
+        case ssl.SSLError():
+            return f"TLS: {openssl_reason(cause)}"
+        case socket.gaierror():
+            return f"unknown host: {cause.strerror}"
+        case OSError(errno=int(number)):
+            return os.strerror(number)  # asyncio writes "Connect call failed" in its own
+    return str(error) or type(error).__name__
+
+
+def _system_error(error: BaseException | None) -> OSError | None:
+    """Return the nearest error of the system below an error (ssl.SSLError is one), of several the first."""
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror:
+            return error
+        # Context, not only cause: httpcore raises its errors once more `from None`.
+        below = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = below or error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,100 @@
+"""What a request says about who asks: an Authorization header, a client certificate, or both; and where it is from."""
+
+import base64
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from app.api_server.credential_errors import ConfigurationError, CredentialsError
+from app.api_server.pem import PemSource
+
+_REREAD_AFTER: Final = (
+    60.0  # seconds; client-go NewCachedFileTokenSource: well below what a token lives after its rotation
+)
+
+
+class Login(msgspec.Struct, frozen=True, gc=False):
+    """A login as it is valid now."""
+
+    authorization: str = ""
+    """Authorization header; empty: none."""
+    certificate: PemSource | None = None
+    """Client certificate, where a plugin gave one, with `key`; else the configured one counts."""
+    key: PemSource | None = None
+    renew_at: float | None = None
+    """When another one is to be got, in seconds of the wall clock; None: no end is known."""
+
+
+class LoginSource(Protocol):
+    """Where a login is from. `get` blocks: it is for a thread."""
+
+    def configured(self) -> Login:
+        """Return the login to begin with. Raises ConfigurationError."""
+
+    def get(self) -> Login:
+        """Return the login of now, anew. Raises CredentialsError."""
+
+    def is_due(self, login: Login, age: float) -> bool:
+        """Tell whether a login of this age (seconds) is to be got again."""
+
+
+class FixedLogin(msgspec.Struct, frozen=True):
+    """A login that the configuration itself holds, or none."""
+
+    login: Login = Login()
+
+    def configured(self) -> Login:
+        """Return it."""
+        return self.login
+
+    def get(self) -> Login:
+        """Return it."""
+        return self.login
+
+    def is_due(self, login: Login, age: float) -> bool:  # noqa: ARG002  # the protocol's
+        """Tell that it never changes."""
+        return False
+
+
+class TokenFile(msgspec.Struct, frozen=True):
+    """A file with a bearer token that somebody else keeps fresh, as the kubelet does in a pod."""
+
+    path: str
+    where: str
+    """The configuration that names it, for messages."""
+
+    def configured(self) -> Login:
+        """Read the file, which has to be there to begin with. Raises ConfigurationError."""
+        try:
+            return self.get()
+        except CredentialsError as error:
+            raise ConfigurationError(str(error)) from None
+
+    def get(self) -> Login:
+        """Read the file. Raises CredentialsError."""
+        try:
+            return bearer(Path(self.path).read_text("ascii", "replace").strip())
+        except OSError as error:
+            problem = error.strerror
+        except ValueError as error:
+            problem = str(error)
+        raise CredentialsError(f"{self.where}: token file {self.path}: {problem}")
+
+    def is_due(self, login: Login, age: float) -> bool:  # noqa: ARG002  # the protocol's
+        """Tell whether it is time to look again."""
+        return age >= _REREAD_AFTER
+
+
+def bearer(token: str) -> Login:
+    """Return the login with a bearer token. Raises ValueError for what no header can hold."""
+    if not token:
+        raise ValueError("empty")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ValueError("not a token")  # without saying what it is: it may be a secret all the same
+    return Login(f"Bearer {token}")
+
+
+def basic(username: str, password: str) -> Login:
+    """Return the login with a name and a password."""
+    return Login("Basic " + base64.b64encode(f"{username}:{password}".encode()).decode())

@@ -1,0 +1,91 @@
+"""Certificates and keys in PEM: where they are from, and how OpenSSL comes to take them."""
+
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from app.api_server.credential_errors import ConfigurationError
+
+# A key has to be in a file for OpenSSL to read it. This one is never on a disk, and can be written in a container with
+# a read-only root, too.
+_IN_MEMORY: Final = "/dev/shm"  # noqa: S108  # the file gets a random name and is readable by its owner only
+_OF_ANOTHER_KEY: Final = {"KEY_VALUES_MISMATCH", "NO_CERTIFICATE_ASSIGNED"}  # the latter: not even of the same kind
+
+
+class PemSource(msgspec.Struct, frozen=True, gc=False):
+    """Where certificates or a key are: in a file, or in what was configured or given itself."""
+
+    where: str
+    """What names or gave it, for messages."""
+    name: str
+    """What it is called there."""
+    file: str = ""
+    data: bytes = b""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.file}" if self.file else self.name
+
+    def read(self) -> bytes:
+        """Return the PEM text. Raises ConfigurationError."""
+        if not self.file:
+            return self.data
+        try:
+            text = Path(self.file).read_bytes()
+        except OSError as error:
+            raise ConfigurationError(f"{self.where}: {self}: {error.strerror}") from None
+        if not text:
+            raise ConfigurationError(f"{self.where}: {self}: empty")
+        return text
+
+
+class TlsMaterial(msgspec.Struct, frozen=True, gc=False):
+    """PEM texts as they were at one time; any may be empty."""
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+
+
+def trust(context: ssl.SSLContext, source: PemSource, authority: bytes) -> None:
+    """Let a context trust what these authorities have signed. Raises ConfigurationError."""
+    try:
+        context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))  # what is not ASCII is comments
+    except ssl.SSLError as error:
+        raise ConfigurationError(f"{source.where}: {source}: no certificates in PEM: {openssl_reason(error)}") from None
+
+
+def identify(context: ssl.SSLContext, certificate: PemSource, key: PemSource, material: TlsMaterial) -> None:
+    """Let a context present a certificate. Raises ConfigurationError."""
+    if b"-----BEGIN CERTIFICATE-----" not in material.certificate:
+        raise ConfigurationError(f"{certificate.where}: {certificate}: no certificate in PEM")
+    if b"PRIVATE KEY-----" not in material.key:
+        raise ConfigurationError(f"{key.where}: {key}: no private key in PEM")
+    with _written(material.certificate) as certificate_file, _written(material.key) as key_file:
+        try:
+            context.load_cert_chain(certificate_file, key_file, password="")  # else OpenSSL asks the terminal
+        except ssl.SSLError as error:
+            if error.reason in _OF_ANOTHER_KEY:
+                raise ConfigurationError(f"{key.where}: {key} does not fit {certificate}") from None
+            problem = f"{certificate} or {key} cannot be used: {openssl_reason(error)}"
+            raise ConfigurationError(f"{key.where}: {problem}") from None
+
+
+@contextmanager
+def _written(text: bytes) -> Iterator[str]:
+    folder = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        file.write(text)
+        file.flush()
+        yield file.name
+
+
+def openssl_reason(error: ssl.SSLError) -> str:
+    """Return what OpenSSL says: `[SSL: BAD_THING] bad thing (_ssl.c:123)` -> bad thing."""
+    text = error.strerror or str(error)
+    return text.partition("] ")[2].partition(" (_ssl")[0] or text.partition(" (_ssl")[0]

@@ -1,0 +1,66 @@
+"""A TLS context for talking to one API server, from the certificates that a configuration names or holds."""
+
+import ssl
+
+import msgspec
+
+from app.api_server.pem import PemSource, TlsMaterial, identify, trust
+
+
+class TlsSettings(msgspec.Struct, frozen=True):
+    """How to know the API server, and how to be known by it."""
+
+    authority: PemSource | None = None
+    """Whom to trust to certify the server; None: the authorities of the system."""
+    certificate: PemSource | None = None
+    """Client certificate, with `key`."""
+    key: PemSource | None = None
+    server_name: str = ""
+    """Name that the server's certificate must be for, and that it is asked by; empty: the host in its URL."""
+    insecure: bool = False
+    """Trust whatever answers."""
+
+    @property
+    def on_disk(self) -> bool:
+        """Tell whether any of it is in a file, and so may change."""
+        return any(source is not None and source.file for source in (self.authority, self.certificate, self.key))
+
+    def read(self) -> TlsMaterial:
+        """Read what is in files. Raises ConfigurationError."""
+        sources = (self.authority, self.certificate, self.key)
+        return TlsMaterial(*(source.read() if source is not None else b"" for source in sources))
+
+    def context(self, material: TlsMaterial) -> ssl.SSLContext:
+        """Make a context of what was read. Raises ConfigurationError."""
+        context = _NamedServerContext(ssl.PROTOCOL_TLS_CLIENT)  # asks for a certificate, and for the host in it
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.server_name = self.server_name
+        # As in Go, what is configured is trusted even where it is an intermediate authority or the server's own.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif self.authority is not None:
+            trust(context, self.authority, material.authority)
+        else:
+            context.load_default_certs()
+        if self.certificate is not None and self.key is not None:
+            identify(context, self.certificate, self.key, material)
+        return context
+
+
+class _NamedServerContext(ssl.SSLContext):
+    """A context that knows the server's name, as not every way of connecting lets it be told (not through a proxy)."""
+
+    server_name = ""
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,  # noqa: FBT001, FBT002  # the signature of the standard library
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """Begin TLS over buffers, with the configured name if there is one."""
+        return super().wrap_bio(incoming, outgoing, server_side, self.server_name or server_hostname, session)

@@ -1,0 +1,100 @@
+"""How commands ask the admin port of a running service: their options, the trust, and what went wrong in one line."""
+
+import ssl
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypedDict
+
+import click
+import httpx
+import msgspec
+
+from app.json_text import decode
+
+_PATIENCE: Final = 10.0  # seconds
+Query: TypeAlias = Mapping[str, str | int | Sequence[str]]
+NOT_UNDERSTOOD: Final = "is that the admin port?"
+_FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+class Access(TypedDict):
+    """The options that say how the admin port is reached."""
+
+    url: str
+    token_file: Path | None
+    ca_file: Path | None
+    cert_file: Path | None
+    key_file: Path | None
+
+
+class CannotAskError(Exception):
+    """The admin port could not be asked, or has refused; the message is for people."""
+
+
+ACCESS_OPTIONS: Final = (
+    click.option("--url", default="http://127.0.0.1:8890", show_default=True, help="The admin port."),
+    click.option("--token-file", type=_FILE, help="File with the bearer token of the admin port."),
+    click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
+    click.option("--cert-file", type=_FILE, help="Client certificate, PEM."),
+    click.option("--key-file", type=_FILE, help="Key of the client certificate, PEM."),
+)
+
+
+def asked(
+    access: Access,
+    method: str,
+    path: str,
+    params: Query | None = None,
+    content: bytes | None = None,
+) -> httpx.Response:
+    """Return what is answered, whatever its status is. Raises CannotAskError."""
+    url = access["url"].rstrip("/") + path
+    try:
+        # Not by a proxy of the environment: the admin port is near, most often on this very machine.
+        with httpx.Client(verify=_trust(access), timeout=_PATIENCE, trust_env=False) as client:
+            return client.request(method, url, params=params, content=content, headers=_login(access))
+    except OSError as error:  # a file
+        raise CannotAskError(f"{error.filename or url}: {error.strerror or error}") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise CannotAskError(f"{access['url']}: {str(error) or type(error).__name__}; {NOT_UNDERSTOOD}") from None
+
+
+def refusal(response: httpx.Response) -> str:
+    """Return what was answered, in one line."""
+    status = f"{response.status_code} {response.reason_phrase}"
+    if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return f"{status}: give --token-file, or --cert-file with --key-file"
+    detail = members(response).get("detail")
+    if detail is None:
+        return f"{status}; {NOT_UNDERSTOOD}"
+    if isinstance(detail, list):  # of what FastAPI found wrong
+        detail = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in detail)
+    return f"{status}: {detail}"
+
+
+def members(response: httpx.Response) -> dict[str, Any]:
+    """Return the members of an answer that is a JSON object; of any other, none."""
+    try:
+        found = decode(response.content)
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _trust(access: Access) -> ssl.SSLContext | bool:
+    if not access["url"].startswith("https:"):
+        return False
+    context = ssl.create_default_context(cafile=access["ca_file"])
+    # The default of Python 3.13 rejects authorities that lack an extension of RFC 5280. kube-scheduler, curl and
+    # earlier releases of Python accept them.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if access["cert_file"] is not None:
+        context.load_cert_chain(access["cert_file"], access["key_file"])
+    return context
+
+
+def _login(access: Access) -> dict[str, str]:
+    if access["token_file"] is None:
+        return {}
+    return {"Authorization": f"Bearer {access['token_file'].read_text('utf-8').strip()}"}

@@ -1,0 +1,247 @@
+"""The command line: what `kindred` can do."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, BinaryIO, Literal, NoReturn, TypedDict, Unpack
+
+import click
+import msgspec
+
+from app import __version__, logs
+from app.admin.openapi import describe
+from app.api_server.credentials import ConfigurationError, load_credentials
+from app.commands.debug_command import debug_group
+from app.commands.doctor.command import doctor_command
+from app.commands.dump_source import DEMO, SOURCE_OPTIONS, load_dump
+from app.commands.explain_command import explain_command
+from app.commands.manifests import one_manifest, read_opened
+from app.commands.rbac import rbac_command
+from app.commands.replay_command import replay_command
+from app.commands.settings_commands import config_group, settings_options, warn_of_unknown_variables
+from app.commands.shared_options import with_options
+from app.configuration import Configuration, load_configuration
+from app.dump.snapshot_file import SnapshotError
+from app.json_text import decode, encode, indented
+from app.main import Service, create_service
+from app.objects.decode import DecodeError
+from app.server import process
+from app.server.memory import keep_freed_memory
+from app.server.port_server import port_server
+from app.settings import Settings, SettingsError
+from app.verbs.extender import Extender, decode_incoming_pod
+from app.verbs.observation import VerbOutcome, VerbResponse
+from app.wiring.engine import create_extender, create_partition
+from core.equivalence.invalidation_table import TableRow, invalidation_table
+from core.mirror.cluster import ClusterMirror
+from core.profile import PLUGINS
+
+_TABLE_COLUMNS = {"OPERATION": 19, "KIND": 21, "PLUGIN": 31, "SCOPE": 21, "WHEN": 32, "BECAUSE": 44}
+"""Of the table of invalidation, with their widths; words that are longer stay whole."""
+
+
+class Source(TypedDict):
+    """The options that say where the cluster is from."""
+
+    snapshot: BinaryIO | None
+    skip_invalid: bool
+    kubeconfig: str | None
+    context: str | None
+
+
+class PodOptions(TypedDict):
+    """The options of a command that asks about one pod."""
+
+    snapshot: BinaryIO | None
+    demo: bool
+    skip_invalid: bool
+    config: Path | None
+    profile: str | None
+    pod: BinaryIO
+    nodes: tuple[str, ...]
+
+
+_POD_OPTIONS = (
+    *SOURCE_OPTIONS,
+    click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin."),
+    click.option(
+        "--nodes", multiple=True, help="Nodes to ask about, separated by commas; all when left out. Can be repeated."
+    ),
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="kindred")
+def main() -> None:
+    """Answer kube-scheduler's extender calls, exactly as its own plugins would."""
+
+
+main.add_command(config_group)
+main.add_command(debug_group)
+main.add_command(doctor_command)
+main.add_command(explain_command)
+main.add_command(rbac_command)
+main.add_command(replay_command)
+
+
+@main.command(params=settings_options())
+@with_options(SOURCE_OPTIONS)
+@click.option("--kubeconfig", help="Kubeconfig file of the cluster to follow.  [default: as kubectl and pods have it]")
+@click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
+def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: ANN401  # a Source, and flags
+    """Serve the extender over HTTP, following a cluster, or from a dump of one."""
+    source: Source = {name: options.pop(name) for name in Source.__annotations__}  # type: ignore[assignment]  # its keys
+    with _clear_errors():
+        configuration = load_configuration(config, options)
+        warn_of_unknown_variables(configuration)
+        settings = configuration.settings
+        logs.configure(settings.log_level, settings.log_format)
+        keep_freed_memory()
+        service = _service(configuration, demo=demo, **source)
+    announce = {"extender": lambda url: _announce(url, demo=demo), "health": _announce_health, "admin": _announce_admin}
+    ending = process.Ending(service.state, settings.drain_delay, service.finish)
+    servers = [port_server(port, announce[port.connections.port]) for port in service.ports]
+    sys.exit(process.run(servers, (service.watch_loop, *service.background), settings.grace_period, ending))
+
+
+def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Source]) -> Service:
+    if demo or source["snapshot"] is not None:
+        if source["kubeconfig"] or source["context"]:
+            raise click.UsageError("--kubeconfig and --context are for following a cluster, not for a dump.")
+        mirror = load_dump(source["snapshot"], demo=demo, skip_invalid=source["skip_invalid"]).mirror
+        return create_service(configuration.settings, mirror, None, configuration.sources)
+    if source["skip_invalid"]:
+        raise click.UsageError("--skip-invalid is for a dump; the watch passes over broken objects anyway.")
+    credentials = load_credentials(source["kubeconfig"], source["context"])
+    click.echo(f"Following {credentials.server} ({credentials.source})", err=True)
+    mirror = ClusterMirror(configuration.settings.assumed_pod_ttl)
+    return create_service(configuration.settings, mirror, credentials, configuration.sources)
+
+
+@main.command("filter", params=settings_options(("profile",)))
+@with_options(_POD_OPTIONS)
+def filter_command(**question: Unpack[PodOptions]) -> None:
+    """Print the ExtenderFilterResult for a pod, without a server."""
+    _answer(Extender.filter, question)
+
+
+@main.command(params=settings_options(("profile",)))
+@with_options(_POD_OPTIONS)
+def prioritize(**question: Unpack[PodOptions]) -> None:
+    """Print the HostPriorityList for a pod, without a server."""
+    _answer(Extender.prioritize, question)
+
+
+@main.command("invalidation-table")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def invalidation_table_command(form: Literal["text", "json"]) -> None:
+    """Print which events make which cached results invalid, of all plugins."""
+    rows = invalidation_table([make() for make in PLUGINS.values()])
+    if form == "json":
+        click.echo(indented(rows))
+        return
+    widths = _TABLE_COLUMNS.values()
+    for cells in (tuple(_TABLE_COLUMNS), *map(_table_cells, rows)):
+        wrapped = [
+            wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+            for cell, width in zip(cells, widths, strict=True)
+        ]
+        for line in zip_longest(*wrapped, fillvalue=""):
+            click.echo("  ".join(map(str.ljust, line, widths)).rstrip())
+
+
+@main.command("openapi")
+@click.option("--port", type=click.Choice(["extender", "admin"]), default="extender", show_default=True)
+def openapi_command(port: Literal["extender", "admin"]) -> None:
+    """Print the OpenAPI description of a port, which it also serves as /openapi.json."""
+    service = create_service(Settings(admin_port=0), ClusterMirror(), None)
+    app = service.admin if port == "admin" and service.admin is not None else service.app
+    click.echo(indented(describe(app)))
+
+
+def _table_cells(row: TableRow) -> tuple[str, ...]:
+    keys = f" ({', '.join(row.design_keys)})" if row.design_keys else ""
+    return ", ".join(row.operations), row.kind, row.plugin + keys, row.scope, row.when or "always", row.because
+
+
+def _announce(url: str, *, demo: bool) -> None:
+    click.echo(_announcement(url, demo=demo))
+
+
+def _announce_health(url: str) -> None:
+    click.echo(f"Health and metrics at {url}/readyz and {url}/metrics")
+
+
+def _announce_admin(url: str) -> None:
+    click.echo(f"Debugging at {url}/debug/mirror")
+
+
+def _announcement(url: str, *, demo: bool) -> str:
+    lines = [f"Kindred {__version__} answers at {url}"]
+    if demo and url.startswith("http:"):  # with TLS it depends on the authority what curl has to be told
+        requests = Path(str(DEMO / "requests"))
+        if requests.is_relative_to(Path.cwd()):
+            requests = requests.relative_to(Path.cwd())
+        lines.append("Ask it, from another terminal:")
+        for verb, name in (
+            ("filter", "required-affinity"),
+            ("filter", "required-anti-affinity"),
+            ("prioritize", "web"),
+        ):
+            lines.append(f"  curl -s {url}/{verb} -d {shlex.quote(f'@{requests}/{name}.json')}")
+    return "\n".join(lines)
+
+
+def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOptions) -> None:
+    """Ask as kube-scheduler would, and print the answer; exit status 2 where it is an error."""
+    with _clear_errors():
+        settings = load_configuration(question["config"], {"profile": question["profile"]}).settings
+        manifest = _pod_manifest(question["pod"])
+        mirror = load_dump(question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"]).mirror
+        create_partition(settings, mirror)
+        named = [name for group in question["nodes"] for name in group.split(",") if name]
+        body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
+        response = verb(create_extender(settings, mirror), body)
+    if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP it has a body that kube-scheduler can decode
+        _exit_with(response.error)
+    click.echo(indented(decode(response.body)))
+
+
+def _names_json(names: list[str]) -> bytes:
+    try:
+        return encode(names)
+    except UnicodeEncodeError:
+        raise click.UsageError("--nodes: a name is not UTF-8.") from None
+
+
+def _pod_manifest(pod: BinaryIO) -> bytes:
+    manifest = one_manifest("--pod", read_opened("--pod", pod))
+    decode_incoming_pod(msgspec.Raw(manifest))  # before a large dump is loaded for nothing
+    return manifest
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Turn what is wrong with the input into one line on standard error and exit status 2."""
+    try:
+        yield
+    except (SettingsError, SnapshotError, ConfigurationError, DecodeError) as error:
+        _exit_with(str(error))
+
+
+def _exit_with(error: str) -> NoReturn:
+    click.echo(f"Error: {error}", err=True)
+    sys.exit(2)
+
+
+def kubectl_plugin() -> None:
+    """Run as `kubectl kindred`, under the name that kubectl looks for in PATH."""
+    main(prog_name="kubectl kindred")
+
+
+if __name__ == "__main__":
+    main(prog_name="kindred")

@@ -1,0 +1,77 @@
+"""`kindred debug`: asks the admin port of a running service."""
+
+import re
+import sys
+from http import HTTPStatus
+from typing import Final, Unpack
+
+import click
+
+from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, members, refusal
+from app.commands.shared_options import with_options
+from app.telemetry.debugged_pods import MAX_SECONDS
+
+_DURATION: Final = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,6})s)?")
+_POD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_UNITS: Final = (3600, 60, 1)
+
+
+def seconds_of(duration: str) -> float:
+    """Return the seconds of a duration such as 90s, 10m or 1h30m. Raises ValueError, which names the rule."""
+    matched = _DURATION.fullmatch(duration)
+    seconds = (
+        sum(int(number or 0) * unit for number, unit in zip(matched.groups(), _UNITS, strict=True)) if matched else 0
+    )
+    if not 0 < seconds <= MAX_SECONDS:
+        raise ValueError(f"{duration!r}: expected a duration such as 90s, 10m or 1h30m, of 24h at most")
+    return seconds
+
+
+@click.group("debug")
+def debug_group() -> None:
+    """Look closer at what a running service does."""
+
+
+@debug_group.command("pod")
+@click.argument("pod", metavar="NAMESPACE/NAME")
+@click.option("--for", "duration", default="10m", show_default=True, help="How long, such as 90s, 10m or 1h30m.")
+@click.option("--off", is_flag=True, help="Log them no more.")
+@with_options(ACCESS_OPTIONS)
+def pod_command(pod: str, duration: str, *, off: bool, **access: Unpack[Access]) -> None:
+    """Log every question about a pod in full for a while, whatever the level of the log is.
+
+    The lines hold the questions and the answers, so the pod's spec, too; other pods stay as they are. Each replica is
+    asked by itself.
+    """
+    try:
+        if off:
+            _asked(access, "DELETE", _path(pod))
+            click.echo(f"Questions about {pod} are not logged in full any more.")
+            return
+        until = _asked(access, "PUT", _path(pod), seconds_of(duration))
+    except (CannotAskError, ValueError) as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+    click.echo(
+        f"Every question about {pod} is logged in full until {until}, by the logger kindred.debug_pod at level debug:\n"
+        "the request and the answer (8 KiB of each), why nodes failed, and which have the highest scores."
+    )
+
+
+def _path(pod: str) -> str:
+    if not _POD.fullmatch(pod):
+        raise ValueError(f"{pod!r}: expected NAMESPACE/NAME")
+    return f"/debug/pods/{pod}"
+
+
+def _asked(access: Access, method: str, path: str, seconds: float | None = None) -> str:
+    """Return until when the pod is logged; empty where it is not. Raises CannotAskError."""
+    response = asked(access, method, path, None if seconds is None else {"for": f"{seconds:g}"})
+    if not response.is_success:
+        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    if response.status_code == HTTPStatus.NO_CONTENT:
+        return ""
+    until = members(response).get("until")
+    if until is None:
+        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}")
+    return str(until)

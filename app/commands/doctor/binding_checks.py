@@ -1,0 +1,138 @@
+"""Who binds, and what happens between a decision and its event; who preempts."""
+
+from app.commands.doctor.findings import BEHAVIOUR, HANDBOOK, SETTINGS, VALIDATION, error, info, warning
+from app.commands.doctor.registration import Check, Found, Registration
+
+_ALL = 100
+
+
+def _two_binders(registration: Registration) -> Found:
+    binders = [each for each in registration.config.extenders if each.bind_verb]
+    if len(binders) > 1:
+        yield error(
+            "extenders",
+            f"{len(binders)} extenders have a bindVerb ({', '.join(each.at() for each in binders)}): only one may; "
+            f"kube-scheduler does not start",
+            f"take bindVerb out of all but {binders[-1].at()}"
+            if registration.extender not in binders
+            else f"leave bindVerb in {registration.extender.at()} alone",
+        )
+
+
+def _gap(registration: Registration) -> Found:
+    extender, off = registration.extender, registration.filters_off()
+    if extender.bind_verb or not extender.filter_verb or not off:
+        return
+    other = next((each for each in registration.config.extenders if each.bind_verb), None)
+    binds = f"{other.at()} binds" if other is not None else "not set"
+    yield error(
+        extender.at("bindVerb"),
+        f"{binds}, while Kindred alone filters by {', '.join(off)}: two pods that must not be together can both be "
+        f"sent to a node in the moment between the decision and its event",
+        "bindVerb: bind, and the roles of `kindred rbac --bind`",
+    )
+
+
+def _binders(registration: Registration) -> Found:
+    for profile in registration.config.profiles:
+        binds = [each for each in registration.config.extenders if each.bind_verb]
+        ours = binds == [registration.extender]
+        if profile.switched_off("DefaultBinder", "bind") and not profile.enabled("bind"):
+            needed = "pods that an extender is not asked about are never bound" if binds else "nobody binds a pod"
+            yield (warning if binds else error)(
+                profile.at("plugins.bind"),
+                f"DefaultBinder is switched off in the profile {profile.name}, with no other in its place: {needed}",
+                "take DefaultBinder out of bind.disabled and multiPoint.disabled",
+            )
+        if ours and registration.extender.ignorable:
+            yield warning(
+                registration.extender.at("ignorable"),
+                "true beside bindVerb: where Kindred refuses to bind, as a rule would be broken, kube-scheduler binds "
+                "by itself",
+                "ignorable: false",
+            )
+            return
+
+
+def _replicas(registration: Registration) -> Found:
+    if registration.extender.bind_verb and not registration.settings.leader_election:
+        yield info(
+            registration.extender.at("bindVerb"),
+            f"Kindred binds, and leaderElection is off{registration.known.remark}: that is right for exactly one "
+            f"replica, as only the one that binds knows what it has bound a moment ago",
+            "replicas: 1, or KINDRED_LEADER_ELECTION=true",
+        )
+
+
+def _preempt_off(registration: Registration) -> Found:
+    extender, preempt = registration.extender, registration.settings.preempt
+    if extender.preempt_verb and preempt == "off":
+        yield error(
+            extender.at("preemptVerb"),
+            f"{extender.preempt_verb}, while Kindred's preempt is off{registration.known.remark}: it then drops every "
+            f"node, and nobody is preempted at all",
+            "KINDRED_PREEMPT=verb, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
+        )
+    elif preempt != "off" and not extender.preempt_verb:
+        yield info(
+            extender.at("preemptVerb"),
+            f"not set, while Kindred's preempt is {preempt}: it follows PodDisruptionBudgets for nothing",
+            "preemptVerb: preempt, or KINDRED_PREEMPT=off",
+        )
+
+
+def _preempt_missing(registration: Registration) -> Found:
+    extender, off = registration.extender, registration.filters_off()
+    if off and extender.filter_verb and not extender.preempt_verb:
+        yield warning(
+            extender.at("preemptVerb"),
+            f"not set, while Kindred alone filters by {', '.join(off)}: kube-scheduler chooses victims without regard "
+            f"to that, and may evict pods for one that still does not fit",
+            "preemptVerb: preempt, with KINDRED_PREEMPT=verb and the roles of `kindred rbac --preempt verb`",
+        )
+    if extender.preempt_verb and not off:
+        yield info(
+            extender.at("preemptVerb"),
+            "set, though kube-scheduler has all the filters that Kindred has, and finds the victims by itself",
+            "take preemptVerb out",
+        )
+    if off and extender.preempt_verb and registration.settings.preempt == "verb":
+        yield info(
+            extender.at("preemptVerb"),
+            "where Kindred alone refuses all nodes, kube-scheduler does not ask, and a pod of any priority waits",
+            "KINDRED_PREEMPT=evict, with the roles of `kindred rbac --preempt evict`, where priorities matter",
+        )
+
+
+def _evict(registration: Registration) -> Found:
+    extender, config = registration.extender, registration.config
+    if registration.settings.preempt != "evict" or not extender.filter_verb:
+        return
+    if not extender.bind_verb:
+        yield error(
+            extender.at("bindVerb"),
+            "not set, while Kindred's preempt is evict: it evicts pods for one that kube-scheduler has placed a moment "
+            "before",
+            "bindVerb: bind, or KINDRED_PREEMPT=verb",
+        )
+    for profile in config.profiles:
+        where, percentage = config.percentage_of(profile)
+        if percentage < _ALL:
+            yield error(
+                where,
+                f"less than 100 in the profile {profile.name}, while Kindred's preempt is evict: pods are evicted "
+                f"though the new one fits on a node that was not asked about",
+                "percentageOfNodesToScore: 100, or KINDRED_PREEMPT=verb",
+            )
+            return
+
+
+CHECKS = (
+    Check("two-binders", VALIDATION, _two_binders),
+    Check("gap", HANDBOOK, _gap),
+    Check("binder", BEHAVIOUR, _binders),
+    Check("bind-replicas", SETTINGS, _replicas, of_settings=True),
+    Check("preempt-off", HANDBOOK, _preempt_off, of_settings=True),
+    Check("preempt-verb", HANDBOOK, _preempt_missing),
+    Check("evict", HANDBOOK, _evict, of_settings=True),
+)

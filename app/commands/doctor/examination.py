@@ -1,0 +1,198 @@
+"""One examination: takes what was given, makes the checks that it is enough for, and lists the others."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from app.api_server.credentials import load_credentials
+from app.commands.doctor import (
+    binding_checks,
+    filter_checks,
+    profile_checks,
+    rbac_checks,
+    score_checks,
+    service_checks,
+    time_checks,
+    tls_checks,
+    verb_checks,
+)
+from app.commands.doctor.findings import HANDBOOK, SETTINGS, Finding, Report, Severity, Skipped, report
+from app.commands.doctor.registration import Check, KnownSettings, Registration, choose_extender
+from app.commands.doctor.scheduler_config import SchedulerConfig, UnreadableError, read_scheduler_config
+from app.commands.doctor.service import TlsFiles, fetch_settings, visit
+from app.commands.rbac import NAME
+from app.configuration import DEFAULT, key_of, load_configuration
+from app.logs import one_line
+from app.settings import Settings
+from app.wiring.engine import create_profile
+
+REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (
+    *time_checks.CHECKS,
+    *score_checks.CHECKS,
+    *filter_checks.CHECKS,
+    *binding_checks.CHECKS,
+    *verb_checks.CHECKS,
+    *profile_checks.CHECKS,
+    *tls_checks.CHECKS,
+)
+_NEEDS_CONFIG: Final = "--scheduler-config FILE"
+_NEEDS_FIT_CONFIG: Final = "a scheduler configuration without the errors above"
+_NEEDS_EXTENDER: Final = "an extender that is Kindred: --extender URLPREFIX"
+_NEEDS_URL: Final = "--url URL"
+_NEEDS_KUBECONFIG: Final = "--kubeconfig FILE or --context NAME"
+
+
+class Inputs(NamedTuple):
+    """What was given."""
+
+    scheduler_config: Path | None = None
+    extender: str = ""
+    scheduler_profile: str = ""
+    url: str = ""
+    tls: TlsFiles = TlsFiles()
+    config: Path | None = None
+    admin_url: str = ""
+    admin_token_file: Path | None = None
+    kubeconfig: str | None = None
+    context: str | None = None
+    service_account: str = f"{NAME}/{NAME}"
+
+
+class _Notes:
+    """What comes together in the course of an examination."""
+
+    def __init__(self) -> None:
+        self.inputs: dict[str, str] = {}
+        self.findings: list[Finding] = []
+        self.skipped: list[Skipped] = []
+
+    def skip(self, checks: tuple[Any, ...], needs: str) -> None:
+        self.skipped += [Skipped(check.id, needs) for check in checks]
+
+
+def examine(inputs: Inputs, clock: Callable[[], float], now: datetime) -> Report:
+    """Look at all that was given. Raises UnreadableError, SettingsError and ConfigurationError for bad input."""
+    account = rbac_checks.Account.parse(inputs.service_account)
+    notes = _Notes()
+    known = _known_settings(inputs, notes)
+    notes.inputs["settings"] = known.source
+    registration = _registration(inputs, known, now, notes)
+    if registration is not None:
+        _check_registration(registration, notes)
+    _check_service(inputs, known, registration, clock, notes)
+    _check_rbac(inputs, known, registration, account, notes)
+    return report(notes.inputs, notes.findings, notes.skipped)
+
+
+def _known_settings(inputs: Inputs, notes: _Notes) -> KnownSettings:
+    """Return Kindred's settings: those of the running service, else of file and environment, else the defaults."""
+    if inputs.admin_url:
+        told = fetch_settings(inputs.admin_url, inputs.tls, inputs.admin_token_file)
+        settings = _settings_of(told)
+        return KnownSettings(settings, create_profile(settings), f"of the service, {inputs.admin_url}", assumed=False)
+    configuration = load_configuration(inputs.config)
+    settings = configuration.settings
+    for variable in configuration.unknown_variables:
+        message = "looks like a setting of Kindred, and is none"
+        notes.findings.append(Finding("unknown-variable", Severity.WARNING, variable, message, "rename it", SETTINGS))
+    sources = sorted({source.partition(": ")[0] for source in configuration.sources.values()})
+    if inputs.config is not None and str(inputs.config) not in sources:
+        sources.insert(0, str(inputs.config))
+    source = ", ".join(sources) or "the defaults, as none were given"
+    return KnownSettings(settings, create_profile(settings), source, assumed=not sources)
+
+
+def _settings_of(told: Mapping[str, Mapping[str, object]]) -> Settings:
+    """Return the settings that a service tells of; those that are not known here are of another version."""
+    fields = {key_of(name): name for name in Settings.model_fields}
+    given = {
+        fields[key]: entry.get("value")
+        for key, entry in told.items()
+        if key in fields and entry.get("source") != DEFAULT
+    }
+    # Every field by itself: what is not given would be taken from the environment here.
+    defaults = {name: field.get_default() for name, field in Settings.model_fields.items() if name not in given}
+    try:
+        return Settings.model_construct(_fields_set=set(given), **Settings(**{**defaults, **given}).model_dump())
+    except ValueError as error:
+        raise UnreadableError(f"the settings of the service are not understood here: {one_line(str(error))}") from None
+
+
+def _registration(inputs: Inputs, known: KnownSettings, now: datetime, notes: _Notes) -> Registration | None:
+    if inputs.scheduler_config is None:
+        notes.skip(REGISTRATION_CHECKS, _NEEDS_CONFIG)
+        return None
+    notes.inputs["scheduler configuration"] = str(inputs.scheduler_config)
+    reading = read_scheduler_config(inputs.scheduler_config)
+    notes.findings += reading.findings
+    if reading.config is None:
+        notes.skip(REGISTRATION_CHECKS, _NEEDS_FIT_CONFIG)
+        return None
+    config = _of_profile(reading.config, inputs.scheduler_profile)
+    extender, problem = choose_extender(config, inputs.extender, inputs.url)
+    if extender is None:
+        fix = "extenders as in manifests/scheduler" if not config.extenders else "--extender URLPREFIX"
+        severity = Severity.ERROR
+        notes.findings.append(Finding("which-extender", severity, "extenders", problem, fix, HANDBOOK))
+        notes.skip(REGISTRATION_CHECKS, _NEEDS_EXTENDER)
+        return None
+    notes.inputs["extender"] = f"{extender.at()}, {extender.url_prefix}"
+    return Registration(config, extender, known, now)
+
+
+def _of_profile(config: SchedulerConfig, name: str) -> SchedulerConfig:
+    if not name:
+        return config
+    profiles = tuple(profile for profile in config.profiles if profile.name == name)
+    if not profiles:
+        names = ", ".join(profile.name for profile in config.profiles)
+        raise UnreadableError(f"--scheduler-profile {name!r}: there is {names}")
+    return config._replace(profiles=profiles)
+
+
+def _check_registration(registration: Registration, notes: _Notes) -> None:
+    for check in REGISTRATION_CHECKS:
+        findings, not_checked = check.findings(registration)
+        notes.findings += findings
+        notes.skipped += [Skipped(check.id, each.needs) for each in not_checked]
+
+
+def _check_service(
+    inputs: Inputs,
+    known: KnownSettings,
+    registration: Registration | None,
+    clock: Callable[[], float],
+    notes: _Notes,
+) -> None:
+    if not inputs.url:
+        notes.skip((*service_checks.CHECKS, *service_checks.CHECKS_OF_KINDRED), _NEEDS_URL)
+        return
+    notes.inputs["service"] = inputs.url
+    running = service_checks.Running(visit(inputs.url, inputs.tls, clock), known, registration)
+    for check in service_checks.CHECKS:
+        notes.findings += check.findings(running)
+    if not running.is_kindred():
+        notes.skip(service_checks.CHECKS_OF_KINDRED, "a Kindred that answers at --url")
+        return
+    for check in service_checks.CHECKS_OF_KINDRED:
+        notes.findings += check.findings(running)
+
+
+def _check_rbac(
+    inputs: Inputs,
+    known: KnownSettings,
+    registration: Registration | None,
+    account: rbac_checks.Account,
+    notes: _Notes,
+) -> None:
+    if inputs.kubeconfig is None and inputs.context is None:
+        notes.skipped.append(Skipped(rbac_checks.CHECK, _NEEDS_KUBECONFIG))
+        return
+    credentials = load_credentials(inputs.kubeconfig, inputs.context)
+    notes.inputs["cluster"] = credentials.server
+    binds = registration is not None and bool(registration.extender.bind_verb)
+    try:
+        notes.findings += rbac_checks.rbac_findings(credentials, known.settings, account, binds=binds)
+    except UnreadableError as error:
+        notes.skipped.append(Skipped(rbac_checks.CHECK, f"an answer of the API server: {error}"))

@@ -1,0 +1,143 @@
+"""Who keeps the hard rules, and whether all nodes are asked about."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, info, warning
+from app.commands.doctor.plugin_sets import NEEDS_PRE
+from app.commands.doctor.registration import Check, Found, Registration
+from app.commands.doctor.scheduler_schema import Point
+from core.profile import PLUGINS
+
+_ALL: Final = 100
+_WITHOUT_A_STAND_IN: Final[Mapping[tuple[str, Point], str]] = {
+    ("VolumeBinding", "filter"): "pods with claims are bound, and their claims are not",
+    ("DynamicResources", "filter"): "nobody allocates ResourceClaims",
+    ("SchedulingGates", "preEnqueue"): "pods with scheduling gates are scheduled all the same",
+    ("DefaultPreemption", "postFilter"): "nobody is preempted, by Kindred neither unless KINDRED_PREEMPT=evict",
+}
+
+
+def _node_cache(registration: Registration) -> Found:
+    extender = registration.extender
+    if extender.node_cache_capable or not extender.verbs:
+        return
+    tell = error if extender.filter_verb else warning
+    lost = "; after filter, kube-scheduler takes the nodes for empty when it scores resources (issue 141781)"
+    yield tell(
+        extender.at("nodeCacheCapable"),
+        "not true: every call carries all Node objects, about 32 MB for 5,000 nodes"
+        + (lost if extender.filter_verb else ""),
+        "nodeCacheCapable: true",
+    )
+
+
+def _sampling(registration: Registration) -> Found:
+    if not registration.extender.filter_verb:
+        return
+    for profile in registration.config.profiles:
+        off = sorted(name for name in registration.filters if profile.switched_off(name, "filter"))
+        where, percentage = registration.config.percentage_of(profile)
+        if not off or percentage >= _ALL:
+            continue
+        others = "" if profile.percentage_of_nodes_to_score is None else ", or nothing and 100 for all profiles"
+        found = f"{percentage}" if percentage else "not set, or 0, which is 50 % to 5 % by the size of the cluster"
+        yield error(
+            where,
+            f"{found}: Kindred alone filters by {', '.join(off)} in the profile {profile.name}, and is shown a sample "
+            f"of the nodes, never fewer than 100: pods stay pending that would fit on another node",
+            f"percentageOfNodesToScore: 100{others}",
+        )
+
+
+def _ignorable(registration: Registration) -> Found:
+    off = registration.filters_off()
+    if registration.extender.ignorable and registration.extender.filter_verb and off:
+        yield error(
+            registration.extender.at("ignorable"),
+            f"true, while Kindred alone filters by {', '.join(off)}: when it does not answer, pods are placed against "
+            f"their hard rules",
+            "ignorable: false",
+        )
+
+
+def _by_nobody(registration: Registration) -> Found:
+    extender = registration.extender
+    off = registration.filters_off()
+    if off and not extender.filter_verb:
+        yield error(
+            extender.at("filterVerb"),
+            f"not set, and kube-scheduler does not filter by {', '.join(off)}: nobody keeps that rule",
+            f"filterVerb: filter, or take {', '.join(off)} out of filter.disabled and multiPoint.disabled",
+        )
+    for profile in registration.config.profiles:
+        for (plugin, point), consequence in _WITHOUT_A_STAND_IN.items():
+            if profile.switched_off(plugin, point):
+                tell = warning if plugin in {"DynamicResources", "DefaultPreemption"} else error
+                yield tell(
+                    profile.at(f"plugins.{point}"),
+                    f"{plugin} is switched off in the profile {profile.name}, and Kindred has nothing in its place: "
+                    f"{consequence}",
+                    f"take {plugin} out of {point}.disabled and multiPoint.disabled",
+                )
+
+
+def _lost(registration: Registration) -> Found:
+    for profile in registration.config.profiles:
+        lost = sorted(
+            name
+            for name in sorted(PLUGINS.keys() - {"VolumeBinding"})
+            if profile.switched_off(name, "filter") and name not in registration.filters
+        )
+        if lost:
+            yield error(
+                profile.at("plugins"),
+                f"neither kube-scheduler nor Kindred filters by {', '.join(lost)} in the profile {profile.name}: "
+                f"nobody keeps that rule",
+                f"take {', '.join(lost)} out of filter.disabled and multiPoint.disabled, or add to KINDRED_PROFILE",
+            )
+
+
+def _twice(registration: Registration) -> Found:
+    if not registration.extender.filter_verb:
+        return
+    for profile in registration.config.profiles:
+        twice = sorted(name for name in registration.filters if profile.runs(name, "filter"))
+        if twice:
+            yield info(
+                profile.at("plugins.filter"),
+                f"filtered twice, by kube-scheduler and by Kindred, in the profile {profile.name}: {', '.join(twice)}; "
+                f"meant so beside, to compare",
+                "take filterVerb out, or switch the filters off as manifests/scheduler/full-offload.yaml does",
+            )
+
+
+def _halves(registration: Registration) -> Found:
+    for profile in registration.config.profiles:
+        for (before, point), needing in NEEDS_PRE.items():
+            for name in sorted(needing):
+                if profile.runs(name, point) and not profile.runs(name, before):
+                    yield error(
+                        profile.at(f"plugins.{before}"),
+                        f"{name} is switched off at {before} and not at {point}, in the profile {profile.name}: its "
+                        f"{point} fails, and with it every pod that comes to it",
+                        f"take {name} out of {before}.disabled, or add it to {point}.disabled",
+                    )
+                elif profile.switched_off(name, point) and profile.runs(name, before):
+                    yield warning(
+                        profile.at(f"plugins.{before}"),
+                        f"{name} still works at {before} for its {point}, which is switched off, in the profile "
+                        f"{profile.name}",
+                        f"add {name} to {before}.disabled, too",
+                    )
+
+
+CHECKS = (
+    Check("node-cache-capable", "kubernetes issue 141781", _node_cache),
+    Check("sampling", HANDBOOK, _sampling),
+    Check("ignorable-filter", EXTENDER_TYPE, _ignorable),
+    Check("filter-by-nobody", HANDBOOK, _by_nobody),
+    Check("filter-in-neither", HANDBOOK, _lost, of_settings=True),
+    Check("filtered-twice", HANDBOOK, _twice),
+    Check("half-switched-off", BEHAVIOUR, _halves),
+)

@@ -1,0 +1,129 @@
+"""Which plugins a scheduler profile has at which extension point, and with which weight.
+
+Source: k8s.io/kubernetes v1.36 pkg/scheduler/apis/config/v1/default_plugins.go (mergePluginSet) and
+pkg/scheduler/framework/runtime/framework.go (expandMultiPointPlugins).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from app.commands.doctor.scheduler_schema import Point, WrittenPluginSet, WrittenProfile
+
+DEFAULTS: Final[Mapping[str, int]] = {
+    "SchedulingGates": 0,
+    "PrioritySort": 0,
+    "NodeUnschedulable": 0,
+    "NodeName": 0,
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodePorts": 0,
+    "NodeResourcesFit": 1,
+    "VolumeRestrictions": 0,
+    "NodeVolumeLimits": 0,
+    "VolumeBinding": 0,
+    "VolumeZone": 0,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "DynamicResources": 2,
+    "DefaultPreemption": 0,
+    "NodeResourcesBalancedAllocation": 1,
+    "ImageLocality": 1,
+    "DefaultBinder": 0,
+}
+"""Every default plugin with its weight, 0 for those without one."""
+
+KNOWN: Final = frozenset({
+    *DEFAULTS, "NodeDeclaredFeatures", "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount",
+})  # fmt: skip
+"""Every in-tree plugin."""
+
+_FILTER: Final = frozenset({"filter"})
+_PRE_FILTER: Final = frozenset({"preFilter", "filter"})
+_PRE_SCORE: Final = frozenset({"preScore", "score"})
+IMPLEMENTED: Final[Mapping[str, frozenset[str]]] = {
+    "SchedulingGates": frozenset({"preEnqueue"}),
+    "PrioritySort": frozenset({"queueSort"}),
+    "NodeUnschedulable": _FILTER,
+    "NodeName": _FILTER,
+    "TaintToleration": _FILTER | _PRE_SCORE,
+    "NodeAffinity": _PRE_FILTER | _PRE_SCORE,
+    "NodePorts": _PRE_FILTER,
+    "NodeResourcesFit": _PRE_FILTER | _PRE_SCORE,
+    "VolumeRestrictions": _PRE_FILTER,
+    "NodeVolumeLimits": _PRE_FILTER,
+    "VolumeBinding": _PRE_FILTER | _PRE_SCORE | {"reserve", "preBind"},
+    "VolumeZone": _PRE_FILTER,
+    "PodTopologySpread": _PRE_FILTER | _PRE_SCORE,
+    "InterPodAffinity": _PRE_FILTER | _PRE_SCORE,
+    "DynamicResources": _PRE_FILTER | {"preEnqueue", "postFilter", "score", "reserve", "preBind"},
+    "DefaultPreemption": frozenset({"preEnqueue", "postFilter"}),
+    "NodeResourcesBalancedAllocation": _PRE_SCORE,
+    "ImageLocality": frozenset({"score"}),
+    "DefaultBinder": frozenset({"bind"}),
+}
+"""Default plugin -> the extension points that it has something for."""
+
+NEEDS_PRE: Final[Mapping[tuple[Point, Point], frozenset[str]]] = {
+    ("preFilter", "filter"): frozenset({
+        "InterPodAffinity", "PodTopologySpread", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "VolumeBinding",
+    }),
+    ("preScore", "score"): frozenset({"InterPodAffinity", "PodTopologySpread", "TaintToleration"}),
+}  # fmt: skip
+"""Two points -> the plugins that fail at the second when they were not asked at the first; the others work it out."""
+_NOTHING: Final = WrittenPluginSet()
+
+
+class Profile(WrittenProfile, frozen=True):
+    """A profile of the scheduler, with the plugins of which defaults and what is written are merged.
+
+    `percentage_of_nodes_to_score` wins over the global one where it is set.
+    """
+
+    index: int = 0
+
+    def at(self, field: str = "") -> str:
+        """Return where a field of it is."""
+        return f"profiles[{self.index}]" + (f".{field}" if field else "")
+
+    def runs(self, plugin: str, point: Point) -> bool:
+        """Tell whether a plugin, a default one or one that is written there, is asked at an extension point."""
+        if plugin in self.enabled(point):
+            return True
+        disabled = self.disabled(point)
+        return (
+            "*" not in disabled
+            and plugin not in disabled
+            and plugin in self._at_multi_point()
+            and point in IMPLEMENTED.get(plugin, (point,))
+        )
+
+    def switched_off(self, plugin: str, point: Point) -> bool:
+        """Tell whether a default plugin that has something for a point is not asked there."""
+        return point in IMPLEMENTED.get(plugin, ()) and not self.runs(plugin, point)
+
+    def weight(self, plugin: str) -> int:
+        """Return the weight that its score has, or would have if it were not switched off. Outside ones weigh 1."""
+        written = self.enabled("score").get(plugin) or self.enabled("multiPoint").get(plugin)
+        return written or DEFAULTS.get(plugin, 1) or 1
+
+    def scoring(self) -> set[str]:
+        """Return the plugins that score."""
+        known = {plugin for plugin in DEFAULTS if self.runs(plugin, "score")} - {"VolumeBinding"}
+        # VolumeBinding scores only behind the gate StorageCapacityScoring; of others it is not known what they have.
+        return known | set(self.enabled("score"))
+
+    def enabled(self, point: Point) -> dict[str, int]:
+        """Return what is written as enabled: name -> weight, 0 where there is none."""
+        return {each.name: each.weight for each in self._at(point).enabled}
+
+    def disabled(self, point: Point) -> list[str]:
+        """Return what is written as disabled."""
+        return [each.name for each in self._at(point).disabled]
+
+    def _at(self, point: Point) -> WrittenPluginSet:
+        return self.plugins.get(point, _NOTHING)
+
+    def _at_multi_point(self) -> set[str]:
+        disabled = self.disabled("multiPoint")
+        kept = set() if "*" in disabled else set(DEFAULTS) - set(disabled)
+        return kept | set(self.enabled("multiPoint"))

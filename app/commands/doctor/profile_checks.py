@@ -1,0 +1,116 @@
+"""The scheduler's profiles: names, plugins by name, differences between them, and arguments that have to go along."""
+
+from collections import Counter
+from difflib import get_close_matches
+from typing import Final
+
+from app.commands.doctor.findings import HANDBOOK, VALIDATION, error, info, warning
+from app.commands.doctor.plugin_sets import IMPLEMENTED, KNOWN
+from app.commands.doctor.registration import Check, Found, Registration
+from app.commands.doctor.scheduler_schema import POINTS
+from app.json_text import encode
+from app.objects.decode import DecodeError
+from app.objects.plugin_args import decode_plugin_args, plugin_arguments
+
+_ALL: Final = 100
+
+
+def _names(registration: Registration) -> Found:
+    profiles = registration.config.profiles
+    for profile in profiles:
+        if not profile.name:
+            yield error(profile.at("schedulerName"), "required where there are several profiles", "schedulerName: NAME")
+    for name, count in Counter(profile.name for profile in profiles if profile.name).items():
+        if count > 1:
+            yield error("profiles", f"{count} profiles have the schedulerName {name}", "a schedulerName for each")
+
+
+def _percentages(registration: Registration) -> Found:
+    places = [("percentageOfNodesToScore", registration.config.percentage_of_nodes_to_score)]
+    places += [
+        (profile.at("percentageOfNodesToScore"), profile.percentage_of_nodes_to_score or 0)
+        for profile in registration.config.profiles
+    ]
+    for where, value in places:
+        if not 0 <= value <= _ALL:
+            yield error(where, f"{value}: must be 0..100; kube-scheduler does not start", "a value of 0..100")
+
+
+def _plugins(registration: Registration) -> Found:
+    for profile in registration.config.profiles:
+        for point in POINTS:
+            for side, written in (
+                ("disabled", profile.disabled(point)),
+                ("enabled", list(profile.enabled(point))),
+            ):
+                for name in written:
+                    where = profile.at(f"plugins.{point}.{side}")
+                    yield from _plugin(where, name, point, switched_off=side == "disabled")
+
+
+def _plugin(where: str, name: str, point: str, *, switched_off: bool) -> Found:
+    if name in KNOWN or (name == "*" and switched_off):
+        if switched_off and point not in {"multiPoint", *IMPLEMENTED.get(name, POINTS)}:
+            points = ", ".join(sorted(IMPLEMENTED[name]))
+            yield warning(where, f"{name} has nothing at {point}, but at {points}", f"take {name} out of {where}")
+        return
+    close = get_close_matches(name, KNOWN, 1)
+    if not close:
+        yield info(where, f"{name!r} is no in-tree plugin; right, if your kube-scheduler has it built in", "")
+    elif switched_off:
+        message = f"there is no plugin {name!r}, so nothing is switched off; did you mean {close[0]}?"
+        yield error(where, message, f"name: {close[0]}")
+    else:
+        message = f"{name!r} is no in-tree plugin; did you mean {close[0]}? Without it kube-scheduler does not start"
+        yield warning(where, message, f"name: {close[0]}")
+
+
+def _differences(registration: Registration) -> Found:
+    profiles = registration.config.profiles
+    for plugin in sorted(registration.filters | set(registration.scores)):
+        for point in ("filter", "score"):
+            off = [each for each in profiles if each.switched_off(plugin, point)]
+            if off and len(off) < len(profiles):
+                on = [each for each in profiles if each not in off]
+                yield warning(
+                    on[0].at(f"plugins.{point}"),
+                    f"{plugin} is switched off at {point} in the profile {', '.join(each.name for each in off)}, and "
+                    f"not in {', '.join(each.name for each in on)}: the extender is asked for the pods of all",
+                    f"switch {plugin} off at {point} in each profile",
+                )
+
+
+def _arguments(registration: Registration) -> Found:
+    ours = plugin_arguments(registration.settings)
+    for profile in registration.config.profiles:
+        for plugin, args in ((each.name, each.args or {}) for each in profile.plugin_config):
+            has_it = plugin in registration.filters | set(registration.scores)
+            off = any(profile.switched_off(plugin, point) for point in ("filter", "score"))
+            if not has_it or not off or not isinstance(args, dict):
+                continue
+            where = profile.at(f"pluginConfig {plugin}")
+            text = encode({plugin: args}).decode()
+            try:
+                theirs = decode_plugin_args(text).get(plugin, {})
+            except DecodeError as problem:
+                yield error(
+                    where, f"{problem}; kube-scheduler does not start", "as upstream documents the plugin's args"
+                )
+                continue
+            wrong = sorted(name for name, value in theirs.items() if value and ours.get(plugin, {}).get(name) != value)
+            if wrong:
+                yield warning(
+                    where,
+                    f"{', '.join(wrong)}: {plugin} is switched off, and Kindred, which answers for it, has other "
+                    f"arguments{registration.known.remark}",
+                    f"KINDRED_PLUGIN_ARGS='{text}'",
+                )
+
+
+CHECKS = (
+    Check("profile-names", VALIDATION, _names),
+    Check("percentage-range", VALIDATION, _percentages),
+    Check("plugin-names", VALIDATION, _plugins),
+    Check("profiles-differ", HANDBOOK, _differences),
+    Check("plugin-arguments", HANDBOOK, _arguments, of_settings=True),
+)

@@ -1,0 +1,122 @@
+"""What the checks of a registration look at: the scheduler's configuration, Kindred in it, and Kindred's settings."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+from app.commands.doctor.findings import Finding, NotChecked, Problem, Severity
+from app.commands.doctor.scheduler_config import Extender, SchedulerConfig
+from app.settings import Settings
+from core.profile import COMPOSITES
+from core.profile import Profile as Plugins
+
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+class KnownSettings(NamedTuple):
+    """Kindred's settings as far as they are known. `assumed`: nothing was given, these are the defaults."""
+
+    settings: Settings
+    plugins: Plugins
+    source: str
+    assumed: bool
+
+    @property
+    def remark(self) -> str:
+        """What to say behind a value of it."""
+        return " (the default)" if self.assumed else ""
+
+
+class Registration(NamedTuple):
+    """A Kindred that is registered with a kube-scheduler."""
+
+    config: SchedulerConfig
+    extender: Extender
+    known: KnownSettings
+    now: datetime
+    """When certificates are looked at."""
+
+    @property
+    def settings(self) -> Settings:
+        """Kindred's."""
+        return self.known.settings
+
+    @property
+    def filters(self) -> frozenset[str]:
+        """Names of the plugins that Kindred filters by; one that is made of others stands for them."""
+        names = {plugin.name for plugin in self.known.plugins.filters}
+        return frozenset(names.union(*(COMPOSITES[name] for name in names & COMPOSITES.keys())))
+
+    @property
+    def scores(self) -> dict[str, int]:
+        """Plugin -> weight, of what Kindred scores by."""
+        return {plugin.name: weight for plugin, weight in self.known.plugins.scores}
+
+    def filters_off(self) -> dict[str, str]:
+        """Return filter -> the first profile in which kube-scheduler has it switched off, of those that Kindred has."""
+        return {
+            plugin: profile.at("plugins")
+            for profile in reversed(self.config.profiles)
+            for plugin in sorted(self.filters)
+            if profile.switched_off(plugin, "filter")
+        }
+
+
+Found: TypeAlias = Iterable[Problem | NotChecked]
+
+
+class Check(NamedTuple):
+    """A check of a registration. `of_settings`: it holds the registration against Kindred's settings."""
+
+    id: str
+    reference: str
+    look: Callable[[Registration], Found]
+    of_settings: bool = False
+
+    def findings(self, registration: Registration) -> tuple[list[Finding], list[NotChecked]]:
+        """Look. Where the settings are assumed, what follows from them is no error yet."""
+        findings: list[Finding] = []
+        not_checked: list[NotChecked] = []
+        for found in self.look(registration):
+            if isinstance(found, NotChecked):
+                not_checked.append(found)
+                continue
+            severity = found.severity
+            if self.of_settings and registration.known.assumed and severity is Severity.ERROR:
+                severity = Severity.WARNING
+            findings.append(Finding(self.id, severity, found.where, found.message, found.fix, self.reference))
+        return findings, not_checked
+
+
+def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Extender | None, str]:
+    """Return which extender is Kindred: that with the prefix or URL, the one that is called so, or the only one.
+
+    Otherwise None, and why.
+    """
+    extenders = config.extenders
+    if not extenders:
+        return None, "there is no extender: kube-scheduler does not know of Kindred"
+    if prefix:
+        chosen = [each for each in extenders if each.url_prefix.startswith(prefix)]
+        return _one(chosen, f"urlPrefix begins with {prefix}")
+    at_url = [each for each in extenders if url and _place(each.url_prefix) == _place(url)]
+    called = [each for each in extenders if "kindred" in each.host]
+    if len(extenders) == 1 or at_url:
+        return (at_url or extenders)[0], ""
+    return _one(called, "urlPrefix names a host with kindred in it")
+
+
+def _one(chosen: Iterable[Extender], which: str) -> tuple[Extender | None, str]:
+    found = tuple(chosen)
+    if len(found) == 1:
+        return found[0], ""
+    return None, f"there are {len(found)} extenders whose {which}, of which one has to be Kindred"
+
+
+def _place(url: str) -> tuple[str, int | None]:
+    try:
+        parsed = urlsplit(url)
+        return parsed.hostname or "", parsed.port or _DEFAULT_PORTS.get(parsed.scheme)
+    except ValueError:
+        return url, None

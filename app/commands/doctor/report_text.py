@@ -1,0 +1,74 @@
+"""The report for people: the worst first, a hundred columns wide at most."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from textwrap import wrap
+from typing import Final
+
+import click
+
+from app.commands.doctor.findings import Finding, Report, Severity
+
+WIDTH: Final = 100
+_TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severity.INFO: "Good to know"}
+_COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+def report_text(report: Report) -> str:
+    """Return the report as lines, with colours, which click takes out where there is no terminal."""
+    return "\n".join(_lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    for name, value in report.inputs.items():
+        yield from _wrapped(f"{name}: {value}", "  ", first="")
+    for severity, findings in groupby(report.findings, lambda finding: finding.severity):
+        yield ""
+        yield click.style(_TITLES[severity], fg=_COLOURS[severity], bold=True)
+        for finding in findings:
+            yield from _finding(finding)
+    if report.skipped:
+        yield ""
+        yield click.style("Not checked", bold=True)
+        for needs in dict.fromkeys(each.needs for each in report.skipped):
+            checks = ", ".join(each.id for each in report.skipped if each.needs == needs)
+            yield from _wrapped(f"without {needs}: {checks}", "    ", first="  ")
+    yield ""
+    yield summary(report)
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    head = f"  {click.style(finding.id, bold=True)}"
+    yield f"{head}  {finding.where}" if finding.where else head
+    yield from _wrapped(finding.message, "    ")
+    if finding.fix:
+        yield from _wrapped(f"fix: {finding.fix}", "         ", first="    ")
+    yield from _wrapped(f"see: {finding.reference}", "         ", first="    ")
+
+
+def summary(report: Report) -> str:
+    """Return the last line."""
+    count = report.summary
+    named = [
+        _count(count.errors, "error"),
+        _count(count.warnings, "warning"),
+        f"{count.infos} to know",
+        f"{_count(count.skipped, 'check')} not made",
+    ]
+    return ", ".join(named)
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _wrapped(text: str, indent: str, first: str | None = None) -> list[str]:
+    lines = wrap(
+        text,
+        WIDTH,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return lines or [indent]

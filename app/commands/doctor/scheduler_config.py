@@ -1,0 +1,164 @@
+"""A KubeSchedulerConfiguration as the checks see it: read from a file, with upstream's defaults filled in."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+import yaml
+
+from app.commands.doctor.findings import Finding, Severity
+from app.commands.doctor.go_duration import parse_go_duration
+from app.commands.doctor.plugin_sets import Profile
+from app.commands.doctor.scheduler_schema import (
+    TYPES,
+    WrittenConfig,
+    WrittenExtender,
+    WrittenProfile,
+    read_document,
+)
+
+DEFAULT_TIMEOUT: Final = 5.0
+"""Seconds: k8s.io/kubernetes pkg/scheduler/extender.go, DefaultExtenderTimeout."""
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+
+class UnreadableError(ValueError):
+    """An input that cannot be read; one line."""
+
+
+class Extender(WrittenExtender, frozen=True):
+    """An extender; `index` is its place in the list."""
+
+    index: int = 0
+
+    @property
+    def timeout(self) -> float:
+        """Seconds for a whole call."""
+        return parse_go_duration(self.http_timeout) or DEFAULT_TIMEOUT
+
+    @property
+    def verbs(self) -> dict[str, str]:
+        """Field -> verb, of those that are set."""
+        fields = {
+            "filterVerb": self.filter_verb,
+            "prioritizeVerb": self.prioritize_verb,
+            "bindVerb": self.bind_verb,
+            "preemptVerb": self.preempt_verb,
+        }
+        return {field: verb for field, verb in fields.items() if verb}
+
+    @property
+    def scheme(self) -> str:
+        """Of its URL; empty if that is none."""
+        return _split(self.url_prefix).scheme
+
+    @property
+    def host(self) -> str:
+        """Of its URL; empty if that is none."""
+        return _split(self.url_prefix).hostname or ""
+
+    def at(self, field: str = "") -> str:
+        """Return where a field of it is."""
+        return f"extenders[{self.index}]" + (f".{field}" if field else "")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+
+
+class SchedulerConfig(NamedTuple):
+    """What the file says; profiles are never empty."""
+
+    percentage_of_nodes_to_score: int
+    profiles: tuple[Profile, ...]
+    extenders: tuple[Extender, ...]
+
+    def percentage_of(self, profile: Profile) -> tuple[str, int]:
+        """Return where the percentageOfNodesToScore of a profile is written, and what it is."""
+        if profile.percentage_of_nodes_to_score is None:
+            return "percentageOfNodesToScore", self.percentage_of_nodes_to_score
+        return profile.at("percentageOfNodesToScore"), profile.percentage_of_nodes_to_score
+
+    def order(self) -> tuple[Extender, ...]:
+        """Return the extenders as kube-scheduler asks them: those that are ignorable last (buildExtenders)."""
+        return tuple(sorted(self.extenders, key=lambda extender: extender.ignorable))
+
+
+class Reading(NamedTuple):
+    """The configuration, None where it is not fit to be looked at, and what is wrong with it as a document."""
+
+    config: SchedulerConfig | None
+    findings: tuple[Finding, ...]
+
+
+def read_scheduler_config(path: Path) -> Reading:
+    """Read a file. Raises UnreadableError where it is not there, or no YAML."""
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise UnreadableError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UnreadableError(f"{path}: not UTF-8") from None
+    try:
+        return parse_scheduler_config(text)
+    except UnreadableError as error:
+        raise UnreadableError(f"{path}: {error}") from None
+
+
+def parse_scheduler_config(text: str) -> Reading:
+    """Read a text. Raises UnreadableError where it is no YAML with fields."""
+    duplicates: list[str] = []
+
+    class Loader(yaml.SafeLoader):
+        """Takes note of keys that are there twice, of which PyYAML takes the last."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  # PyYAML's
+            duplicates.extend(_duplicates(node))
+            return super().construct_mapping(node, deep)
+
+    try:
+        documents = [each for each in yaml.load_all(text, Loader) if each is not None]  # a SafeLoader
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark is not None else ""
+        raise UnreadableError(f"no YAML: {line}{getattr(error, 'problem', None) or 'too deep'}") from None
+    if not documents or not isinstance(documents[0], dict):
+        raise UnreadableError("no KubeSchedulerConfiguration: expected fields with values")
+    written, findings = read_document(documents[0])
+    return Reading(
+        None if written is None else _config(written), (*_document_findings(documents, duplicates), *findings)
+    )
+
+
+def _duplicates(node: yaml.MappingNode) -> Iterator[str]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):  # others are an error anyway
+            if key.value in seen:
+                yield f"{key.value} (line {key.start_mark.line + 1})"
+            seen.add(key.value)
+
+
+def _document_findings(documents: list[Any], duplicates: list[str]) -> Iterator[Finding]:
+    if len(documents) > 1:
+        message = f"expected one document, found {len(documents)}; only the first is looked at"
+        yield Finding("several-documents", Severity.ERROR, "", message, "keep one of them in the file", TYPES)
+    for each in duplicates:
+        message = f"the field is there twice: {each}; kube-scheduler does not start"
+        yield Finding("duplicate-field", Severity.ERROR, each, message, "take one of them out", TYPES)
+
+
+def _config(written: WrittenConfig) -> SchedulerConfig:
+    profiles = [
+        Profile(**msgspec.structs.asdict(each), index=index)
+        for index, each in enumerate(written.profiles or (WrittenProfile(),))
+    ]
+    if len(profiles) == 1:
+        profiles = [msgspec.structs.replace(each, name=each.name or DEFAULT_SCHEDULER) for each in profiles]
+    extenders = [Extender(**msgspec.structs.asdict(each), index=index) for index, each in enumerate(written.extenders)]
+    return SchedulerConfig(written.percentage_of_nodes_to_score, tuple(profiles), tuple(extenders))

@@ -1,0 +1,243 @@
+"""KubeSchedulerConfiguration v1 as structs, and all that is wrong with a document by them.
+
+Source: k8s.io/kube-scheduler config/v1/types.go and k8s.io/component-base config/v1alpha1/types.go, v0.36.
+kube-scheduler decodes strictly: with an unknown field, a wrong type or a key that is there twice it does not start.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
+
+import msgspec
+
+from app.commands.doctor.findings import VALIDATION, Finding, Severity
+from app.commands.doctor.go_duration import PATTERN
+
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
+KIND: Final = "KubeSchedulerConfiguration"
+TYPES: Final = "kube-scheduler config/v1 types.go"
+
+_MAX_LENGTH: Final = 60  # characters of a value that are shown
+
+Duration = Annotated[str, msgspec.Meta(pattern=PATTERN)]
+Point: TypeAlias = Literal[
+    "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind",
+    "bind", "postBind", "multiPoint", "placementGenerate", "placementScore",
+]  # fmt: skip
+"""The extension points of a profile, and `multiPoint` for all of them."""
+POINTS: Final[tuple[Point, ...]] = get_args(Point)
+
+
+class _Part(msgspec.Struct, rename="camel", frozen=True):
+    """Base of all parts. A default stands for what is not written, and matters only where a check reads it."""
+
+
+class TlsConfig(_Part, frozen=True):
+    """ExtenderTLSConfig. Data wins over the file of the same."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: str = ""
+    key_data: str = ""
+    ca_data: str = ""
+
+    @property
+    def has_ca(self) -> bool:
+        """Whether it says whom to trust."""
+        return bool(self.ca_file or self.ca_data)
+
+    @property
+    def has_certificate(self) -> bool:
+        """Whether it says who asks; a half of it is as none: client-go transport/config.go, HasCertAuth."""
+        return bool((self.cert_file or self.cert_data) and (self.key_file or self.key_data))
+
+
+class ManagedResource(_Part, frozen=True):
+    """ExtenderManagedResource."""
+
+    name: str = ""
+    ignored_by_scheduler: bool = False
+
+
+class WrittenExtender(_Part, frozen=True):
+    """Extender."""
+
+    url_prefix: str = ""
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+    bind_verb: str = ""
+    enable_https: bool = msgspec.field(default=False, name="enableHTTPS")
+    tls_config: TlsConfig | None = None
+    http_timeout: Duration = "0"
+    node_cache_capable: bool = False
+    managed_resources: tuple[ManagedResource, ...] = ()
+    ignorable: bool = False
+
+
+class WrittenPlugin(_Part, frozen=True):
+    """Plugin."""
+
+    name: str = ""
+    weight: int = 0
+
+
+class WrittenPluginSet(_Part, frozen=True):
+    """PluginSet."""
+
+    enabled: tuple[WrittenPlugin, ...] = ()
+    disabled: tuple[WrittenPlugin, ...] = ()
+
+
+class _PluginConfig(_Part, frozen=True):
+    name: str = ""
+    args: Any = None
+
+
+class WrittenProfile(_Part, frozen=True):
+    """KubeSchedulerProfile."""
+
+    name: str = msgspec.field(default="", name="schedulerName")
+    percentage_of_nodes_to_score: int | None = None
+    plugins: dict[Point, WrittenPluginSet] = {}
+    plugin_config: tuple[_PluginConfig, ...] = ()
+
+
+class _LeaderElection(_Part, frozen=True):
+    leader_elect: bool = False
+    lease_duration: Duration = "0"
+    renew_deadline: Duration = "0"
+    retry_period: Duration = "0"
+    resource_lock: str = ""
+    resource_name: str = ""
+    resource_namespace: str = ""
+
+
+class _ClientConnection(_Part, frozen=True):
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = ""
+    qps: float = 0
+    burst: int = 0
+
+
+class WrittenConfig(_Part, frozen=True):
+    """KubeSchedulerConfiguration."""
+
+    api_version: str = ""
+    kind: str = ""
+    parallelism: int = 0
+    leader_election: _LeaderElection = _LeaderElection()
+    client_connection: _ClientConnection = _ClientConnection()
+    enable_profiling: bool = False
+    enable_contention_profiling: bool = False
+    percentage_of_nodes_to_score: int = 0
+    pod_initial_backoff_seconds: int = 0
+    pod_max_backoff_seconds: int = 0
+    profiles: tuple[WrittenProfile, ...] = ()
+    extenders: tuple[WrittenExtender, ...] = ()
+    delay_cache_until_active: bool = False
+
+
+_SCALARS: Final = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
+
+
+def read_document(document: Mapping[str, Any]) -> tuple[WrittenConfig | None, list[Finding]]:
+    """Return what a document says, without unknown fields, and all that is wrong with it: kind, fields, types.
+
+    None stands for a document of another kind, or with a value of a wrong type.
+    """
+    findings = [
+        _error("wrong-kind", key, f"expected {wanted}, found {_shown(document.get(key))}", f"{key}: {wanted}")
+        for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND))
+        if document.get(key) != wanted
+    ]
+    if document.get("kind") != KIND:
+        return None, findings
+    fitting = _fitting(document, WrittenConfig, "", findings)
+    if any(finding.id != "unknown-field" for finding in findings):
+        return None, findings
+    return msgspec.convert(fitting, WrittenConfig), findings
+
+
+def _fitting(value: Any, wanted: Any, where: str, findings: list[Finding]) -> Any:  # noqa: ANN401  # whatever YAML holds
+    """Return a value without nulls, which are as if they were not there, and without what findings are added for."""
+    if isinstance(wanted, type) and issubclass(wanted, _Part):
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(wanted)}
+        return _fitting_fields(value, fields, where, findings)
+    parts = get_args(wanted)
+    if get_origin(wanted) is dict:
+        return _fitting_fields(value, dict.fromkeys(get_args(parts[0]), parts[1]), where, findings)
+    if get_origin(wanted) is tuple:
+        if isinstance(value, list):
+            # In Go, null in a list of structs is an empty one.
+            items = [{} if item is None else item for item in value]
+            return [_fitting(item, parts[0], f"{where}[{index}]", findings) for index, item in enumerate(items)]
+        findings.append(_wrong_type(where, "a list", value))
+        return value
+    if type(None) in parts:
+        return _fitting(value, parts[0], where, findings)
+    try:
+        msgspec.convert(value, wanted)
+    except msgspec.ValidationError:
+        findings.append(
+            _bad_duration(where, value) if wanted == Duration else _wrong_type(where, _SCALARS[wanted], value)
+        )
+    return value
+
+
+def _fitting_fields(value: Any, fields: Mapping[str, Any], where: str, findings: list[Finding]) -> Any:  # noqa: ANN401  # the same
+    if not isinstance(value, dict):
+        findings.append(_wrong_type(where, "fields with values", value))
+        return value
+    fitting = {}
+    for key, item in value.items():
+        path = f"{where}.{key}" if where else str(key)
+        if key not in fields:
+            findings.append(_unknown_field(path, str(key), fields))
+        elif item is not None:
+            fitting[key] = _fitting(item, fields[key], path, findings)
+    return fitting
+
+
+def _unknown_field(path: str, key: str, fields: Mapping[str, Any]) -> Finding:
+    folded = {name.lower(): name for name in fields}
+    close = get_close_matches(key.lower(), folded, 1)
+    meant = f"; did you mean {folded[close[0]]}?" if close else ""
+    fix = f"rename {key} to {folded[close[0]]}" if close else f"take {path} out"
+    return _error(
+        "unknown-field", path, f"there is no such field, and kube-scheduler does not start with it{meant}", fix
+    )
+
+
+def _bad_duration(where: str, value: object) -> Finding:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    unit = f"{value:g}s" if is_number else "5s"
+    message = f"{_shown(value)} is no duration: a number with a unit, in quotes or without (5s, 500ms, 1m30s)"
+    return _error("bad-duration", where, message, f"{where.rpartition('.')[2]}: {unit}")
+
+
+def _wrong_type(where: str, wanted: str, value: object) -> Finding:
+    name = where.rpartition(".")[2] or "the document"
+    return _error("wrong-type", where, f"expected {wanted}, found {_shown(value)}", f"give {name} {wanted}")
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case dict():
+            return "fields"
+        case list():
+            return "a list"
+        case bool():
+            return str(value).lower()
+    return repr(value) if len(repr(value)) <= _MAX_LENGTH else f"{repr(value)[:_MAX_LENGTH]}..."
+
+
+def _error(check: str, where: str, message: str, fix: str) -> Finding:
+    return Finding(check, Severity.ERROR, where, message, fix, TYPES if check != "wrong-kind" else VALIDATION)

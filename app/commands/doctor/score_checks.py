@@ -1,0 +1,141 @@
+"""How much Kindred's scores weigh, and whether each score is given once."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from app.commands.doctor.findings import HANDBOOK, VALIDATION, error, info, warning
+from app.commands.doctor.plugin_sets import DEFAULTS, Profile
+from app.commands.doctor.registration import Check, Found, Registration
+
+_SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, by which kube-scheduler multiplies
+_MAX_NODE_SCORE: Final = 100
+_NEAR: Final = 0.25  # share by which the weight may be off without changing much
+
+
+def _weight(registration: Registration) -> Found:
+    extender = registration.extender
+    if extender.prioritize_verb and extender.weight <= 0:
+        yield error(
+            extender.at("weight"),
+            f"{extender.weight or 'not set'}: must be positive beside a prioritizeVerb; kube-scheduler does not start",
+            "weight: 1",
+        )
+    elif extender.weight and not extender.prioritize_verb:
+        yield info(
+            extender.at("weight"), f"{extender.weight} weighs nothing without a prioritizeVerb", "take weight out"
+        )
+
+
+def _balance(registration: Registration) -> Found:
+    extender = registration.extender
+    if not extender.prioritize_verb or extender.weight <= 0 or not registration.scores:
+        return
+    wanted, given = _wanted(registration), _given(registration)
+    for profile in registration.config.profiles:
+        off = _switched_off(registration, profile)
+        if not off and given <= wanted:
+            continue  # besides; that it counts twice is said elsewhere
+        if given == wanted or not _has_rivals(registration, profile):
+            continue
+        strong = "strong" if given > wanted else "weak"
+        stands_for = f"the in-tree scores that it stands for add up to {wanted}" if off else f"as in-tree: {wanted}"
+        max_score, weight = finest_pair(wanted // _MAX_NODE_SCORE)
+        tell = info if abs(given - wanted) <= _NEAR * wanted else warning
+        yield tell(
+            extender.at("weight"),
+            f"too {strong}: weight {extender.weight} * maxScore {registration.settings.max_score}"
+            f"{registration.known.remark} * 10 = up to {given} for a node, while {stands_for} "
+            f"({_by_plugin(registration)}), in the profile {profile.name}",
+            f"weight: {weight} and KINDRED_MAX_SCORE={max_score}, which is up to {weight * max_score * _SCALE}",
+        )
+
+
+def finest_pair(weight: int) -> tuple[int, int]:
+    """Return max_score and weight of an extender that weighs as an in-tree weight, with the most steps."""
+    product = weight * _SCALE
+    return next((steps, product // steps) for steps in range(_MAX_NODE_SCORE, 0, -1) if product % steps == 0)
+
+
+def _given(registration: Registration) -> int:
+    return registration.extender.weight * registration.settings.max_score * _SCALE
+
+
+def _wanted(registration: Registration) -> int:
+    return _MAX_NODE_SCORE * sum(_weights(registration).values())
+
+
+def _weights(registration: Registration) -> Mapping[str, int]:
+    """Return plugin -> weight of what Kindred stands for. A weight of 1 alone says nothing: `affinity` has that."""
+    scores = registration.scores
+    if len(scores) == 1 and set(scores.values()) == {1}:
+        (plugin,) = scores
+        return {plugin: registration.config.profiles[0].weight(plugin)}
+    return scores
+
+
+def _by_plugin(registration: Registration) -> str:
+    return ", ".join(f"{plugin} {weight}" for plugin, weight in sorted(_weights(registration).items()))
+
+
+def _switched_off(registration: Registration, profile: Profile) -> list[str]:
+    return sorted(plugin for plugin in registration.scores if profile.switched_off(plugin, "score"))
+
+
+def _has_rivals(registration: Registration, profile: Profile) -> bool:
+    """Tell whether anything else scores, against which the weight matters."""
+    others = [each for each in registration.config.extenders if each.prioritize_verb]
+    return len(others) > 1 or bool(profile.scoring() - {"DynamicResources"})
+
+
+def _twice(registration: Registration) -> Found:
+    if not registration.extender.prioritize_verb:
+        return
+    for profile in registration.config.profiles:
+        off = _switched_off(registration, profile)
+        twice = sorted(plugin for plugin in registration.scores if profile.runs(plugin, "score"))
+        if not twice:
+            continue
+        names = ", ".join(twice)
+        tell = warning if off else info
+        yield tell(
+            profile.at("plugins.score"),
+            f"counted twice, by kube-scheduler and by Kindred, in the profile {profile.name}: {names}"
+            + ("" if off else "; meant so beside, to compare"),
+            f"add to plugins.score.disabled (and preScore.disabled): {names}; or take them out of KINDRED_PROFILE",
+        )
+
+
+def _by_nobody(registration: Registration) -> Found:
+    extender = registration.extender
+    answered = set(registration.scores) if extender.prioritize_verb else set()
+    for profile in registration.config.profiles:
+        off = {plugin for plugin, weight in DEFAULTS.items() if weight and profile.switched_off(plugin, "score")}
+        ours, others = sorted((off & set(registration.scores)) - answered), sorted(off - set(registration.scores))
+        if ours:
+            yield warning(
+                extender.at("prioritizeVerb"),
+                f"not set, and kube-scheduler does not score by {', '.join(ours)} in the profile {profile.name}: "
+                f"nobody does",
+                "prioritizeVerb: prioritize and weight: 1",
+            )
+        if others and others != ["DynamicResources"]:
+            yield info(
+                profile.at("plugins.score.disabled"),
+                f"{', '.join(others)}: nobody scores by it in the profile {profile.name}, as Kindred's plugins have no "
+                f"such score",
+                "take them out of the list, or add them to KINDRED_PROFILE, if that is not meant",
+            )
+    if extender.prioritize_verb and not registration.scores:
+        yield warning(
+            extender.at("prioritizeVerb"),
+            "Kindred's plugins have no score: every node gets the same, for a call per pod",
+            "take prioritizeVerb and weight out, or add a score to KINDRED_PROFILE",
+        )
+
+
+CHECKS = (
+    Check("weight", VALIDATION, _weight),
+    Check("weight-balance", f"{HANDBOOK}, All scores from Kindred", _balance, of_settings=True),
+    Check("score-counted-twice", HANDBOOK, _twice),
+    Check("score-by-nobody", HANDBOOK, _by_nobody),
+)

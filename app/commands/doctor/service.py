@@ -1,0 +1,206 @@
+"""Asks a running Kindred what it says of itself, and a question that no scheduler has asked. Judges nothing."""
+
+import os
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from app.commands.doctor.scheduler_config import UnreadableError
+from app.json_text import decode, encode
+
+_IF_HTTP: Final = "an https URL, if Kindred speaks TLS; otherwise look at its log"
+_IF_HTTPS: Final = "--cert-file and --key-file, if Kindred asks for a certificate; otherwise look at its log"
+_TIMEOUT: Final = 5.0  # seconds, as kube-scheduler has by default
+_PROBES: Final = 5
+PROBE_NODE: Final = "kindred-doctor-no-such-node"
+_QUESTION: Final = encode({
+    "Pod": {
+        "metadata": {"name": "kindred-doctor", "namespace": "default", "uid": "kindred-doctor"},
+        "spec": {"containers": [{"name": "probe"}]},
+    },
+    "NodeNames": [PROBE_NODE],
+})  # fmt: skip
+GET_PATHS: Final = ("/version", "/readyz", "/metrics")
+
+
+class TlsFiles(NamedTuple):
+    """Whom to trust, and who asks; None: the authorities of the machine, nobody."""
+
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    body: bytes
+
+
+class Visit(NamedTuple):
+    """What a service has answered, by path. `failure` is why there is no answer, in one line; `mending` may help."""
+
+    url: str
+    answers: Mapping[str, Answer]
+    seconds: float | None = None
+    """The fastest of several questions about one node."""
+    failure: str = ""
+    mending: str = ""
+
+
+class _FailedError(Exception):
+    def __init__(self, failure: str, mending: str) -> None:
+        super().__init__(failure)
+        self.failure = failure
+        self.mending = mending
+
+
+def visit(url: str, files: TlsFiles, clock: Callable[[], float]) -> Visit:
+    """Ask a service. Raises UnreadableError for a URL or TLS files that cannot be used."""
+    base = checked_url(url)
+    answers: dict[str, Answer] = {}
+    seconds: list[float] = []
+    with _client(base, files) as client:
+        try:
+            for path in GET_PATHS:
+                answers[path] = _asked(client, "GET", path)
+            for verb in ("/filter", "/prioritize"):
+                answers[verb] = _asked(client, "POST", verb, _QUESTION)
+            for _ in range(_PROBES):
+                begin = clock()
+                _asked(client, "POST", "/filter", _QUESTION)
+                seconds.append(clock() - begin)
+        except _FailedError as error:
+            return Visit(base, answers, failure=error.failure, mending=error.mending)
+    return Visit(base, answers, min(seconds))
+
+
+def fetch_settings(url: str, files: TlsFiles, token_file: Path | None) -> dict[str, dict[str, object]]:
+    """Return key -> {value, source} as the admin port tells it. Raises UnreadableError."""
+    base = checked_url(url)
+    headers = {}
+    if token_file is not None:
+        try:
+            headers["Authorization"] = f"Bearer {token_file.read_text('utf-8').strip()}"
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnreadableError(f"{token_file}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+    with _client(base, files) as client:
+        try:
+            answer = _asked(client, "GET", "/debug/config", headers=headers)
+        except _FailedError as error:
+            raise UnreadableError(f"{base}/debug/config: {error.failure}; {error.mending}") from None
+    if answer.status != httpx.codes.OK:
+        hint = "; give --admin-token-file" if answer.status in {401, 403} else ""
+        raise UnreadableError(f"{base}/debug/config: status {answer.status}{hint}")
+    try:
+        return decode(answer.body, dict[str, dict[str, object]])
+    except msgspec.MsgspecError:
+        raise UnreadableError(f"{base}/debug/config: no settings of Kindred; is this its admin port?") from None
+
+
+def checked_url(url: str) -> str:
+    """Return a base URL without a slash at the end. Raises UnreadableError."""
+    try:
+        parsed = urlsplit(url)
+        usable = (
+            parsed.scheme in {"http", "https"} and bool(parsed.hostname) and (parsed.port is None or parsed.port > 0)
+        )
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UnreadableError(f"{url!r} is not a URL that begins with http:// or https://")
+    return url.rstrip("/")
+
+
+@contextmanager
+def _client(base: str, files: TlsFiles) -> Iterator[httpx.Client]:
+    context = _context(files) if base.startswith("https:") else False
+    # Without the environment's proxies: kube-scheduler is most often not behind one.
+    with httpx.Client(base_url=base, verify=context, timeout=_TIMEOUT, trust_env=False) as client:
+        yield client
+
+
+def _context(files: TlsFiles) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Go
+    if (files.cert_file is None) != (files.key_file is None):
+        raise UnreadableError("--cert-file and --key-file go together")
+    named = files.ca_file
+    try:
+        if files.ca_file is None:
+            context.load_default_certs()
+        else:
+            context.load_verify_locations(files.ca_file)
+        if files.cert_file is not None and files.key_file is not None:
+            named = files.cert_file
+            context.load_cert_chain(files.cert_file, files.key_file, password="")
+    except ssl.SSLError as error:
+        raise UnreadableError(f"{named}: cannot be used: {error.strerror or error}") from None
+    except OSError as error:
+        raise UnreadableError(f"{named}: {error.strerror}") from None
+    return context
+
+
+def _asked(
+    client: httpx.Client, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+) -> Answer:
+    try:
+        response = client.request(method, path, content=body, headers=headers)
+    except httpx.TimeoutException:
+        raise _FailedError(
+            f"{path}: no answer within {_TIMEOUT:g} s",
+            "look whether a network policy or a firewall is between, or Kindred hangs",
+        ) from None
+    except (httpx.TransportError, ssl.SSLError) as error:
+        raise _failed(path, error, https=client.base_url.scheme == "https") from None
+    return Answer(response.status_code, response.content)
+
+
+def _failed(path: str, error: BaseException, *, https: bool) -> _FailedError:
+    mending = _IF_HTTPS if https else _IF_HTTP
+    match _cause(error):
+        case ssl.SSLCertVerificationError() as cause:
+            reason = cause.verify_message.rstrip(".")
+            return _FailedError(
+                f"TLS: the certificate is not accepted: {reason}",
+                "--ca-file with the CA that has signed it, or the host that it is for",
+            )
+        case ssl.SSLError() as cause:
+            return _tls_failed(cause)
+        case socket.gaierror() as cause:
+            return _FailedError(
+                f"the host is not known: {cause.strerror}", "look at the name, and at the DNS of this machine"
+            )
+        case ConnectionRefusedError():
+            return _FailedError("connection refused: nobody listens there", "start Kindred, or give its port")
+        case OSError(errno=int(number)):
+            return _FailedError(f"{path}: {os.strerror(number)}", mending)
+    return _FailedError(f"{path}: {str(error) or type(error).__name__}", mending)
+
+
+def _tls_failed(error: ssl.SSLError) -> _FailedError:
+    reason = error.reason or ""
+    if "CERTIFICATE_REQUIRED" in reason or "HANDSHAKE_FAILURE" in reason or "UNKNOWN_CA" in reason:
+        return _FailedError(
+            f"TLS: refused by Kindred: {reason.lower().replace('_', ' ')}",
+            "--cert-file and --key-file of a client that it knows",
+        )
+    return _FailedError(f"TLS: {reason.lower().replace('_', ' ') or error}", "an http URL, if Kindred speaks no TLS")
+
+
+def _cause(error: BaseException | None) -> OSError | None:
+    """Return the error of the system or of TLS below an error."""
+    while error is not None:
+        if isinstance(error, OSError):
+            return error
+        below = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = below or error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,67 @@
+"""How long kube-scheduler waits, against how long Kindred may take."""
+
+from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, error, warning
+from app.commands.doctor.go_duration import go_duration
+from app.commands.doctor.registration import Check, Found, Registration
+from app.commands.doctor.scheduler_config import DEFAULT_TIMEOUT
+
+_LONG = 10.0  # seconds that the whole scheduling loop stands still for one pod
+_ROOM = 1.0  # seconds for the way there and back, and for what is under way
+
+
+def _deadline(registration: Registration) -> Found:
+    extender, deadline = registration.extender, registration.settings.deadline
+    if not (extender.filter_verb or extender.prioritize_verb) or extender.timeout < 0 or extender.timeout > deadline:
+        return
+    lower = max(round(extender.timeout * 0.8, 3), 0.05)
+    yield warning(
+        extender.at("httpTimeout"),
+        f"{_timeout(registration)}: kube-scheduler hangs up before Kindred turns a question away that waits for too "
+        f"long, after {deadline:g} s, its deadline{registration.known.remark}: the pod's attempt fails by a timeout "
+        f"rather than with a reason, and Kindred works for nobody",
+        f"httpTimeout: {go_duration(deadline + _ROOM)}, or KINDRED_DEADLINE={lower:g}",
+    )
+
+
+def _bind_timeout(registration: Registration) -> Found:
+    extender, limit = registration.extender, registration.settings.bind_timeout
+    if not extender.bind_verb or extender.timeout < 0 or extender.timeout > limit:
+        return
+    lower = max(round(extender.timeout * 0.8, 3), 0.1)
+    yield error(
+        extender.at("httpTimeout"),
+        f"{_timeout(registration)}: kube-scheduler gives a binding up that Kindred still works at, for up to {limit:g} "
+        f"s, its bindTimeout{registration.known.remark}, and tries a pod again that may be bound already",
+        f"httpTimeout: {go_duration(limit + _ROOM)}, or KINDRED_BIND_TIMEOUT={lower:g}",
+    )
+
+
+def _length(registration: Registration) -> Found:
+    extender = registration.extender
+    if extender.timeout < 0:
+        yield error(
+            extender.at("httpTimeout"),
+            f"{extender.http_timeout} is over before it begins: every call fails",
+            f"httpTimeout: {go_duration(DEFAULT_TIMEOUT)}",
+        )
+    elif extender.filter_verb and extender.timeout > _LONG:
+        yield warning(
+            extender.at("httpTimeout"),
+            f"{extender.http_timeout} is long: kube-scheduler schedules no other pod while it waits for filter, so a "
+            f"Kindred that hangs stops the scheduling of all",
+            f"httpTimeout: {go_duration(DEFAULT_TIMEOUT)}",
+        )
+
+
+def _timeout(registration: Registration) -> str:
+    extender = registration.extender
+    if extender.timeout == DEFAULT_TIMEOUT and extender.http_timeout == "0":
+        return f"not set, which means {DEFAULT_TIMEOUT:g} s"
+    return extender.http_timeout
+
+
+CHECKS = (
+    Check("timeout-below-deadline", SETTINGS, _deadline, of_settings=True),
+    Check("timeout-below-bind-timeout", SETTINGS, _bind_timeout, of_settings=True),
+    Check("timeout-length", EXTENDER_TYPE, _length),
+)

@@ -1,0 +1,111 @@
+"""The cluster that commands read from a dump, or bring with them: the options that say which, and loading it."""
+
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from importlib import resources
+from typing import BinaryIO, Final, NamedTuple
+
+import click
+import msgspec
+
+from app.commands.input_file import InputError, read_input
+from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
+from app.objects.yaml_documents import is_json
+from app.watch.bulk_load import BulkLoads
+from app.watch.process_memory import memory_limit
+from core.mirror.cluster import ClusterMirror
+
+DEMO: Final = resources.files("app") / "demo"
+_SHOWN_PROBLEMS: Final = 20
+MAX_DUMP_BYTES: Final = 8 * 1024**3
+"""A dump of 15,000 nodes and 450,000 pods as `kubectl get -o json` prints it is 3 to 4 GB."""
+_SHARE_OF_MEMORY: Final = 2
+"""A dump may take half of the memory: it is held as a text, beside all that is made of it."""
+_WEIGHT_OF_YAML: Final = 32
+"""While it is read, YAML takes 20 to 55 times its text, by how short its parts are."""
+
+SOURCE_OPTIONS: Final = (
+    click.option(
+        "--snapshot",
+        type=click.File("rb"),
+        help="Cluster dump: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints, or the golden case "
+        "of a decision; - reads stdin.",
+    ),
+    click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump."),
+    click.option("--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."),
+)
+
+OF_A_DUMP_ALONE: Final = frozenset({"config", "profile", "skip_invalid"})
+"""Options of commands that ask a dump or a running service, which are for the dump: a service has its settings."""
+
+
+class _Metadata(msgspec.Struct):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+
+
+class _Identity(msgspec.Struct):
+    kind: str | None = None
+    metadata: _Metadata | None = None
+
+
+_identity_decoder: Final = msgspec.json.Decoder(_Identity)
+
+
+class Dump(NamedTuple):
+    """A cluster, and the objects that it was made of: also those that are not counted, such as pending pods."""
+
+    mirror: ClusterMirror
+    items: Sequence[DumpItem]
+
+    def pods(self, names: Collection[str]) -> Iterator[bytes]:
+        """Yield the JSON of the pods of these names, NAMESPACE/NAME or uid; a look at every object if there are any."""
+        for item in self.items if names else ():
+            try:
+                identity = _identity_decoder.decode(item.raw)
+            except (msgspec.DecodeError, UnicodeDecodeError):  # one that was passed over
+                continue
+            metadata = identity.metadata or _Metadata()
+            if (item.kind or identity.kind) != "Pod":
+                continue
+            if metadata.uid in names or f"{metadata.namespace or 'default'}/{metadata.name}" in names:
+                yield bytes(item.raw)
+
+
+def load_dump(snapshot: BinaryIO | None, *, demo: bool, skip_invalid: bool) -> Dump:
+    """Load what the options name, and say on standard error what it was. Raises SnapshotError."""
+    if demo == (snapshot is not None):
+        raise click.UsageError("Give either --snapshot FILE or --demo.")
+    text = _read(snapshot) if snapshot is not None else (DEMO / "cluster.json").read_bytes()
+    mirror = ClusterMirror()
+    with BulkLoads().loading():
+        items = read_items(text)
+        hidden = not sys.stderr.isatty()
+        with click.progressbar(items, label="Loading", file=sys.stderr, hidden=hidden, update_min_steps=500) as shown:
+            summary = load_items(shown, mirror, skip_invalid=skip_invalid)
+    _report(summary)
+    return Dump(mirror, items)
+
+
+def _read(snapshot: BinaryIO) -> bytes:
+    memory = memory_limit()
+    most = min(MAX_DUMP_BYTES, memory.bytes // _SHARE_OF_MEMORY)
+    limit = "the largest dump" if most == MAX_DUMP_BYTES else f"half of {memory.source}"
+    try:
+        text = read_input(snapshot, most, limit)
+    except InputError as error:
+        raise SnapshotError(str(error)) from None
+    if len(text) > most // _WEIGHT_OF_YAML and not is_json(text):
+        raise SnapshotError(f"{len(text)} bytes of YAML, more than {most // _WEIGHT_OF_YAML}: dump it as JSON")
+    return text
+
+
+def _report(summary: SnapshotSummary) -> None:
+    for problem in summary.invalid[:_SHOWN_PROBLEMS]:
+        click.echo(f"Invalid: {problem}", err=True)
+    if len(summary.invalid) > _SHOWN_PROBLEMS:
+        click.echo(f"... and {len(summary.invalid) - _SHOWN_PROBLEMS} more", err=True)
+    click.echo(f"Loaded {summary}", err=True)
+    if not summary.taken["Node"]:
+        click.echo("Warning: there is no node in the dump; every question will fail.", err=True)

@@ -1,0 +1,289 @@
+"""An explanation for people, a hundred columns wide at most: what decides first, then what is behind it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final
+
+import click
+
+from app.commands.text_columns import Side, counted, table, wrapped
+from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
+from core.diagnosis.counted_terms import Direction, Effect, Rule
+from core.diagnosis.diagnosis import ScorePart
+from core.diagnosis.node_detail import NodeDetail, NodeTerm
+from core.diagnosis.summary import ReasonSummary, ScoredNode, Summary, TermSummary, TopologySummary
+
+_MAX: Final = 20
+"""Reasons and terms, of which some clusters have hundreds."""
+_RULES: Final[Mapping[Rule, str]] = {
+    Rule.REQUIRED_AFFINITY: "required affinity",
+    Rule.REQUIRED_ANTI_AFFINITY: "required anti-affinity",
+    Rule.PREFERRED_AFFINITY: "preferred affinity",
+    Rule.PREFERRED_ANTI_AFFINITY: "preferred anti-affinity",
+}
+_DIRECTIONS: Final[Mapping[Direction, str]] = {
+    Direction.INCOMING: "its own rule",
+    Direction.EXISTING: "rule of placed pods",
+}
+_DOMAINS: Final[Sequence[tuple[str, Side]]] = (
+    ("DOMAIN", "left"),
+    ("NODES", "right"),
+    ("FIT", "right"),
+    ("BEST SCORE", "right"),
+)
+_SCORES: Final[Sequence[tuple[str, Side]]] = (
+    ("PLUGIN", "left"),
+    ("WEIGHT", "right"),
+    ("RAW", "right"),
+    ("NORMALIZED", "right"),
+)
+_LABELS: Final = 10
+"""Columns of the names in the last lines."""
+_EFFECTS: Final[Mapping[Effect, tuple[str, str]]] = {
+    Effect.BLOCKS: ("keeps it off", "red"),
+    Effect.SATISFIED: ("satisfied", "green"),
+    Effect.FIRST_POD: ("satisfied, as it would be the first pod of its kind", "green"),
+    Effect.SCORES: ("scores", "cyan"),
+}
+
+
+def explanation_text(explanation: Explanation) -> str:
+    """Return the explanation as lines, with colours, which click takes out where there is no terminal."""
+    told = explanation.summary
+    blocks = (
+        _head(told),
+        _reasons(told.reasons),
+        chain.from_iterable(_topology(each, told) for each in told.topologies),
+        _terms(told.terms),
+        _scores(told),
+        _best(told.best),
+        *(_node(each) for each in explanation.nodes),
+        _background(explanation),
+    )
+    return "\n\n".join(filter(None, ("\n".join(block) for block in blocks)))
+
+
+def _heading(text: str) -> str:
+    return click.style(text, bold=True)
+
+
+def _verdict(lines: Sequence[str], *, fits: bool) -> list[str]:
+    return [click.style(line, fg="green" if fits else "red", bold=True) for line in lines]
+
+
+def _head(told: Summary) -> list[str]:
+    if told.fit:
+        text = f"Pod {told.pod} fits on {told.fit:,} of {counted(told.nodes, 'node')}."
+    else:
+        text = f"Pod {told.pod} fits on none of {counted(told.nodes, 'node')}."
+    return _verdict(wrapped(text), fits=bool(told.fit))
+
+
+def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:
+    if not reasons:
+        return
+    yield _heading("Why not, by nodes")
+    width = len(f"{reasons[0].nodes:,}")
+    for each in reasons[:_MAX]:
+        yield from wrapped(each.reason, width + 4, f"  {each.nodes:>{width},}  ")
+        by = f"{each.plugin}, {each.code}" if each.plugin else each.code
+        yield from wrapped(f"({by}) {_such_as(each.examples, each.nodes)}", width + 4)
+    yield from _more(len(reasons), "reason")
+
+
+def _such_as(examples: Sequence[str], number: int) -> str:
+    return f"{'such as ' if len(examples) < number else ''}{', '.join(examples)}"
+
+
+def _more(number: int, name: str) -> Iterator[str]:
+    if number > _MAX:
+        yield f"  ... and {counted(number - _MAX, f'more {name}')}, see -o json"
+
+
+def _topology(topology: TopologySummary, told: Summary) -> Iterator[str]:
+    if not topology.domains:
+        yield from map(_heading, wrapped(f"By {topology.topology_key}: no node has this label"))
+        return
+    fit = f"{topology.domains_with_fit:,} with a node that fits"
+    own = ", one for each node" if topology.domains == told.nodes > 1 else ""
+    head = f"By {topology.topology_key}: {counted(topology.domains, 'domain')}{own}, {fit}"
+    yield from map(_heading, wrapped(head))
+    if own or not topology.shown:
+        return  # which the best nodes and the reasons tell better
+    rows = [
+        (each.value or "(without the label)", each.nodes, each.fit, "-" if each.best_score is None else each.best_score)
+        for each in topology.shown
+    ]
+    yield from table(_DOMAINS, rows)
+    left = topology.domains - sum(1 for each in topology.shown if each.value)
+    if left > 0:
+        yield f"  ... and {counted(left, 'more domain')}, see --limit"
+
+
+def _terms(terms: Sequence[TermSummary]) -> Iterator[str]:
+    if not terms:
+        return
+    yield _heading("Inter-pod affinity terms")
+    for term in terms[:_MAX]:
+        yield from wrapped(_term_name(term), 4, "  ")
+        yield from wrapped(f"selects {term.selects}", 6, "    ")
+        yield from wrapped(_counts(term), 6, "    ")
+        if term.weight:
+            yield f"    each adds {term.weight:+,} to the raw score of the nodes of its domain"
+    yield from _more(len(terms), "term")
+
+
+def _term_name(term: TermSummary | NodeTerm) -> str:
+    return f"{_DIRECTIONS[term.direction]}: {_RULES[term.rule]} by {term.topology_key}"
+
+
+def _counts(term: TermSummary) -> str:
+    if term.first_pod:
+        return "selects no placed pod, but this one: it would be the first of its kind, and may be anywhere"
+    if not term.pods:
+        return "no placed pod"
+    has = "" if term.direction is Direction.INCOMING else f" {'has' if term.pods == 1 else 'have'} it"
+    shown = [f"{each.value} ({each.pods:,})" for each in term.shown]
+    listed = _listed(shown, term.domains, "more domain")
+    return f"{counted(term.pods, 'placed pod')}{has}, in {counted(term.domains, 'domain')}{listed}"
+
+
+def _listed(shown: Sequence[str], number: int, more: str) -> str:
+    """Return what follows a number: some of so many, and how many there are besides."""
+    if not shown:
+        return ""
+    left = number - len(shown)
+    return f": {', '.join(shown)}" + (f" and {counted(left, more)}" if left else "")
+
+
+def _best(best: Sequence[ScoredNode]) -> Iterator[str]:
+    if best:
+        yield _heading("Best scores")
+        yield from table((("NODE", "left"), ("SCORE", "right")), [(each.node, each.score) for each in best])
+
+
+def _scores(told: Summary) -> Iterator[str]:
+    said = [each for each in told.scores if each.raw is not None]
+    silent = [each.plugin for each in told.scores if each.raw is None]
+    if not said and not told.best:
+        return  # no node is scored
+    yield _heading("Scores by plugin, of all nodes that are scored")
+    if said:
+        yield from table(
+            _SCORES, [(each.plugin, each.weight, _span(each.raw), _span(each.normalized)) for each in said]
+        )
+    if silent:
+        yield from wrapped(f"nothing to say of this pod: {', '.join(silent)}", 4, "  ")
+
+
+def _span(numbers: tuple[int, int] | None) -> str:
+    if numbers is None:
+        return "-"
+    lowest, highest = numbers
+    return f"{lowest:,}" if lowest == highest else f"{lowest:,} to {highest:,}"
+
+
+def _node(explained: ExplainedNode) -> Iterator[str]:
+    detail = explained.decision
+    by = f" ({detail.plugin}, {detail.code})" if detail.plugin else ""
+    why_not = "" if detail.fits else f": {', '.join(detail.reasons) or detail.code}{by}"
+    text = f"Node {detail.node}: it {'fits' if detail.fits else 'does not fit'}{why_not}"
+    yield from _verdict(wrapped(text, 2, ""), fits=detail.fits)
+    yield from _predicates(detail)
+    yield from _node_terms(detail.terms)
+    yield from _score_parts(detail.score, detail.score_parts)
+    if explained.cells is not None:
+        yield from _cells(explained.cells)
+
+
+def _predicates(detail: NodeDetail) -> Iterator[str]:
+    if not detail.predicates:
+        return
+    yield "  Predicates, each by itself"
+    for each in detail.predicates:
+        if each.reasons or each.code not in {"Success", "Skip"}:
+            yield from wrapped(f"{each.plugin}: {', '.join(each.reasons) or each.code} ({each.code})", 6, "    ")
+    passed = [each.plugin for each in detail.predicates if not each.reasons and each.code in {"Success", "Skip"}]
+    if passed:
+        yield from wrapped(f"passed: {', '.join(passed)}", 6, "    ")
+
+
+def _node_terms(terms: Sequence[NodeTerm]) -> Iterator[str]:
+    telling = [term for term in terms if term.effect is not Effect.NONE]
+    if telling:
+        yield "  Inter-pod affinity terms"
+    for term in telling[:_MAX]:
+        effect, colour = _EFFECTS[term.effect]
+        adds = f" {term.adds:+,}" if term.effect is Effect.SCORES else ""
+        domain = f"{'=' + term.domain if term.domain is not None else ', a label that the node does not have'}"
+        lines = wrapped(f"{effect}{adds}: {_term_name(term)}{domain}", 6, "    ")
+        yield from (click.style(line, fg=colour) for line in lines)
+        yield from wrapped(f"selects {term.selects}", 8, "      ")
+        yield from wrapped(_named(term), 8, "      ")
+    yield from _more(len(telling), "term")
+    if len(telling) < len(terms):
+        yield f"    {counted(len(terms) - len(telling), 'term')} without effect here"
+
+
+def _named(term: NodeTerm) -> str:
+    if not term.pods:
+        return "no placed pod"
+    named = [f"{each.pod} on {each.node}" for each in term.named]
+    return counted(term.pods, "placed pod") + _listed(named, term.pods, "more pod")
+
+
+def _score_parts(score: int | None, parts: Sequence[ScorePart]) -> Iterator[str]:
+    if score is None:
+        yield "  Not scored"
+        return
+    yield f"  Score {score}"
+    said = [each for each in parts if each.raw is not None]
+    if said:
+        yield from table(_SCORES, [(each.plugin, each.weight, f"{each.raw:,}", each.normalized) for each in said], 4)
+
+
+def _cells(cells: NodeCells) -> Iterator[str]:
+    yield "  In the equivalence cache"
+    for cell in cells.predicates:
+        verdict = "fits" if cell.fit else f"does not fit: {', '.join(cell.reasons)}"
+        kept = f"invalid ({cell.miss or 'never kept'})" if cell.invalid else verdict
+        yield from wrapped(f"{cell.plugin}: {kept}", 6, "    ")
+    for score in cells.scores:
+        said = "nothing to say" if score.raw is None else f"{score.raw:,}"
+        kept = f"invalid ({score.miss or 'never kept'})" if score.invalid else f"raw score {said}"
+        yield from wrapped(f"{score.plugin}: {kept}", 6, "    ")
+
+
+def _background(explanation: Explanation) -> Iterator[str]:
+    yield from _class(explanation.equivalence)
+    yield from _mirror(explanation.mirror)
+    yield from _supposed(explanation.supposed)
+
+
+def _class(use: ClassUse | None) -> list[str]:
+    if use is None:
+        return wrapped("none: the pod has no class, or the cache is off", _LABELS, "Class".ljust(_LABELS))
+    if not use.kept:
+        return wrapped(f"{use.hash}, of which nothing is kept", _LABELS, "Class".ljust(_LABELS))
+    asked = f"{counted(use.questions, 'question')}, {counted(use.hits, 'hit')}, {counted(use.misses, 'miss', 'misses')}"
+    return wrapped(f"{use.hash}, first asked about for {use.first_pod}: {asked}", _LABELS, "Class".ljust(_LABELS))
+
+
+def _mirror(state: MirrorState) -> Iterator[str]:
+    holds = f"{counted(state.nodes, 'node')}, {counted(state.pods, 'pod')}"
+    lines = wrapped(f"{state.standing}, at generation {state.generation}: {holds}", _LABELS, "Mirror".ljust(_LABELS))
+    yield from lines if state.standing == "fresh" else (click.style(line, fg="yellow") for line in lines)
+    for problem in state.problems:
+        yield from wrapped(problem, _LABELS)
+
+
+def _supposed(supposed: SupposedState) -> Iterator[str]:
+    first = "Supposed"
+    for what, names in (
+        ("more nodes", supposed.added_nodes),
+        ("gone", supposed.removed),
+        ("placed", supposed.assumed),
+    ):
+        if names:
+            yield from wrapped(f"{what}: {', '.join(names)}", _LABELS, first.ljust(_LABELS))
+            first = ""

@@ -1,0 +1,65 @@
+"""The manifests that commands are given, JSON or YAML: one, or those of a list."""
+
+from typing import IO, Final
+
+import click
+import msgspec
+
+from app.commands.input_file import InputError, read_input
+from app.objects.decode import DecodeError, decoding
+from app.objects.yaml_documents import DocumentsError, documents
+
+
+class _List(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024
+"""As much as a service takes as a question (maxBodyBytes)."""
+_list_decoder: Final = msgspec.json.Decoder(_List)
+
+
+def read_manifests(option: str, file: str) -> bytes:
+    """Return what is in a file; - is standard input. Raises UsageError, which names the option."""
+    try:
+        with click.open_file(file, "rb") as opened:
+            return read_opened(f"{option}: {file}", opened)
+    except OSError as error:
+        raise click.UsageError(f"{option}: {file}: {error.strerror}.") from None
+
+
+def read_opened(option: str, file: IO[bytes]) -> bytes:
+    """Return what is in a file that is open. Raises UsageError, which names the option."""
+    try:
+        return read_input(file, MAX_MANIFEST_BYTES, "the largest manifest")
+    except InputError as error:
+        raise click.UsageError(f"{option}: {error}.") from None
+
+
+def one_manifest(option: str, text: bytes) -> bytes:
+    """Return the JSON of a manifest that stands alone. Raises UsageError, which names the option."""
+    found = _documents(option, text)
+    if len(found) != 1:
+        raise click.UsageError(f"{option}: expected one manifest, found {len(found)}.")
+    return found[0]
+
+
+def all_manifests(option: str, text: bytes) -> list[bytes]:
+    """Return the JSON of each manifest, also of those of a List. Raises UsageError, which names the option."""
+    found: list[bytes] = []
+    for document in _documents(option, text):
+        try:
+            items = decoding(_list_decoder.decode, document).items
+        except DecodeError as error:
+            raise click.UsageError(f"{option}: {error}") from None
+        found += [document] if items is None else map(bytes, items)
+    if not found:
+        raise click.UsageError(f"{option}: expected a manifest, found none.")
+    return found
+
+
+def _documents(option: str, text: bytes) -> list[bytes]:
+    try:
+        return documents(text)
+    except DocumentsError as error:
+        raise click.UsageError(f"{option}: {error}") from None

@@ -1,0 +1,123 @@
+"""`kindred rbac`: the least that Kindred has to be allowed with some settings, as manifests for the API server.
+
+Who asks for something says so beside the code that asks: `Resource.rbac_rule`, RBAC_RULES, `lease_api.rbac_rules`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import yaml
+
+from app.commands.settings_commands import settings_options, warn_of_unknown_variables
+from app.configuration import key_of, load_configuration
+from app.eviction import eviction_api as preemption_api
+from app.leadership import lease_api
+from app.objects.resources import RESOURCES
+from app.settings import Settings, SettingsError
+from app.verbs.binding import pod_api
+from app.wiring.engine import create_profile, watched_kinds
+
+NAME: Final = "kindred"
+"""What all of it is called, and the namespace where the settings name none."""
+_GROUP: Final = "rbac.authorization.k8s.io"
+_DECIDING: Final = ("profile", "plugin_args", "preempt", "leader_election", "lease_name", "pod_namespace")
+
+
+def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
+    """Return the rules for the whole cluster, one for each resource. Raises SettingsError."""
+    rules = [RESOURCES[kind].rbac_rule for kind in watched_kinds(settings, create_profile(settings))]
+    if binds:
+        rules += pod_api.RBAC_RULES
+    if settings.preempt == "evict":
+        rules += preemption_api.RBAC_RULES
+    return _merged(rules)
+
+
+def lease_rules(settings: Settings) -> list[dict[str, Any]]:
+    """Return the rules in Kindred's own namespace; none without leader election."""
+    return [_parsed(rule) for rule in lease_api.rbac_rules(settings.lease_name)] if settings.leader_election else []
+
+
+def rbac_documents(settings: Settings, *, binds: bool, account: str = NAME) -> list[dict[str, Any]]:
+    """Return roles and their bindings for a service account. Raises SettingsError."""
+    namespace = settings.pod_namespace or NAME
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    documents = [*_granted("Cluster", {"name": NAME}, cluster_rules(settings, binds=binds), subject)]
+    if of_lease := lease_rules(settings):
+        documents += _granted("", {"name": NAME, "namespace": namespace}, of_lease, subject)
+    return documents
+
+
+def rbac_text(settings: Settings, *, binds: bool, account: str = NAME) -> str:
+    """Return the same as YAML, with what it is for. Raises SettingsError."""
+    made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _DECIDING[:4])
+    head = f"# Made by `kindred rbac{' --bind' if binds else ''}`, the least for: {made_for}.\n"
+    documents = rbac_documents(settings, binds=binds, account=account)
+    return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False)
+
+
+def _merged(rules: Iterable[str]) -> list[dict[str, Any]]:
+    """Make of rules, each a line of YAML, one for each resource, with all verbs in the order in which they came."""
+    verbs: dict[tuple[str, str], dict[str, None]] = {}
+    for rule in map(_parsed, rules):
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                verbs.setdefault((group, resource), {}).update(dict.fromkeys(rule["verbs"]))
+    return [
+        {"apiGroups": [group], "resources": [resource], "verbs": [*allowed]}
+        for (group, resource), allowed in verbs.items()
+    ]
+
+
+def _parsed(rule: str) -> dict[str, list[str]]:
+    loaded: dict[str, list[str]] = yaml.safe_load("{" + rule + "}")
+    return loaded
+
+
+def _granted(
+    scope: str, metadata: Mapping[str, str], rules: Sequence[Mapping[str, Any]], subject: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    kind, head = f"{scope}Role", {"apiVersion": f"{_GROUP}/v1"}
+    yield {**head, "kind": kind, "metadata": metadata, "rules": rules}
+    reference = {"apiGroup": _GROUP, "kind": kind, "name": metadata["name"]}
+    yield {**head, "kind": f"{kind}Binding", "metadata": metadata, "roleRef": reference, "subjects": [subject]}
+
+
+def _shown(value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return " ".join(text.split()) or "none"  # arguments of plugins may have several lines, and this is a comment
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists of names on one line, as people write rules, and nothing by reference."""
+
+    def represent_sequence(
+        self,
+        tag: str,
+        sequence: Iterable[Any],
+        flow_style: bool | None = None,  # noqa: ARG002, FBT001  # the signature of the library
+    ) -> yaml.SequenceNode:
+        """Represent a list."""
+        items = list(sequence)
+        return super().represent_sequence(tag, items, flow_style=all(isinstance(item, str) for item in items))
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the signature of the library
+        """Write everything out."""
+        return True
+
+
+@click.command("rbac", params=settings_options(_DECIDING))
+@click.option("--bind", "binds", is_flag=True, help="Also what `bind` needs: kube-scheduler has it as bindVerb.")
+@click.option("--service-account", default=NAME, show_default=True, help="Who is allowed.")
+def rbac_command(*, binds: bool, service_account: str, config: Path | None, **flags: str | None) -> None:
+    """Print the roles that Kindred needs with these settings, and their bindings, and nothing that it does not need."""
+    try:
+        configuration = load_configuration(config, flags)
+        text = rbac_text(configuration.settings, binds=binds, account=service_account)
+    except SettingsError as error:
+        click.echo(f"Error: {error}", err=True)
+        raise SystemExit(2) from None
+    warn_of_unknown_variables(configuration)
+    click.echo(text, nl=False)

@@ -1,0 +1,133 @@
+"""`kindred replay`: a recent decision asked again, of the service as it is now, or of a saved state without one."""
+
+import re
+import sys
+from pathlib import Path
+from typing import BinaryIO, Final, NoReturn, Unpack
+
+import click
+import msgspec
+
+from app.admin.decisions_routes import MAX_SHOWN
+from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
+from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, load_dump
+from app.commands.manifests import read_manifests
+from app.commands.printed_answer import OUTPUT_OPTION, Output, print_answer
+from app.commands.replay_text import replay_text
+from app.commands.saved_decision import decode_decision
+from app.commands.settings_commands import settings_options
+from app.commands.shared_options import refuse_options, with_options
+from app.configuration import load_configuration
+from app.dump.snapshot_file import SnapshotError
+from app.explain.decisions import RecordedDecision
+from app.explain.replay import NotReplayableError, Replay
+from app.json_text import decode, encode
+from app.objects.decode import DecodeError
+from app.settings import SettingsError
+from app.wiring.engine import create_profile, create_replayer
+
+EXIT_DIFFERS: Final = 1
+EXIT_ERROR: Final = 2
+_NUMBER: Final = re.compile(r"[0-9]+")
+_OF_A_SERVICE: Final = frozenset(Access.__annotations__)
+
+
+class Options(Access):
+    """All options of the command."""
+
+    decision: str
+    limit: int
+    output: Output
+    snapshot: BinaryIO | None
+    demo: bool
+    skip_invalid: bool
+    config: Path | None
+    profile: str | None
+
+
+@click.command("replay", params=settings_options(("profile",)))
+@click.argument("decision")
+@click.option(
+    "--limit", type=click.IntRange(0, MAX_SHOWN), default=20, show_default=True, help="Nodes that differ to tell of."
+)
+@OUTPUT_OPTION
+@with_options(SOURCE_OPTIONS)
+@with_options(ACCESS_OPTIONS)
+def replay_command(**options: Unpack[Options]) -> None:
+    """Ask a recent decision again, and tell what is answered differently.
+
+    DECISION is the number of one that a running service keeps (--url), or a file with what GET /debug/decisions/N of
+    the admin port answered; - reads stdin. It is asked of that service as it is now, or of a saved state (--snapshot,
+    --demo), which a file needs. Ends with 0 if the answer is the same, 1 if it differs, and 2 for errors.
+    """
+    of_a_dump = options["demo"] or options["snapshot"] is not None
+    _refuse_contradictions(options, of_a_dump=of_a_dump)
+    try:
+        answer = _of_dump(options) if of_a_dump else _of_service(options)
+    except (SettingsError, SnapshotError, CannotAskError) as error:
+        _end(str(error))
+    try:
+        replay = decode(answer, Replay)
+    except msgspec.MsgspecError:
+        _end(f"{options['url']}: {NOT_UNDERSTOOD}")
+    print_answer(answer, options["output"], lambda: replay_text(replay, of_a_dump=of_a_dump))
+    sys.exit(0 if replay.same else EXIT_DIFFERS)
+
+
+def _end(message: str) -> NoReturn:
+    click.echo(f"Error: {message}", err=True)
+    sys.exit(EXIT_ERROR)
+
+
+def _refuse_contradictions(options: Options, *, of_a_dump: bool) -> None:
+    """Refuse what does not go together. Raises UsageError."""
+    decision, snapshot = options["decision"], options["snapshot"]
+    if not _NUMBER.fullmatch(decision):
+        refuse_options(_OF_A_SERVICE, "for a decision by its number, not from a file")
+        if not of_a_dump:
+            raise click.UsageError(
+                f"DECISION {decision}: no number, so a file, which is asked of a saved state: give --snapshot FILE or "
+                "--demo."
+            )
+    if not of_a_dump:
+        refuse_options(OF_A_DUMP_ALONE, "for a dump (--snapshot or --demo), not for a running service")
+    if decision == "-" and snapshot is sys.stdin.buffer:
+        raise click.UsageError("DECISION -: standard input is that of --snapshot already.")
+
+
+def _of_service(options: Options) -> bytes:
+    """Have it asked again of the service as it is now. Raises CannotAskError."""
+    path = f"/debug/decisions/{options['decision']}/replay"
+    response = asked(options, "POST", path, {"limit": options["limit"]})
+    if not response.is_success:
+        raise CannotAskError(f"{options['url']}: {refusal(response)}")
+    return response.content
+
+
+def _of_dump(options: Options) -> bytes:
+    """Ask it again by the same code as a service. Raises SettingsError, SnapshotError and CannotAskError."""
+    settings = load_configuration(options["config"], {"profile": options["profile"]}).settings
+    create_profile(settings)  # before a large dump is loaded for nothing
+    decision = _told(options) if _NUMBER.fullmatch(options["decision"]) else _saved(options["decision"])
+    dump = load_dump(options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
+    try:
+        return encode(create_replayer(settings, dump.mirror).replay(decision, options["limit"]))
+    except NotReplayableError as error:
+        raise CannotAskError(f"decision {decision.number}: {error}") from None
+
+
+def _told(options: Options) -> RecordedDecision:
+    response = asked(options, "GET", f"/debug/decisions/{options['decision']}")
+    if not response.is_success:
+        raise CannotAskError(f"{options['url']}: {refusal(response)}")
+    try:
+        return decode_decision(response.content)
+    except DecodeError:
+        raise CannotAskError(f"{options['url']}: {NOT_UNDERSTOOD}") from None
+
+
+def _saved(file: str) -> RecordedDecision:
+    try:
+        return decode_decision(read_manifests("DECISION", file))
+    except DecodeError as error:
+        raise click.UsageError(f"DECISION {file}: {error}; expected what GET /debug/decisions/N answers.") from None

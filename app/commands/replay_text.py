@@ -1,0 +1,81 @@
+"""A replay for people, a hundred columns wide at most: whether it is the same answer, then what differs."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import click
+
+from app.commands.text_columns import counted, wrapped, wrapped_table
+from app.explain.replay import Replay, ReplayedResult, Said
+
+_PASSED: Final = {"prioritize": "Nodes scored"}
+"""What the nodes are called that passed, where that is not what the verb is about."""
+
+
+def replay_text(replay: Replay, *, of_a_dump: bool) -> str:
+    """Return the replay as lines, with colours, which click takes out where there is no terminal."""
+    blocks = (_head(replay), _ends(replay, of_a_dump=of_a_dump), _differences(replay))
+    return "\n\n".join(filter(None, ("\n".join(block) for block in blocks)))
+
+
+def _head(replay: Replay) -> Iterator[str]:
+    of_pod = f" of pod {replay.pod}" if replay.pod else ""
+    text = f"Decision {replay.id}, {replay.verb}{of_pod}: {_verdict(replay)}."
+    yield from (click.style(line, fg="green" if replay.same else "red", bold=True) for line in wrapped(text))
+    if replay.differing_nodes is None:
+        yield from wrapped(
+            "No nodes are compared, as the answer of then was too large to be kept, or named none: only the outcome, "
+            "how many nodes passed, and the error."
+        )
+    if replay.nodes_asked == "all known":
+        yield from wrapped("All known nodes are asked about: which ones were asked about then is not known any more.")
+
+
+def _verdict(replay: Replay) -> str:
+    match replay.differing_nodes:
+        case None:
+            return "it ends as it did then" if replay.same else "it ends differently"
+        case 0:
+            return "the same answer"
+        case number:
+            return f"another answer for {counted(number, 'node')}"
+
+
+def _ends(replay: Replay, *, of_a_dump: bool) -> Iterator[str]:
+    then, now = replay.then, replay.now
+    rows: list[tuple[str, object, object]] = [
+        ("Answered", replay.at, "now"),
+        ("Generation", then.generation, "of the dump" if of_a_dump else now.generation),
+        ("Outcome", then.outcome.value, now.outcome.value),
+        ("Nodes asked about", f"{then.nodes:,}", f"{now.nodes:,}"),
+        (_PASSED.get(replay.verb, "Nodes passed"), f"{then.passed:,}", f"{now.passed:,}"),
+    ]
+    if then.error or now.error:
+        rows.append(("Error", _error(then), _error(now)))
+    yield from wrapped_table(("", "THEN", "NOW"), rows)
+
+
+def _error(result: ReplayedResult) -> str:
+    return result.error or "-"
+
+
+def _differences(replay: Replay) -> Iterator[str]:
+    if not replay.differing_nodes:
+        return
+    yield click.style("Nodes that differ", bold=True)
+    if replay.differences:
+        rows = [(each.node, _said(each.then), _said(each.now)) for each in replay.differences]
+        yield from wrapped_table(("NODE", "THEN", "NOW"), rows)
+    left = replay.differing_nodes - len(replay.differences)
+    if left:
+        yield f"  ... and {counted(left, 'more node')}, see --limit"
+
+
+def _said(said: Said) -> str:
+    match said:
+        case None:
+            return "(nothing said)"
+        case "":
+            return "fits"
+        case _:
+            return str(said)

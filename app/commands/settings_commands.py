@@ -1,0 +1,77 @@
+"""The settings on the command line: a flag for each, and `kindred config print`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import click
+
+from app.configuration import (
+    FILE_VARIABLE,
+    Configuration,
+    effective,
+    flag_of,
+    load_configuration,
+)
+from app.json_text import encode, indented
+from app.settings import Settings, SettingsError, variable_of
+
+_SHORT: Final[Mapping[str, tuple[str, ...]]] = {"listen_host": ("--host",), "listen_port": ("--port",)}
+"""Shorter names of flags that people type."""
+_HEAD: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
+
+
+def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> list[click.Parameter]:
+    """Return the option of the file, and one for each of the settings."""
+    path = click.Path(path_type=Path, dir_okay=False)
+    summary = f"File of settings, YAML ({FILE_VARIABLE}); the environment and flags win over it."
+    return [click.Option(["--config"], type=path, help=summary), *map(_option, names)]
+
+
+def _option(name: str) -> click.Option:
+    field = Settings.model_fields[name]
+    summary = (field.description or "").partition(".")[0].replace("\n", " ").replace("`", "")
+    default = _text(field.get_default())
+    shown = f"  [default: {default}]" if default else ""
+    names = [flag_of(name), *_SHORT.get(name, ()), name]
+    return click.Option(names, metavar="VALUE", help=f"{summary} ({variable_of(name)}).{shown}")
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@click.group("config")
+def config_group() -> None:
+    """Look at the settings."""
+
+
+@config_group.command("print", params=settings_options())
+@click.option("--output", "-o", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+def print_command(*, output: Literal["yaml", "json"], config: Path | None, **flags: str | None) -> None:
+    """Print the effective settings, with their defaults and where each is from, and end with 2 if any is wrong."""
+    try:
+        configuration = load_configuration(config, flags)
+    except SettingsError as error:
+        click.echo(f"Error: {error}", err=True)
+        raise SystemExit(2) from None
+    warn_of_unknown_variables(configuration)
+    shown = effective(configuration.settings, configuration.sources)
+    if output == "json":
+        click.echo(indented(shown))
+        return
+    click.echo(_HEAD + "".join(_yaml_line(key, **entry) for key, entry in shown.items()), nl=False)
+
+
+def warn_of_unknown_variables(configuration: Configuration) -> None:
+    """Say on standard error what looks like a setting in the environment, and is none."""
+    for variable in configuration.unknown_variables:
+        click.echo(f"Warning: unknown variable {variable}", err=True)
+
+
+def _yaml_line(key: str, value: object, source: str) -> str:
+    return f"{key}: {encode(value).decode()}  # {source}\n"  # JSON is YAML, too, and stays on its line

@@ -1,0 +1,256 @@
+"""A cluster dump as source: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints, or a golden case."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from app.objects.decode import NULL, DecodeError, MalformedError, decoding, decoding_field
+from app.objects.resources import RESOURCES, Resource
+from app.objects.yaml_documents import DocumentsError, documents
+from core.events import ClusterEvent, Kind, Object
+from core.mirror.cluster import ClusterMirror
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+
+_ALWAYS_COUNTED: Final = (Node, Pod, Namespace)
+CASE_MEMBERS: Final[Mapping[str, Kind]] = {  # member of a golden case -> kind of its objects
+    "namespaces": Namespace,
+    "nodes": Node,
+    "pods": Pod,
+    "pvs": PersistentVolume,
+    "pvcs": PersistentVolumeClaim,
+    "storageclasses": StorageClass,
+    "csinodes": CSINode,
+    "csidrivers": CSIDriver,
+    "csistoragecapacities": CSIStorageCapacity,
+    "volumeattachments": VolumeAttachment,
+    "pdbs": PodDisruptionBudget,
+}
+_REQUIRED_OF_A_CASE: Final = frozenset({"nodes", "pods"})
+"""By which it is told, too."""
+_MAX_LINES_LENGTH: Final = 64 * 1024 * 1024  # bytes in which cases are looked for, that is broken: each line is a copy
+
+
+class SnapshotError(ValueError):
+    """A dump that cannot be read, or an object in it that is broken; the message says which, and which field."""
+
+
+class DumpItem(NamedTuple):
+    """One object of a dump: where it stands, its JSON, and its kind where the list around it tells."""
+
+    place: str
+    raw: bytes | msgspec.Raw
+    kind: str
+    asked_about: bool = False
+    """The pod of a golden case: it is not in the cluster, whatever it says itself, and may be called as one that is."""
+
+
+class _Type(msgspec.Struct, rename="camel"):
+    kind: str | None = None
+    api_version: str | None = None
+
+    def known_as(self) -> str:
+        """Return the kind, with its API where that is not the core one: other APIs have a Node, too."""
+        return _known_as(self.kind or "", self.api_version or "")
+
+
+def _known_as(kind: str, api_version: str) -> str:
+    return kind if api_version in ("", "v1") else f"{kind} of {api_version}"
+
+
+# The kind alone will do where an object, written by hand, does not say its API.
+_RESOURCES: Final[Mapping[str, Resource]] = {
+    name: resource
+    for kind, resource in RESOURCES.items()
+    for name in (kind.__name__, _known_as(kind.__name__, resource.api_version))
+}
+
+
+class _Document(_Type, rename="camel"):
+    items: list[msgspec.Raw] | None = None
+    nodes: msgspec.Raw = NULL
+    pods: msgspec.Raw = NULL
+
+    @property
+    def is_case(self) -> bool:
+        """Whether it is a golden case, which has no kind."""
+        return not self.kind and self.items is None and (self.nodes, self.pods) != (NULL, NULL)
+
+
+_document_decoder: Final = msgspec.json.Decoder(_Document)
+_members_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_objects_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw] | None)
+
+
+class _Metadata(msgspec.Struct):
+    name: str | None = None
+    namespace: str | None = None
+
+
+class _Identity(msgspec.Struct):
+    kind: str | None = None
+    metadata: _Metadata | None = None
+
+
+class SnapshotSummary:
+    """What a load did: objects taken by kind, pods that occupy no node, objects of other kinds, and broken ones."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[str] = Counter()
+        self.unassigned_pods = 0
+        self.other_kinds: Counter[str] = Counter()
+        self.invalid: list[str] = []
+
+    def __str__(self) -> str:
+        """Give the summary as one line for people."""
+        text = ", ".join(
+            f"{self.taken[kind.__name__]} {resource.plural}"
+            for kind, resource in RESOURCES.items()
+            if kind in _ALWAYS_COUNTED or self.taken[kind.__name__]
+        )
+        if self.unassigned_pods:
+            text += f" ({self.unassigned_pods} of the pods pending or finished: not counted)"
+        if self.other_kinds:
+            text += f"; passed over: {', '.join(f'{n} {kind}' for kind, n in sorted(self.other_kinds.items()))}"
+        if self.invalid:
+            text += f"; invalid: {len(self.invalid)}"
+        return text
+
+
+def read_items(text: bytes) -> list[DumpItem]:
+    """Return the objects of a dump: a List, lists of one kind (a PodList), single objects, or a golden case.
+
+    Raises SnapshotError.
+    """
+    found: list[DumpItem] = []
+    try:
+        texts = documents(text)
+    except DocumentsError as error:
+        raise SnapshotError(str(error)) from None
+    if not texts:
+        raise SnapshotError("empty: nothing was dumped")  # as when kubectl fails in a pipe
+    for number, raw in enumerate(texts):
+        place = f"document {number + 1} " if len(texts) > 1 else ""
+        try:
+            document = decoding(_document_decoder.decode, raw)
+            if document.is_case:
+                return _items_of_case(raw, alone=len(texts) == 1)
+        except DecodeError as error:
+            raise SnapshotError(f"{place}{_told_of_lines(raw, error)}") from None
+        kind = document.kind or ""
+        if document.items is not None:
+            # The API server leaves out the kind of the items of a PodList.
+            item_kind = _Type(kind.removesuffix("List"), document.api_version).known_as() if kind != "List" else ""
+            found += [DumpItem(f"{place}items[{index}]", item, item_kind) for index, item in enumerate(document.items)]
+        elif document.known_as() in _RESOURCES:
+            found.append(DumpItem(place.strip() or "the object", raw, kind))
+        else:
+            raise SnapshotError(
+                f"{place}items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints"
+            )
+    return found
+
+
+def _items_of_case(raw: bytes, *, alone: bool) -> list[DumpItem]:
+    if not alone:
+        raise DecodeError("", "is a golden case, which stands alone")
+    members = decoding(_members_decoder.decode, raw)
+    found: list[DumpItem] = []
+    for member, kind in CASE_MEMBERS.items():
+        objects = decoding_field(_objects_decoder.decode, members.get(member, NULL), member)
+        if objects is None and member in _REQUIRED_OF_A_CASE:
+            raise DecodeError(member, "required in a golden case")
+        found += [DumpItem(f"{member}[{place}]", each, kind.__name__) for place, each in enumerate(objects or ())]
+    pod = members.get("pod", NULL)
+    return found if pod == NULL else [*found, DumpItem("pod", pod, Pod.__name__, asked_about=True)]
+
+
+def _told_of_lines(text: bytes, error: DecodeError) -> str:
+    """Return what is wrong with a text: golden cases often stand several in a file, which JSON cannot say."""
+    looked_at = isinstance(error, MalformedError) and len(text) <= _MAX_LINES_LENGTH
+    lines = [line for line in text.splitlines() if line.strip()] if looked_at else []
+    if len(lines) > 1:
+        try:
+            if decoding(_document_decoder.decode, lines[0]).is_case:
+                return f"{len(lines)} golden cases, one in each line; a dump is one of them"
+        except DecodeError:
+            pass
+    return str(error)
+
+
+def load_items(items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid: bool) -> SnapshotSummary:
+    """Feed the objects of a dump to a mirror.
+
+    A broken object raises SnapshotError, or with `skip_invalid` is counted and left out. A pod of which only affinity
+    terms are broken then stays, without the list of terms that has the fault, as kube-scheduler keeps it.
+    """
+    summary = SnapshotSummary()
+    seen: dict[tuple[str, str], str] = {}
+    for item in items:
+        try:
+            _load(item, mirror, seen, summary)
+        except DecodeError as error:
+            problem = f"{item.place} ({_identity(item)}): {error}"
+            if not skip_invalid:
+                raise SnapshotError(problem) from None
+            summary.invalid.append(problem)
+    return summary
+
+
+def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str], summary: SnapshotSummary) -> None:
+    kind = item.kind or decoding(lambda raw: msgspec.json.decode(raw, type=_Type), item.raw).known_as()
+    if not kind:
+        raise DecodeError("kind", "required")
+    if kind not in _RESOURCES:
+        summary.other_kinds[kind] += 1
+        return
+    decoded = _RESOURCES[kind].decode(item.raw)
+    if item.asked_about:
+        summary.taken[kind] += 1
+        summary.unassigned_pods += 1
+        return
+    _refuse_repetition(decoded, item.place, seen)
+    mirror.apply(ClusterEvent("Add", decoded))
+    _refuse_broken_terms(decoded)
+    summary.taken[type(decoded).__name__] += 1
+    summary.unassigned_pods += isinstance(decoded, Pod) and not decoded.assigned
+
+
+def _refuse_repetition(decoded: Object, place: str, seen: dict[tuple[str, str], str]) -> None:
+    kind = type(decoded).__name__
+    identities = {(kind, decoded.full_name): "metadata.name"}
+    if isinstance(decoded, Pod):
+        identities["uid", decoded.uid] = "metadata.uid"
+    for identity, field in identities.items():
+        if identity in seen:
+            raise DecodeError(field, f"the same as that of the {kind} at {seen[identity]}")
+    seen.update(dict.fromkeys(identities, place))
+
+
+def _refuse_broken_terms(decoded: Object) -> None:
+    if isinstance(decoded, Pod):
+        for error in decoded.affinity.errors:
+            raise DecodeError(f"spec.affinity.{error.field}", error.message)
+
+
+def _identity(item: DumpItem) -> str:
+    try:
+        identity = msgspec.json.decode(item.raw, type=_Identity)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "unreadable"
+    metadata = identity.metadata or _Metadata()
+    namespace = f"{metadata.namespace}/" if metadata.namespace else ""
+    return f"{item.kind or identity.kind or '?'} {namespace}{metadata.name or '?'}"

@@ -1,0 +1,145 @@
+"""What a preemption asks of the API server: the preemptor as it is, its nomination, and the end of its victims.
+
+Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (PreemptPod). Upstream's writes go by the
+name alone; here each says which uid it is for, so that it cannot befall a pod that has taken the name since.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from app.api_server.client import ApiClient, ApiError, StatusError
+from app.api_server.credentials import CredentialsError
+from app.objects.decode import DecodeError, Wire, decoding
+from app.verbs.extender import decode_incoming_pod
+from core.objects.pod import Pod
+
+RBAC_RULES: Final = (
+    'apiGroups: [""], resources: ["pods"], verbs: ["get", "delete"]',
+    'apiGroups: [""], resources: ["pods/status"], verbs: ["patch"]',
+)
+"""The rules of a ClusterRole that allow to preempt, each as one line of YAML."""
+
+_PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt of what the server cannot do now
+_MAX_LENGTH: Final = 5.0  # seconds that one request may take
+_GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
+
+
+class EvictionError(Exception):
+    """The API server has refused, or could not be asked; one line."""
+
+
+class LivePod(msgspec.Struct, frozen=True, gc=False):
+    """A pod as the API server has it. `given_up`: its scheduler has found no node for it."""
+
+    pod: Pod
+    scheduler_name: str
+    given_up: bool
+
+
+class _Spec(Wire):
+    scheduler_name: str | None = None
+
+
+class _Condition(Wire):
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+
+
+class _Status(Wire):
+    conditions: list[_Condition] | None = None
+
+
+class _Pod(Wire):
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+_decoder: Final = msgspec.json.Decoder(_Pod)
+
+
+class EvictionApi:
+    """Reads, nominates and evicts pods of one cluster. Everything raises EvictionError."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def read(self, pod: Pod) -> LivePod | None:
+        """Return the pod of that name as it is now, whatever its uid; None if there is none."""
+        # Without a resourceVersion: a quorum read, which no cache of the server answers with the past.
+        body = await _sent(lambda: self._client.get(_path(pod), {}))
+        if body is None:
+            return None
+        try:
+            decoded, wire = decode_incoming_pod(msgspec.Raw(body)), decoding(_decoder.decode, body)
+        except DecodeError as error:
+            raise EvictionError(f"pod {pod.full_name} cannot be read: {error}") from None
+        conditions = (wire.status or _Status()).conditions or ()
+        return LivePod(decoded, (wire.spec or _Spec()).scheduler_name or "", any(map(_is_unschedulable, conditions)))
+
+    async def nominate(self, pod: Pod, node: str) -> bool:
+        """Set the nominated node of a pod; tell whether the pod is still there."""
+        return await self._patch_status(pod, {"nominatedNodeName": node})
+
+    async def evict(self, victim: Pod, scheduler_name: str) -> None:
+        """Mark a pod as preempted and delete it; one that is gone already is what was wanted."""
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": f"{scheduler_name}: preempting to accommodate a higher priority pod",
+            "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        if await self._patch_status(victim, {"conditions": [condition]}):
+            options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
+            await _sent(lambda: self._client.delete(_path(victim), msgspec.json.encode(options)))
+
+    async def _patch_status(self, pod: Pod, status: dict[str, Any]) -> bool:
+        # The uid is immutable, so that a patch which names another one is refused (pkg/util/pod/pod.go does it so).
+        body = msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": status})
+        return await _sent(lambda: self._client.patch(f"{_path(pod)}/status", body)) is not None
+
+
+async def _sent(request: Callable[[], Awaitable[bytes]]) -> bytes | None:
+    """Return the answer; None if the pod is gone. What the server cannot do now is tried again."""
+    for pause in (*_PAUSES, None):
+        try:
+            async with asyncio.timeout(_MAX_LENGTH):
+                return await request()
+        except StatusError as error:
+            if _is_not_found(error):
+                return None
+            if pause is None or not error.is_temporary:
+                raise EvictionError(_told(error)) from None
+        except (ApiError, CredentialsError) as error:
+            raise EvictionError(str(error)) from None
+        except TimeoutError:
+            raise EvictionError(f"the API server has not answered within {_MAX_LENGTH:g} s") from None
+        await asyncio.sleep(pause)
+    return None
+
+
+def _path(pod: Pod) -> str:
+    return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
+
+
+def _is_unschedulable(condition: _Condition) -> bool:
+    # schedule_one.go, schedulingCycle: also where PostFilter ends with an error, it is not SchedulerError.
+    return (condition.type, condition.status, condition.reason) == ("PodScheduled", "False", "Unschedulable")
+
+
+def _is_not_found(error: StatusError) -> bool:
+    other_uid = error.code == HTTPStatus.UNPROCESSABLE_ENTITY and "metadata.uid" in error.message
+    return error.code in _GONE or other_uid
+
+
+def _told(error: StatusError) -> str:
+    if error.code == HTTPStatus.FORBIDDEN:
+        return f"{error}; the RBAC rules that are needed: {'; '.join(RBAC_RULES)}"
+    return str(error)

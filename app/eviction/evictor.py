@@ -1,0 +1,158 @@
+"""Preempts by itself for pods that Kindred alone keeps off every node, as kube-scheduler asks nobody about them.
+
+kube-scheduler's own preemption finds no victim on such nodes, ends with "expected at least one victim pod on node" and
+does not call the verb `preempt` (k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/preemption.go,
+DryRunPreemption). So, after a `filter` that left no node and a pause in which kube-scheduler can finish its attempt:
+
+    the pod is read         it must be there under its uid, without a node, and given up by its scheduler; so a
+                            simulator that asks `filter` about pods of its own causes nothing
+    the plan is made        from the mirror as it is now, if it is fresh; see Evaluator
+    the node is nominated   first, so that for a pod which cannot be nominated nobody is evicted; kube-scheduler then
+                            keeps the room for it
+    the victims go          one after the other, each marked and then deleted, as upstream does it; what fails ends the
+                            preemption, so that nobody else is evicted for it
+
+The victims then terminate, kube-scheduler sees them go, and tries the pod again, on the nominated node first. Until
+then nobody else is evicted for the pod, nor for pods that will fit there. Unlike upstream, other pods of lower priority
+that are nominated for the node stay so, as the mirror does not hold them: kube-scheduler finds out when it tries them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from app.eviction.evaluator import Evaluator, Plan
+from app.eviction.eviction_api import EvictionApi, EvictionError, LivePod
+from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
+from app.eviction.eviction_queue import QueuedPod
+from app.eviction.preemptions import Preemptions
+from app.eviction.unschedulable_pods import UnschedulablePods
+from app.logs import one_line
+from app.verbs.refused_nodes import RefusedNodes
+from core.objects.pod import Pod
+
+log = logging.getLogger(__name__)
+
+_TRIED_AGAIN: Final = frozenset({EvictionResult.NOT_GIVEN_UP, EvictionResult.FAILED})
+# At 5,000 nodes a plan takes seconds, in which other answers are late: so plans get half of the time at most, and a pod
+# that no victims were found for much less.
+_REST: Final = 1.0  # times what a plan took, before the next turn
+_REST_OF_A_POD: Final = 10.0  # times what its plan took, before its next turn
+
+
+class Evictor:
+    """Gives pods their turns, one at a time; what goes wrong is logged and counted, and ends nothing else."""
+
+    def __init__(  # noqa: PLR0913  # what a preemption needs
+        self,
+        pods: UnschedulablePods,
+        preemptions: Preemptions,
+        evaluator: Evaluator,
+        refused_nodes: RefusedNodes,
+        api: EvictionApi,
+        *,
+        may_evict: Callable[[], bool],
+        clock: Callable[[], float],
+        observe: Callable[[EvictionOutcome], None],
+    ) -> None:
+        """Evict only while it `may_evict`: the mirror is fresh, and this replica decides.
+
+        `observe` is told each outcome.
+        """
+        self._pods = pods
+        self._preemptions = preemptions
+        self._evaluator = evaluator
+        self._refused_nodes = refused_nodes
+        self._api = api
+        self._may_evict = may_evict
+        self._clock = clock
+        self._observe = observe
+        self._planning = 0.0  # seconds that the last plan took
+
+    async def run(self) -> None:
+        """Give turns until cancelled."""
+        while True:
+            turn = await self._pods.take()
+            self._planning = 0.0
+            try:
+                outcome = await self._preempt(turn.pod)
+            except EvictionError as error:
+                log.warning("preemption: %s: %s", one_line(turn.pod.full_name), one_line(str(error)))
+                outcome = EvictionOutcome(EvictionResult.FAILED)
+            except Exception:
+                log.exception("preemption: %s: failed", one_line(turn.pod.full_name))
+                outcome = EvictionOutcome(EvictionResult.FAILED)
+            self._settle(turn, outcome)
+            await asyncio.sleep(_REST * self._planning)
+
+    def _settle(self, turn: QueuedPod, outcome: EvictionOutcome) -> None:
+        """Count an outcome, or try again if it may be another one soon, and nobody has asked about the pod since."""
+        if outcome.result is EvictionResult.NO_CANDIDATE:
+            self._pods.rest(turn.pod.uid, _REST_OF_A_POD * self._planning)
+        again = outcome.result in _TRIED_AGAIN and not outcome.evicted
+        if not (again and self._pods.retry(turn)):
+            log.debug("preemption: %s: %s", one_line(turn.pod.full_name), outcome.result.value)
+            self._observe(outcome)
+
+    async def _preempt(self, pod: Pod) -> EvictionOutcome:
+        live = await self._looked_at(pod)
+        if isinstance(live, EvictionResult):
+            return EvictionOutcome(live)
+        going = {each.node: each.victims for each in self._preemptions.going().values()}
+        began = self._clock()
+        plan = await self._evaluator.plan(live.pod, self._refused_nodes.all_of_last_filter(pod.uid), going)
+        self._planning = self._clock() - began
+        if isinstance(plan, Plan) and self._may_evict():
+            return await self._carry_out(live, plan)
+        return EvictionOutcome(EvictionResult.STALE if isinstance(plan, Plan) else plan)
+
+    async def _looked_at(self, pod: Pod) -> LivePod | EvictionResult:
+        """Return the pod as the API server has it, or why nobody is evicted for it."""
+        if not self._may_evict():
+            return EvictionResult.STALE
+        if pod.uid in self._preemptions.going():
+            return EvictionResult.WAITS
+        if not self._refused_nodes.all_of_last_filter(pod.uid):
+            return EvictionResult.FITS
+        live = await self._api.read(pod)
+        return EvictionResult.SETTLED if live is None else self._obstacle(pod, live) or live
+
+    def _obstacle(self, asked: Pod, live: LivePod) -> EvictionResult | None:
+        pod = live.pod
+        if pod.uid != asked.uid or pod.node_name or pod.terminal or pod.terminating:
+            return EvictionResult.SETTLED
+        if not live.given_up:
+            return EvictionResult.NOT_GIVEN_UP
+        if pod.nominated_node_name not in {"", asked.nominated_node_name, self._preemptions.node_for(pod.uid)}:
+            return EvictionResult.NOMINATED
+        return None
+
+    async def _carry_out(self, live: LivePod, plan: Plan) -> EvictionOutcome:
+        pod = live.pod
+        self._preemptions.begin(pod.uid)
+        if not await self._api.nominate(pod, plan.node):
+            return EvictionOutcome(EvictionResult.SETTLED)
+        evicted: list[str] = []
+        result = EvictionResult.PREEMPTED
+        try:
+            for victim in plan.victims:
+                if not victim.terminating:
+                    self._check()
+                    await self._api.evict(victim, live.scheduler_name)
+                    evicted.append(victim.uid)
+        except EvictionError as error:
+            log.warning("preemption: %s: %s", pod.full_name, one_line(str(error)))
+            result = EvictionResult.FAILED
+        self._preemptions.add(pod.uid, plan.node, evicted)
+        log.info("preemption: %s", _told(pod, plan, len(evicted)))
+        return EvictionOutcome(result, len(evicted))
+
+    def _check(self) -> None:
+        if not self._may_evict():
+            raise EvictionError("the mirror is stale, or this replica leads no more")
+
+
+def _told(pod: Pod, plan: Plan, evicted: int) -> str:
+    victims = ", ".join(f"{each.full_name} (priority {each.priority})" for each in plan.victims)
+    return one_line(f"{pod.full_name} (priority {pod.priority}) is to get {plan.node}; evicted {evicted} of {victims}")

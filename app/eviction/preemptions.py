@@ -1,0 +1,56 @@
+"""For which pods others were evicted lately, and whether those are gone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from core.mirror.cluster import ClusterMirror
+
+_UNSEEN: Final = 30.0  # seconds within which the watch must show that a victim terminates, or it is one no more
+
+
+class Preemption(NamedTuple):
+    """What was done for a pod, and until when the watch may be late with it."""
+
+    node: str
+    victims: tuple[str, ...]
+    """Their uids."""
+    until: float
+
+
+class Preemptions:
+    """uid of a preemptor -> its preemption. The evictor writes it; `filter` asks whether a pod is in it."""
+
+    def __init__(self, mirror: ClusterMirror, clock: Callable[[], float]) -> None:
+        """Look for victims in a mirror; times are of `clock`, in seconds."""
+        self._mirror = mirror
+        self._clock = clock
+        self._preemptions: dict[str, Preemption] = {}
+        self._last = ""  # uid of the pod that was preempted for last, or is just now
+
+    def begin(self, uid: str) -> None:
+        """Take note that a pod is preempted for from now on."""
+        self._last = uid
+
+    def add(self, uid: str, node: str, victims: Sequence[str]) -> None:
+        """Take note of the node that a pod is to get, and of the pods that were evicted there."""
+        self._preemptions[uid] = Preemption(node, tuple(victims), self._clock() + _UNSEEN)
+
+    def includes(self, uid: str) -> bool:
+        """Tell whether pods were evicted for a pod lately, or are just now."""
+        return uid == self._last or uid in self._preemptions
+
+    def node_for(self, uid: str) -> str:
+        """Return the node that a pod is to get; empty if it was not preempted for lately."""
+        known = self._preemptions.get(uid)
+        return known.node if known is not None else ""
+
+    def going(self) -> Mapping[str, Preemption]:
+        """Return the preemptions whose victims are not all gone, and forget what is long ago."""
+        now = self._clock()
+        going = {uid: each for uid, each in self._preemptions.items() if self._is_going(each, now)}
+        self._preemptions = {uid: each for uid, each in self._preemptions.items() if uid in going or now < each.until}
+        return going
+
+    def _is_going(self, preemption: Preemption, now: float) -> bool:
+        held = [pod for uid in preemption.victims if (pod := self._mirror.get_pod(uid)) is not None]
+        return any(pod.terminating or now < preemption.until for pod in held)

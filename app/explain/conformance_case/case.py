@@ -1,0 +1,151 @@
+"""What the mirror holds, and what a pod is answered from it, as one line of golden data."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import compress
+from typing import Any, Final
+
+import msgspec
+
+from app.dump.snapshot_file import CASE_MEMBERS
+from app.explain.conformance_case.encode import V1
+from app.explain.conformance_case.encode_affinity import without_broken_parts
+from app.explain.conformance_case.encode_node import encode_namespace, encode_node
+from app.explain.conformance_case.encode_pod import encode_pod
+from app.explain.conformance_case.encode_volumes import (
+    encode_claim,
+    encode_csi_driver,
+    encode_csi_node,
+    encode_csi_storage_capacity,
+    encode_persistent_volume,
+    encode_storage_class,
+    encode_volume_attachment,
+)
+from app.explain.conformance_case.expected import Expected, expected_answer
+from app.objects.decode_pod import decode_pod
+from core.events import Kind, Object
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
+
+ENCODERS: Final[Mapping[Kind, Callable[[Any], V1]]] = {
+    Pod: encode_pod,
+    Node: encode_node,
+    Namespace: encode_namespace,
+    PersistentVolume: encode_persistent_volume,
+    PersistentVolumeClaim: encode_claim,
+    StorageClass: encode_storage_class,
+    CSINode: encode_csi_node,
+    CSIDriver: encode_csi_driver,
+    CSIStorageCapacity: encode_csi_storage_capacity,
+    VolumeAttachment: encode_volume_attachment,
+}
+_VOLUMES: Final = {  # member of a case -> kind of objects
+    member: kind for member, kind in CASE_MEMBERS.items() if kind in ENCODERS and kind not in (Pod, Node, Namespace)
+}
+_encoder: Final = msgspec.json.Encoder()
+
+
+class CaseArgs(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """InterPodAffinityArgs."""
+
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+    def plugin(self) -> InterPodAffinity:
+        """Return the plugin with these arguments."""
+        return InterPodAffinity(**msgspec.structs.asdict(self))
+
+
+class ConformanceCase(msgspec.Struct, frozen=True):
+    """A golden case, whose objects are yet to be encoded. They are values, so that it stays as it was taken."""
+
+    name: str
+    args: CaseArgs
+    namespaces: Mapping[str, Mapping[str, str]]
+    nodes: Sequence[Node]
+    pods: Sequence[Pod]
+    placed: Sequence[int]
+    """Whether each of the pods is on a known node; others, and those that are no more, are in no case."""
+    pod: bytes
+    """A v1.Pod as JSON."""
+    volumes: Mapping[str, Sequence[Object]]
+    expected: Expected
+    note: str = ""
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the line, with its end, in pieces of which each is made in a short time.
+
+        Raises NotExpressibleError for an object that no v1 object stands for, see encode_pod; of pods that exist what
+        is broken and in no answer is left out.
+        """
+        yield b'{"name":%b,"note":%b' % (_encoder.encode(self.name), _encoder.encode(self.note))
+        yield b',"args":' + _encoder.encode(self.args)
+        yield from _member("namespaces", (encode_namespace(Namespace(*each)) for each in self.namespaces.items()))
+        yield from _member("nodes", map(encode_node, self.nodes))
+        yield from _member("pods", (encode_pod(without_broken_parts(pod)) for pod in compress(self.pods, self.placed)))
+        # As the scheduler wrote it, but in one line, and UTF-8 also where nobody reads it.
+        yield b',"pod":' + msgspec.json.format(self.pod.decode(errors="replace").encode(), indent=-1)
+        for member, objects in self.volumes.items():
+            yield from _member(member, map(ENCODERS[_VOLUMES[member]], objects))
+        yield b',"expected":%b}\n' % _encoder.encode(self.expected)
+
+
+def conformance_case(name: str, mirror: ClusterMirror, pod: bytes, args: CaseArgs, note: str = "") -> ConformanceCase:
+    """Take a case: the cluster as the mirror holds it now, a pod as a scheduler sends it, and what it is answered.
+
+    `expected` is what *this engine* answers now, with these arguments, by InterPodAffinity alone, over all nodes that
+    the mirror knows. It is a claim, and no truth: whoever makes a test of a bug report corrects it first where it is
+    wrong, by what upstream's plugin answers; where it is right, the case keeps it so.
+
+    The pods are those on known nodes, assumed ones too, as no others count; without the pod itself, which may have been
+    bound meanwhile. The partition, Services and owners of pods have no place in a case. Raises DecodeError for the pod.
+    """
+    incoming = decode_pod(pod)
+    with ExitStack() as stack:
+        held = mirror.get_pod(incoming.uid)
+        if held is not None and mirror.pods.slot_of_row[mirror.pods.rows[held.uid]] != NO_SLOT:
+            stack.enter_context(mirror.suppose()).remove(held)
+        nodes = [node for _, node in mirror.nodes]
+        expected = expected_answer(args.plugin(), mirror, incoming, [node.name for node in nodes])
+        # Chosen when they are written: to choose among 150,000 here takes longer than a scheduler should wait.
+        pods, placed = [*mirror.pods.pods], (mirror.pods.slot_of_row[: len(mirror.pods.pods)] != NO_SLOT).tobytes()
+    volumes = {member: list(mirror.objects(kind).values()) for member, kind in _VOLUMES.items()}
+    return ConformanceCase(
+        name=name,
+        args=args,
+        namespaces=dict(mirror.namespaces),
+        nodes=nodes,
+        pods=pods,
+        placed=placed,
+        pod=pod,
+        volumes={member: objects for member, objects in volumes.items() if objects},
+        expected=expected,
+        note=note,
+    )
+
+
+def encoded_pod(pod: Pod) -> bytes:
+    """Return a pod of the mirror as a scheduler would send it, on no node yet. Raises NotExpressibleError."""
+    return _encoder.encode(encode_pod(msgspec.structs.replace(pod, node_name="")))
+
+
+def _member(name: str, objects: Iterable[V1]) -> Iterator[bytes]:
+    yield b',"%b":[' % name.encode()
+    separator = b""
+    for each in objects:
+        yield separator + _encoder.encode(each)
+        separator = b","
+    yield b"]"

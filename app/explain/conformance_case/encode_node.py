@@ -1,0 +1,18 @@
+"""Nodes and namespaces as v1 objects."""
+
+from typing import Final
+
+from app.explain.conformance_case.encode import Encoder, quantities_of, simple
+
+encode_node: Final = Encoder(
+    {
+        "spec.taints": lambda node: simple(node.taints),
+        "spec.unschedulable": "unschedulable",
+        "status.allocatable": lambda node: quantities_of(node.allocatable),
+        "status.conditions": lambda node: [
+            {"type": kind, "status": status} for kind, status in node.conditions.items()
+        ],
+        "status.images": lambda node: [{"names": [name], "sizeBytes": size} for name, size in node.images.items()],
+    }
+)
+encode_namespace: Final = Encoder({})

@@ -1,0 +1,68 @@
+"""Pods as v1 objects."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from app.explain.conformance_case.encode import DELETED, IN_TREE_DISKS, V1, Encoder, owners_of, present, simple
+from app.explain.conformance_case.encode_affinity import affinity_of, spread_of
+from app.explain.conformance_case.encode_containers import containers_of
+from core.objects.pod import Pod
+from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume, RBDImage
+
+_BUT_CONTAINERS: Final = Encoder(
+    {
+        "metadata.ownerReferences": owners_of,
+        "metadata.deletionTimestamp": lambda pod: DELETED if pod.terminating else "",
+        "spec.nodeName": "node_name",
+        "spec.nodeSelector": lambda pod: {each.key: each.values[0] for each in pod.node_affinity.selector.requirements},
+        "spec.affinity": affinity_of,
+        "spec.tolerations": lambda pod: simple(sorted(pod.tolerations)),
+        "spec.topologySpreadConstraints": spread_of,
+        "spec.volumes": lambda pod: [_volume(pod, f"v{index}", volume) for index, volume in enumerate(pod.volumes)],
+        "spec.priority": "priority",
+        "spec.preemptionPolicy": "preemption_policy",
+        "spec.schedulerName": "scheduler_name",
+        "status.phase": lambda pod: "Succeeded" if pod.terminal else "",
+        "status.startTime": "start_time",
+        "status.nominatedNodeName": "nominated_node_name",
+    }
+)
+
+
+def encode_pod(pod: Pod) -> V1:
+    """Return a v1.Pod from which `decode_pod` makes an equal one. Raises NotExpressibleError.
+
+    That is for broken terms and selectors (see `without_broken_parts`), and for a demand that no containers were found
+    for. The containers are not those of the pod (see containers_of), and times of its deletion are made up.
+    """
+    containers = containers_of(pod)
+    written: Any = _BUT_CONTAINERS(pod)
+    conditions = [*containers.conditions, *_preempted(pod)]
+    for member, made in (
+        ("spec", containers.spec),
+        ("status", present({**containers.status, "conditions": conditions})),
+    ):
+        if made:
+            written[member] = {**made, **written.get(member, {})}
+    return present(written)
+
+
+def _preempted(pod: Pod) -> Sequence[V1]:
+    if not pod.preempted:
+        return ()
+    return [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
+
+
+def _volume(pod: Pod, name: str, volume: PodVolume) -> V1:
+    match volume:
+        case PodClaim(claim, ephemeral=True):
+            return {"name": claim.removeprefix(f"{pod.name}-"), "ephemeral": {}}
+        case PodClaim(claim):
+            return {"name": name, "persistentVolumeClaim": {"claimName": claim}}
+        case RBDImage():
+            said = {"pool": volume.pool, "image": volume.image, "readOnly": volume.read_only}
+            return {"name": name, "rbd": {"monitors": sorted(volume.monitors), **present(said)}}
+        case InlineDisk():
+            member, called = IN_TREE_DISKS[volume.source.plugin]
+            said = present({called: volume.source.volume, "readOnly": volume.read_only})
+            return {"name": volume.name, member: said if volume.kind is None else {**said, "kind": volume.kind}}

@@ -1,0 +1,193 @@
+"""What people ask: a pod in one of the forms in which they have it, some nodes or all, and what is to be supposed.
+
+The body is ExtenderArgs, as kube-scheduler sent them; or a manifest of a pod, or of what has a pod template; or an
+object that has either, or a pod's name, as `pod`, beside what is to be supposed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from app.objects.decode import NULL, DecodeError, decoding, decoding_field, under
+from app.objects.decode_node import decode_node
+from app.objects.go_struct import EXTENDER_ARGS, members_of
+from app.objects.limits import MAX_NODES, Body, refuse_too_many_elements
+from app.verbs.extender import decode_incoming_pod
+from app.verbs.extender_args import decode_args
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+MAX_SUPPOSED: Final = 1000
+"""Pods and nodes of each kind in one question: each costs some microseconds in which nobody else is answered."""
+
+PodText: TypeAlias = str
+"""NAMESPACE/NAME or uid of a pod that is known."""
+
+
+class Placing(NamedTuple):
+    """A pod that is to be supposed on a node."""
+
+    pod: Pod | PodText
+    node: str
+
+
+class Supposed(NamedTuple):
+    """What is to be supposed, in this order: nodes more, pods fewer, pods more."""
+
+    add_nodes: Sequence[Node] = ()
+    remove: Sequence[PodText] = ()
+    assume: Sequence[Placing] = ()
+
+
+NOTHING: Final = Supposed()
+
+
+class ExplainRequest(NamedTuple):
+    """A pod, decoded or known by name; the nodes by name, None for all; and what is to be supposed."""
+
+    pod: Pod | PodText
+    names: Sequence[str] | None = None
+    supposed: Supposed = NOTHING
+    batch: NodeBatch | None = None
+    """The nodes of ExtenderArgs, in the place of names: whole ones among them, and of no use after the next event."""
+
+
+class PlacingBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A pod that is to be supposed on a node."""
+
+    pod: msgspec.Raw = msgspec.field(default_factory=lambda: NULL)  # a default that a schema need not show
+    """NAMESPACE/NAME or uid of a pod that is known, or a manifest."""
+    node: str = ""
+    """Its name: known, or to be supposed."""
+
+
+class ExplainRequestBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A question in our own form. ExtenderArgs and manifests alone are questions, too."""
+
+    pod: msgspec.Raw = msgspec.field(default_factory=lambda: NULL)
+    """NAMESPACE/NAME or uid of a pod that is known, or a manifest of a pod or of what has a pod template."""
+    node_names: list[str] | None = None
+    """The nodes; all where it is left out."""
+    add_nodes: list[msgspec.Raw] = []
+    """Manifests of nodes that are to be supposed."""
+    remove: list[str] = []
+    """NAMESPACE/NAME or uid of pods that are supposed to be gone."""
+    assume: list[PlacingBody] = []
+    """Pods that are supposed to be placed first."""
+
+
+class _Manifest(msgspec.Struct):
+    kind: str | None = None
+    metadata: dict[str, Any] | None = None
+    spec: dict[str, Any] | None = None
+
+
+_question_decoder: Final = msgspec.json.Decoder(ExplainRequestBody)
+_manifest_decoder: Final = msgspec.json.Decoder(_Manifest)
+_text_decoder: Final = msgspec.json.Decoder(str)
+
+
+def decode_explain_request(body: Body, mirror: ClusterMirror) -> ExplainRequest:
+    """Decode a question in any of its forms. Raises DecodeError, which names the field."""
+    refuse_too_many_elements(body)
+    members = members_of(body)
+    if EXTENDER_ARGS.fields_of(members).keys() & {"Nodes", "NodeNames"}:
+        return _of_extender_args(body, mirror)
+    if "kind" in members:
+        return ExplainRequest(_of_manifest(msgspec.Raw(body)))
+    return _of_own_form(body)
+
+
+def _of_extender_args(body: Body, mirror: ClusterMirror) -> ExplainRequest:
+    args = decode_args(body, mirror)
+    return ExplainRequest(decode_incoming_pod(args.pod), batch=args.batch)
+
+
+def _of_own_form(body: Body) -> ExplainRequest:
+    asked = decoding(_question_decoder.decode, body)
+    for field, given in (("add_nodes", asked.add_nodes), ("remove", asked.remove), ("assume", asked.assume)):
+        if len(given) > MAX_SUPPOSED:
+            raise DecodeError(field, f"at most {MAX_SUPPOSED}, got {len(given)}")
+    supposed = Supposed(
+        tuple(_node(raw, f"add_nodes[{place}]") for place, raw in enumerate(asked.add_nodes)),
+        tuple(asked.remove),
+        tuple(_placing(each, f"assume[{place}]") for place, each in enumerate(asked.assume)),
+    )
+    return ExplainRequest(_pod(asked.pod, "pod"), _checked_names(asked.node_names), supposed)
+
+
+def _pod(raw: msgspec.Raw, field: str) -> Pod | PodText:
+    """Decode a pod's name, or a manifest."""
+    text = bytes(raw).lstrip()
+    if not text or text == b"null":
+        raise DecodeError(field, "required: NAMESPACE/NAME, a uid, or a manifest")
+    if text.startswith(b'"'):
+        return decoding_field(_text_decoder.decode, raw, field)
+    with under(field):
+        return _of_manifest(raw)
+
+
+def _of_manifest(raw: msgspec.Raw) -> Pod:
+    """Decode a Pod, or the first pod that a controller would make of its template."""
+    manifest = decoding(_manifest_decoder.decode, raw)
+    if manifest.kind in {None, "Pod"}:
+        return _without_prefix(raw)
+    template, path = _template(manifest)
+    metadata = {"namespace": "default", **_named(manifest), **(template.get("metadata") or {})}
+    pod = {"kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
+    with under(path):
+        return _without_prefix(msgspec.Raw(msgspec.json.encode(pod)))
+
+
+def _without_prefix(raw: msgspec.Raw) -> Pod:
+    try:
+        return decode_incoming_pod(raw)
+    except DecodeError as error:  # the field of ExtenderArgs, which this is none of
+        raise DecodeError(error.field.removeprefix("Pod").removeprefix("."), error.message) from None
+
+
+def _template(manifest: _Manifest) -> tuple[dict[str, Any], str]:
+    spec = manifest.spec or {}
+    path = "spec.template"
+    if isinstance(spec.get("jobTemplate"), dict):
+        inner = spec["jobTemplate"].get("spec")
+        spec, path = inner if isinstance(inner, dict) else {}, "spec.jobTemplate.spec.template"
+    template = spec.get("template")
+    if not isinstance(template, dict):
+        raise DecodeError("kind", f"expected Pod, or a kind that has a pod template, got {manifest.kind} without one")
+    return template, path
+
+
+def _named(manifest: _Manifest) -> dict[str, Any]:
+    metadata = manifest.metadata or {}
+    name = metadata.get("name") or metadata.get("generateName") or manifest.kind
+    named = {"name": f"{name}-0"}
+    return {**named, "namespace": metadata["namespace"]} if metadata.get("namespace") else named
+
+
+def _node(raw: msgspec.Raw, field: str) -> Node:
+    with under(field):
+        return decode_node(raw)
+
+
+def _placing(given: PlacingBody, field: str) -> Placing:
+    if not given.node:
+        raise DecodeError(f"{field}.node", "required")
+    return Placing(_pod(given.pod, f"{field}.pod"), given.node)
+
+
+def _checked_names(names: list[str] | None) -> list[str] | None:
+    if names is None:
+        return None
+    if not names:
+        raise DecodeError("node_names", "empty; leave it out to ask about all nodes")
+    if len(names) > MAX_NODES:
+        raise DecodeError("node_names", f"at most {MAX_NODES}, got {len(names)}")
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names):
+        if seen.setdefault(name, place) != place:
+            raise DecodeError(f"node_names[{place}]", f"{name} stands at position {seen[name]} already")
+    return names

@@ -1,0 +1,164 @@
+"""Decisions asked again of the present mirror, to see what has changed since."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Final, TypeAlias
+
+import msgspec
+
+from app.explain.decisions import RecordedDecision
+from app.verbs.extender import Extender
+from app.verbs.observation import VerbOutcome, VerbResponse
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT
+
+Said: TypeAlias = str | int | None
+"""What an answer says of a node: its score, or why it failed, empty where it was passed on; None: nothing."""
+REPLAYED: Final = ("filter", "prioritize")
+"""The verbs that are asked again. `bind` and `preempt` are more than questions."""
+
+
+class NotReplayableError(ValueError):
+    """A decision that cannot be asked again; the message says why."""
+
+
+class ReplayedResult(msgspec.Struct, frozen=True):
+    """How a question ended."""
+
+    generation: int
+    """Of the mirror that answered; one of a saved state has generations of its own."""
+    outcome: VerbOutcome
+    nodes: int
+    passed: int
+    error: str
+
+
+class NodeDifference(msgspec.Struct, frozen=True):
+    """A node of which another thing is said now: a score, or why it failed, empty where it was passed on."""
+
+    node: str
+    then: Said
+    now: Said
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """A decision, then and now."""
+
+    id: int
+    at: str
+    """When it was answered then, RFC 3339."""
+    verb: str
+    pod: str
+    """NAMESPACE/NAME"""
+    nodes_asked: str
+    """`as then`, or `all known`, where these were too many to be kept."""
+    then: ReplayedResult
+    now: ReplayedResult
+    differing_nodes: int | None
+    """None: the answer of then was too large to be kept, or had no nodes."""
+    differences: list[NodeDifference]
+    """The first of them, in the order of the nodes now."""
+
+    @property
+    def same(self) -> bool:
+        """Whether the answer is the same; where there are no nodes to compare, whether it ended in the same way."""
+        if self.differing_nodes is not None:
+            return not self.differing_nodes
+        then, now = self.then, self.now
+        return (then.outcome, then.passed, then.error) == (now.outcome, now.passed, now.error)
+
+
+class Replayer:
+    """Asks decisions again, without the equivalence cache, and as if the pod itself were not bound yet."""
+
+    def __init__(self, mirror: ClusterMirror, make_extender: Callable[[], Extender]) -> None:
+        """Ask extenders that `make_extender` makes, over the mirror, which keep nothing and tell nobody."""
+        self._mirror = mirror
+        self._make_extender = make_extender
+
+    def replay(self, decision: RecordedDecision, limit: int) -> Replay:
+        """Ask afresh; tell so many differences. Raises NotReplayableError."""
+        if decision.verb not in REPLAYED:
+            raise NotReplayableError(f"only {' and '.join(REPLAYED)} are asked again, and this was {decision.verb}")
+        then = _said(decision.verb, decision.response)
+        answer = self._ask(decision, decision.request or self._request(decision, list(then)))
+        now = _said(decision.verb, answer.body)
+        differences = [
+            NodeDifference(node, then.get(node), now.get(node))
+            for node in dict.fromkeys([*now, *then])
+            if then.get(node) != now.get(node)
+        ]
+        return Replay(
+            id=decision.number,
+            at=decision.answered_at,
+            verb=decision.verb,
+            pod=decision.asked.pod,
+            nodes_asked="as then" if decision.request or then else "all known",
+            then=ReplayedResult(
+                decision.generation, decision.outcome, decision.asked.nodes, decision.asked.passed, decision.error
+            ),
+            now=ReplayedResult(
+                self._mirror.generation, answer.outcome, answer.asked.nodes, answer.asked.passed, answer.error
+            ),
+            differing_nodes=len(differences) if then else None,
+            differences=differences[:limit] if then else [],
+        )
+
+    def _ask(self, decision: RecordedDecision, request: bytes) -> VerbResponse:
+        extender = self._make_extender()
+        ask = extender.filter if decision.verb == "filter" else extender.prioritize
+        held = self._mirror.get_pod(decision.asked.uid)
+        with ExitStack() as stack:
+            if held is not None and self._mirror.pods.slot_of_row[self._mirror.pods.rows[held.uid]] != NO_SLOT:
+                stack.enter_context(self._mirror.suppose()).remove(held)
+            return ask(request, cached=False)
+
+    def _request(self, decision: RecordedDecision, names: list[str]) -> bytes:
+        """Return a request about these nodes, else about all that are known."""
+        if not decision.pod:
+            raise NotReplayableError("neither its request nor its pod is known any more")
+        asked = names or list(self._mirror.nodes.slots)
+        if not asked:
+            raise NotReplayableError("its request is not known any more, and the mirror has no node to ask about")
+        return b'{"Pod":%b,"Nodes":null,"NodeNames":%b}' % (decision.pod, msgspec.json.encode(asked))
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Node(msgspec.Struct):
+    metadata: _Metadata = _Metadata()
+
+
+class _Nodes(msgspec.Struct):
+    items: list[_Node] | None = None
+
+
+class _FilterResult(msgspec.Struct, rename="pascal"):
+    nodes: _Nodes | None = None
+    node_names: list[str] | None = None
+    failed_nodes: dict[str, str] | None = None
+    failed_and_unresolvable_nodes: dict[str, str] | None = None
+
+
+class _HostPriority(msgspec.Struct, rename="pascal"):
+    host: str
+    score: int
+
+
+def _said(verb: str, response: bytes) -> Mapping[str, Said]:
+    """Return what an answer says of each node; nothing if it is an error alone, or was not kept."""
+    try:
+        if verb == "prioritize":
+            return {each.host: each.score for each in msgspec.json.decode(response, type=list[_HostPriority])}
+        result = msgspec.json.decode(response, type=_FilterResult)
+    except msgspec.DecodeError:
+        return {}
+    items = (result.nodes.items if result.nodes is not None else None) or []
+    passed = [*(result.node_names or []), *(node.metadata.name for node in items)]
+    return {
+        **dict.fromkeys(passed, ""),
+        **(result.failed_nodes or {}),
+        **(result.failed_and_unresolvable_nodes or {}),
+    }

@@ -1,0 +1,89 @@
+"""The wire of a Lease: what of it an election reads and writes.
+
+Source: k8s.io/api coordination/v1 types.go and k8s.io/client-go tools/leaderelection/resourcelock/leaselock.go.
+"""
+
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from app.objects.decode import NULL, DecodeError, Int32, Wire, decoding
+
+_API_VERSION: Final = "coordination.k8s.io/v1"
+
+
+class LeaseRecord(msgspec.Struct, frozen=True, gc=False):
+    """Who holds a Lease; no holder: it was released. Times are text, as only people read them: clocks differ."""
+
+    holder: str = ""
+    seconds: int = 0
+    """For how long after the last change of the record nobody else may take it."""
+    acquired: str = ""
+    renewed: str = ""
+    transitions: int = 0
+
+
+class Lease(msgspec.Struct, frozen=True, gc=False):
+    """A Lease as the API server has it. `metadata`, with the resourceVersion, goes back to it as it came."""
+
+    metadata: msgspec.Raw
+    record: LeaseRecord
+
+
+class _Spec(Wire):
+    holder_identity: str | None = None
+    lease_duration_seconds: Int32 | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: Int32 | None = None
+
+
+class _Lease(Wire):
+    metadata: msgspec.Raw = NULL
+    spec: _Spec | None = None
+
+
+_decoder: Final = msgspec.json.Decoder(_Lease)
+
+
+def decode_lease(body: bytes) -> Lease:
+    """Decode a Lease. Raises DecodeError."""
+    lease = decoding(_decoder.decode, body)
+    if lease.metadata == NULL:
+        raise DecodeError("metadata", "required")
+    spec = lease.spec or _Spec()
+    record = LeaseRecord(
+        spec.holder_identity or "",
+        spec.lease_duration_seconds or 0,
+        spec.acquire_time or "",
+        spec.renew_time or "",
+        spec.lease_transitions or 0,
+    )
+    return Lease(msgspec.Raw(bytes(lease.metadata)), record)  # a copy, not a view of the whole body
+
+
+def encode_new_lease(namespace: str, name: str, record: LeaseRecord) -> bytes:
+    """Return a Lease that is to be created."""
+    return _encoded({"namespace": namespace, "name": name}, record)
+
+
+def encode_lease(lease: Lease, record: LeaseRecord) -> bytes:
+    """Return a Lease with another record, which the API server takes only if nobody has changed it since."""
+    return _encoded(lease.metadata, record)
+
+
+def micro_time(time: datetime) -> str:
+    """Return a time as Kubernetes writes a MicroTime."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _encoded(metadata: object, record: LeaseRecord) -> bytes:
+    spec = {
+        "holderIdentity": record.holder,
+        "leaseDurationSeconds": record.seconds,
+        "acquireTime": record.acquired,
+        "renewTime": record.renewed,
+        "leaseTransitions": record.transitions,
+    }
+    return msgspec.json.encode({"apiVersion": _API_VERSION, "kind": "Lease", "metadata": metadata, "spec": spec})

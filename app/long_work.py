@@ -1,0 +1,75 @@
+"""Long work for people and Prometheus: one job at a time, in short pieces, behind the requests of schedulers.
+
+All jobs share the event loop with the verbs: a scrape, a dump, an explanation, a replay, a saved case. Only one of them
+runs at a time, whatever its kind, so that the number of clients does not matter. Before each piece the job waits until
+no verb request waits or arrives. So a request waits for one piece at most.
+
+Under a flood of requests there is never such a moment. Then a job goes on after ten times the duration of the last
+piece: long work keeps about a tenth of the loop, and a scrape ends.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from time import perf_counter
+from typing import Final, TypeAlias
+
+Lull: TypeAlias = Callable[[float], Awaitable[None]]
+
+_MAX_LENGTH: Final = 0.001
+"""Seconds of a piece. To wait for a lull takes about 0.05 ms, so shorter pieces would cost a share of the loop."""
+_TIMES: Final = 10.0
+
+
+async def _no_lull(_: float) -> None:
+    """Let the loop run once: for a process that serves no scheduler."""
+    await asyncio.sleep(0)
+
+
+class LongWork:
+    """The turn that all long jobs of a process share."""
+
+    def __init__(self, lull: Lull = _no_lull, patience: float = 0.0) -> None:
+        """`lull` returns when no verb request waits, or after the given seconds; see Admission.lull.
+
+        Work that cannot be cut waits for a lull for up to `patience` seconds.
+        """
+        self._lull = lull
+        self._patience = patience
+        self._lock = asyncio.Lock()
+        self._began = perf_counter()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Hold the turn for a job in pieces, which asks for `over` between two steps.
+
+        Never wait for a client or a server within it: all other jobs would wait, too.
+        """
+        async with self._lock:
+            await self.give_way()
+            yield
+
+    @asynccontextmanager
+    async def uncut_turn(self) -> AsyncIterator[None]:
+        """Hold the turn for work that cannot be cut into pieces, such as one evaluation over all nodes."""
+        async with self._lock:
+            await self.wait_for_lull()
+            yield
+
+    async def wait_for_lull(self) -> None:
+        """Within a turn: wait before work that cannot be cut."""
+        await self._lull(self._patience)
+        self._began = perf_counter()
+
+    @property
+    def over(self) -> bool:
+        """Whether the piece has lasted long enough, so that it is time to call `give_way`.
+
+        Apart from `give_way`, because an await for each of 150,000 steps adds up.
+        """
+        return perf_counter() - self._began > _MAX_LENGTH
+
+    async def give_way(self) -> None:
+        """Within a turn: let verb requests and all else that waits on the loop run, and begin a new piece."""
+        await self._lull(min(self._patience, _TIMES * (perf_counter() - self._began)))
+        self._began = perf_counter()

@@ -1,0 +1,263 @@
+"""What decoding has in common for all kinds: errors that name the field, metadata, and label selectors.
+
+Unknown fields inside an object are passed over, as Go does: every Kubernetes release adds some. JSON null is an absent
+field everywhere, again as in Go.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from app.objects.sizes import (
+    MAX_LABEL_KEY_BYTES,
+    MAX_LABEL_VALUE_BYTES,
+    MAX_NAME_BYTES,
+    MAX_NAMESPACE_BYTES,
+    MAX_UID_BYTES,
+    is_longer,
+)
+from core.objects.labels import NOTHING, Operator, Selector, SelectorError, parse_selector, requirement
+from core.objects.owner import ControllerRef
+
+T = TypeVar("T")
+
+Json: TypeAlias = bytes | bytearray | msgspec.Raw
+NULL: Final = msgspec.Raw(b"null")
+"""What stands for an absent field that is read as bytes."""
+
+
+class Unread(NamedTuple):
+    """What a field that is left as bytes is decoded as when it is needed, for the description of requests."""
+
+    kind: Any
+
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+
+_MEMO_ENTRIES: Final = 8192
+_MEMO_BYTES: Final = 2 * 1024  # longer labels or owners are parsed each time: a memo is bounded to 16 MiB of keys
+
+
+class DecodeError(ValueError):
+    """JSON that is malformed, or a field that has the wrong type or is missing.
+
+    `field` is the path of the field (`spec.nodeName`), empty when the text as a whole is at fault.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+        self.message = message
+
+    def under(self, prefix: str) -> "DecodeError":
+        """Give the same error with the path of the enclosing field in front."""
+        dot = "." if self.field and not self.field.startswith("[") else ""
+        return DecodeError(f"{prefix}{dot}{self.field}", self.message)
+
+
+class MalformedError(DecodeError):
+    """A text that is not JSON, or not UTF-8: the text as a whole is at fault, wherever in it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", f"malformed JSON: {_lower_first(message.removeprefix('JSON is malformed: '))}")
+
+
+class Wire(msgspec.Struct, rename="camel", gc=False):
+    """Base of the wire structs: camelCase names."""
+
+
+class OwnerReference(Wire):
+    """An owner of an object; one of them may be its controller."""
+
+    kind: str | None = None
+    name: str | None = None
+    uid: str | None = None
+    api_version: str | None = None
+    controller: bool | None = None
+
+
+class Metadata(Wire):
+    """The metadata of every object; what not every kind reads is left as bytes."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: Annotated[msgspec.Raw, Unread(dict[str, str])] = NULL
+    owner_references: Annotated[msgspec.Raw, Unread(list[OwnerReference])] = NULL
+
+
+class AnnotatedMetadata(Metadata):
+    """Metadata of kinds whose annotations or deletion decide something."""
+
+    annotations: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
+
+
+class Expression(Wire, omit_defaults=True):
+    """A requirement of a label selector or node selector. The admin port shows it as it was given."""
+
+    key: str | None = None
+    operator: str | None = None
+    values: list[str] | None = None
+
+
+class LabelSelector(Wire, omit_defaults=True):
+    """A v1 LabelSelector."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[Expression] | None = None
+
+
+_labels_decoder: Final[msgspec.json.Decoder[dict[str, str] | None]] = msgspec.json.Decoder(dict[str, str] | None)
+_owners_decoder: Final[msgspec.json.Decoder[list[OwnerReference] | None]] = msgspec.json.Decoder(
+    list[OwnerReference] | None
+)
+
+
+def decoding(decode: Callable[[Json], T], raw: Json) -> T:
+    """Run a msgspec decoder and turn what it raises into a DecodeError that names the field."""
+    try:
+        return decode(raw)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at ")
+        raise DecodeError(_field(path), _lower_first(message.replace("`", ""))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise MalformedError(str(error)) from None
+    except RecursionError:
+        raise MalformedError("nested too deeply") from None
+
+
+def decoding_field(decode: Callable[[Json], T], raw: Json, field: str) -> T:
+    """Decode a field that was left as bytes; errors have its path in front."""
+    try:
+        return decoding(decode, raw)
+    except MalformedError:
+        raise
+    except DecodeError as error:
+        raise error.under(field) from None
+
+
+@contextmanager
+def under(field: str) -> Iterator[None]:
+    """Name the enclosing field in a DecodeError that is raised inside."""
+    try:
+        yield
+    except DecodeError as error:
+        raise error.under(field) from None
+
+
+def refuse_longer(text: str | None, limit: int, field: str) -> None:
+    """Refuse a text of more bytes than that. Raises DecodeError."""
+    if text and is_longer(text, limit):
+        raise DecodeError(field, f"longer than {limit} bytes")
+
+
+def refuse_long_key(key: str | None, field: str) -> None:
+    """Refuse what no key of a label, taint or topology can be. Raises DecodeError."""
+    refuse_longer(key, MAX_LABEL_KEY_BYTES, field)
+
+
+def refuse_long_labels(labels: Mapping[str, str], field: str) -> None:
+    """Refuse labels, or a selector of them by value, that no object can have. Raises DecodeError."""
+    for key, value in labels.items():
+        if is_longer(key, MAX_LABEL_KEY_BYTES):
+            raise DecodeError(field, f"a key longer than {MAX_LABEL_KEY_BYTES} bytes")
+        if is_longer(value, MAX_LABEL_VALUE_BYTES):
+            raise DecodeError(field, f"the value of {key} is longer than {MAX_LABEL_VALUE_BYTES} bytes")
+
+
+def checked_name(kind: str, found: str | None, metadata: Metadata) -> str:
+    """Return the name of an object, which must not say that it is of another kind. Raises DecodeError.
+
+    Its namespace and its uid are looked at, too: all kinds come by here.
+    """
+    if found and found != kind:
+        raise DecodeError("kind", f"expected {kind}, got {found}")
+    name = metadata.name or metadata.generate_name
+    if not name:
+        raise DecodeError("metadata.name", "required")
+    namespace, uid = metadata.namespace or "", metadata.uid or ""
+    # Nearly always this is all that is looked at.
+    if len(name) + len(namespace) + len(uid) > MAX_NAMESPACE_BYTES or not name.isascii():
+        refuse_longer(name, MAX_NAME_BYTES, "metadata.name" if metadata.name else "metadata.generateName")
+        refuse_longer(namespace, MAX_NAMESPACE_BYTES, "metadata.namespace")
+        refuse_longer(uid, MAX_UID_BYTES, "metadata.uid")
+    return name
+
+
+def labels_of(metadata: Metadata) -> Mapping[str, str]:
+    """Return the labels; objects with the same ones, such as the pods of a controller, mostly share one mapping."""
+    raw = bytes(metadata.labels)
+    return _memoised_labels(raw) if len(raw) <= _MEMO_BYTES else _parse_labels(raw)
+
+
+def controller_of(metadata: Metadata) -> ControllerRef | None:
+    """Return the owner with `controller: true`; objects with the same owners mostly share one value.
+
+    Source: k8s.io/apimachinery pkg/apis/meta/v1/controller_ref.go (GetControllerOf): the first one.
+    """
+    raw = bytes(metadata.owner_references)
+    return _memoised_controller(raw) if len(raw) <= _MEMO_BYTES else _parse_controller(raw)
+
+
+def selector_of(path: str, selector: LabelSelector | None, absent: Selector = NOTHING) -> Selector:
+    """Return a label selector, or `absent` for null. Raises SelectorError with `path` in front of its field."""
+    if selector is None:
+        return absent
+    expressions = [
+        (expression.key or "", expression.operator or "", expression.values or ())
+        for expression in selector.match_expressions or ()
+    ]
+    try:
+        return parse_selector(selector.match_labels or {}, expressions)
+    except SelectorError as error:
+        raise SelectorError(f"{path}.{error.field}", str(error)) from None
+
+
+def selector_or_nothing(selector: LabelSelector | None) -> Selector:
+    """Return a label selector; a broken one selects nothing, like null, where upstream passes over its error."""
+    try:
+        return selector_of("spec.selector", selector)
+    except SelectorError:
+        return NOTHING
+
+
+def selector_of_labels(labels: Mapping[str, str] | None) -> Selector:
+    """Return the selector of a Service or ReplicationController, which is not validated; nothing for none."""
+    if not labels:  # an API server does not store `{}`, so it can only mean what null does
+        return NOTHING
+    return Selector(tuple(requirement(key, Operator.IN, [labels[key]]) for key in sorted(labels)))
+
+
+def _parse_labels(raw: bytes) -> Mapping[str, str]:
+    labels = decoding_field(_labels_decoder.decode, raw, "metadata.labels") or {}
+    refuse_long_labels(labels, "metadata.labels")
+    return labels
+
+
+_memoised_labels = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_labels)
+
+
+def _parse_controller(raw: bytes) -> ControllerRef | None:
+    for owner in decoding_field(_owners_decoder.decode, raw, "metadata.ownerReferences") or ():
+        if owner.controller:
+            return ControllerRef(owner.kind or "", owner.name or "", owner.uid or "", owner.api_version or "")
+    return None
+
+
+_memoised_controller = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_controller)
+
+
+def _field(path: str) -> str:
+    """`$.spec.nodeName` (msgspec's path, in backticks) -> spec.nodeName."""
+    return re.sub(r"^\$\.?", "", path.strip("`").removeprefix("key in ").strip("`"))
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]

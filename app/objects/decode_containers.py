@@ -1,0 +1,200 @@
+"""JSON of a pod's containers, and of what else tells how much they get, to what the pod asks of its node."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Final
+
+import msgspec
+
+from app.objects.decode import NULL, Int32, Unread, Wire, decoding_field
+from app.objects.decode_resources import WireAmounts, amounts_of
+from core.objects.host_port import ALL_ADDRESSES, NO_HOST_PORTS, HostPort
+from core.objects.pod import normalized_image_name
+from core.objects.pod_requests import (
+    Container,
+    PodResources,
+    Resources,
+    is_best_effort,
+    non_zero_requests,
+    pod_requests,
+    scored_requests,
+)
+
+_MEMO_ENTRIES: Final = 8192
+_MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time: the memo is bounded to 32 MiB of keys
+
+
+class WireResources(Wire):
+    """A v1.ResourceRequirements."""
+
+    requests: WireAmounts = NULL
+    limits: WireAmounts = NULL
+
+
+class _ContainerPort(Wire):
+    host_port: Int32 | None = None
+    protocol: str | None = None
+    host_ip: str | None = msgspec.field(default=None, name="hostIP")
+
+
+class _Condition(Wire):
+    type: str | None = None
+    reason: str | None = None
+
+
+class WireContainer(Wire, omit_defaults=True):
+    """What a v1.Container says of what it needs of its node."""
+
+    name: str | None = None
+    image: str | None = None
+    restart_policy: str | None = None
+    ports: Annotated[msgspec.Raw, Unread(list[_ContainerPort])] = NULL
+    resources: Annotated[msgspec.Raw, Unread(WireResources)] = NULL
+
+
+class WireContainerStatus(Wire, omit_defaults=True):
+    """What a v1.ContainerStatus says of the container's resources."""
+
+    name: str | None = None
+    allocated_resources: WireAmounts = NULL
+    resources: Annotated[msgspec.Raw, Unread(WireResources)] = NULL
+
+
+class WireContainers(Wire, array_like=True):
+    """All of a v1.Pod that its demand follows from, and nothing else, so that its JSON tells pods alike."""
+
+    containers: list[WireContainer] | None
+    init_containers: list[WireContainer] | None
+    pod_level: msgspec.Raw
+    overhead: msgspec.Raw
+    container_statuses: list[WireContainerStatus] | None
+    init_container_statuses: list[WireContainerStatus] | None
+    conditions: msgspec.Raw
+    qos_class: str | None
+
+
+class Demand(msgspec.Struct, frozen=True, gc=False):
+    """What the containers of a pod ask of its node; pods that ask the same mostly share one value."""
+
+    requests: Mapping[str, int]
+    non_zero_requests: tuple[int, int]
+    scored_requests: tuple[int, int]
+    best_effort: bool
+    host_ports: frozenset[HostPort]
+    images: tuple[str, ...]
+
+
+_containers_decoder: Final = msgspec.json.Decoder(WireContainers)
+_resources_decoder: Final[msgspec.json.Decoder[WireResources | None]] = msgspec.json.Decoder(WireResources | None)
+_ports_decoder: Final[msgspec.json.Decoder[list[_ContainerPort] | None]] = msgspec.json.Decoder(
+    list[_ContainerPort] | None
+)
+_conditions_decoder: Final[msgspec.json.Decoder[list[_Condition] | None]] = msgspec.json.Decoder(
+    list[_Condition] | None
+)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def demand_of(wire: WireContainers) -> Demand:
+    """Return what a pod asks for. Raises DecodeError for a quantity or a port that is none, with its field."""
+    # Most conditions say when something happened; the one that matters here is rare.
+    if b"PodResizePending" not in bytes(wire.conditions):
+        wire.conditions = NULL
+    raw = _encoder.encode(wire)
+    return _memoised_demand(raw) if len(raw) <= _MEMO_BYTES else _parse_demand(raw)
+
+
+def _parse_demand(raw: bytes) -> Demand:
+    wire = _containers_decoder.decode(raw)
+    containers, init_containers = wire.containers or [], wire.init_containers or []
+    statuses = {
+        status.name: (status, f"status.{member}[{index}]")
+        for member, listed in (
+            ("containerStatuses", wire.container_statuses),
+            ("initContainerStatuses", wire.init_container_statuses),
+        )
+        for index, status in enumerate(listed or ())
+    }
+    pod = PodResources(
+        containers=[
+            _container(container, f"spec.containers[{index}]", statuses) for index, container in enumerate(containers)
+        ],
+        init_containers=[
+            _container(container, f"spec.initContainers[{index}]", statuses)
+            for index, container in enumerate(init_containers)
+        ],
+        pod_level=None if wire.pod_level == NULL else _resources(wire.pod_level, "spec.resources"),
+        overhead=amounts_of(wire.overhead, "spec.overhead"),
+        resize_infeasible=_is_resize_infeasible(wire.conditions),
+        qos_class=wire.qos_class or "",
+    )
+    demand = _shared_demand if len(raw) <= _MEMO_BYTES else _new_demand
+    return demand(
+        tuple(pod_requests(pod).items()),
+        (non_zero_requests(pod), scored_requests(pod)),
+        is_best_effort(pod),
+        _host_ports(containers, init_containers),
+        tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),
+    )
+
+
+def _new_demand(
+    requests: tuple[tuple[str, int], ...],
+    scoring: tuple[tuple[int, int], tuple[int, int]],
+    best_effort: bool,  # noqa: FBT001 - a plain value
+    host_ports: frozenset[HostPort],
+    images: tuple[str, ...],
+) -> Demand:
+    return Demand(dict(requests), *scoring, best_effort, host_ports, images)
+
+
+# What is said differs by container names and by status, what comes of it mostly does not.
+_shared_demand = lru_cache(maxsize=_MEMO_ENTRIES)(_new_demand)
+
+_memoised_demand = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_demand)
+
+
+def _container(
+    container: WireContainer, field: str, statuses: Mapping[str | None, tuple[WireContainerStatus, str]]
+) -> Container:
+    resources = _resources(container.resources, f"{field}.resources")
+    sidecar = container.restart_policy == "Always"
+    status, place = statuses.get(container.name, (WireContainerStatus(), ""))
+    if status.resources == NULL:
+        return Container(resources, sidecar)
+    return Container(
+        resources,
+        sidecar,
+        actual=_resources(status.resources, f"{place}.resources").requests,
+        allocated=amounts_of(status.allocated_resources, f"{place}.allocatedResources"),
+    )
+
+
+def _host_ports(containers: Sequence[WireContainer], init_containers: Sequence[WireContainer]) -> frozenset[HostPort]:
+    """Upstream schedutil.GetHostPorts: those of containers that run as long as the pod does."""
+    taken = [port for index, each in enumerate(containers) for port in _ports(each, f"spec.containers[{index}].ports")]
+    for index, each in enumerate(init_containers):
+        ports = _ports(each, f"spec.initContainers[{index}].ports")
+        taken += ports if each.restart_policy == "Always" else []
+    return frozenset(taken) if taken else NO_HOST_PORTS
+
+
+def _ports(container: WireContainer, field: str) -> list[HostPort]:
+    return [
+        HostPort(port.host_port, port.protocol or "TCP", port.host_ip or ALL_ADDRESSES)
+        for port in decoding_field(_ports_decoder.decode, container.ports, field) or ()
+        if port.host_port is not None and port.host_port > 0
+    ]
+
+
+def _resources(raw: msgspec.Raw, field: str) -> Resources:
+    wire = decoding_field(_resources_decoder.decode, raw, field) or WireResources()
+    return Resources(amounts_of(wire.requests, f"{field}.requests"), amounts_of(wire.limits, f"{field}.limits"))
+
+
+def _is_resize_infeasible(raw: msgspec.Raw) -> bool:
+    """Upstream IsPodResizeInfeasible: the first such condition tells."""
+    for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False

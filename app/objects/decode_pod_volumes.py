@@ -1,0 +1,124 @@
+"""JSON of a pod's spec.volumes to the volumes that a plugin reads."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from app.objects.decode import Wire
+from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume, RBDImage
+from core.objects.volumes import VolumeSource
+
+_MEMO_ENTRIES: Final = 8192
+_SHARED_SIZE: Final = 1024  # characters; longer volumes are not shared, so that the memo is bounded to some 16 MiB
+
+
+class _Claim(Wire):
+    claim_name: str | None = None
+
+
+class _Ephemeral(Wire):
+    """What the claim is made from; it is found by its name."""
+
+
+class _VolumeID(Wire):
+    volume: str | None = msgspec.field(default=None, name="volumeID")
+
+
+class _GCEPersistentDisk(Wire):
+    volume: str | None = msgspec.field(default=None, name="pdName")
+    read_only: bool | None = None
+
+
+class _AzureDisk(Wire):
+    volume: str | None = msgspec.field(default=None, name="diskURI")
+    kind: str | None = None
+
+
+class _ISCSI(Wire):
+    volume: str | None = msgspec.field(default=None, name="iqn")
+    read_only: bool | None = None
+
+
+class _RBD(Wire):
+    monitors: list[str] | None = None
+    pool: str | None = None
+    image: str | None = None
+    read_only: bool | None = None
+
+
+class WireVolume(Wire):
+    """A v1.Volume; kinds that no plugin reads are passed over."""
+
+    name: str | None = None
+    persistent_volume_claim: _Claim | None = None
+    ephemeral: _Ephemeral | None = None
+    gce_persistent_disk: _GCEPersistentDisk | None = None
+    aws_elastic_block_store: _VolumeID | None = None
+    azure_disk: _AzureDisk | None = None
+    cinder: _VolumeID | None = None
+    portworx_volume: _VolumeID | None = None
+    iscsi: _ISCSI | None = None
+    rbd: _RBD | None = None
+
+
+def volumes_of(pod: str, wires: Sequence[WireVolume]) -> tuple[PodVolume, ...]:
+    """Return the volumes of a pod of the name; pods with the same ones mostly share them."""
+    volumes = [
+        volume
+        for wire in wires
+        # Nearly all volumes of nearly all pods are of other kinds: here they cost no call.
+        if (wire.persistent_volume_claim or wire.ephemeral or wire.rbd or wire.iscsi or wire.gce_persistent_disk)
+        or (wire.aws_elastic_block_store or wire.azure_disk or wire.cinder or wire.portworx_volume)
+        for volume in (_volume(pod, wire),)
+        if volume is not None
+    ]
+    if not volumes:
+        return ()
+    return _shared(tuple(volumes)) if sum(map(_size, volumes)) <= _SHARED_SIZE else tuple(volumes)
+
+
+def _size(volume: PodVolume) -> int:
+    """Return how many characters a volume has, about."""
+    if isinstance(volume, PodClaim):
+        return len(volume.name)
+    if isinstance(volume, InlineDisk):
+        return len(volume.name) + len(volume.source.volume) + len(volume.kind or "")
+    return len(volume.pool) + len(volume.image) + sum(map(len, volume.monitors))
+
+
+@lru_cache(maxsize=_MEMO_ENTRIES)
+def _shared(volumes: tuple[PodVolume, ...]) -> tuple[PodVolume, ...]:
+    return volumes
+
+
+def _volume(pod: str, wire: WireVolume) -> PodVolume | None:
+    """Return what a volume is backed by, which the API server allows one of."""
+    if wire.persistent_volume_claim is not None:
+        return PodClaim(wire.persistent_volume_claim.claim_name or "")
+    if wire.ephemeral is not None:
+        return PodClaim(f"{pod}-{wire.name or ''}", ephemeral=True)
+    if (rbd := wire.rbd) is not None:
+        return RBDImage(frozenset(rbd.monitors or ()), rbd.pool or "", rbd.image or "", rbd.read_only or False)
+    return _inline_disk(wire)
+
+
+def _inline_disk(wire: WireVolume) -> InlineDisk | None:
+    read_only, kind = False, None
+    if (gce := wire.gce_persistent_disk) is not None:
+        plugin, volume, read_only = "gce-pd", gce.volume, gce.read_only or False
+    elif (iscsi := wire.iscsi) is not None:
+        plugin, volume, read_only = "iscsi", iscsi.volume, iscsi.read_only or False
+    elif (azure := wire.azure_disk) is not None:
+        plugin, volume, kind = "azure-disk", azure.volume, azure.kind
+    elif (ebs := wire.aws_elastic_block_store) is not None:
+        plugin, volume = "aws-ebs", ebs.volume
+    elif (cinder := wire.cinder) is not None:
+        plugin, volume = "cinder", cinder.volume
+    elif (portworx := wire.portworx_volume) is not None:
+        plugin, volume = "portworx-volume", portworx.volume
+    else:
+        return None
+    source = VolumeSource(f"kubernetes.io/{plugin}", volume or "", in_tree=True)
+    return InlineDisk(wire.name or "", source, read_only, kind)

@@ -1,0 +1,59 @@
+"""JSON of quantities and of lists of them, such as what a node can allocate."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+
+from app.objects.decode import DecodeError, Unread, decoding_field
+from core.objects.pod_requests import Amounts, rounded
+from core.objects.quantity import QuantityError, nanos
+
+_MEMO_ENTRIES: Final = 8192
+_MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time: a memo is bounded to 32 MiB of keys
+
+
+Quantity: TypeAlias = (
+    Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,9}(\.[0-9]{1,3})?(m|k|M|G|Ki|Mi|Gi)?$")]
+    | Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+)
+"""A quantity as people write it; what `nanos` reads is more than JSON Schema can say."""
+WireAmounts: TypeAlias = Annotated[msgspec.Raw, Unread(dict[str, Quantity])]
+"""A v1.ResourceList."""
+
+_amounts_decoder: Final[msgspec.json.Decoder[dict[str, msgspec.Raw] | None]] = msgspec.json.Decoder(
+    dict[str, msgspec.Raw] | None
+)
+_text_decoder: Final = msgspec.json.Decoder(str)
+
+
+def allocatable_of(raw: msgspec.Raw) -> Mapping[str, int]:
+    """Return a node's status.allocatable; nodes with the same one share it. Raises DecodeError."""
+    text = bytes(raw)
+    return _memoised_allocatable(text) if len(text) <= _MEMO_BYTES else _parse_allocatable(text)
+
+
+def quantity_of(raw: msgspec.Raw, field: str) -> int:
+    """Return a quantity exactly, as `nanos` does; null is 0, as in Go. Raises DecodeError."""
+    text = bytes(raw)
+    if text == b"null":
+        return 0
+    try:
+        # A number is taken as it is written, so that nothing is lost on the way through a float.
+        return nanos(decoding_field(_text_decoder.decode, raw, field).strip() if text[:1] == b'"' else text.decode())
+    except QuantityError as error:
+        raise DecodeError(field, str(error)) from None
+
+
+def amounts_of(raw: msgspec.Raw | bytes, field: str) -> Amounts:
+    """Return a v1.ResourceList exactly. Raises DecodeError."""
+    quantities = decoding_field(_amounts_decoder.decode, raw, field) or {}
+    return {name: quantity_of(quantity, f"{field}.{name}") for name, quantity in quantities.items()}
+
+
+def _parse_allocatable(raw: bytes) -> Mapping[str, int]:
+    return rounded(amounts_of(raw, "status.allocatable"))
+
+
+_memoised_allocatable = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_allocatable)

@@ -1,0 +1,208 @@
+"""Arguments of plugins: JSON of upstream's *Args by plugin to the arguments of the core's constructors.
+
+Source: k8s.io/kube-scheduler config/v1/types_pluginargs.go, with the defaults of k8s.io/kubernetes
+pkg/scheduler/apis/config/v1/defaults.go; ServiceAffinityArgs is that of v1.18. As upstream decodes them strictly, an
+unknown field is an error here, also deep inside; JSON null is an absent field.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from app.objects.decode import NULL, DecodeError, Int32, decoding, decoding_field
+from app.objects.decode_node_affinity import WireNodeAffinity, node_affinity_of
+from app.objects.decode_topology_spread import WireSpreadConstraint, topology_spread_of
+from app.objects.strict import strict
+from app.settings import Settings, SettingsError
+from core.plugin_names import todays_name
+from core.plugins.noderesources.allocation import ResourceSpec
+from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationShapePoint
+from core.profile import COMPOSITES, PLUGINS, Arguments
+
+Keywords: TypeAlias = dict[str, Any]
+
+_GROUP: Final = "kubescheduler.config.k8s.io"
+_INTER_POD_AFFINITY: Final = "InterPodAffinity"
+
+
+class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """Base of all that is read here."""
+
+
+class _Args(_Strict):
+    """What every *Args may say of itself; a plugin without arguments takes no more."""
+
+    api_version: str | None = None
+    kind: str | None = None
+
+    def keywords(self) -> Keywords:
+        """Return the arguments of the constructor. Raises DecodeError."""
+        return {}
+
+
+class _InterPodAffinityArgs(_Args):
+    hard_pod_affinity_weight: Int32 | None = None
+    ignore_preferred_terms_of_existing_pods: bool | None = None
+
+    def keywords(self) -> Keywords:
+        given = {
+            "hard_pod_affinity_weight": self.hard_pod_affinity_weight,
+            "ignore_preferred_terms_of_existing_pods": self.ignore_preferred_terms_of_existing_pods,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class _ResourceSpec(_Strict):
+    name: str | None = None
+    weight: int | None = None
+
+
+class _ShapePoint(_Strict):
+    utilization: Int32 | None = None
+    score: Int32 | None = None
+
+
+class _RequestedToCapacityRatio(_Strict):
+    shape: list[_ShapePoint] | None = None
+
+
+class _ScoringStrategy(_Strict):
+    type: str | None = None
+    resources: list[_ResourceSpec] | None = None
+    requested_to_capacity_ratio: _RequestedToCapacityRatio | None = None
+
+    def parsed(self) -> ScoringStrategy:
+        ratio = self.requested_to_capacity_ratio
+        shape = [] if ratio is None else ratio.shape or []
+        if ratio is not None and not shape:
+            raise DecodeError("scoringStrategy.shape", "at least one point must be specified")
+        return ScoringStrategy(
+            type=self.type or "",  # of a strategy, upstream has no default type
+            resources=_resources(self.resources or ()),
+            shape=tuple(UtilizationShapePoint(each.utilization or 0, each.score or 0) for each in shape),
+        )
+
+
+class _NodeResourcesFitArgs(_Args):
+    ignored_resources: list[str] | None = None
+    ignored_resource_groups: list[str] | None = None
+    scoring_strategy: _ScoringStrategy | None = None
+
+    def keywords(self) -> Keywords:
+        strategy = {} if self.scoring_strategy is None else {"scoring_strategy": self.scoring_strategy.parsed()}
+        return {
+            "ignored_resources": self.ignored_resources or (),
+            "ignored_resource_groups": self.ignored_resource_groups or (),
+            **strategy,
+        }
+
+
+class _NodeResourcesBalancedAllocationArgs(_Args):
+    resources: list[_ResourceSpec] | None = None
+
+    def keywords(self) -> Keywords:
+        return {"resources": _resources(self.resources or ())}
+
+
+class _NodeAffinityArgs(_Args):
+    added_affinity: msgspec.Raw = NULL
+
+    def keywords(self) -> Keywords:
+        decoding_field(_node_affinity_decoder.decode, self.added_affinity, "addedAffinity")
+        affinity = b'{"nodeAffinity":' + bytes(self.added_affinity) + b"}"
+        return {"added_affinity": node_affinity_of(affinity, NULL)}
+
+
+class _PodTopologySpreadArgs(_Args):
+    default_constraints: msgspec.Raw = NULL
+    defaulting_type: str | None = None
+
+    def keywords(self) -> Keywords:
+        decoding_field(_constraints_decoder.decode, self.default_constraints, "defaultConstraints")
+        return {
+            "defaulting_type": self.defaulting_type or "System",
+            "default_constraints": topology_spread_of(self.default_constraints),
+        }
+
+
+class _ServiceAffinityArgs(_Args):
+    affinity_labels: list[str] | None = None
+
+    def keywords(self) -> Keywords:
+        return {"affinity_labels": self.affinity_labels or ()}
+
+
+_ARGS: Final[Mapping[str, type[_Args]]] = {
+    "InterPodAffinity": _InterPodAffinityArgs,
+    "NodeResourcesFit": _NodeResourcesFitArgs,
+    "NodeResourcesBalancedAllocation": _NodeResourcesBalancedAllocationArgs,
+    "NodeAffinity": _NodeAffinityArgs,
+    "PodTopologySpread": _PodTopologySpreadArgs,
+    "ServiceAffinity": _ServiceAffinityArgs,
+}
+_SETTINGS: Final = {
+    "hard_pod_affinity_weight": "hardPodAffinityWeight",
+    "ignore_preferred_terms_of_existing_pods": "ignorePreferredTermsOfExistingPods",
+}
+"""Arguments of InterPodAffinity that are settings of the same name, too."""
+
+_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_node_affinity_decoder: Final = msgspec.json.Decoder(strict(WireNodeAffinity) | None)
+_constraints_decoder: Final = msgspec.json.Decoder(list[strict(WireSpreadConstraint)] | None)  # type: ignore[misc]  # derived
+
+
+def plugin_arguments(settings: Settings) -> Arguments:
+    """Return the arguments of all plugins for which the settings have any. Raises SettingsError."""
+    try:
+        arguments = decode_plugin_args(settings.plugin_args) if settings.plugin_args else {}
+    except DecodeError as error:
+        raise SettingsError(f"KINDRED_PLUGIN_ARGS: {error}") from None
+    given = arguments.get(_INTER_POD_AFFINITY, {})
+    for name, field in _SETTINGS.items():
+        if name in given and name in settings.model_fields_set:
+            raise SettingsError(
+                f"KINDRED_PLUGIN_ARGS: {_INTER_POD_AFFINITY}.{field}: given by KINDRED_{name.upper()}, too"
+            )
+    return {**arguments, _INTER_POD_AFFINITY: {**{name: getattr(settings, name) for name in _SETTINGS}, **given}}
+
+
+def decode_plugin_args(text: str) -> Arguments:
+    """Read a JSON object, plugin -> *Args, and try them on the plugins, enabled or not. Raises DecodeError."""
+    arguments: dict[str, Keywords] = {}
+    for name, raw in decoding(_decoder.decode, text.encode(errors="surrogateescape")).items():
+        plugin = todays_name(name)
+        if plugin in COMPOSITES:
+            raise DecodeError(plugin, f"has no arguments of its own, but {', '.join(COMPOSITES[plugin])} may")
+        if plugin not in PLUGINS:
+            raise DecodeError(name, f"unknown plugin; there are {', '.join(sorted(PLUGINS))}")
+        if plugin in arguments:
+            raise DecodeError(name, f"the arguments of {plugin} are given already, by its other name")
+        try:
+            arguments[plugin] = _keywords(plugin, raw)
+        except DecodeError as error:
+            raise error.under(plugin) from None
+    return arguments
+
+
+def _keywords(plugin: str, raw: msgspec.Raw) -> Keywords:
+    wanted = _ARGS.get(plugin, _Args)
+    args = decoding(msgspec.json.Decoder(wanted).decode, raw)
+    if args.kind not in {None, f"{plugin}Args"}:
+        raise DecodeError("kind", f"expected {plugin}Args, got {args.kind}")
+    if args.api_version is not None and not args.api_version.startswith(f"{_GROUP}/"):
+        raise DecodeError("apiVersion", f"expected {_GROUP}/v1, got {args.api_version}")
+    keywords = args.keywords()
+    try:
+        PLUGINS[plugin](**keywords)
+    except ValueError as error:
+        field, colon, message = str(error).partition(": ")
+        # Upstream writes several errors as a list, in which each has its own path.
+        raise (
+            DecodeError("", str(error)) if field.startswith("[") or not colon else DecodeError(field, message)
+        ) from None
+    return keywords
+
+
+def _resources(specs: Sequence[_ResourceSpec]) -> tuple[ResourceSpec, ...]:
+    return tuple(ResourceSpec(each.name or "", each.weight or 0) for each in specs)

@@ -1,0 +1,130 @@
+"""The resources of the API that Kindred can follow: where each is listed and watched, and how it is decoded."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import msgspec
+
+from app.objects.decode import DecodeError, Wire, decoding
+from app.objects.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
+from app.objects.decode_disruption import decode_pod_disruption_budget
+from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_node import decode_node
+from app.objects.decode_owner import decode_replica_set, decode_replication_controller, decode_stateful_set
+from app.objects.decode_pod import decode_pod
+from app.objects.decode_service import decode_service
+from app.objects.decode_storage import decode_csi_node, decode_storage_class
+from app.objects.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
+from core.events import Kind, Object
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
+from core.objects.pod import Pod
+from core.objects.service import Service
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+
+Decoder: TypeAlias = Callable[[bytes | msgspec.Raw], Object]
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """One resource of the API. `group` is empty for the core one.
+
+    `field_selector` leaves out objects that no decision reads. `decode` raises DecodeError.
+    """
+
+    kind: Kind
+    plural: str
+    decode: Decoder
+    group: str = ""
+    version: str = "v1"
+    field_selector: str = ""
+
+    @property
+    def api_version(self) -> str:
+        """What objects say as apiVersion: `v1`, `policy/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def path(self) -> str:
+        """Where the objects of all namespaces are listed and watched."""
+        return f"/apis/{self.api_version}/{self.plural}" if self.group else f"/api/{self.api_version}/{self.plural}"
+
+    @property
+    def rbac_rule(self) -> str:
+        """The rule of a ClusterRole that allows to follow the resource, as one line of YAML."""
+        return f'apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["list", "watch"]'
+
+
+_STORAGE: Final = "storage.k8s.io"
+_ALL: Final = (
+    Resource(kind=Node, plural="nodes", decode=decode_node),
+    Resource(
+        kind=Pod,
+        plural="pods",
+        decode=decode_pod,
+        field_selector="status.phase!=Succeeded,status.phase!=Failed",
+    ),
+    Resource(kind=Namespace, plural="namespaces", decode=decode_namespace),
+    Resource(kind=PersistentVolume, plural="persistentvolumes", decode=decode_persistent_volume),
+    Resource(kind=PersistentVolumeClaim, plural="persistentvolumeclaims", decode=decode_persistent_volume_claim),
+    Resource(kind=StorageClass, plural="storageclasses", decode=decode_storage_class, group=_STORAGE),
+    Resource(kind=CSINode, plural="csinodes", decode=decode_csi_node, group=_STORAGE),
+    Resource(kind=CSIDriver, plural="csidrivers", decode=decode_csi_driver, group=_STORAGE),
+    Resource(
+        kind=CSIStorageCapacity,
+        plural="csistoragecapacities",
+        decode=decode_csi_storage_capacity,
+        group=_STORAGE,
+    ),
+    Resource(kind=VolumeAttachment, plural="volumeattachments", decode=decode_volume_attachment, group=_STORAGE),
+    Resource(kind=Service, plural="services", decode=decode_service),
+    Resource(
+        kind=PodDisruptionBudget,
+        plural="poddisruptionbudgets",
+        decode=decode_pod_disruption_budget,
+        group="policy",
+    ),
+    # Not as PartialObjectMetadata, though that is a fraction of the bytes: default constraints read `spec.selector`.
+    Resource(kind=ReplicaSet, plural="replicasets", decode=decode_replica_set, group="apps"),
+    Resource(kind=StatefulSet, plural="statefulsets", decode=decode_stateful_set, group="apps"),
+    Resource(kind=ReplicationController, plural="replicationcontrollers", decode=decode_replication_controller),
+)
+
+RESOURCES: Final[Mapping[Kind, Resource]] = MappingProxyType({resource.kind: resource for resource in _ALL})
+"""The resource of each kind that the core knows."""
+
+
+class _Metadata(Wire):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _Identified(Wire):
+    metadata: _Metadata | None = None
+
+
+_identity_decoder: Final = msgspec.json.Decoder(_Identified)
+
+
+def decode_identity(raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
+    """Return (full name, uid, resource version) of an object of any kind, reading nothing but its metadata.
+
+    For objects from the API server, which puts names and namespaces into all. Raises DecodeError.
+    """
+    metadata = decoding(_identity_decoder.decode, raw).metadata or _Metadata()
+    if not metadata.name:
+        raise DecodeError("metadata.name", "required")
+    full_name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+    return full_name, metadata.uid or "", metadata.resource_version or ""

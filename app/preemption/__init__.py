@@ -1,1 +1,0 @@
-"""Preemption: what the verb `preempt` is answered with, and preemption by Kindred itself."""

@@ -1,0 +1,115 @@
+"""The connections of one port: how many there may be, how long they may take, and which were turned away."""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from app.line_rate import LineRate, later_on_this_loop
+from app.logs import one_line
+from app.server.reading_turns import ReadingTurns
+from app.server.uvicorn_parts import ServerState
+from app.settings import Settings
+
+log = logging.getLogger(__name__)
+
+Peer = tuple[str, int] | None
+_SMALL_BODY: Final = 4 * 1024 * 1024
+"""Bytes, for ports that are not sent questions; more than the routes themselves take."""
+
+
+class Refusal(Enum):
+    """Why a connection was turned away, or closed before its time. The values are those of the label `reason`."""
+
+    TOO_MANY = "too_many_connections"
+    HANDSHAKE = "tls_handshake"
+    CLIENT_NAME = "client_name"
+    MALFORMED = "malformed_request"
+    LARGE_HEAD = "large_head"
+    LARGE_BODY = "large_body"
+    SLOW_REQUEST = "slow_request"
+    ANSWER_NOT_TAKEN = "answer_not_taken"
+    UNAUTHORIZED = "unauthorized"
+    HOST = "foreign_host"
+    CROSS_SITE = "cross_site"
+
+
+class Limits(NamedTuple):
+    """What one port lets its clients do."""
+
+    max_connections: int
+    max_header_bytes: int
+    max_body_bytes: int
+    read_timeout: float
+    """Seconds for a request that has begun to be complete, and for an answer to be taken."""
+    idle_timeout: float
+    """Seconds that a connection may stand without a request."""
+
+
+class Connections(ServerState):
+    """The state of a server, of which uvicorn has a part."""
+
+    def __init__(self, port: str, limits: Limits, client_names: frozenset[str] = frozenset()) -> None:
+        """Name the port for messages and metrics; `client_names`, if any, are the certificates that may ask."""
+        super().__init__()
+        self.connections: set[Any] = set()  # each is a BoundedProtocol
+        self.port: Final = port
+        self.limits: Final = limits
+        self.client_names: Final = client_names
+        self.beginning: set[asyncio.Protocol] = set()
+        """Connections that shake hands, which uvicorn knows nothing of."""
+        self.reading: Final = ReadingTurns()
+        self.refused: Counter[Refusal] = Counter(dict.fromkeys(Refusal, 0))
+        # Who can reach the port must not be able to fill the log.
+        self._line_rate = LineRate(1, time.monotonic, later_on_this_loop, self._tell_left_out)
+
+    @property
+    def open(self) -> int:
+        """How many connections there are."""
+        return len(self.connections) + len(self.beginning)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether a further connection is to be closed at once."""
+        return self.open >= self.limits.max_connections
+
+    def refuse(self, reason: Refusal, peer: Peer, detail: str = "") -> None:
+        """Take note of a connection that is turned away; of many for one reason, few are logged."""
+        self.refused[reason] += 1
+        if self._line_rate.allows(reason):
+            who = peer[0] if peer else "a client"
+            because = f"{_said(reason)}: {one_line(detail)}" if detail else _said(reason)
+            log.warning("%s port: turned away %s: %s", self.port, who, because)
+
+    async def watch(self) -> None:
+        """End what takes too long, until cancelled.
+
+        One look over all connections now and then costs less than a timer for each request.
+        """
+        loop = asyncio.get_running_loop()
+        pause = min(1.0, self.limits.read_timeout / 4)
+        while True:
+            await asyncio.sleep(pause)
+            now = loop.time()
+            for connection in [each for each in self.connections if each.deadline < now]:
+                connection.expire(now)
+
+    def _tell_left_out(self, reason: Refusal, count: int) -> None:
+        log.warning("%s port: turned away %d more: %s", self.port, count, _said(reason))
+
+
+def _said(reason: Refusal) -> str:
+    return reason.value.replace("_", " ")
+
+
+def limits_of(settings: Settings, *, large_bodies: bool) -> Limits:
+    """Return the limits of a port; one that only tells of health needs no large bodies."""
+    return Limits(
+        settings.max_connections,
+        settings.max_header_bytes,
+        settings.max_body_bytes if large_bodies else _SMALL_BODY,
+        settings.read_timeout,
+        settings.idle_timeout,
+    )

@@ -1,0 +1,91 @@
+"""Web pages of others: a browser lets them send requests to its own machine, where no token keeps them away."""
+
+import re
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.server.connections import Connections, Refusal
+
+_AUTHORITY: Final = re.compile(r"(?:\[(?P<ipv6>[^\]]*)\]|(?P<host>[^:\[\]]+))(?::\d*)?")
+_OURS: Final = frozenset({"same-origin", "none"})
+"""Values of Sec-Fetch-Site: a page of ours asks, or somebody has typed the address."""
+
+
+class ForeignPages:
+    """Turns away what a browser sends for a page that is not ours; other clients are let through."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        connections: Connections,
+        *,
+        any_host: bool,
+        open_paths: frozenset[str] = frozenset(),
+    ) -> None:
+        """Take what is guarded; `any_host`: the port has names, for which its clients need a certificate.
+
+        Anybody may link to the paths that are open.
+        """
+        self._app = app
+        self._connections = connections
+        self._any_host = any_host
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request (ASGI)."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        foreign = [] if self._any_host else [host for host in hosts if not _needs_no_dns(host)]
+        if foreign:
+            # A name that its owner lets resolve to this machine makes a page of theirs one of ours to the browser.
+            rule = "expected localhost or an IP address, as KINDRED_ADMIN_TOKEN_FILE is not set"
+            # 421 rather than 403: nobody is forbidden anything, it is the name that is not ours.
+            status, reason, detail = HTTPStatus.MISDIRECTED_REQUEST, Refusal.HOST, f"Host {foreign[0]!r}: {rule}"
+        elif not self._is_open(scope) and (told := _foreign_site(headers, hosts)):
+            status, reason = HTTPStatus.FORBIDDEN, Refusal.CROSS_SITE
+            detail = f"{told}: the admin port does not answer pages of other sites"
+        else:
+            await self._app(scope, receive, send)
+            return
+        self._connections.refuse(reason, scope.get("client"))
+        await JSONResponse({"detail": detail}, status, {"connection": "close"})(scope, receive, send)
+
+    def _is_open(self, scope: Scope) -> bool:
+        return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._open_paths
+
+
+def _needs_no_dns(authority: str) -> bool:
+    """Tell whether a Host is one that nobody else can have resolved to this machine."""
+    found = _AUTHORITY.fullmatch(authority)
+    if found is None:
+        return False
+    host = found["ipv6"] or found["host"] or ""
+    if host.lower() in {"localhost", "localhost."}:
+        return True
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _foreign_site(headers: Headers, hosts: list[str]) -> str:
+    """Return the header by which a request comes from a page of another site; empty if it does not.
+
+    Browsers say Sec-Fetch-Site wherever this port needs no token: on the loopback, and over TLS. Old ones say Origin.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return "" if site in _OURS else f"Sec-Fetch-Site {site!r}"
+    origin = headers.get("origin")
+    if origin is None or [origin.partition("://")[2].lower()] == [host.lower() for host in hosts]:
+        return ""
+    return f"Origin {origin!r}"

@@ -1,0 +1,90 @@
+"""The ports of a service: what each serves, where, and whom it lets in."""
+
+import logging
+import time
+from typing import Final, NamedTuple
+
+from fastapi import FastAPI
+
+from app.server.admin_auth import AdminAuthentication, AdminToken
+from app.server.connections import Connections, limits_of
+from app.server.foreign_pages import ForeignPages
+from app.server.process import Background
+from app.server.tls.reloaded import ReloadedTls
+from app.server.tls.server_context import ServerTls, admin_tls, scheduler_tls
+from app.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+_ADMIN_HEADERS: Final = (
+    (
+        "Cache-Control",
+        "no-store",
+    ),  # what the cluster holds is for nobody's disk; of the page, an upgrade is seen at once
+    ("X-Content-Type-Options", "nosniff"),
+)
+
+
+class Port(NamedTuple):
+    """What is served where."""
+
+    app: FastAPI
+    host: str
+    number: int
+    connections: Connections
+    tls: ReloadedTls | None
+    """None is plain HTTP."""
+    background: tuple[Background, ...] = ()
+    """What has to run so that its files are followed."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent with every response of the port."""
+
+
+def extender_port(settings: Settings, app: FastAPI) -> Port:
+    """Return the port that the scheduler asks. Raises ConfigurationError."""
+    names = frozenset(settings.tls_client_names)
+    connections = Connections("extender", limits_of(settings, large_bodies=True), names)
+    tls = _followed("extender", scheduler_tls(settings))
+    return Port(app, settings.listen_host, settings.listen_port, connections, tls, _runs(tls))
+
+
+def health_port(settings: Settings, number: int, app: FastAPI) -> Port:
+    """Return the port for who has no client certificate."""
+    return Port(app, settings.listen_host, number, Connections("health", limits_of(settings, large_bodies=False)), None)
+
+
+def admin_port(settings: Settings, number: int, app: FastAPI, open_paths: frozenset[str] = frozenset()) -> Port:
+    """Return the port of the admins, who have to prove it if anybody can reach the port. Raises ConfigurationError.
+
+    Anybody who reaches the port may get the paths that are open, which hold nothing of the cluster.
+    """
+    connections = Connections("admin", limits_of(settings, large_bodies=True))
+    tls = _followed("admin", admin_tls(settings))
+    background = _runs(tls)
+    token = None if settings.admin_token_file is None else AdminToken(settings.admin_token_file)
+    with_certificate = settings.admin_client_ca_file is not None
+    if token is not None:
+        background = (*background, token.run)
+        if tls is None:
+            log.warning("admin port: without KINDRED_TLS_CERT_FILE the token goes over the network as plain text")
+    if token is not None or with_certificate:
+        app.add_middleware(
+            AdminAuthentication,
+            connections=connections,
+            token=token,
+            with_certificate=with_certificate,
+            open_paths=open_paths,
+        )
+    if token is None or with_certificate:
+        # A browser shows its certificate for any page, but bears a token for that page alone to which it was given.
+        app.add_middleware(ForeignPages, connections=connections, any_host=with_certificate, open_paths=open_paths)
+    return Port(app, settings.admin_host, number, connections, tls, background, _ADMIN_HEADERS)
+
+
+def _followed(port: str, tls: ServerTls | None) -> ReloadedTls | None:
+    return None if tls is None else ReloadedTls(port, tls, time.time)
+
+
+def _runs(tls: ReloadedTls | None) -> tuple[Background, ...]:
+    return () if tls is None else (tls.run,)

@@ -1,0 +1,209 @@
+"""One process: its servers and its background work on one event loop, and how they end.
+
+The end, in this order, within the grace period:
+
+1. SIGTERM or SIGINT: `/readyz` says no. After SIGTERM questions are still taken for the drain delay, on new
+   connections, too; each answer closes its connection, so that none is idle when the port closes.
+2. The ports close, but that of health. Requests under way are answered.
+3. What was begun is finished: bindings whose callers have gone; then the lease is given up, as nothing needs it now.
+4. Background work is cancelled: the mirror follows the cluster as long as anybody is answered.
+
+A SIGINT after the first signal ends the process at once.
+"""
+
+import asyncio
+import logging
+import math
+import os
+import signal
+import ssl
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final, NamedTuple
+
+from app.server.connections import Connections
+from app.server.listener import Listener, listening_sockets
+from app.server.uvicorn_parts import Config, UvicornServer
+from app.verbs.serving_state import ServingState
+
+log = logging.getLogger(__name__)
+
+Background = Callable[[], Coroutine[Any, Any, None]]
+
+_CLOSING: Final = 1.0  # seconds of the grace period that are left for what comes after the last request
+_FAILED: Final = 1
+HEALTH: Final = "health"
+"""Name of the port that is closed last."""
+
+
+class Server(UvicornServer):
+    """A server that leaves the signals to the process, and says where it listens once it does."""
+
+    server_state: Connections
+
+    def __init__(
+        self,
+        config: Config,
+        connections: Connections,
+        on_listening: Callable[[str], None],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Call `on_listening` with the URL; `tls` makes it https."""
+        super().__init__(config)
+        self.server_state = connections
+        self._on_listening = on_listening
+        self._tls = tls
+        self.exit_status = 0
+        self.closed = asyncio.Event()
+        """Set when no request is under way any more, and none will be."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone: of two servers in a process, each would take them from the other."""
+        yield
+
+    async def serve(self, sockets: list[Any] | None = None) -> None:
+        """Serve until `should_exit`. A port that cannot be had is in the log, and in `exit_status`."""
+        watching = asyncio.create_task(self.server_state.watch())
+        try:
+            await super().serve(sockets)
+        except SystemExit as exit_:  # uvicorn's own way, which is none inside of a task
+            self.exit_status = exit_.code if isinstance(exit_.code, int) else _FAILED
+        finally:
+            watching.cancel()
+            self.closed.set()
+
+    async def startup(self, sockets: list[Any] | None = None) -> None:  # noqa: ARG002  # the signature of uvicorn
+        """Start the app and listen, in place of uvicorn: see Listener."""
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            raise SystemExit(_FAILED)
+        config = self.config
+        try:
+            listening = await listening_sockets(config.host, config.port, config.backlog)
+        except OSError as error:
+            log.error("%s port: %s", self.server_state.port, error.strerror)  # noqa: TRY400  # all there is to know
+            await self.lifespan.shutdown()
+            raise SystemExit(_FAILED) from None
+        listener = Listener(listening, self._protocol, self.server_state, self._tls)
+        self.servers = [listener]  # type: ignore[list-item]  # it has what uvicorn asks of an asyncio.Server
+        self.started = True
+        port = listening[0].getsockname()[1]
+        host = f"[{config.host}]" if ":" in config.host else config.host
+        self._on_listening(f"{'http' if self._tls is None else 'https'}://{host}:{port}")
+
+    def _protocol(self) -> asyncio.Protocol:
+        protocol: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+
+class Ending(NamedTuple):
+    """What belongs to the end of a service besides its servers."""
+
+    state: ServingState
+    """Is told of it first."""
+    drain_delay: float
+    """Seconds from SIGTERM for which questions are still taken."""
+    finish: Callable[[], Coroutine[Any, Any, None]]
+    """Awaited when no request is under way any more, and before background work is cancelled."""
+
+
+def run(servers: Sequence[Server], background: Sequence[Background], grace_period: float, ending: Ending) -> int:
+    """Run until a signal comes; return the exit status, 0 unless background work failed."""
+    with asyncio.Runner(loop_factory=servers[0].config.get_loop_factory()) as runner:
+        return runner.run(_run(servers, background, _Stop(grace_period, ending), ending))
+
+
+async def _run(servers: Sequence[Server], background: Sequence[Background], stop: "_Stop", ending: Ending) -> int:
+    stop.listen(asyncio.get_running_loop())
+    work = [asyncio.create_task(start()) for start in background]
+    serving = [asyncio.create_task(server.serve()) for server in servers]
+    stopping = asyncio.create_task(stop.told())
+    try:
+        # None of them is to end before the signal; when one does, the others are not to go on without it.
+        await asyncio.wait([*serving, *work, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopped_early = any(task.done() for task in work)
+        ending.state.draining = True
+        # Health is told until the end: a probe that finds nobody is one more failure to explain.
+        await _close([server for server in servers if server.server_state.port != HEALTH], stop)
+        await _finish(ending, stop)
+        await _close(servers, stop)
+        await asyncio.gather(*serving)
+    finally:
+        for task in (*work, stopping):
+            task.cancel()
+        outcomes = await asyncio.gather(*work, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            log.error("background work ended", exc_info=outcome)
+    return _FAILED if stopped_early else max(server.exit_status for server in servers)
+
+
+async def _close(servers: Sequence[Server], stop: "_Stop") -> None:
+    """Close ports, and wait for the requests under way."""
+    for server in servers:
+        server.config.timeout_graceful_shutdown = max(1, round(stop.seconds_left() - _CLOSING))
+        server.should_exit = True
+    for server in servers:
+        await server.closed.wait()
+
+
+async def _finish(ending: Ending, stop: "_Stop") -> None:
+    try:
+        async with asyncio.timeout(max(0.0, stop.seconds_left() - _CLOSING / 2)):
+            await ending.finish()
+    except TimeoutError:
+        log.warning("not everything could be finished within the grace period")
+    except Exception:
+        log.exception("the end: internal error")
+
+
+class _Stop:
+    """The signals that end the process: the first drains, a later SIGINT ends it at once."""
+
+    def __init__(self, grace_period: float, ending: Ending) -> None:
+        self._grace_period = grace_period
+        self._ending = ending
+        self._signal = 0  # the first
+        self._signalled = asyncio.Event()
+        self._ends_at = math.inf  # of the monotonic clock
+
+    def listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take the signals from now on."""
+        self._loop = loop
+        # Not loop.add_signal_handler: a second SIGINT is to end even a loop that is stuck.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._take)
+
+    def seconds_left(self) -> float:
+        """Return what is left of the grace period; all of it, where no signal has come."""
+        return min(self._grace_period, self._ends_at - time.monotonic())
+
+    async def told(self) -> None:
+        """Return when the ports are to be closed: after a SIGTERM with a delay, in which others hear of it.
+
+        No delay for a replica that was elected, or was not: nobody else is ready to be asked until it is gone.
+        """
+        await self._signalled.wait()
+        if self._signal == signal.SIGTERM and self._ending.state.leadership is None:
+            await asyncio.sleep(self._ending.drain_delay)
+
+    def _take(self, number: int, _: FrameType | None = None) -> None:
+        if self._signal and number == signal.SIGINT:
+            os._exit(128 + number)
+        if self._signal:
+            return
+        self._signal = number
+        self._ends_at = time.monotonic() + self._grace_period
+        # A request that never ends, or a credential plugin that hangs in its thread, must not outlast it.
+        signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, self._grace_period)
+        self._ending.state.draining = True
+        self._loop.call_soon_threadsafe(self._signalled.set)
+
+
+def _give_up(*_: object) -> None:
+    log.error("not everything ended within the grace period")
+    os._exit(_FAILED)

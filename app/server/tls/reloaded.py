@@ -1,0 +1,73 @@
+"""The TLS of a port that follows its files: certificates end, and whoever renews them does not restart the service."""
+
+import asyncio
+import logging
+import ssl
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from app.api_server.credential_errors import ConfigurationError
+from app.api_server.pem import TlsMaterial
+from app.server.tls.server_context import ReplaceableContext, ServerTls
+from app.server.tls.validity import not_after
+
+log = logging.getLogger(__name__)
+
+LOOKS_EVERY: Final = 5.0
+"""Seconds between two looks at files that may change. kubelet itself brings a changed Secret within about a minute."""
+
+
+class ReloadedTls:
+    """The context of one port, with what its files held last. Connections that stand go on as they began."""
+
+    def __init__(self, port: str, tls: ServerTls, wall_clock: Callable[[], float], pause: float = LOOKS_EVERY) -> None:
+        """Read the files for a port that is called so in messages and metrics. Raises ConfigurationError."""
+        self.port = port
+        self.context: Final = ReplaceableContext(ssl.PROTOCOL_TLS_SERVER)
+        self.reloads: Counter[str] = Counter({"success": 0, "failure": 0})
+        """Result -> how often changed files were read."""
+        self._tls = tls
+        self._wall_clock = wall_clock
+        self._pause = pause
+        self._material = tls.read()
+        self._problem = ""
+        self.context.current = tls.context(self._material)
+        self.not_after = self._end(self._material)
+        """When the certificate ends, in seconds since 1970."""
+        if self.not_after <= wall_clock():
+            log.warning("%s: has expired; clients that look will refuse it", tls.certificate)
+
+    async def run(self) -> None:
+        """Follow the files until cancelled. What cannot be used is logged, tried again, and changes nothing."""
+        while True:
+            await asyncio.sleep(self._pause)
+            try:
+                # In a thread: a disk that hangs must not hold the loop.
+                material = await asyncio.to_thread(self._tls.read)
+                if material != self._material:
+                    self._take(material)
+                self._problem = ""
+            except ConfigurationError as error:
+                self._fail(str(error))
+
+    def _take(self, material: TlsMaterial) -> None:
+        context, end = self._tls.context(material), self._end(material)
+        if material.certificate != self._material.certificate and end <= self._wall_clock():
+            raise ConfigurationError(f"{self._tls.certificate.where}: {self._tls.certificate}: has expired")
+        self.context.current, self.not_after, self._material = context, end, material
+        self.reloads["success"] += 1
+        log.info("%s port: new connections get the certificates and authorities that were read anew", self.port)
+
+    def _end(self, material: TlsMaterial) -> float:
+        try:
+            return not_after(material.certificate)
+        except ValueError as error:
+            source = self._tls.certificate
+            raise ConfigurationError(f"{source.where}: {source}: cannot be read: {error}") from None
+
+    def _fail(self, problem: str) -> None:
+        self.reloads["failure"] += 1
+        if problem != self._problem:  # once, and not every few seconds
+            self._problem = problem
+            log.error("%s port: %s; going on with what was read before", self.port, problem)

@@ -1,0 +1,103 @@
+"""The TLS contexts of a port: how one is made of the settings, and how a port has another one from now on."""
+
+import ssl
+from typing import Final
+
+import msgspec
+
+from app.api_server.pem import PemSource, TlsMaterial, identify, trust
+from app.settings import Settings
+
+_MAX_READINGS: Final = 5  # of a file that changes all the time
+_VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+class ServerTls(msgspec.Struct, frozen=True):
+    """Who a port says it is, and whose clients it knows."""
+
+    certificate: PemSource
+    key: PemSource
+    client_ca: PemSource | None
+    """Authorities of the clients' certificates; None: clients are not asked for one."""
+    client_verification: ssl.VerifyMode
+    """Whether a client must have a certificate. One that is shown must be valid in any case."""
+    minimum_version: ssl.TLSVersion
+
+    def read(self) -> TlsMaterial:
+        """Read the files. Raises ConfigurationError.
+
+        They are read until two readings agree: a Secret that Kubernetes replaces between two files would give a
+        certificate and the key of another.
+        """
+        material = self._read()
+        for _ in range(_MAX_READINGS):
+            again = self._read()
+            if again == material:
+                break
+            material = again
+        return material
+
+    def context(self, material: TlsMaterial) -> ssl.SSLContext:
+        """Make a context of what was read. Raises ConfigurationError."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = self.minimum_version
+        context.options |= ssl.OP_NO_RENEGOTIATION
+        context.set_alpn_protocols(["http/1.1"])  # Go's clients offer h2, too
+        identify(context, self.certificate, self.key, material)
+        if self.client_ca is not None:
+            context.verify_mode = self.client_verification
+            # As in Go, what is configured is trusted even where it is an intermediate authority.
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+            trust(context, self.client_ca, material.authority)
+        return context
+
+    def _read(self) -> TlsMaterial:
+        authority = b"" if self.client_ca is None else self.client_ca.read()
+        return TlsMaterial(authority, self.certificate.read(), self.key.read())
+
+
+class ReplaceableContext(ssl.SSLContext):
+    """A context that begins each connection with the one that it was given last.
+
+    A server has one context for as long as it listens. Loading other files into that one would not take away an
+    authority, and a session that began before could be resumed though its certificate is trusted no more.
+    """
+
+    current: ssl.SSLContext
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,  # noqa: FBT001, FBT002  # the signature of the standard library
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """Begin TLS over buffers, as both event loops do."""
+        return self.current.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+
+
+def scheduler_tls(settings: Settings) -> ServerTls | None:
+    """Return the TLS of the scheduler's port; None where it is plain HTTP."""
+    file = settings.tls_client_ca_file
+    client_ca = None if file is None else PemSource("KINDRED_TLS_CLIENT_CA_FILE", "authorities", file=str(file))
+    return _server_tls(settings, client_ca, ssl.CERT_REQUIRED)
+
+
+def admin_tls(settings: Settings) -> ServerTls | None:
+    """Return the TLS of the admin port, where a token does as well as a certificate; None where it is plain HTTP."""
+    file = settings.admin_client_ca_file
+    client_ca = None if file is None else PemSource("KINDRED_ADMIN_CLIENT_CA_FILE", "authorities", file=str(file))
+    return _server_tls(settings, client_ca, ssl.CERT_OPTIONAL)
+
+
+def _server_tls(settings: Settings, client_ca: PemSource | None, verification: ssl.VerifyMode) -> ServerTls | None:
+    if settings.tls_cert_file is None or settings.tls_key_file is None:
+        return None
+    return ServerTls(
+        PemSource("KINDRED_TLS_CERT_FILE", "certificate", file=str(settings.tls_cert_file)),
+        PemSource("KINDRED_TLS_KEY_FILE", "key", file=str(settings.tls_key_file)),
+        client_ca,
+        verification,
+        _VERSIONS[settings.tls_min_version],
+    )

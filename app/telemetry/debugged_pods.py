@@ -1,0 +1,124 @@
+"""Pods of which every question is logged in full for a while, whatever the level of the log is.
+
+That is at level debug, by a logger of its own which has that level: what a request says is in no line above it.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from app.line_rate import Later, LineRate
+from app.logs import one_line
+from app.objects.limits import Body
+from app.telemetry.request_log import MAX_LINES, question_fields
+from app.verbs.observation import Observation
+
+log = logging.getLogger("kindred.debug_pod")
+
+MAX_PODS: Final = 100
+MAX_SECONDS: Final = 24 * 3600.0
+_SHOWN_BYTES: Final = 8 * 1024
+"""Of a body. kube-scheduler writes the pod first."""
+_SUMMED_UP_BYTES: Final = 4 * 1024 * 1024
+"""Largest answer that is decoded again: 100,000 nodes with reasons, or a few hundred whole Nodes."""
+_SHOWN: Final = 20  # reasons, or nodes
+
+
+class TooManyPodsError(Exception):
+    """As many pods are logged as may be."""
+
+
+class DebuggedPods:
+    """NAMESPACE/NAME -> until when; call it with each Observation."""
+
+    def __init__(self, clock: Callable[[], float], later: Later) -> None:
+        """Take a monotonic clock in seconds, and what calls something later."""
+        self._clock = clock
+        self._until: dict[str, float] = {}
+        self._rate = LineRate[str](MAX_LINES, clock, later, _tell_left_out)
+        log.setLevel(logging.DEBUG)
+
+    def begin(self, pod: str, seconds: float) -> None:
+        """Log a pod's questions from now on for so long, whatever was said of it before. Raises TooManyPodsError."""
+        left = self.left()
+        if pod not in left and len(left) >= MAX_PODS:
+            raise TooManyPodsError(f"{MAX_PODS} pods are logged already")
+        self._until[pod] = self._clock() + seconds
+
+    def end(self, pod: str) -> bool:
+        """Log a pod's questions no more; return whether they were."""
+        self.left()  # without those whose time is over
+        return self._until.pop(pod, None) is not None
+
+    def left(self) -> Mapping[str, float]:
+        """Return NAMESPACE/NAME -> the seconds that are left."""
+        now = self._clock()
+        self._until = {pod: until for pod, until in self._until.items() if until > now}
+        return {pod: until - now for pod, until in self._until.items()}
+
+    def __call__(self, observation: Observation) -> None:
+        """Take note of a question."""
+        if not self._until:
+            return
+        pod = observation.asked.pod
+        until = self._until.get(pod)
+        if until is None:
+            return
+        if until <= self._clock():
+            del self._until[pod]
+        elif self._rate.allows(pod):
+            log.debug("question about a debugged pod", extra=_in_full(observation))
+
+
+def _in_full(observation: Observation) -> dict[str, object]:
+    return {
+        **question_fields(observation, error=True),
+        **_summary(observation.verb, observation.response),
+        "request": _shown(observation.request),
+        "response": _shown(observation.response),
+    }
+
+
+class _FilterResult(msgspec.Struct):
+    """What is summed up of an ExtenderFilterResult."""
+
+    failed: dict[str, str] | None = msgspec.field(name="FailedNodes", default=None)
+    unresolvable: dict[str, str] | None = msgspec.field(name="FailedAndUnresolvableNodes", default=None)
+
+
+class _HostPriority(msgspec.Struct):
+    host: str = msgspec.field(name="Host")
+    score: int = msgspec.field(name="Score")
+
+
+def _summary(verb: str, response: bytes) -> dict[str, object]:
+    """Return how many nodes failed for which reason, or which nodes have the highest scores."""
+    if len(response) > _SUMMED_UP_BYTES:
+        return {}
+    try:
+        if verb == "filter":
+            result = msgspec.json.decode(response, type=_FilterResult)
+            return {"failed": _reasons(result.failed), "unresolvable": _reasons(result.unresolvable)}
+        if verb == "prioritize":
+            scores = msgspec.json.decode(response, type=list[_HostPriority])
+            best = sorted(scores, key=lambda each: -each.score)[:_SHOWN]
+            return {"highest_scores": {each.host: each.score for each in best}}
+    except msgspec.DecodeError:
+        pass  # an answer that is an error alone
+    return {}
+
+
+def _reasons(failed: Mapping[str, str] | None) -> dict[str, int]:
+    return dict(Counter((failed or {}).values()).most_common(_SHOWN))
+
+
+def _shown(body: Body) -> str:
+    shown = bytes(body[:_SHOWN_BYTES]).decode(errors="replace")
+    return shown if len(body) <= _SHOWN_BYTES else f"{shown}... ({len(body)} bytes)"
+
+
+def _tell_left_out(pod: str, lines: int) -> None:
+    log.debug("questions left out", extra={"pod": one_line(pod), "left_out": lines})

@@ -1,0 +1,5 @@
+"""What Prometheus is told."""
+
+from app.telemetry.metrics.exposition import Metrics
+
+__all__ = ["Metrics"]

@@ -1,0 +1,76 @@
+"""What list+watch of each resource has come to, looked up when it is asked for."""
+
+from collections.abc import Callable, Iterator, Mapping, Sized
+from types import MappingProxyType
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from app.watch.freshness import Freshness, ResourceState, SyncStatus
+
+
+class WatchCollector:
+    """The states of the watched resources, and whether they make the service ready."""
+
+    def __init__(
+        self, freshness: Freshness, clock: Callable[[], float], known: Mapping[str, Sized] = MappingProxyType({})
+    ) -> None:
+        """Take the clock that the states' times are of; `known` is resource -> the objects that are known of it."""
+        self._freshness = freshness
+        self._clock = clock
+        self._known = known
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics as they are now."""
+        ready = self._freshness.status() is SyncStatus.FRESH
+        yield GaugeMetricFamily("kindred_ready", "Whether the mirror is complete and recent (1) or not (0).", ready)
+        yield from self._gauges()
+        yield from self._counters()
+        yield self._counts_by("type", "requests", "Requests, by type.", lambda state: state.requests)
+        yield self._counts_by("reason", "relists", "Syncs that a watch made necessary.", lambda state: state.relists)
+        yield self._counts_by("type", "events", "Watch events, by type.", lambda state: state.events)
+        yield self._counts_by("kind", "failures", "Failed requests, by status or error.", lambda state: state.failures)
+
+    def _gauges(self) -> Iterator[Metric]:
+        synced = _gauge("synced", "Whether all objects of the resource were ever held (1) or not (0).")
+        byte_age = _gauge("last_byte_age_seconds", "Since the API server last showed that the mirror follows it.")
+        event_age = _gauge("last_event_age_seconds", "Since the last watch event that was not a bookmark.")
+        now = self._clock()
+        for state in self._freshness.states:
+            synced.add_metric([state.plural], state.synced)
+            age = self._freshness.age(state)
+            if age is not None:
+                byte_age.add_metric([state.plural], age)
+            if state.last_event_at is not None:
+                event_age.add_metric([state.plural], now - state.last_event_at)
+        objects = _gauge("known_objects", "Objects that the API server has told of.")
+        for plural, known in self._known.items():
+            objects.add_metric([plural], len(known))
+        size = _gauge("wire_bytes", "Size of these objects on the wire, from the mean of those that were decoded.")
+        for state in self._freshness.states:
+            size.add_metric([state.plural], state.wire_size())
+        yield from (synced, byte_age, event_age, objects, size)
+
+    def _counters(self) -> Iterator[Metric]:
+        errors = _counter("decode_errors", "Objects with a field that could not be read.")
+        seconds = _counter("decode_seconds", "Time that decoding objects took.")
+        for state in self._freshness.states:
+            errors.add_metric([state.plural], state.decode_errors)
+            seconds.add_metric([state.plural], state.decode_seconds)
+        yield from (errors, seconds)
+
+    def _counts_by(
+        self, label: str, name: str, documentation: str, counts_of: Callable[[ResourceState], Mapping[str, int]]
+    ) -> Metric:
+        family = _counter(name, documentation, label)
+        for state in self._freshness.states:
+            for value, count in sorted(counts_of(state).items()):
+                family.add_metric([state.plural, value], count)
+        return family
+
+
+def _gauge(name: str, documentation: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"kindred_watch_{name}", documentation, labels=["resource"])
+
+
+def _counter(name: str, documentation: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"kindred_watch_{name}", documentation, labels=["resource", *labels])

@@ -1,0 +1,51 @@
+"""All who are told of each question, in their order; what goes wrong with one of them is no fault of the answer."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from app.line_rate import later_on_this_loop
+from app.server.process import Background
+from app.settings import Settings
+from app.telemetry.debugged_pods import DebuggedPods
+from app.telemetry.request_log import RequestLog
+from app.telemetry.tracing import create_tracing
+from app.verbs.observation import Observation
+
+log = logging.getLogger(__name__)
+
+Observer: TypeAlias = Callable[[Observation], object]
+
+
+class Observers:
+    """Tells each of them of each question."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def __call__(self, observation: Observation) -> None:
+        """Tell all of them."""
+        for observer in self._observers:
+            try:
+                observer(observation)
+            except Exception:
+                log.exception("a question was answered, and could not be noted")
+
+
+class Observing(NamedTuple):
+    """Who is told, and what belongs to them."""
+
+    observe: Observers
+    debugged_pods: DebuggedPods
+    background: Sequence[Background]
+
+
+def create_observers(settings: Settings, *others: Observer) -> Observing:
+    """Return those whom the settings want, besides others. Raises SettingsError."""
+    debugged_pods = DebuggedPods(time.monotonic, later_on_this_loop)
+    questions = RequestLog(settings.log_questions, time.monotonic, later_on_this_loop)
+    spans = create_tracing(settings)
+    if spans is None:
+        return Observing(Observers(*others, questions, debugged_pods), debugged_pods, ())
+    return Observing(Observers(*others, questions, debugged_pods, spans), debugged_pods, (spans.run,))

@@ -1,0 +1,92 @@
+"""A line of the log for questions that went wrong, or for all.
+
+No line above level debug has what a request says, but for the name and the uid of its pod.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, Literal
+
+from app.line_rate import Later, LineRate
+from app.logs import one_line
+from app.verbs.observation import Observation, VerbOutcome
+
+log = logging.getLogger("kindred.questions")
+
+PROBLEMS: Final = frozenset(
+    {
+        VerbOutcome.BAD_REQUEST,
+        VerbOutcome.TOO_MUCH_WORK,
+        VerbOutcome.DOUBTED,
+        VerbOutcome.STALE,
+        VerbOutcome.SHED,
+        VerbOutcome.NOT_LEADING,
+        VerbOutcome.FAILED,
+        VerbOutcome.INTERNAL_ERROR,
+    }
+)
+MAX_LINES: Final = 10
+"""A second, of one verb with one outcome."""
+_IN_OUR_WORDS: Final = frozenset(
+    {
+        VerbOutcome.TOO_MUCH_WORK,
+        VerbOutcome.STALE,
+        VerbOutcome.SHED,
+        VerbOutcome.NOT_LEADING,
+        VerbOutcome.FAILED,
+        VerbOutcome.INTERNAL_ERROR,
+    }
+)
+"""Outcomes whose error quotes no request: it is Kindred's own text, or the API server's."""
+
+
+class RequestLog:
+    """`problems` has a line for each question that went wrong, so many a second; `all` one for every question."""
+
+    def __init__(self, which: Literal["problems", "all"], clock: Callable[[], float], later: Later) -> None:
+        """Take a clock in seconds, and what calls something later."""
+        self._all = which == "all"
+        self._rate = LineRate[tuple[str, VerbOutcome]](MAX_LINES, clock, later, _tell_left_out)
+
+    def __call__(self, observation: Observation) -> None:
+        """Take note of a question."""
+        outcome = observation.outcome
+        if outcome in PROBLEMS:
+            if self._all or self._rate.allows((observation.verb, outcome)):
+                _write(logging.WARNING, observation)
+        elif self._all:
+            _write(logging.INFO, observation)
+
+
+def question_fields(observation: Observation, *, error: bool) -> dict[str, object]:
+    """Return what is known of a question; `error` as well what the answer said, which may quote the request."""
+    asked = observation.asked
+    cache, _, class_hash = observation.source.partition(" ")
+    fields: dict[str, object] = {
+        "verb": observation.verb,
+        "pod": one_line(asked.pod),
+        "uid": one_line(asked.uid),
+        "class": class_hash,
+        "cache": cache,
+        "outcome": observation.outcome.value,
+        "duration_ms": round(observation.seconds * 1000, 3),
+        "waited_ms": round(observation.waited * 1000, 3),
+        "nodes": asked.nodes,
+        "passed": asked.passed,
+        "request_bytes": observation.request_bytes,
+        "response_bytes": observation.response_bytes,
+        "stale": one_line(observation.stale),
+        "error": one_line(observation.error) if error else "",
+    }
+    return {name: value for name, value in fields.items() if value != ""}
+
+
+def _write(level: int, observation: Observation) -> None:
+    if log.isEnabledFor(level):
+        error = observation.outcome in _IN_OUR_WORDS or log.isEnabledFor(logging.DEBUG)
+        log.log(level, "question", extra=question_fields(observation, error=error))
+
+
+def _tell_left_out(key: tuple[str, VerbOutcome], lines: int) -> None:
+    verb, outcome = key
+    log.warning("questions left out", extra={"verb": verb, "outcome": outcome.value, "left_out": lines})

@@ -1,0 +1,46 @@
+"""Whether questions are traced, and with what. OpenTelemetry is an extra, imported only where traces go somewhere."""
+
+import random
+import socket
+import time
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from app.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from app.telemetry.request_spans import RequestSpans
+
+_PATH: Final = "/v1/traces"
+"""Where OTLP has traces, unless it is said: opentelemetry.io/docs/specs/otlp, OTLP/HTTP Request."""
+
+
+def create_tracing(settings: Settings) -> "RequestSpans | None":
+    """Return what makes and sends spans; None if nobody wants any. Raises SettingsError."""
+    if not settings.traces_endpoint:
+        return None
+    endpoint = traces_url(settings)
+    try:
+        from app.telemetry.request_spans import RequestSpans, spans_to  # noqa: PLC0415 - 0.1 s and 10 MB, for who wants them
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("opentelemetry"):
+            raise
+        raise SettingsError(_message(settings, "needs the extra otel: pip install 'kindred[otel]'")) from None
+    provider = spans_to(endpoint, settings.pod_name or socket.gethostname())
+    return RequestSpans(provider, settings.traces_share, random.random, time.time_ns)
+
+
+def traces_url(settings: Settings) -> str:
+    """Return where traces are posted to. Raises SettingsError."""
+    try:
+        parts = urlsplit(settings.traces_endpoint)
+        known = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
+    except ValueError:
+        known = False
+    if not known:
+        raise SettingsError(_message(settings, "must be a URL such as http://collector:4318"))
+    return parts._replace(path=_PATH).geturl() if parts.path in {"", "/"} else settings.traces_endpoint
+
+
+def _message(settings: Settings, rule: str) -> str:
+    return f"KINDRED_TRACES_ENDPOINT={settings.traces_endpoint!r}: {rule}"

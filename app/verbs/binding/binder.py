@@ -1,0 +1,290 @@
+"""Binds pods so that no hard rule is broken by what the watch has not told yet.
+
+In this order: the pod is found, all predicates are asked again against the mirror with its assumed pods, the pod is
+assumed, and only then the binding is posted. Nothing is awaited between the predicates and the assumption, so two
+bindings cannot both find the room that is there for one. What the API server says then decides what becomes of the
+assumption:
+
+    bound                            stays, until the watch confirms it or the TTL is over
+    not bound, for certain           is forgotten; the scheduler is told why, and tries again
+    not known, and cannot be asked   stays likewise: a pod that counts for too long costs a retry, one that does not
+                                     count breaks a rule
+
+A binding whose answer is lost is not known at first; then the pod is looked at. A request that the server has begun
+and lets go of with its connection is taken as not carried out, if the pod has no node by then.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple
+
+from app.api_server.client import ApiError
+from app.api_server.credentials import CredentialsError
+from app.logs import one_line
+from app.objects.decode import DecodeError
+from app.objects.limits import Body
+from app.verbs.binding.binding_args import BindingArgs, binding_result, decode_binding_args
+from app.verbs.binding.binding_outcome import BindingOutcome, BindingResult
+from app.verbs.binding.pod_api import BindError, PodApi
+from app.verbs.bypass import Bypass
+from app.verbs.observation import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
+from app.verbs.recent_pods import RecentPods
+from app.verbs.serving_state import ServingState
+from core.framework.evaluation import FreshEvaluation
+from core.framework.status import Code
+from core.mirror.cluster import ClusterMirror
+from core.mirror.pod_states import PodStateError
+from core.objects.pod import Pod
+from core.profile import Profile
+from core.scheduling_cycle import filter_nodes
+
+log = logging.getLogger(__name__)
+
+_FOR_THE_LOOK: Final = 0.25  # share of the time that is kept for a look at the pod
+_NO_CLUSTER: Final = "there is no cluster to bind in: the mirror comes from a dump"
+_VERB_OUTCOMES: Final[Mapping[BindingResult, VerbOutcome]] = {
+    BindingResult.BOUND: VerbOutcome.FIT,
+    BindingResult.ALREADY_BOUND: VerbOutcome.FIT,
+    BindingResult.CONFLICT: VerbOutcome.NO_FIT,
+    BindingResult.BOUND_ELSEWHERE: VerbOutcome.NO_FIT,
+    BindingResult.REFUSED: VerbOutcome.FAILED,
+    BindingResult.UNREACHABLE: VerbOutcome.FAILED,
+    BindingResult.UNKNOWN: VerbOutcome.FAILED,
+    BindingResult.NOT_LEADING: VerbOutcome.NOT_LEADING,
+    BindingResult.INVALID: VerbOutcome.BAD_REQUEST,
+}
+_FAILURES: Final = (ApiError, CredentialsError, DecodeError, TimeoutError)
+
+
+class _Running(NamedTuple):
+    args: BindingArgs
+    task: asyncio.Task[BindingOutcome]
+
+
+class Binder:
+    """The verb `bind`; it never raises for what a request holds."""
+
+    def __init__(  # noqa: PLR0913  # what a binding needs
+        self,
+        profile: Profile,
+        mirror: ClusterMirror,
+        recent_pods: RecentPods,
+        pods: PodApi | None,
+        *,
+        timeout: float,
+        clock: Callable[[], float],
+        bypass: Bypass,
+        state: ServingState,
+    ) -> None:
+        """Bind within `timeout` seconds at `pods`, None for a mirror without a cluster; `clock` is the mirror's.
+
+        Nothing is posted unless this replica may decide, and no post outlasts the time in which no other can.
+        Pods that pass untouched are bound wherever the scheduler wants them.
+        """
+        self._profile = profile
+        self._mirror = mirror
+        self._recent_pods = recent_pods
+        self._pods = pods
+        self._timeout = timeout
+        self._clock = clock
+        self._bypass = bypass
+        self._state = state
+        self._running: dict[str, _Running] = {}  # uid -> its binding under way
+
+    async def bind(self, body: Body) -> VerbResponse:
+        """Answer ExtenderBindingArgs with an ExtenderBindingResult."""
+        try:
+            args = decode_binding_args(body)
+        except DecodeError as error:
+            return _response(BindingOutcome(BindingResult.INVALID, str(error)), NOT_KNOWN)
+        return await self._answered(args)
+
+    def bind_untouched(self, body: Body) -> Awaitable[VerbResponse] | None:
+        """Answer about a pod that passes whatever the mirror is like; None for others, and for a bad request."""
+        try:
+            args = decode_binding_args(body)
+        except DecodeError:
+            return None
+        pod = self._recent_pods.get(args.uid)
+        return self._answered(args) if pod is not None and self._bypass.covers(pod) else None
+
+    async def _answered(self, args: BindingArgs) -> VerbResponse:
+        outcome = await self._joined(args)
+        if outcome.error:
+            level = logging.INFO if outcome.result is BindingResult.CONFLICT else logging.WARNING
+            log.log(level, "bind: %s to %s: %s", args.full_name, one_line(args.node), one_line(outcome.error))
+        return _response(outcome, Asked(args.full_name, args.uid, 1))
+
+    async def _joined(self, args: BindingArgs) -> BindingOutcome:
+        """Bind, or wait for the same binding under way. It goes on if its caller does not wait for it."""
+        if self._pods is None:
+            return BindingOutcome(BindingResult.UNREACHABLE, _NO_CLUSTER)
+        running = self._running.get(args.uid)
+        if running is None and (not_leading := self._not_leading()):
+            return not_leading
+        if running is None:
+            running = _Running(args, asyncio.create_task(self._bound(args, self._pods)))
+            self._running[args.uid] = running
+            running.task.add_done_callback(lambda _: self._running.pop(args.uid))
+        elif running.args != args:
+            return BindingOutcome(
+                BindingResult.BOUND_ELSEWHERE, f"pod {args.full_name} is being bound to {running.args.node}"
+            )
+        return await asyncio.shield(running.task)
+
+    async def finish(self) -> None:
+        """Return when no binding is under way; more may begin meanwhile."""
+        while self._running:
+            await asyncio.wait([each.task for each in self._running.values()])
+
+    async def _bound(self, args: BindingArgs, pods: PodApi) -> BindingOutcome:
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        pod = await self._found(args, pods, deadline)
+        if isinstance(pod, BindingOutcome):
+            return pod
+        refusal = self._assumed(args, pod)
+        if refusal is not None:
+            return refusal
+        outcome = BindingOutcome(BindingResult.UNKNOWN)
+        try:
+            outcome = await self._posted(args, pods, deadline)
+        finally:
+            self._settle(args.uid, outcome.result)
+        return outcome
+
+    async def _found(self, args: BindingArgs, pods: PodApi, deadline: float) -> Pod | BindingOutcome:
+        """Return the pod, which is not bound as far as is known, or the outcome where that is clear already.
+
+        A pod that is still assumed is one whose earlier binding has ended: the API server has to say how.
+        """
+        outcome = self._outcome_by_mirror(args)
+        if outcome is not None:
+            return outcome
+        if not self._mirror.is_assumed(args.uid):
+            pod = self._recent_pods.get(args.uid)
+            if pod is not None and pod.full_name == args.full_name:
+                return pod
+        try:
+            async with asyncio.timeout_at(deadline):
+                live = await pods.get(args)
+        except _FAILURES as error:
+            why = str(error) or f"no answer within {self._timeout:g} s"
+            return BindingOutcome(BindingResult.UNREACHABLE, f"pod {args.full_name} could not be looked at: {why}")
+        if live is None:
+            return _gone(args)
+        outcome = self._outcome_by_server(args, live) or self._outcome_by_mirror(args)
+        if outcome is not None:
+            return outcome
+        if self._mirror.is_assumed(args.uid):
+            self._mirror.forget(args.uid)
+        return live
+
+    def _assumed(self, args: BindingArgs, pod: Pod) -> BindingOutcome | None:
+        """Check all hard rules and assume the pod, or return why not. Must not await: see the module."""
+        if not_leading := self._not_leading():
+            return not_leading
+        batch = self._mirror.batch([args.node])
+        verdicts = filter_nodes(self._profile, FreshEvaluation(self._mirror, pod), batch)
+        status = verdicts.statuses[int(verdicts.codes[0])]
+        if status.code is not Code.SUCCESS and not self._bypass.covers(pod):
+            return BindingOutcome(
+                BindingResult.CONFLICT, f"pod {pod.full_name} does not fit on {args.node}: {status.message}"
+            )
+        try:
+            self._mirror.assume(pod, args.node, self._clock())
+        except PodStateError as error:
+            return BindingOutcome(BindingResult.REFUSED, str(error))
+        return None
+
+    async def _posted(self, args: BindingArgs, pods: PodApi, deadline: float) -> BindingOutcome:
+        now = asyncio.get_running_loop().time()
+        until = min(deadline - _FOR_THE_LOOK * self._timeout, now + self._state.seconds_left())
+        try:
+            async with asyncio.timeout_at(until):
+                await pods.bind(args, until, self._state.may_decide)
+        except BindError as error:
+            failure = BindingOutcome(BindingResult.REFUSED if error.refused else BindingResult.UNREACHABLE, str(error))
+            if not error.may_be_done:
+                return failure
+        except TimeoutError:
+            failure = BindingOutcome(
+                BindingResult.UNREACHABLE, f"the API server has not answered within {until - now:.2g} s"
+            )
+        else:
+            return BindingOutcome(BindingResult.BOUND)
+        return await self._looked_at(args, pods, deadline, failure)
+
+    async def _looked_at(
+        self, args: BindingArgs, pods: PodApi, deadline: float, failure: BindingOutcome
+    ) -> BindingOutcome:
+        """Learn from the pod how its binding ended; `failure` is how if the pod is not bound."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                live = await pods.get(args)
+        except _FAILURES:
+            unknown = BindingOutcome(BindingResult.UNKNOWN, f"{failure.error}; whether the pod is bound is not known")
+            return self._outcome_by_mirror(args) or unknown
+        if live is None:
+            return _gone(args)
+        return self._outcome_by_server(args, live) or self._outcome_by_mirror(args) or failure
+
+    def _not_leading(self) -> BindingOutcome | None:
+        refusal = self._state.refusal()
+        return BindingOutcome(BindingResult.NOT_LEADING, refusal) if refusal else None
+
+    def _outcome_by_mirror(self, args: BindingArgs) -> BindingOutcome | None:
+        """Return the outcome for a pod that the watch has shown on a node, else None."""
+        known = self._mirror.get_pod(args.uid)
+        if known is None or self._mirror.is_assumed(args.uid):
+            return None
+        return _placed(args, known.node_name)
+
+    def _outcome_by_server(self, args: BindingArgs, live: Pod) -> BindingOutcome | None:
+        """Return the outcome by what the API server has under the pod's name; None if that can be bound."""
+        if live.uid != args.uid:
+            return BindingOutcome(BindingResult.REFUSED, f"pod {args.full_name} has uid {live.uid} now, not {args.uid}")
+        if live.terminal:
+            return BindingOutcome(BindingResult.REFUSED, f"pod {args.full_name} has ended")
+        if not live.node_name:
+            return None
+        self._remember(live)
+        return _placed(args, live.node_name)
+
+    def _remember(self, live: Pod) -> None:
+        """Let a bound pod count on its node, of which the watch has not told yet."""
+        known = self._mirror.get_pod(live.uid)
+        if known is not None and (known.node_name == live.node_name or not self._mirror.is_assumed(live.uid)):
+            return
+        if known is not None:
+            self._mirror.forget(live.uid)
+        self._mirror.assume(live, live.node_name, self._clock())
+        self._mirror.finish_binding(live.uid, self._clock())
+
+    def _settle(self, uid: str, result: BindingResult) -> None:
+        """End the assumption, or let it run out; the watch may have ended it already."""
+        if result in {BindingResult.REFUSED, BindingResult.UNREACHABLE}:
+            if self._mirror.is_assumed(uid):
+                self._mirror.forget(uid)
+        else:
+            self._mirror.finish_binding(uid, self._clock())
+
+
+def _response(outcome: BindingOutcome, asked: Asked) -> VerbResponse:
+    return VerbResponse(
+        binding_result(outcome.error),
+        outcome=_VERB_OUTCOMES[outcome.result],
+        asked=asked,
+        error=one_line(outcome.error),
+        result=outcome.result,
+    )
+
+
+def _placed(args: BindingArgs, node: str) -> BindingOutcome:
+    if node == args.node:
+        return BindingOutcome(BindingResult.ALREADY_BOUND)
+    return BindingOutcome(BindingResult.BOUND_ELSEWHERE, f"pod {args.full_name} is bound to {node} already")
+
+
+def _gone(args: BindingArgs) -> BindingOutcome:
+    return BindingOutcome(BindingResult.REFUSED, f"pod {args.full_name} is gone")

@@ -1,0 +1,241 @@
+"""The verbs of kube-scheduler's extender v1: ExtenderArgs in, ExtenderFilterResult and HostPriorityList out.
+
+Source: k8s.io/kube-scheduler extender/v1/types.go. Requests and answers are handled as bytes: a model of every Node, or
+even a str for every name, would cost many times the decision. Answers to bad requests are HTTP 200 with an `Error`,
+because kube-scheduler throws away the body of any other status.
+"""
+
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from app.objects.decode import NULL, DecodeError, under
+from app.objects.decode_pod import decode_pod
+from app.objects.limits import Body
+from app.verbs.bypass import NOBODY, Bypass
+from app.verbs.extender_args import PASSED_NOTHING, ExtenderArgs, PassedOn, decode_args, names_asked
+from app.verbs.extender_results import (
+    NONE_FAILED,
+    HostPriorities,
+    failed_nodes,
+    filter_error,
+    names_text,
+    neutral_priorities,
+    prioritize_error,
+    result_of_names,
+    result_of_objects,
+)
+from app.verbs.nominations import Nominations
+from app.verbs.observation import Asked, VerbOutcome, VerbResponse
+from app.verbs.recent_pods import RecentPods
+from app.verbs.refused_nodes import RefusedNodes
+from core.equivalence.cache import EquivalenceCache
+from core.equivalence.heavy_pods import HeavyPods
+from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.framework.interface import MAX_NODE_SCORE, Verdicts
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import IntpArray
+from core.mirror.work import WorkLimitError
+from core.node_sample import ALL, NodeSample
+from core.objects.pod import Pod
+from core.profile import Profile
+from core.scheduling_cycle import filter_nodes, score_nodes
+
+_MAX_POD_BYTES: Final = 4 * 1024 * 1024  # etcd takes objects of up to 1.5 MiB
+
+
+class Extender:
+    """The verbs, from request bytes to response bytes. They never raise for what a request holds."""
+
+    def __init__(  # noqa: PLR0913  # what the verbs need
+        self,
+        profile: Profile,
+        mirror: ClusterMirror,
+        cache: EquivalenceCache | None = None,
+        max_score: int = MAX_NODE_SCORE,
+        *,
+        refused_nodes: RefusedNodes | None = None,
+        nominations: Nominations | None = None,
+        percentage_of_nodes_to_score: int = ALL,
+        bypass: Bypass = NOBODY,
+    ) -> None:
+        """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100.
+
+        `refused_nodes` is told of what `filter` has found, where somebody wants to know; `nominations` doubt it, where
+        the mirror follows a cluster. `filter` passes on a sample of the nodes that fit; see NodeSample. Pods that
+        `bypass` covers pass untouched.
+        """
+        self._profile = profile
+        self._mirror = mirror
+        self._cache = cache
+        self._refused_nodes = refused_nodes
+        self._nominations = nominations
+        self._sample = NodeSample(percentage_of_nodes_to_score)
+        self._bypass = bypass
+        self.recent_pods = RecentPods()
+        """The pods of the questions, for whoever has to know one by its uid."""
+        self._host_priorities = HostPriorities(max_score)
+        self._passed_on = PASSED_NOTHING
+        self._heavy_to_filter = HeavyPods(mirror, profile.plugins)
+        self._heavy_to_score = HeavyPods(mirror, profile.plugins)
+
+    def filter(self, body: Body, *, cached: bool = True) -> VerbResponse:
+        """Answer ExtenderArgs with an ExtenderFilterResult; `Error` names the field of a bad request.
+
+        With `cached` false, the equivalence cache is neither asked nor told.
+        """
+        try:
+            args = decode_args(body, self._mirror, self._passed_on)
+            pod = self._pod(args)
+        except DecodeError as error:
+            return VerbResponse(filter_error(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
+        if self._bypass.covers(pod):
+            return self._passed_untouched(args, pod)
+        batch = args.batch
+        try:
+            self._heavy_to_filter.check(pod)
+            evaluation = self._evaluation(pod, cached=cached)
+            verdicts = filter_nodes(self._profile, evaluation, batch)
+            fitting = (verdicts.codes == 0).nonzero()[0]
+            passed = self._sample.of(self._profile, evaluation, batch, fitting, len(self._mirror.nodes.slots))
+        except WorkLimitError as error:
+            self._heavy_to_filter.remember(pod, error)
+            return _too_much_work(filter_error(str(error)), pod, batch, error)
+        source = self._finish(evaluation, cached=cached)
+        asked = Asked(pod.full_name, pod.uid, len(batch), len(passed))
+        doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
+        if doubt is not None and not doubt.told:
+            told = filter_error(doubt.reason)
+            return VerbResponse(
+                told, source, doubtful=True, outcome=VerbOutcome.DOUBTED, asked=asked, error=doubt.reason
+            )
+        if self._refused_nodes is not None:
+            self._refused_nodes.note(pod, batch, verdicts)
+        outcome = VerbOutcome.FIT if asked.passed else VerbOutcome.NO_FIT
+        return VerbResponse(self._filter_result(args, verdicts, passed), source, doubt is not None, outcome, asked)
+
+    def prioritize(self, body: Body, *, cached: bool = True) -> VerbResponse:
+        """Answer ExtenderArgs with a HostPriorityList for exactly the nodes asked, in their order.
+
+        A bad request is answered with 0 for every node where its nodes can be read, else with {"Error": ...}, which the
+        scheduler logs and ignores. So is a pod that takes too much work.
+        """
+        try:
+            args = decode_args(body, self._mirror, self._passed_on)
+        except DecodeError as error:
+            neutral = _neutral_list(body) or prioritize_error(str(error))
+            return VerbResponse(neutral, outcome=VerbOutcome.BAD_REQUEST, error=str(error))
+        batch = args.batch
+        try:
+            pod = self._pod(args)
+        except DecodeError as error:
+            return VerbResponse(self._zeros(batch), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
+        if self._bypass.covers(pod):
+            return self._scored_zero(batch, pod)
+        asked = Asked(pod.full_name, pod.uid, len(batch), len(batch))
+        try:
+            self._heavy_to_score.check(pod)
+            evaluation = self._evaluation(pod, cached=cached)
+            scores = score_nodes(self._profile, evaluation, batch)
+        except WorkLimitError as error:
+            self._heavy_to_score.remember(pod, error)
+            return _too_much_work(self._zeros(batch), pod, batch, error)
+        source = self._finish(evaluation, cached=cached)
+        return VerbResponse(self._host_priorities.of(batch, scores), source, asked=asked)
+
+    def filter_untouched(self, body: Body) -> VerbResponse | None:
+        """Answer about a pod that passes whatever the mirror is like; None for others, and for a bad request."""
+        found = self._covered(body)
+        return self._passed_untouched(*found) if found is not None else None
+
+    def prioritize_untouched(self, body: Body) -> VerbResponse | None:
+        """Answer about a pod that passes whatever the mirror is like; None for others, and for a bad request."""
+        found = self._covered(body)
+        return self._scored_zero(found[0].batch, found[1]) if found is not None else None
+
+    def _covered(self, body: Body) -> tuple[ExtenderArgs, Pod] | None:
+        try:
+            args = decode_args(body, self._mirror, self._passed_on)
+            pod = self._pod(args)
+        except DecodeError:
+            return None
+        return (args, pod) if self._bypass.covers(pod) else None
+
+    def _pod(self, args: ExtenderArgs) -> Pod:
+        raw = bytes(args.pod)
+        pod = self.recent_pods.written_as(raw)  # mostly, as prioritize is asked about the pod of the filter before
+        if pod is None:
+            pod = decode_incoming_pod(args.pod)
+            self.recent_pods.add(pod, raw)
+        return pod
+
+    def _passed_untouched(self, args: ExtenderArgs, pod: Pod) -> VerbResponse:
+        nodes = len(args.batch)
+        body = self._filter_result(args, None, np.arange(nodes))
+        return VerbResponse(body, outcome=VerbOutcome.BYPASSED, asked=Asked(pod.full_name, pod.uid, nodes, nodes))
+
+    def _scored_zero(self, batch: NodeBatch, pod: Pod) -> VerbResponse:
+        asked = Asked(pod.full_name, pod.uid, len(batch), len(batch))
+        return VerbResponse(self._zeros(batch), outcome=VerbOutcome.BYPASSED, asked=asked)
+
+    def _zeros(self, batch: NodeBatch) -> bytes:
+        return self._host_priorities.of(batch, np.zeros(len(batch), np.int64))
+
+    def _filter_result(self, args: ExtenderArgs, verdicts: Verdicts | None, passed: IntpArray) -> bytes:
+        batch = args.batch
+        if verdicts is not None and len(passed) < len(batch):
+            names = batch.name_json()
+            failed = failed_nodes(names, verdicts)
+        else:
+            names, failed = None, NONE_FAILED
+        if args.node_list is not None:
+            return result_of_objects(args.node_list, passed, failed)
+        if names is None and args.written is not None:
+            passing = bytes(args.written)  # all of them, as they came
+        else:
+            passing = names_text((batch.name_json() if names is None else names).take(passed))
+        if not batch.strangers:
+            self._passed_on = PassedOn(passing, batch.slots.take(passed), self._mirror.nodes.lives)
+        return result_of_names(passing, failed)
+
+    def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:
+        if self._cache is None or not cached:
+            return FreshEvaluation(self._mirror, pod)
+        return self._cache.evaluation(pod)
+
+    def _finish(self, evaluation: Evaluation, *, cached: bool) -> str:
+        if self._cache is None:
+            return ""
+        return self._cache.finish(evaluation) if cached else "off"
+
+
+def decode_incoming_pod(raw: msgspec.Raw) -> Pod:
+    """Decode the pod of a request, whose every affinity term must be valid. Raises DecodeError."""
+    if raw == NULL:
+        raise DecodeError("Pod", "required")
+    if memoryview(raw).nbytes > _MAX_POD_BYTES:
+        raise DecodeError("Pod", f"larger than {_MAX_POD_BYTES} bytes")
+    with under("Pod"):
+        pod = decode_pod(raw)
+    for error in pod.affinity.errors:
+        raise DecodeError(f"Pod.spec.affinity.{error.field}", error.message)
+    return pod
+
+
+def _too_much_work(body: bytes, pod: Pod, batch: NodeBatch, error: WorkLimitError) -> VerbResponse:
+    asked = Asked(pod.full_name, pod.uid, len(batch))
+    return VerbResponse(body, outcome=VerbOutcome.TOO_MUCH_WORK, asked=asked, error=str(error))
+
+
+def _neutral_list(body: Body) -> bytes:
+    """Return a HostPriorityList of zeros for the nodes of a bad request; empty when they cannot be read.
+
+    The nodes are read once more, as here they may be what `decode_args` has refused: named twice, or beside a field
+    that is unknown. kube-scheduler sends no such request. Where only the pod is wrong, they were read already.
+    """
+    try:
+        return neutral_priorities(names_asked(body))
+    except DecodeError:
+        return b""

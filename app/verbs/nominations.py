@@ -1,0 +1,89 @@
+"""Whether `filter` may refuse a nominated node, or would only because the watch has not shown yet that victims went.
+
+kube-scheduler nominates a node for a pod, evicts its victims there, and tries the pod again as soon as its own watch
+has shown them go. Where ours is later, a refusal would make it preempt once more, on another node: seen with v1.36.3,
+where a second victim was evicted in vain. So such a refusal is doubted: looked at again for a moment, and if it
+remains, answered with an `Error`. That only ends the attempt (schedule_one.go: no PostFilter behind it, but the
+nomination is lost), and the pod is tried again after its backoff, which is 1 s at first.
+
+For a pod that Kindred itself preempts for, the moment is all: its victims may take their time, and it stays nominated.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from core.framework.interface import Verdicts
+from core.framework.status import Code
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.pod import Pod
+from core.preemption.victims import pods_on
+
+_PATIENCE: Final = 3.0  # seconds: an attempt, its backoff, and another attempt
+_MAX_PODS: Final = 1024
+
+
+class Doubt(NamedTuple):
+    """Why a refusal is doubted, and whether it is to be told all the same if it remains."""
+
+    reason: str
+    told: bool
+
+
+class _Doubted(NamedTuple):
+    node: str
+    since: float
+
+
+class Nominations:
+    """uid -> since when the refusal of its nominated node is doubted; the oldest go first."""
+
+    def __init__(
+        self, mirror: ClusterMirror, clock: Callable[[], float], is_ours: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        """Look at the pods of a mirror; times are of `clock`, in seconds.
+
+        `is_ours` tells whether Kindred itself preempts for the pod of a uid.
+        """
+        self._mirror = mirror
+        self._clock = clock
+        self._doubts: OrderedDict[str, _Doubted] = OrderedDict()
+        self._is_ours = is_ours
+
+    def doubt(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> Doubt | None:
+        """Return why the verdicts should not be told yet; None if they may be.
+
+        They are held back for a while where no node fits, and on the nominated one stand pods of lower priority that
+        are not known to be going: these are what makes room there, or have taken it in the meantime.
+        """
+        name = pod.nominated_node_name
+        if not name or not self._refused_only_for_now(name, batch, verdicts):
+            return None
+        if not any(each.priority < pod.priority and not each.terminating for each in pods_on(self._mirror, name)):
+            return None
+        if self._clock() - self._since(pod.uid, name) > _PATIENCE:
+            return None
+        reason = (
+            f"pod {pod.full_name} does not fit on its nominated node {name}; the watch may be late with its victims"
+        )
+        return Doubt(reason, self._is_ours(pod.uid))
+
+    def _refused_only_for_now(self, name: str, batch: NodeBatch, verdicts: Verdicts) -> bool:
+        slot = self._mirror.nodes.slots.get(name)
+        if slot is None:
+            return False
+        codes = [status.code for status in verdicts.statuses]
+        if any(codes[index] is Code.SUCCESS for index in np.unique(verdicts.codes).tolist()):
+            return False
+        return any(codes[index] is Code.UNSCHEDULABLE for index in verdicts.codes[batch.slots == slot].tolist())
+
+    def _since(self, uid: str, node: str) -> float:
+        known = self._doubts.get(uid)
+        if known is None or known.node != node:
+            self._doubts[uid] = known = _Doubted(node, self._clock())
+            if len(self._doubts) > _MAX_PODS:
+                self._doubts.popitem(last=False)
+        return known.since

@@ -1,0 +1,102 @@
+"""What one question to a verb came to: its answer, and what metrics, logs and traces are told of it."""
+
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from app.objects.limits import Body
+from app.verbs.binding.binding_outcome import BindingResult
+from app.verbs.preempt_outcome import PreemptResult
+
+
+class VerbOutcome(Enum):
+    """How a question ended. The values are those of the label `outcome`, and in logs."""
+
+    FIT = "fit"
+    """`filter` passed on at least one node; for other verbs: it was done."""
+    NO_FIT = "no_fit"
+    """`filter` or `preempt` left no node, or `bind` found a conflict."""
+    BAD_REQUEST = "bad_request"
+    """The request could not be read."""
+    TOO_MUCH_WORK = "too_much_work"
+    """Refused, as the pod takes more work than `max_work` allows."""
+    DOUBTED = "doubted"
+    """`filter` answered an Error as the watch may be late; see app/verbs/nominations.py."""
+    STALE = "stale"
+    """Refused, as the mirror cannot be trusted."""
+    SHED = "shed"
+    """Turned away: past the deadline, or past the bounds of the queue."""
+    BYPASSED = "bypassed"
+    """Passed untouched, as the settings want it for that pod."""
+    NOT_LEADING = "not_leading"
+    """Refused, as another replica leads."""
+    FAILED = "failed"
+    """`bind` or `preempt` could not be done: an error of the API server, a timeout."""
+    INTERNAL_ERROR = "internal_error"
+    """A fault in Kindred, which is in the log."""
+
+    # There is one object for each, and Enum's own hash is a function in Python, called twice for each request counted.
+    __hash__ = object.__hash__
+
+
+class Asked(NamedTuple):
+    """What is known of a question besides how it ended. Fields that do not apply are empty."""
+
+    pod: str = ""
+    """namespace/name"""
+    uid: str = ""
+    nodes: int = 0
+    passed: int = 0
+    """Nodes that `filter` passed on, that `prioritize` scored, or that `preempt` offered."""
+
+
+NOT_KNOWN: Final = Asked()
+
+VerbResult: TypeAlias = BindingResult | PreemptResult
+"""How a request to `bind` or `preempt` ended, finer than its outcome."""
+
+
+class VerbResponse(msgspec.Struct, frozen=True, gc=False):
+    """The body of a response, and what is to be known of it.
+
+    `source` is where it is from, see Evaluation.source; empty for an error. `doubtful` is an answer that may be another
+    in a moment, see Nominations. `error` is what it says in `Error`. `result` is
+    that of `bind` and `preempt`, where they answered themselves.
+    """
+
+    body: bytes
+    source: str = ""
+    doubtful: bool = False
+    outcome: VerbOutcome = VerbOutcome.FIT
+    asked: Asked = NOT_KNOWN
+    error: str = ""
+    result: VerbResult | None = None
+
+
+class Observation(NamedTuple):
+    """One question, once its answer is written."""
+
+    verb: str
+    outcome: VerbOutcome
+    seconds: float
+    """From when the request was complete until its answer was there, waiting included."""
+    waited: float
+    """Of these, in the queue."""
+    request_bytes: int
+    response_bytes: int
+    asked: Asked
+    source: str
+    """As the header Kindred-Equivalence: `hit HASH`, `none` ...; empty without a cache."""
+    error: str
+    """What the answer said in `Error`; empty where it had none."""
+    stale: str
+    """Why the mirror may be behind, where it was answered all the same; else empty."""
+    traceparent: str = ""
+    """The header of that name, by which a caller that is traced names its span (W3C Trace Context); else empty."""
+    request: Body = b""
+    """The body of the request, to be kept by nobody: it may be 64 MB."""
+    response: bytes = b""
+    """The body of the answer, likewise."""
+    result: VerbResult | None = None
+    """Of `bind` and `preempt`, where the verb itself answered."""

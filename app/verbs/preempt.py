@@ -1,0 +1,223 @@
+"""The wire of `preempt`: ExtenderPreemptionArgs in, ExtenderPreemptionResult out.
+
+Source: k8s.io/kube-scheduler extender/v1/types.go; as everywhere, Go reads keys in any case. The result has no field
+for an error, and with a status other than 200 an ignorable extender would be passed over, and the victims that were
+offered would go. So a bad request is answered with no node at all, and an `Error` that only people read.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Final
+
+import msgspec
+
+from app.objects.decode import NULL, DecodeError, decoding, decoding_field, under
+from app.objects.go_struct import GoStruct
+from app.objects.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
+from app.verbs.bypass import Bypass
+from app.verbs.extender import decode_incoming_pod
+from app.verbs.observation import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
+from app.verbs.preempt_outcome import PreemptOutcome, PreemptResult
+from app.verbs.refused_nodes import RefusedNodes
+from core.mirror.cluster import ClusterMirror
+from core.mirror.work import WorkLimitError
+from core.objects.pod import Pod
+from core.preemption.offers import Offer, accepted
+from core.profile import Profile
+
+log = logging.getLogger(__name__)
+
+_ARGS: Final = GoStruct("ExtenderPreemptionArgs", "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
+_VICTIMS: Final = GoStruct("MetaVictims", "Pods", "NumPDBViolations")
+_META_POD: Final = GoStruct("MetaPod", "UID")
+
+_OFF: Final = "switched off, so that nobody is preempted: set KINDRED_PREEMPT=verb, or take preemptVerb away"
+
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class _UidOnly(msgspec.Struct):
+    uid: str | None = None
+
+
+class _WholePod(msgspec.Struct):
+    metadata: _UidOnly | None = None
+
+
+_by_node_decoder: Final[msgspec.json.Decoder[dict[str, dict[str, msgspec.Raw] | None]]] = msgspec.json.Decoder(
+    dict[str, dict[str, msgspec.Raw] | None]
+)
+_whole_pods_decoder: Final[msgspec.json.Decoder[list[_WholePod] | None]] = msgspec.json.Decoder(list[_WholePod] | None)
+_meta_pods_decoder: Final[msgspec.json.Decoder[list[dict[str, msgspec.Raw]] | None]] = msgspec.json.Decoder(
+    list[dict[str, msgspec.Raw]] | None
+)
+_text_decoder: Final[msgspec.json.Decoder[str | None]] = msgspec.json.Decoder(str | None)
+_count_decoder: Final[msgspec.json.Decoder[int | None]] = msgspec.json.Decoder(_Int64 | None)
+
+
+class PreemptionArgs(msgspec.Struct, frozen=True, gc=False):
+    """The pod that wants to preempt others, and the victims on each candidate node."""
+
+    pod: Pod
+    offers: Mapping[str, Offer]
+
+
+class PreemptVerb:
+    """The verb, from request bytes to response bytes. It never raises for what a request holds."""
+
+    def __init__(  # what a preemption needs
+        self,
+        profile: Profile,
+        mirror: ClusterMirror,
+        refused_nodes: RefusedNodes,
+        *,
+        offset: Callable[[int], int],
+        bypass: Bypass,
+    ) -> None:
+        """Answer from the mirror, and look for victims on refused nodes, too; pods that pass untouched get all offers.
+
+        `offset` of so many nodes says with which of them to begin.
+        """
+        self._profile = profile
+        self._mirror = mirror
+        self._refused_nodes = refused_nodes
+        self._offset = offset
+        self._bypass = bypass
+
+    def preempt(self, body: Body, *, cached: bool = True) -> VerbResponse:  # noqa: ARG002 - as all verbs are called
+        """Answer ExtenderPreemptionArgs with an ExtenderPreemptionResult; nothing of it comes from the cache."""
+        try:
+            args = decode_preemption_args(body)
+        except DecodeError as error:
+            return _invalid(error, VerbOutcome.BAD_REQUEST)
+        if self._bypass.covers(args.pod):
+            return _all_offers(args)
+        try:
+            found = accepted(self._mirror, self._profile.filters, args.pod, args.offers, self._more_nodes(args))
+        except WorkLimitError as error:
+            return _invalid(error, VerbOutcome.TOO_MUCH_WORK, _asked(args, {}))
+        asked = _asked(args, found)
+        if not found:
+            none = PreemptResult(PreemptOutcome.NONE)
+            return VerbResponse(preemption_result(found), outcome=VerbOutcome.NO_FIT, asked=asked, result=none)
+        candidates = PreemptResult(PreemptOutcome.CANDIDATES, len(found.keys() - args.offers.keys()))
+        return VerbResponse(preemption_result(found), outcome=VerbOutcome.FIT, asked=asked, result=candidates)
+
+    def preempt_untouched(self, body: Body) -> VerbResponse | None:
+        """Answer about a pod that passes whatever the mirror is like; None for others, and for a bad request."""
+        try:
+            args = decode_preemption_args(body)
+        except DecodeError:
+            return None
+        return _all_offers(args) if self._bypass.covers(args.pod) else None
+
+    def _more_nodes(self, args: PreemptionArgs) -> list[str]:
+        """Return the nodes that Kindred alone refused, not always the same ones first, as not all may be looked at."""
+        names = [name for name in self._refused_nodes.of_this_attempt(args.pod.uid) if name not in args.offers]
+        first = self._offset(len(names)) if names else 0
+        return names[first:] + names[:first]
+
+
+class PreemptVerbOff:
+    """The verb where it is switched off: nobody is preempted, and whoever looks learns why."""
+
+    def preempt(self, body: Body, *, cached: bool = True) -> VerbResponse:  # noqa: ARG002 - as all verbs are called
+        """Answer that nobody is to be preempted."""
+        log.warning("preempt: %s", _OFF)
+        off = PreemptResult(PreemptOutcome.OFF)
+        return VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF, result=off)
+
+    def preempt_untouched(self, body: Body) -> None:
+        """Return None: there is no pod that passes."""
+
+
+def decode_preemption_args(body: Body) -> PreemptionArgs:
+    """Decode ExtenderPreemptionArgs with keys in any case. Raises DecodeError, which names the field."""
+    refuse_too_many_elements(body)
+    fields = _ARGS.decode(body)
+    victims, meta_victims = (fields.get(field, NULL) for field in ("NodeNameToVictims", "NodeNameToMetaVictims"))
+    pod = decode_incoming_pod(fields.get("Pod", NULL))
+    if (victims == NULL) == (meta_victims == NULL):
+        raise DecodeError(
+            "NodeNameToVictims, NodeNameToMetaVictims",
+            "one of them required; kube-scheduler sends it by nodeCacheCapable",
+        )
+    if meta_victims == NULL:
+        return PreemptionArgs(pod, _offers("NodeNameToVictims", victims))
+    return PreemptionArgs(pod, _offers("NodeNameToMetaVictims", meta_victims))
+
+
+def preemption_result(accepted_offers: Mapping[str, Offer]) -> bytes:
+    """Return an ExtenderPreemptionResult."""
+    by_node = {
+        name: {"Pods": [{"UID": uid} for uid in offer.uids], "NumPDBViolations": offer.pdb_violations}
+        for name, offer in accepted_offers.items()
+    }
+    return msgspec.json.encode({"NodeNameToMetaVictims": by_node})
+
+
+def preempt_error(message: str) -> bytes:
+    """Return an ExtenderPreemptionResult that drops every node, so that nobody is preempted, and says why."""
+    return b'{"NodeNameToMetaVictims":{},"Error":' + error_json(message) + b"}"
+
+
+def _all_offers(args: PreemptionArgs) -> VerbResponse:
+    asked = _asked(args, args.offers)
+    return VerbResponse(preemption_result(args.offers), outcome=VerbOutcome.BYPASSED, asked=asked)
+
+
+def _invalid(error: Exception, outcome: VerbOutcome, asked: Asked = NOT_KNOWN) -> VerbResponse:
+    return VerbResponse(
+        preempt_error(str(error)),
+        outcome=outcome,
+        asked=asked,
+        error=str(error),
+        result=PreemptResult(PreemptOutcome.INVALID),
+    )
+
+
+def _asked(args: PreemptionArgs, found: Mapping[str, Offer]) -> Asked:
+    return Asked(args.pod.full_name, args.pod.uid, len(args.offers), len(found))
+
+
+def _offers(field: str, raw: msgspec.Raw) -> dict[str, Offer]:
+    with under(field):
+        by_node = decoding(_by_node_decoder.decode, raw)
+        if len(by_node) > MAX_NODES:
+            raise DecodeError("", f"more than {MAX_NODES} nodes")
+        offers = {}
+        for name, victims in by_node.items():
+            with under(f"[{name}]"):
+                offers[name] = _offer(victims or {}, whole_pods=field == "NodeNameToVictims")
+        return offers
+
+
+def _offer(victims: Mapping[str, msgspec.Raw], *, whole_pods: bool) -> Offer:
+    """Read Victims or MetaVictims; members that are neither's are passed over, as Go does."""
+    fields = _VICTIMS.fields_of(victims)
+    with under("Pods"):
+        pods = fields.get("Pods", NULL)
+        uids = tuple(_uids_of_whole_pods(pods) if whole_pods else _uids(pods))
+    with under("NumPDBViolations"):
+        violations = decoding(_count_decoder.decode, fields.get("NumPDBViolations", NULL))
+    return Offer(uids, violations or 0)
+
+
+def _uids_of_whole_pods(raw: msgspec.Raw) -> Iterator[str]:
+    pods = decoding(_whole_pods_decoder.decode, raw)
+    for position, pod in enumerate(pods or ()):
+        yield _checked(pod.metadata.uid if pod.metadata is not None else None, f"[{position}].metadata.uid")
+
+
+def _uids(raw: msgspec.Raw) -> Iterator[str]:
+    pods = decoding(_meta_pods_decoder.decode, raw)
+    for position, pod in enumerate(pods or ()):
+        field = f"[{position}].UID"
+        uid = _META_POD.fields_of(pod).get("UID", NULL)
+        yield _checked(decoding_field(_text_decoder.decode, uid, field), field)
+
+
+def _checked(uid: str | None, field: str) -> str:
+    if not uid:
+        raise DecodeError(field, "required")
+    return uid

@@ -1,0 +1,111 @@
+"""Which nodes `filter` refused for the pods that were asked about lately, for whoever looks for victims there.
+
+kube-scheduler asks an extender about nodes that passed its own filters. So a node that was refused here was refused
+here alone, and whoever makes Kindred content with it makes the pod fit.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from core.framework.interface import Verdicts
+from core.framework.status import Code
+from core.mirror.changes import Change, NodeChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.topology import BoolArray, IntpArray
+from core.objects.pod import Pod
+
+_MAX_PODS: Final = 4096
+_MAX_BYTES: Final = 8 * 1024 * 1024  # of bits, one a node: 0.6 KB for 5,000 nodes
+# A later question is of another attempt, before which kube-scheduler may have refused the node itself. Within an
+# attempt, this is the time from the filter to the preemption; between two there is podInitialBackoffSeconds, mostly.
+_ONE_ATTEMPT: Final = 1.0  # seconds
+
+
+class _Refusal(NamedTuple):
+    at: float
+    node_lives: int  # how many nodes had come and gone by then
+    slots: bytes  # bit of a slot -> whether preemption might help on its node
+    asked: bytes  # bit of a slot -> whether its node was asked about; empty where some node was not refused
+
+    @property
+    def size(self) -> int:
+        return len(self.slots) + len(self.asked)
+
+
+class RefusedNodes:
+    """uid -> the nodes that its last `filter` refused and preemption might help on; the oldest go first."""
+
+    def __init__(
+        self,
+        mirror: ClusterMirror,
+        clock: Callable[[], float],
+        refused_everywhere: Callable[[Pod, int], None] | None = None,
+    ) -> None:
+        """Remember slots of a mirror; times are of `clock`, in seconds.
+
+        `refused_everywhere` is called with a pod for which no node was left, though preemption might help on some, and
+        with how many nodes that were.
+        """
+        self._nodes = mirror.nodes
+        self._clock = clock
+        self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
+        self._bytes = 0
+        self._node_lives = 0
+        self._changed_hands: dict[int, int] = {}  # slot -> self._node_lives when it was last taken or left
+        self._refused_everywhere = refused_everywhere
+        mirror.listen(self)
+
+    def changed(self, change: Change) -> None:
+        """Take note of the nodes that come and go: a slot may then be another node's."""
+        if isinstance(change, NodeChange) and (change.before is None or change.after is None):
+            self._node_lives += 1
+            self._changed_hands[change.slot] = self._node_lives
+
+    def note(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> None:
+        """Take note of what `filter` has found; what it found for the pod before is forgotten."""
+        before = self._refusals.pop(pod.uid, None)
+        self._bytes -= before.size if before is not None else 0
+        resolvable: BoolArray = np.array([status.code is Code.UNSCHEDULABLE for status in verdicts.statuses])
+        known = batch.slots != NO_SLOT
+        slots: IntpArray = batch.slots[resolvable[verdicts.codes] & known]
+        if not len(slots):
+            return
+        everywhere = self._refused_everywhere is not None and bool(verdicts.codes.all())
+        asked = _bits(batch.slots[known], self._nodes.extent) if everywhere else b""
+        self._add(pod.uid, _Refusal(self._clock(), self._node_lives, _bits(slots, self._nodes.extent), asked))
+        if everywhere and self._refused_everywhere is not None:
+            self._refused_everywhere(pod, len(batch))
+
+    def of_this_attempt(self, uid: str) -> list[str]:
+        """Return the names of the nodes, by slot, if the pod was asked about a moment ago; else none."""
+        refusal = self._refusals.get(uid)
+        if refusal is None or self._clock() - refusal.at > _ONE_ATTEMPT:
+            return []
+        return self._names(refusal, refusal.slots)
+
+    def all_of_last_filter(self, uid: str) -> list[str]:
+        """Return the names of all nodes that the last `filter` was asked about, by slot, if no node was left."""
+        refusal = self._refusals.get(uid)
+        return self._names(refusal, refusal.asked) if refusal is not None else []
+
+    def _add(self, uid: str, refusal: _Refusal) -> None:
+        self._refusals[uid] = refusal
+        self._bytes += refusal.size
+        while len(self._refusals) > _MAX_PODS or self._bytes > _MAX_BYTES:
+            self._bytes -= self._refusals.popitem(last=False)[1].size
+
+    def _names(self, refusal: _Refusal, bits: bytes) -> list[str]:
+        """Return the names of the nodes that still have these slots."""
+        slots = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
+        same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= refusal.node_lives]
+        return [self._nodes.name(slot) for slot in same]
+
+
+def _bits(slots: IntpArray, extent: int) -> bytes:
+    chosen = np.zeros(extent, np.bool_)
+    chosen[slots] = True
+    return np.packbits(chosen).tobytes()

@@ -1,0 +1,115 @@
+"""The memory watermark: how near the process is to being killed, and which kind of objects takes most.
+
+Past the mark nothing more is loaded, and the replica is not ready and says why. To be killed would say nothing, and
+the next start would end the same way. What is served meanwhile is up to the mirror, as ever: it answers while it is
+complete and recent, and by the stale policy when it is not.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from app.watch.freshness import ResourceState
+from app.watch.process_memory import MemoryLimit, give_back_freed_memory, resident_bytes
+
+_LOOKED_EVERY: Final = 0.1  # seconds: to look takes 20 us
+_GIVEN_BACK_EVERY: Final = 10.0  # seconds: that may take 100 ms
+_MAX_KINDS: Final = 3  # that a message names
+
+
+class MemoryPressureError(Exception):
+    """There is too little memory left to load more; the message says what takes it."""
+
+
+class MemoryWatch:
+    """Compares what the process holds with a mark below what it may hold."""
+
+    def __init__(  # noqa: PLR0913  # a clock and two doors to the system
+        self,
+        limit: MemoryLimit,
+        share: float,
+        states: Sequence[ResourceState],
+        clock: Callable[[], float],
+        *,
+        resident: Callable[[], int] = resident_bytes,
+        give_back: Callable[[], object] = give_back_freed_memory,
+    ) -> None:
+        """Put the mark at a share of the limit, which is 0 bytes where there is none."""
+        self.limit = limit
+        self.mark = int(limit.bytes * share)
+        self._full = (self.mark + limit.bytes) // 2
+        self._states = states
+        self._clock = clock
+        self._resident = resident
+        self._give_back = give_back
+        self._held = 0
+        self._looked_at = self._given_back_at = float("-inf")
+
+    def is_above(self) -> bool:
+        """Tell whether the process holds more than the mark."""
+        return bool(self.mark) and self._look() > self.mark
+
+    def is_full(self) -> bool:
+        """Tell whether it is halfway from the mark to the limit: not even what a watch tells is taken any more."""
+        return bool(self.mark) and self._look() > self._full
+
+    def room(self) -> int:
+        """Return the bytes up to the mark; without a limit as many as there can be."""
+        return max(0, self.mark - self._look()) if self.mark else 1 << 62
+
+    def problem(self) -> str:
+        """Return what takes too much, one line; empty below the mark."""
+        if not self.is_above():
+            return ""
+        return self._told()
+
+    def _told(self) -> str:
+        kinds = sorted(self._states, key=ResourceState.wire_size, reverse=True)[:_MAX_KINDS]
+        told = "; ".join(
+            f"{state.plural}: {state.held():,} objects, {_size(state.wire_size())} on the wire"
+            for state in kinds
+            if state.held()
+        )
+        return (
+            f"memory: {_size(self._held)} held, above the watermark of {_size(self.mark)} "
+            f"({self.limit.source}: {_size(self.limit.bytes)}){'; ' if told else ''}{told}"
+        )
+
+    def allowance(self) -> int:
+        """Return up to how many bytes a sync may go that begins now. Raises MemoryPressureError near the limit.
+
+        Above the mark it may take no more from the system than there is now. What an ended sync has left may be free
+        within the process, and nothing but another attempt can tell: a cluster that has become smaller gets through.
+        """
+        if self.is_full():
+            self.refuse(0)
+        return max(self.mark, self._held)
+
+    def refuse(self, allowed: int) -> None:
+        """Refuse to go on above the mark with more bytes than are allowed. Raises MemoryPressureError."""
+        # Cheap enough for every object of a list.
+        if self.mark and self._look() > max(allowed, self.mark):
+            raise MemoryPressureError(self._told())
+
+    def _look(self) -> int:
+        now = self._clock()
+        if now - self._looked_at >= _LOOKED_EVERY:
+            self._held = self._resident()
+            if self._held > self.mark and now - self._given_back_at >= _GIVEN_BACK_EVERY:
+                self._given_back_at = now
+                self._give_back()  # some of it may be free, and only kept for the next request
+                self._held = self._resident()
+            self._looked_at = now
+        return self._held
+
+
+def _size(size: float) -> str:
+    """Return a number of bytes for people."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:  # noqa: PLR2004  # what these units are
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+UNLIMITED: Final = MemoryWatch(MemoryLimit(0, "no limit"), 1.0, (), lambda: 0.0)
+"""Where nothing is followed, or no limit is wanted."""

@@ -1,0 +1,117 @@
+"""The ports, each with its app: the scheduler's, that of health without a client certificate, and the admins'."""
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from fastapi import APIRouter, FastAPI
+
+from app import __version__
+from app.admin.config_routes import config_router
+from app.admin.debug_pods_routes import debug_pods_router
+from app.admin.debug_routes import debug_router
+from app.admin.decisions_routes import decisions_router
+from app.admin.equivalence_routes import equivalence_router
+from app.admin.explain_routes import explain_router
+from app.admin.explained_nodes_routes import explained_nodes_router
+from app.admin.health_routes import health_router
+from app.admin.metrics_routes import metrics_router
+from app.admin.openapi import openapi_router
+from app.admin.page_routes import OPEN_PATHS, page_router
+from app.explain.conformance_case.case import CaseArgs
+from app.explain.explainer import Explainer
+from app.objects.plugin_args import plugin_arguments
+from app.server.ports import Port, admin_port, extender_port, health_port
+from app.settings import Settings
+from app.telemetry.metrics import Metrics
+from app.telemetry.metrics.connection_collector import ConnectionCollector, TlsCollector
+from app.verbs.routes import ExtenderApp
+from app.wiring.cluster import Cluster
+from app.wiring.engine import Engine
+from app.wiring.verbs import Verbs
+
+Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+App = TypeVar("App", bound=FastAPI)
+
+
+class Ports(NamedTuple):
+    """What is served where; None is a port that the settings do not want."""
+
+    extender: Port
+    health: Port | None
+    admin: Port | None
+
+    def wanted(self) -> list[Port]:
+        """Return those that there are, that of the scheduler first."""
+        return [port for port in self if port is not None]
+
+
+def create_ports(  # noqa: PLR0913  # all that there is to see of a service
+    settings: Settings,
+    engine: Engine,
+    cluster: Cluster,
+    verbs: Verbs,
+    *,
+    metrics: Metrics,
+    sources: Mapping[str, str],
+) -> Ports:
+    """Return the ports that the settings want. Raises ConfigurationError.
+
+    `sources` tells which settings were made, and where; see Configuration.
+    """
+    probes = (health_router(engine.mirror, cluster.freshness, cluster.state), metrics_router(metrics, verbs.work))
+    ports = Ports(
+        extender_port(settings, _extender_app(probes, verbs, metrics)),
+        health_port(settings, settings.health_port, _app(FastAPI, *probes))
+        if settings.health_port is not None
+        else None,
+        _admin_port(settings, engine, cluster, verbs, sources),
+    )
+    wanted = ports.wanted()
+    metrics.register(ConnectionCollector([port.connections for port in wanted]))
+    if reloaded := [port.tls for port in wanted if port.tls is not None]:
+        metrics.register(TlsCollector(reloaded))
+    return ports
+
+
+def _extender_app(probes: Sequence[APIRouter], verbs: Verbs, metrics: Metrics) -> ExtenderApp:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with metrics.gc_pauses.observing():
+            yield
+
+    app = _app(ExtenderApp, *probes, lifespan=lifespan)
+    app.add_verbs(*verbs.routes)
+    return app
+
+
+def _admin_port(
+    settings: Settings, engine: Engine, cluster: Cluster, verbs: Verbs, sources: Mapping[str, str]
+) -> Port | None:
+    if settings.admin_port is None:
+        return None
+    mirror, work, recent_pods = engine.mirror, verbs.work, engine.extender.recent_pods
+    resources = [state.resource for state in cluster.freshness.states]
+    explainer = Explainer(engine.profile, mirror, engine.cache, recent_pods, cluster.freshness, work=work)
+    case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
+    app = _app(
+        FastAPI,
+        debug_router(mirror, engine.partition, cluster.client, resources, work),
+        debug_pods_router(verbs.debugged_pods, time.time),
+        equivalence_router(engine.cache, engine.profile, time.monotonic, work),
+        config_router(settings, sources),
+        decisions_router(mirror, verbs.decisions, engine.replayer, case_args, work),
+        explain_router(explainer, settings.max_body_bytes),
+        explained_nodes_router(explainer, recent_pods, settings.max_body_bytes),
+        page_router(),
+    )
+    return admin_port(settings, settings.admin_port, app, OPEN_PATHS)
+
+
+def _app(kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None) -> App:
+    # The interactive pages of FastAPI load scripts from elsewhere, and the verbs are not for browsers.
+    app = kind(title="Kindred", version=__version__, openapi_url=None, lifespan=lifespan)
+    for router in (*routers, openapi_router(app)):
+        app.include_router(router)
+    return app

@@ -1,0 +1,77 @@
+"""The cluster that a mirror follows, or the dump that it came from: how far it can be trusted, and who decides."""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.api_server.client import ApiClient
+from app.api_server.credentials import Credentials
+from app.leadership.elector import create_elector
+from app.objects.resources import RESOURCES
+from app.server.process import Background
+from app.settings import Settings, variable_of
+from app.telemetry.metrics import Metrics
+from app.telemetry.metrics.leader_collector import LeaderCollector
+from app.telemetry.metrics.memory_collector import MemoryCollector
+from app.telemetry.metrics.watch_collector import WatchCollector
+from app.verbs.serving_state import ServingState
+from app.watch.feed import MirrorFeed
+from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
+from app.watch.memory_watch import MemoryWatch
+from app.watch.process_memory import MemoryLimit, memory_limit
+from app.watch.reflector import Timing
+from app.watch.watcher import Watcher
+from core.events import Kind
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+
+
+class Cluster(NamedTuple):
+    """What is known of the cluster besides the mirror."""
+
+    freshness: Freshness
+    state: ServingState
+    client: ApiClient | None
+    """None where the mirror came from a dump."""
+    background: tuple[Background, ...]
+
+
+def dumped_cluster(settings: Settings, metrics: Metrics) -> Cluster:
+    """Return the cluster of a mirror that was loaded once and follows nothing."""
+    metrics.register(WatchCollector(OF_A_DUMP, time.monotonic))
+    return Cluster(OF_A_DUMP, ServingState(memory=_memory(settings, (), metrics)), None, ())
+
+
+def followed_cluster(
+    settings: Settings, mirror: ClusterMirror, kinds: Sequence[Kind], credentials: Credentials, metrics: Metrics
+) -> Cluster:
+    """Return the cluster that the mirror follows, for objects of these kinds. Raises SettingsError."""
+    clock = time.monotonic
+    states = [ResourceState(RESOURCES[kind]) for kind in kinds]
+    freshness = Freshness(states, settings.stale_after, clock)
+    memory = _memory(settings, states, metrics)
+    client = ApiClient(credentials)
+    feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
+    watcher = Watcher(client, states, feed, Timing(clock=clock), memory)
+    known = {reflector.state.plural: reflector.known for reflector in watcher.reflectors}
+    metrics.register(WatchCollector(freshness, clock, known))
+    following = (watcher.run, feed.expire_assumed_pods)
+    if not settings.leader_election:
+        return Cluster(freshness, ServingState(memory=memory), client, following)
+    elector = create_elector(
+        settings,
+        client,
+        stands=lambda: freshness.status() is not SyncStatus.NOT_SYNCED,
+        catch_up=lambda: watcher.resync(Pod),
+    )
+    metrics.register(LeaderCollector(elector))
+    return Cluster(freshness, ServingState(elector, memory), client, (*following, elector.run))
+
+
+def _memory(settings: Settings, states: Sequence[ResourceState], metrics: Metrics) -> MemoryWatch:
+    limit = memory_limit()
+    if settings.memory_limit is not None:
+        limit = MemoryLimit(settings.memory_limit, variable_of("memory_limit"))
+    memory = MemoryWatch(limit, settings.memory_watermark, states, time.monotonic)
+    metrics.register(MemoryCollector(memory))
+    return memory

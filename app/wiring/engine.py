@@ -1,0 +1,127 @@
+"""What answers from a mirror: the plugins, the cache and the verbs `filter` and `prioritize`. For commands, too."""
+
+import time
+from typing import NamedTuple
+
+from app.admin.node_partition import NodePartition, decode_rule
+from app.explain.replay import Replayer
+from app.objects.decode import DecodeError
+from app.objects.plugin_args import plugin_arguments
+from app.settings import Settings, SettingsError
+from app.telemetry.metrics import Metrics
+from app.telemetry.metrics.cache_collector import CacheCollector
+from app.telemetry.mismatch_log import MismatchLog
+from app.verbs.bypass import Bypass, create_bypass
+from app.verbs.extender import Extender
+from app.wiring.preemption import Preemption
+from core.derived_states import derive_states
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import Kind
+from core.mirror.cluster import ClusterMirror
+from core.objects.disruption import PodDisruptionBudget
+from core.profile import Profile, ProfileError, parse_profile
+
+
+class Engine(NamedTuple):
+    """A mirror with what answers from it."""
+
+    mirror: ClusterMirror
+    profile: Profile
+    cache: EquivalenceCache | None
+    partition: NodePartition
+    bypass: Bypass
+    extender: Extender
+    replayer: Replayer
+
+
+def create_profile(settings: Settings) -> Profile:
+    """Return the plugins that are enabled, with their arguments, as the settings want them. Raises SettingsError."""
+    try:
+        return parse_profile(settings.profile, plugin_arguments(settings))
+    except ProfileError as error:
+        raise SettingsError(f"KINDRED_PROFILE={settings.profile!r}: {error}") from None
+
+
+def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
+    """Return the kinds of objects that the mirror has to hold, so that everything that is served can be answered."""
+    return profile.kinds if settings.preempt == "off" else (*profile.kinds, PodDisruptionBudget)
+
+
+def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) -> EquivalenceCache | None:
+    """Return the equivalence cache over a mirror; None when it is off."""
+    if not settings.equivalence_cache:
+        return None
+    options = CacheOptions(
+        mode=settings.equivalence_mode,
+        max_bytes=settings.equivalence_max_bytes,
+        shadow_share=settings.equivalence_shadow_share,
+    )
+    return EquivalenceCache(mirror, profile.plugins, options, MismatchLog(), time.monotonic)
+
+
+def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition:
+    """Return the partition of a mirror, put to the rule of the settings. Raises SettingsError."""
+    partition = NodePartition(mirror)
+    if settings.partition:
+        try:
+            partition.replace(decode_rule(settings.partition))
+        except DecodeError as error:
+            raise SettingsError(f"KINDRED_PARTITION={settings.partition!r}: {error}") from None
+    return partition
+
+
+def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
+    """Return the verbs over a mirror, for a few questions: without a cache."""
+    return Extender(create_profile(settings), mirror, None, settings.max_score)
+
+
+def create_replayer(settings: Settings, mirror: ClusterMirror) -> Replayer:
+    """Return what asks decisions again of a mirror, as a service with these settings does. Raises SettingsError."""
+    create_partition(settings, mirror)
+    profile = prepare_mirror(settings, mirror)
+    return _replayer(settings, mirror, profile, create_bypass(settings))
+
+
+def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
+    """Make the mirror keep what the plugins of the settings need, and limit its work. Raises SettingsError."""
+    profile = create_profile(settings)
+    mirror.work.limit = settings.max_work
+    derive_states(profile, mirror)
+    return profile
+
+
+def create_engine(
+    settings: Settings, mirror: ClusterMirror, profile: Profile, preemption: Preemption, metrics: Metrics
+) -> Engine:
+    """Return what answers schedulers from a prepared mirror. Raises SettingsError."""
+    cache = create_cache(settings, mirror, profile)
+    if cache is not None:
+        metrics.register(CacheCollector(cache))
+    bypass = create_bypass(settings)
+    extender = Extender(
+        profile,
+        mirror,
+        cache,
+        settings.max_score,
+        refused_nodes=preemption.refused_nodes,
+        nominations=preemption.nominations,
+        percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
+        bypass=bypass,
+    )
+    replayer = _replayer(settings, mirror, profile, bypass)
+    return Engine(mirror, profile, cache, create_partition(settings, mirror), bypass, extender, replayer)
+
+
+def _replayer(settings: Settings, mirror: ClusterMirror, profile: Profile, bypass: Bypass) -> Replayer:
+    def fresh_extender() -> Extender:
+        """Return the verbs as they answer schedulers, without the cache and all that is told of questions."""
+        return Extender(
+            profile,
+            mirror,
+            None,
+            settings.max_score,
+            percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
+            bypass=bypass,
+        )
+
+    return Replayer(mirror, fresh_extender)

@@ -1,0 +1,58 @@
+"""Preemption: what `filter` notes for it, and the evictor, where Kindred itself evicts.
+
+`filter` and the evictor need each other. Both get the pods that wait for a turn, and the preemptions under way.
+"""
+
+import random
+import time
+from typing import NamedTuple
+
+from app.eviction.evaluator import Evaluator
+from app.eviction.eviction_api import EvictionApi
+from app.eviction.evictor import Evictor
+from app.eviction.preemptions import Preemptions
+from app.eviction.unschedulable_pods import UnschedulablePods
+from app.server.process import Background
+from app.settings import Settings
+from app.telemetry.metrics import Metrics
+from app.verbs.nominations import Nominations
+from app.verbs.refused_nodes import RefusedNodes
+from app.watch.freshness import SyncStatus
+from app.wiring.cluster import Cluster
+from core.mirror.cluster import ClusterMirror
+from core.profile import Profile
+
+
+class Preemption(NamedTuple):
+    """What `filter` notes for preemption, and what reads it in the background."""
+
+    refused_nodes: RefusedNodes | None
+    """None where nobody preempts."""
+    nominations: Nominations
+    background: tuple[Background, ...] = ()
+
+
+def create_preemption(
+    settings: Settings, mirror: ClusterMirror, profile: Profile, cluster: Cluster, metrics: Metrics
+) -> Preemption:
+    """Return what the settings want."""
+    clock = time.monotonic
+    if settings.preempt == "off":
+        return Preemption(None, Nominations(mirror, clock))
+    if settings.preempt == "verb" or cluster.client is None:
+        return Preemption(RefusedNodes(mirror, clock), Nominations(mirror, clock))
+    observe = metrics.preempts.observe_preemption
+    pods = UnschedulablePods(mirror, clock, observe)
+    preemptions = Preemptions(mirror, clock)
+    refused_nodes = RefusedNodes(mirror, clock, pods.add)
+    evictor = Evictor(
+        pods,
+        preemptions,
+        Evaluator(profile, mirror, random.randrange),
+        refused_nodes,
+        EvictionApi(cluster.client),
+        may_evict=lambda: cluster.freshness.status() is SyncStatus.FRESH and cluster.state.may_decide(),
+        clock=clock,
+        observe=observe,
+    )
+    return Preemption(refused_nodes, Nominations(mirror, clock, preemptions.includes), (evictor.run,))

@@ -1,0 +1,88 @@
+"""The verbs as routes, with the queue before them and the observers behind them."""
+
+import random
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from starlette.routing import Route
+
+from app.explain.decisions import Decisions
+from app.long_work import LongWork
+from app.server.process import Background
+from app.settings import Settings
+from app.telemetry.debugged_pods import DebuggedPods
+from app.telemetry.metrics import Metrics
+from app.telemetry.metrics.queue_collector import QueueCollector
+from app.telemetry.observers import create_observers
+from app.verbs.binding.binder import Binder
+from app.verbs.binding.pod_api import PodApi
+from app.verbs.preempt import PreemptVerb, PreemptVerbOff
+from app.verbs.reception import Reception, create_admission
+from app.verbs.routes import binding_route, extender_routes, preemption_route
+from app.verbs.stale_policy import StalePolicy
+from app.wiring.cluster import Cluster
+from app.wiring.engine import Engine
+from app.wiring.preemption import Preemption
+
+
+class Verbs(NamedTuple):
+    """The verbs of kube-scheduler's extender, and what is known of their requests."""
+
+    routes: Sequence[Route]
+    finish: Background
+    """To be awaited when no request is under way any more: it ends the bindings whose callers have gone."""
+    work: LongWork
+    """For what takes long and makes way for the verbs."""
+    decisions: Decisions
+    debugged_pods: DebuggedPods
+    background: tuple[Background, ...]
+
+
+def create_verbs(
+    settings: Settings, engine: Engine, cluster: Cluster, preemption: Preemption, metrics: Metrics
+) -> Verbs:
+    """Return the verbs as the settings want them. Raises SettingsError."""
+    decisions = Decisions(engine.mirror, engine.extender.recent_pods, time.time)
+    noting = () if settings.admin_port is None else (decisions,)
+    observing = create_observers(settings, metrics.observe, *noting)
+    admission = create_admission(settings)
+    metrics.register(QueueCollector(admission))
+    reception = Reception(
+        cluster.state,
+        StalePolicy(cluster.freshness, settings.stale_policy, metrics.count_stale_answer),
+        admission,
+        observing.observe,
+        settings.max_body_bytes,
+        traces=bool(settings.traces_endpoint),
+    )
+    binder = _binder(settings, engine, cluster)
+    routes = (
+        *extender_routes(engine.extender, reception),
+        binding_route(binder, reception),
+        preemption_route(_preempt(engine, preemption), reception),
+    )
+    # After the deadline every request has had its turn, or was turned away.
+    work = LongWork(admission.lull, settings.deadline)
+    return Verbs(routes, binder.finish, work, decisions, observing.debugged_pods, (*observing.background,))
+
+
+def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
+    return Binder(
+        engine.profile,
+        engine.mirror,
+        engine.extender.recent_pods,
+        PodApi(cluster.client) if cluster.client is not None else None,
+        timeout=settings.bind_timeout,
+        clock=time.monotonic,
+        bypass=engine.bypass,
+        state=cluster.state,
+    )
+
+
+def _preempt(engine: Engine, preemption: Preemption) -> PreemptVerb | PreemptVerbOff:
+    if preemption.refused_nodes is None:
+        return PreemptVerbOff()
+    return PreemptVerb(
+        engine.profile, engine.mirror, preemption.refused_nodes, offset=random.randrange, bypass=engine.bypass
+    )

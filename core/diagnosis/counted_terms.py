@@ -1,0 +1,277 @@
+"""The inter-pod affinity terms that have a part in a decision, with what each counts, where, and which pods make it."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from core.mirror.affinity_counts import OwnerCounter, Role
+from core.mirror.cluster import ClusterMirror
+from core.mirror.domain_counts import DomainCounts
+from core.mirror.match_counters import MatchTerms
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import ABSENT, Int64Array, IntpArray
+from core.objects.affinity import AffinityTerm, PodMatcher
+from core.objects.labels import Operator, Requirement, Selector
+from core.objects.pod import Pod
+from core.plugins.interpodaffinity.filtering import PreFilterState
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
+
+_MAX_TEXT_LENGTH: Final = 500
+"""Characters of what a term selects, which may name thousands of namespaces and values, for each node."""
+_MAX_LOOKED_AT: Final = 2_000_000
+
+
+class Direction(Enum):
+    """Whose term it is."""
+
+    INCOMING = "incoming"
+    """The incoming pod's: it selects placed pods, which are counted."""
+    EXISTING = "existing"
+    """Placed pods': it selects the incoming pod, and the pods that carry it are counted."""
+
+
+class Rule(Enum):
+    """What the term asks."""
+
+    REQUIRED_AFFINITY = "requiredAffinity"
+    REQUIRED_ANTI_AFFINITY = "requiredAntiAffinity"
+    PREFERRED_AFFINITY = "preferredAffinity"
+    PREFERRED_ANTI_AFFINITY = "preferredAntiAffinity"
+
+
+class Effect(Enum):
+    """What a term does to one node."""
+
+    NONE = "none"
+    BLOCKS = "blocks"
+    SATISFIED = "satisfied"
+    """A required affinity finds what it wants."""
+    FIRST_POD = "firstPod"
+    """A required affinity finds nothing anywhere, and the pod would be the first of those that it wants."""
+    SCORES = "scores"
+
+
+class CountedPod(msgspec.Struct, frozen=True, gc=False):
+    """A pod that is counted."""
+
+    pod: str
+    """NAMESPACE/NAME"""
+    uid: str
+    node: str
+
+
+class PodSearch:
+    """How many pods are still looked at to name those behind the terms of one decision.
+
+    To find the pods of one term takes up to 30 ns for each pod of the mirror, and a pod may have hundreds of terms.
+    """
+
+    def __init__(self) -> None:
+        self._left = _MAX_LOOKED_AT
+
+    def may_look_at(self, pods: int) -> bool:
+        """Tell whether so many pods may be looked at, and take note that they are."""
+        self._left -= pods
+        return self._left >= 0
+
+
+class CountedTerm:
+    """One term, or the required affinity terms of one topology key, which one and the same pod has to meet together."""
+
+    def __init__(  # noqa: PLR0913  # what a term is
+        self,
+        mirror: ClusterMirror,
+        counter: DomainCounts,
+        direction: Direction,
+        rule: Rule,
+        matchers: tuple[PodMatcher, ...],
+        *,
+        weight: int = 0,
+        first_pod: bool = False,
+    ) -> None:
+        """`weight` is what a pod in the domain adds to a node's raw score; `first_pod` whether that exception holds."""
+        self.direction: Final = direction
+        self.rule: Final = rule
+        self.matchers: Final = matchers
+        self.weight: Final = weight
+        self.first_pod: Final = first_pod
+        self.topology_key: Final = counter.column.key
+        self._mirror = mirror
+        self._counter = counter
+        self._named: dict[tuple[int, int], Sequence[CountedPod]] = {}  # (value id, limit) -> pods
+        self._counted: IntpArray | None = None  # rows of the pods of all domains, once they are asked for
+
+    @cached_property
+    def selects(self) -> str:
+        """What it selects, for people: the beginning, where it is long."""
+        text = ""
+        for matcher in self.matchers:  # a pod may have a thousand of them, for each of as many topology keys
+            text = f"{text} and {_matcher_text(matcher)}" if text else _matcher_text(matcher)
+            if len(text) > _MAX_TEXT_LENGTH:
+                return f"{text[:_MAX_TEXT_LENGTH]} ..."
+        return text
+
+    def count(self, value_id: int) -> int:
+        """Return the number of pods in a domain."""
+        return self._counter.counts.get(value_id)
+
+    def counts(self) -> tuple[IntpArray, Int64Array]:
+        """Return the value ids of the topology key, of domains that have pods, and the numbers of these pods."""
+        return self._counter.counts.arrays()
+
+    def value(self, value_id: int) -> str:
+        """Return the domain of a value id."""
+        return self._counter.column.values[value_id]
+
+    def value_id(self, batch: NodeBatch, position: int) -> int:
+        """Return the value id of a node; negative where it is in no domain that has pods."""
+        column = self._counter.column
+        if position not in batch.strangers:
+            return int(column.of_slot[batch.slots[position]])
+        node = batch.strangers[position]
+        return ABSENT if node is None else column.id_of(node.labels)
+
+    def effect(self, value_id: int, pods: int) -> Effect:
+        """Tell what it does to a node of a domain with so many pods that it counts."""
+        if self.rule is Rule.REQUIRED_AFFINITY and self.direction is Direction.INCOMING:
+            if value_id == ABSENT:
+                return Effect.BLOCKS
+            if self.first_pod:
+                return Effect.FIRST_POD
+            return Effect.SATISFIED if pods else Effect.BLOCKS
+        if not pods:
+            return Effect.NONE
+        if self.rule is Rule.REQUIRED_ANTI_AFFINITY:
+            return Effect.BLOCKS
+        return Effect.SCORES if self.weight else Effect.NONE
+
+    def named(self, value_id: int, limit: int, search: PodSearch) -> Sequence[CountedPod]:
+        """Return up to `limit` of the pods of a domain that are counted; none once the search has taken too long."""
+        found = self._named.get((value_id, limit))
+        if found is None:
+            pods, nodes = self._mirror.pods, self._mirror.nodes
+            found = self._named[value_id, limit] = [
+                CountedPod(pods.pods[row].full_name, pods.pods[row].uid, nodes.name(int(pods.slot_of_row[row])))
+                for row in self._rows(value_id, limit, search)
+            ]
+        return found
+
+    def _rows(self, value_id: int, limit: int, search: PodSearch) -> list[int]:
+        if self._counted is None:
+            if not search.may_look_at(len(self._mirror.pods.pods)):
+                return []
+            affinity = self._mirror.affinity
+            if isinstance(self._counter, OwnerCounter):
+                self._counted = affinity.rows_carrying(self._counter)
+            else:
+                self._counted = affinity.matches.rows_of(self.matchers)
+        if not search.may_look_at(len(self._counted)):
+            return []
+        of_slot = self._counter.column.of_slot
+        of_domain = of_slot.take(self._mirror.pods.slot_of_row.take(self._counted)) == value_id
+        rows: list[int] = self._counted[of_domain][:limit].tolist()
+        return rows
+
+
+def counted_terms(mirror: ClusterMirror, pod: Pod, plugin: InterPodAffinity) -> list[CountedTerm]:
+    """Return the terms that have a part in the decision about a pod, in the order in which they are judged.
+
+    Stale after the next event. None for a pod whose terms cannot be parsed.
+    """
+    if pod.affinity.errors:
+        return []
+    with mirror.work.uncharged():  # the decision that they are of was charged for the same
+        return _counted_terms(mirror, pod, plugin)
+
+
+def _counted_terms(mirror: ClusterMirror, pod: Pod, plugin: InterPodAffinity) -> list[CountedTerm]:
+    return [
+        *_required_affinity(mirror, pod),
+        *_incoming(mirror, Rule.REQUIRED_ANTI_AFFINITY, [(each, 0) for each in pod.affinity.required_anti_affinity]),
+        *_existing(mirror, pod, plugin, required=True),
+        *_incoming(
+            mirror, Rule.PREFERRED_AFFINITY, [(each.term, each.weight) for each in pod.affinity.preferred_affinity]
+        ),
+        *_incoming(
+            mirror,
+            Rule.PREFERRED_ANTI_AFFINITY,
+            [(each.term, -each.weight) for each in pod.affinity.preferred_anti_affinity],
+        ),
+        *_existing(mirror, pod, plugin, required=False),
+    ]
+
+
+def _required_affinity(mirror: ClusterMirror, pod: Pod) -> Iterator[CountedTerm]:
+    terms = pod.affinity.required_affinity
+    if not terms:
+        return
+    matchers = tuple(term.matcher for term in terms)
+    state = PreFilterState(mirror, pod)
+    for counter in state.affinity:
+        yield CountedTerm(
+            mirror,
+            counter,
+            Direction.INCOMING,
+            Rule.REQUIRED_AFFINITY,
+            matchers,
+            first_pod=state.first_of_its_kind,
+        )
+
+
+def _incoming(mirror: ClusterMirror, rule: Rule, terms: list[tuple[AffinityTerm, int]]) -> Iterator[CountedTerm]:
+    wanted = [MatchTerms((term.matcher,), term.topology_key) for term, _ in terms]
+    counters = mirror.affinity.matches.of(wanted, "spec.affinity")
+    for (term, weight), counter in zip(terms, counters, strict=True):
+        yield CountedTerm(mirror, counter, Direction.INCOMING, rule, (term.matcher,), weight=weight)
+
+
+def _existing(mirror: ClusterMirror, pod: Pod, plugin: InterPodAffinity, *, required: bool) -> Iterator[CountedTerm]:
+    for owner in mirror.affinity.owners(pod.namespace, pod.labels):
+        role, weight = owner.owner_term.role, owner.owner_term.weight
+        if (role is Role.REQUIRED_ANTI_AFFINITY) is not required:
+            continue
+        if role is Role.REQUIRED_ANTI_AFFINITY:
+            rule = Rule.REQUIRED_ANTI_AFFINITY
+        elif role is Role.REQUIRED_AFFINITY:
+            rule, weight = Rule.REQUIRED_AFFINITY, plugin.hard_pod_affinity_weight
+        else:
+            rule = Rule.PREFERRED_AFFINITY if weight > 0 else Rule.PREFERRED_ANTI_AFFINITY
+        if not required and not plugin.scores_for(pod):
+            weight = 0
+        yield CountedTerm(mirror, owner, Direction.EXISTING, rule, (owner.owner_term.term.matcher,), weight=weight)
+
+
+def _matcher_text(matcher: PodMatcher) -> str:
+    where = []
+    if matcher.namespace_selector.everything:
+        where.append("all namespaces")
+    elif not matcher.namespace_selector.nothing:
+        where.append(f"namespaces with {_selector_text(matcher.namespace_selector)}")
+    if matcher.namespaces and not matcher.namespace_selector.everything:
+        where.append(", ".join(sorted(matcher.namespaces)))
+    return f"pods with {_selector_text(matcher.selector)} in {' or '.join(where) or 'no namespace'}"
+
+
+def _selector_text(selector: Selector) -> str:
+    if selector.nothing:
+        return "nothing"
+    return ", ".join(map(_requirement_text, selector.requirements)) or "any labels"
+
+
+def _requirement_text(requirement: Requirement) -> str:
+    """Write a requirement as kubectl takes it (-l)."""
+    values = ", ".join(requirement.values)
+    match requirement.operator:
+        case Operator.IN if len(requirement.values) == 1:
+            return f"{requirement.key}={values}"
+        case Operator.IN:
+            return f"{requirement.key} in ({values})"
+        case Operator.NOT_IN:
+            return f"{requirement.key} notin ({values})"
+        case Operator.EXISTS:
+            return requirement.key
+        case Operator.DOES_NOT_EXIST:
+            return f"!{requirement.key}"

@@ -1,0 +1,134 @@
+"""One decision with all its parts: what filter and prioritize would answer, and what each plugin had to do with it."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.counted_terms import CountedTerm, PodSearch, counted_terms
+from core.diagnosis.recorded_evaluation import RecordedEvaluation
+from core.framework.interface import NOT_SCORED, AnyScore, Codes, Verdicts
+from core.framework.status import SUCCESS, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
+from core.objects.pod import Pod
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.profile import Profile
+from core.scheduling_cycle import filter_nodes, score_nodes
+
+NO_PLUGIN: Final = ""
+"""In the place of a plugin, where no plugin decided: the node is unknown, or out of the partition."""
+
+
+class ScorePart(msgspec.Struct, frozen=True, gc=False):
+    """What one plugin has to do with the score of a node."""
+
+    plugin: str
+    weight: int
+    raw: int | None
+    """None: it has nothing to say of this pod, and all nodes get 0."""
+    normalized: int
+    """0..100, among the nodes that are scored."""
+
+
+class Diagnosis:
+    """What there is to be said of a pod and some nodes. Made from the mirror at one time, and stale after any event.
+
+    `verdicts` are those of `filter` for the nodes; `scores` those of `prioritize` for the nodes that fit, as
+    kube-scheduler asks about no others, or for all with `score_all`.
+    """
+
+    def __init__(
+        self, profile: Profile, mirror: ClusterMirror, pod: Pod, batch: NodeBatch, *, score_all: bool = False
+    ) -> None:
+        self.pod: Final = pod
+        self.batch: Final = batch
+        self.profile: Final = profile
+        self.mirror: Final = mirror
+        self.generation: Final = mirror.generation
+        self.search: Final = PodSearch()
+        self._recorded: Final = RecordedEvaluation(mirror, pod)
+        self.verdicts: Final = filter_nodes(profile, self._recorded, batch)
+        self.fitting: Final[IntpArray] = (self.verdicts.codes == 0).nonzero()[0]
+        """Positions of the nodes that fit."""
+        self.scored: Final[IntpArray] = _known(batch) if score_all else self.fitting
+        """Positions of the nodes that are scored; `prioritize` gives all others 0."""
+        self.scores: Final[Int64Array] = score_nodes(profile, self._recorded, batch.part(self.scored))
+        """Of these nodes, 0..100."""
+
+    @cached_property
+    def deciding(self) -> Codes:
+        """The plugin that failed each node first: 1 + its place in the profile; 0 where none did."""
+        deciding = np.zeros(len(self.batch), np.int16)
+        for place, plugin in enumerate(self.profile.filters, start=1):
+            verdicts = self._recorded.of_filters.get(plugin.name)
+            if verdicts is not None:
+                deciding[(verdicts.codes > 0) & (deciding == 0)] = place
+        outside = self.batch.out_of_partition
+        deciding[self.batch.unknown] = 0
+        if outside is not None:
+            deciding[outside] = 0
+        return deciding
+
+    def deciding_plugin(self, position: int) -> str:
+        """Return the plugin that failed a node first; NO_PLUGIN if it fits, or if no plugin was asked."""
+        place = int(self.deciding[position])
+        return self.profile.filters[place - 1].name if place else NO_PLUGIN
+
+    def predicates(self, position: int) -> Sequence[tuple[str, Status]]:
+        """Return what every predicate says of a node, whatever those before it say."""
+        return [
+            (plugin.name, _status(self._recorded.of_filters.get(plugin.name), position))
+            for plugin in self.profile.filters
+        ]
+
+    def score(self, position: int) -> tuple[int, Sequence[ScorePart]] | None:
+        """Return the score of a node, and its parts; None if it is not scored."""
+        found = np.flatnonzero(self.scored == position)
+        if not len(found):
+            return None
+        place = int(found[0])
+        return int(self.scores[place]), [self._part(plugin, weight, place) for plugin, weight in self.profile.scores]
+
+    @cached_property
+    def terms(self) -> Sequence[CountedTerm]:
+        """The inter-pod affinity terms that have a part in this; none where that plugin is not enabled."""
+        for plugin in self.profile.plugins:
+            if isinstance(plugin, InterPodAffinity):
+                return counted_terms(self.mirror, self.pod, plugin)
+        return []
+
+    def raw_scores(self, plugin: AnyScore) -> Int64Array | None:
+        """Return a plugin's raw scores of the nodes that are scored; None: it has nothing to say."""
+        return self._recorded.of_scores.get(plugin.name)
+
+    @cached_property
+    def normalized(self) -> Mapping[str, Int64Array]:
+        """Plugin -> its normalised scores of the nodes that are scored, of those that have something to say."""
+        raw = ((plugin, self.raw_scores(plugin)) for plugin, _ in self.profile.scores)
+        return {plugin.name: plugin.normalize(scores) for plugin, scores in raw if scores is not None}
+
+    def _part(self, plugin: AnyScore, weight: int, place: int) -> ScorePart:
+        raw = self.raw_scores(plugin)
+        if raw is None:
+            return ScorePart(plugin.name, weight, None, 0)
+        # A plugin may leave nodes out (NOT_SCORED), which is no number for people.
+        said = int(raw[place])
+        return ScorePart(
+            plugin.name, weight, None if said == NOT_SCORED else said, int(self.normalized[plugin.name][place])
+        )
+
+
+def _status(verdicts: Verdicts | None, position: int) -> Status:
+    return SUCCESS if verdicts is None else verdicts.status(position)
+
+
+def _known(batch: NodeBatch) -> IntpArray:
+    """Return the positions of the nodes of which something is known, in the partition."""
+    outside = batch.out_of_partition
+    known: BoolArray = np.ones(len(batch), np.bool_) if outside is None else ~outside
+    known[batch.unknown] = False
+    return known.nonzero()[0]

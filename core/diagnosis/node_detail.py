@@ -1,0 +1,109 @@
+"""All that there is to be said of one node of a decision."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from core.diagnosis.counted_terms import CountedPod, Direction, Effect, Rule
+from core.diagnosis.diagnosis import Diagnosis, ScorePart
+
+_MAX_TERMS: Final = 500
+"""A pod of 64 KB has 400 terms of its own. Other pods may have thousands that select it."""
+
+
+class PredicateVerdict(msgspec.Struct, frozen=True, gc=False):
+    """What one predicate says of the node."""
+
+    plugin: str
+    code: str
+    reasons: Sequence[str]
+
+
+class NodeTerm(msgspec.Struct, frozen=True, gc=False):
+    """What a term does to the node."""
+
+    direction: Direction
+    rule: Rule
+    topology_key: str
+    selects: str
+    domain: str | None
+    """The node's domain; None where it has no such label."""
+    effect: Effect
+    pods: int
+    """That it counts in the domain."""
+    adds: int
+    """To the raw score."""
+    named: Sequence[CountedPod]
+    """Some of these pods; none for further terms once the search for them has taken too long."""
+
+
+class NodeDetail(msgspec.Struct, frozen=True, gc=False):
+    """The decision about one node."""
+
+    node: str
+    fits: bool
+    plugin: str
+    """The predicate that failed it first; empty where none did."""
+    code: str
+    reasons: Sequence[str]
+    predicates: Sequence[PredicateVerdict]
+    """What each predicate says, whatever those before it say."""
+    terms: Sequence[NodeTerm]
+    """At most 500."""
+    score: int | None
+    """None where it is not scored."""
+    score_parts: Sequence[ScorePart]
+
+
+def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:
+    """Tell all of one node, with up to `limit` pods by name for each term."""
+    status = decision.verdicts.status(position)
+    scored = decision.score(position)
+    return NodeDetail(
+        node=decision.batch.names[position],
+        fits=not decision.verdicts.codes[position],
+        plugin=decision.deciding_plugin(position),
+        code=status.code.label,
+        reasons=status.reasons,
+        predicates=[
+            PredicateVerdict(plugin, each.code.label, each.reasons) for plugin, each in decision.predicates(position)
+        ],
+        terms=_terms(decision, position, limit),
+        score=scored[0] if scored is not None else None,
+        score_parts=scored[1] if scored is not None else (),
+    )
+
+
+def _terms(decision: Diagnosis, position: int, limit: int) -> list[NodeTerm]:
+    """Return the terms in their order; of very many, those first that affect the node."""
+    counted = []
+    for term in decision.terms:
+        value_id = term.value_id(decision.batch, position)
+        pods = term.count(value_id)
+        counted.append((term, value_id, pods, term.effect(value_id, pods)))
+    if len(counted) > _MAX_TERMS:
+        counted = sorted(counted, key=lambda each: each[3] is Effect.NONE)[:_MAX_TERMS]
+    return [
+        NodeTerm(
+            direction=term.direction,
+            rule=term.rule,
+            topology_key=term.topology_key,
+            selects=term.selects,
+            domain=_label(decision, position, term.topology_key),
+            effect=effect,
+            pods=pods,
+            adds=term.weight * pods,
+            named=term.named(value_id, limit, decision.search) if pods else (),
+        )
+        for term, value_id, pods, effect in counted
+    ]
+
+
+def _label(decision: Diagnosis, position: int, key: str) -> str | None:
+    batch = decision.batch
+    if position in batch.strangers:
+        node = batch.strangers[position]
+    else:
+        node = decision.mirror.nodes.infos[batch.names[position]].node
+    return node.labels.get(key) if node is not None else None

@@ -1,0 +1,249 @@
+"""A decision in a few lines: nodes by reason, by topology domain, what the terms count, and how the scores lie."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.counted_terms import CountedTerm, Direction, Rule
+from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
+from core.framework.interface import AnyScore
+from core.mirror.node_values import LabelProjections
+from core.mirror.topology import Int64Array, IntpArray
+
+ZONE: Final = "topology.kubernetes.io/zone"
+_EXAMPLES: Final = 3
+_MAX_TOPOLOGIES: Final = 20
+"""Topology keys by which nodes are told. Each costs a pass over all nodes, and a pod may name hundreds."""
+
+
+class ReasonSummary(msgspec.Struct, frozen=True, gc=False):
+    """Nodes that fail for one reason: that of the first predicate that fails there."""
+
+    reason: str
+    plugin: str
+    """Empty where the node is unknown, or out of the partition."""
+    code: str
+    nodes: int
+    examples: Sequence[str]
+
+
+class DomainSummary(msgspec.Struct, frozen=True, gc=False):
+    """The nodes of one topology domain."""
+
+    value: str
+    """Empty for those without the label."""
+    nodes: int
+    fit: int
+    best_score: int | None
+    """None where none fits."""
+
+
+class TopologySummary(msgspec.Struct, frozen=True, gc=False):
+    """The nodes by the domains of one topology key; where there are more domains than are shown, the largest."""
+
+    topology_key: str
+    domains: int
+    domains_with_fit: int
+    shown: Sequence[DomainSummary]
+
+
+class TermDomain(msgspec.Struct, frozen=True, gc=False):
+    """What a term counts in one domain."""
+
+    value: str
+    pods: int
+
+
+class TermSummary(msgspec.Struct, frozen=True, gc=False):
+    """A term with what it counts; where there are more domains than are shown, those with most pods."""
+
+    direction: Direction
+    rule: Rule
+    topology_key: str
+    selects: str
+    weight: int
+    """What each pod adds to the raw score of the nodes of its domain; 0: nothing."""
+    first_pod: bool
+    """Whether it holds though there is no such pod, as this one would be the first."""
+    pods: int
+    domains: int
+    shown: Sequence[TermDomain]
+
+
+class ScoreSummary(msgspec.Struct, frozen=True, gc=False):
+    """What one plugin says of the nodes that are scored; without numbers if it has nothing to say of this pod."""
+
+    plugin: str
+    weight: int
+    raw: tuple[int, int] | None
+    """The lowest and the highest."""
+    normalized: tuple[int, int] | None
+
+
+class ScoredNode(msgspec.Struct, frozen=True, gc=False):
+    """A node with its score."""
+
+    node: str
+    score: int
+
+
+class Summary(msgspec.Struct, frozen=True, gc=False):
+    """A decision about all nodes that were asked about."""
+
+    pod: str
+    """NAMESPACE/NAME"""
+    uid: str
+    generation: int
+    """Of the mirror."""
+    nodes: int
+    fit: int
+    message: str
+    """As kube-scheduler's events have it."""
+    reasons: Sequence[ReasonSummary]
+    topologies: Sequence[TopologySummary]
+    """Of zones, and of the keys of the terms: 20 keys at most."""
+    terms: Sequence[TermSummary]
+    scores: Sequence[ScoreSummary]
+    best: Sequence[ScoredNode]
+    """The best of those that are scored, best first."""
+
+
+def summary(decision: Diagnosis, limit: int) -> Summary:
+    """Sum a decision up, with up to `limit` domains, pods and nodes wherever there may be many."""
+    reasons = _reasons(decision)
+    return Summary(
+        pod=decision.pod.full_name,
+        uid=decision.pod.uid,
+        generation=decision.generation,
+        nodes=len(decision.batch),
+        fit=len(decision.fitting),
+        message=_message(decision, reasons),
+        reasons=reasons,
+        topologies=[_topology(decision, key, limit) for key in _topology_keys(decision)],
+        terms=[_term(term, limit) for term in decision.terms],
+        scores=[_scores(decision, plugin, weight) for plugin, weight in decision.profile.scores],
+        best=_best(decision, limit),
+    )
+
+
+def _reasons(decision: Diagnosis) -> list[ReasonSummary]:
+    """Return the reasons, the one of most nodes first. A node with several reasons is in each."""
+    codes, deciding = decision.verdicts.codes.astype(np.int64), decision.deciding.astype(np.int64)
+    pairs, places, counts = np.unique(
+        codes * (len(decision.profile.filters) + 1) + deciding, return_inverse=True, return_counts=True
+    )
+    found: dict[tuple[str, str, str], tuple[int, list[str]]] = {}
+    for number, (pair, count) in enumerate(zip(pairs.tolist(), counts.tolist(), strict=True)):
+        code, place = divmod(pair, len(decision.profile.filters) + 1)
+        if not code:
+            continue
+        status = decision.verdicts.statuses[code]
+        plugin = decision.profile.filters[place - 1].name if place else NO_PLUGIN
+        positions = np.flatnonzero(places == number)[:_EXAMPLES].tolist()
+        for reason in status.reasons or (status.code.label,):
+            nodes, examples = found.setdefault((reason, plugin, status.code.label), (0, []))
+            examples += [decision.batch.names[position] for position in positions]
+            found[reason, plugin, status.code.label] = nodes + count, examples[:_EXAMPLES]
+    reasons = [ReasonSummary(*key, nodes, examples) for key, (nodes, examples) in found.items()]
+    return sorted(reasons, key=lambda each: (-each.nodes, each.reason))
+
+
+def _message(decision: Diagnosis, reasons: Sequence[ReasonSummary]) -> str:
+    """Write what kube-scheduler does (framework types.go, FitError), sorted by text as there."""
+    fit = len(decision.fitting)
+    head = f"{fit}/{len(decision.batch)} nodes are available"
+    by_text: dict[str, int] = {}
+    for each in reasons:
+        by_text[each.reason] = by_text.get(each.reason, 0) + each.nodes
+    told = sorted(f"{nodes} {reason}" for reason, nodes in by_text.items())
+    return f"{head}: {', '.join(told)}." if told else f"{head}."
+
+
+def _topology_keys(decision: Diagnosis) -> list[str]:
+    return list(dict.fromkeys((ZONE, *(term.topology_key for term in decision.terms))))[:_MAX_TOPOLOGIES]
+
+
+def _topology(decision: Diagnosis, key: str, limit: int) -> TopologySummary:
+    values, places = domains_of(decision, key)
+    fits = decision.verdicts.codes == 0
+    nodes, fitting = (np.bincount(each, minlength=len(values)) for each in (places, places[fits]))
+    best = np.full(len(values), -1, np.int64)
+    np.maximum.at(best, places[decision.scored], np.where(fits[decision.scored], decision.scores, -1))
+    largest = np.argsort(-nodes, kind="stable")[:limit].tolist()
+    return TopologySummary(
+        topology_key=key,
+        domains=int(np.count_nonzero(nodes[1:])),
+        domains_with_fit=int(np.count_nonzero(fitting[1:])),
+        shown=[
+            DomainSummary(
+                values[each], int(nodes[each]), int(fitting[each]), int(best[each]) if best[each] >= 0 else None
+            )
+            for each in largest
+            if nodes[each]
+        ],
+    )
+
+
+def domains_of(decision: Diagnosis, key: str) -> tuple[list[str], Int64Array]:
+    """Return values of a label, some of no node, and the place of each node's; 0: it has no such label, or is unknown.
+
+    Strangers that share a value which no node of the mirror has are domains of their own.
+    """
+    projected, places = decision.mirror.derived(LabelProjections).of((key,)).places(decision.batch)
+    values = [(each or (None,))[0] or "" for each in projected]
+    lacking = [place for place, value in enumerate(values) if not value]
+    places[np.isin(places, lacking)] = 0
+    return values, places
+
+
+def _term(term: CountedTerm, limit: int) -> TermSummary:
+    value_ids, counts = term.counts()
+    most = _largest(counts, limit)
+    shown = zip(value_ids[most].tolist(), counts[most].tolist(), strict=True)
+    return TermSummary(
+        direction=term.direction,
+        rule=term.rule,
+        topology_key=term.topology_key,
+        selects=term.selects,
+        weight=term.weight,
+        first_pod=term.first_pod,
+        pods=int(counts.sum()),
+        domains=len(counts),
+        shown=[TermDomain(term.value(value_id), pods) for value_id, pods in shown],
+    )
+
+
+def _largest(numbers: Int64Array, limit: int) -> IntpArray:
+    """Return the places of the largest numbers, the largest first; of equal ones, the first.
+
+    A partition and a sort of few: to sort 5,000 numbers takes 0.2 ms, and a pod may have hundreds of terms.
+    """
+    if not limit:
+        return np.empty(0, np.intp)
+    if limit < len(numbers):
+        least = np.partition(numbers, -limit)[-limit]
+        above = np.flatnonzero(numbers > least)
+        places = np.sort(np.concatenate((above, np.flatnonzero(numbers == least)[: limit - len(above)])))
+    else:
+        places = np.arange(len(numbers))
+    return places[np.argsort(-numbers[places], kind="stable")]
+
+
+def _scores(decision: Diagnosis, plugin: AnyScore, weight: int) -> ScoreSummary:
+    raw = decision.raw_scores(plugin)
+    if raw is None or not len(raw):
+        return ScoreSummary(plugin.name, weight, None, None)
+    normalized = decision.normalized[plugin.name]
+    return ScoreSummary(
+        plugin.name, weight, (int(raw.min()), int(raw.max())), (int(normalized.min()), int(normalized.max()))
+    )
+
+
+def _best(decision: Diagnosis, limit: int) -> list[ScoredNode]:
+    order = np.argsort(-decision.scores, kind="stable")[:limit]
+    return [
+        ScoredNode(decision.batch.names[position], score)
+        for position, score in zip(decision.scored[order].tolist(), decision.scores[order].tolist(), strict=True)
+    ]

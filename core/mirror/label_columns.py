@@ -1,0 +1,239 @@
+"""The values of node labels over node slots, by label key, and over the nodes of a request.
+
+A requirement on a label is then array arithmetic over value ids. A key that no node has costs a dict look-up: it needs
+no column, as no node has a value.
+"""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+import numpy as np
+
+from core.mirror.changes import Change, NodeChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import ABSENT, UNSEEN, BoolArray, Int64Array, IntpArray, TopologyColumn
+from core.objects.node import Node
+from core.objects.node_selector import label_number
+
+MAX_BYTES: Final = 8 * 2**20
+"""Size of the columns that are kept between requests. One request may use more. The hostnames of 5,000 nodes take about
+0.7 MB, any label with few values 20 KB."""
+
+_VALUE_BYTES: Final = 150
+"""A value with its id and its number of slots, about. Its text belongs to the node."""
+_FEW_KEYS: Final = 8
+"""Missing keys up to which looking each up on every node is cheaper than intersecting the node's keys with them."""
+
+
+class LabelColumn(TopologyColumn):
+    """The value of one label key on every node, and the integers that the values stand for."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, key: str, capacity: int) -> None:
+        super().__init__(key, capacity)
+        self._numbers: tuple[Int64Array, BoolArray] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes, about."""
+        return self.of_slot.nbytes + _VALUE_BYTES * len(self.values)
+
+    def assign(self, slot: int, value: str | None) -> None:
+        """Set the value of a slot (None: absent)."""
+        super().assign(slot, value)
+        self._numbers = None
+
+    def numbers(self) -> tuple[Int64Array, BoolArray]:
+        """Return by value id the int64 that the value is, and whether it is one. Parsed once until a label changes."""
+        if self._numbers is None:
+            self._numbers = numbers_of(self.values)
+        return self._numbers
+
+
+class LabelColumns:
+    """Label key -> its column, for the keys that nodes have and that were asked for last; a derived state."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._nodes = mirror.nodes
+        self._columns: OrderedDict[str, LabelColumn] = OrderedDict()
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes, about."""
+        return sum(column.nbytes for column in self._columns.values())
+
+    def of(self, keys: Iterable[str]) -> Mapping[str, LabelColumn]:
+        """Return the columns of all of these keys that any known node has. Stale after the next event.
+
+        All that are missing are made in one pass over the nodes, and none of them is dropped before the call returns.
+        """
+        columns, known = self._columns, self._nodes.label_keys
+        found: dict[str, LabelColumn] = {}
+        missing: set[str] = set()
+        for key in keys:
+            column = columns.get(key)
+            if column is not None:
+                found[key] = column
+                columns.move_to_end(key)
+            elif key in known:
+                missing.add(key)
+        if missing:
+            made = self._made(missing)
+            found.update(made)
+            columns.update(made)
+            self._make_room()
+        return found
+
+    def changed(self, change: Change) -> None:
+        """Follow the labels of a node."""
+        if not isinstance(change, NodeChange):
+            return
+        before, after = _labels(change.before), _labels(change.after)
+        for column in self._columns.values():
+            column.grow(self._nodes.capacity)
+        if before == after:
+            return
+        for key in before.keys() | after.keys():
+            known = self._columns.get(key)
+            if known is not None and before.get(key) != after.get(key):
+                known.assign(change.slot, after.get(key))
+
+    def _made(self, keys: AbstractSet[str]) -> dict[str, LabelColumn]:
+        made = {key: LabelColumn(key, self._nodes.capacity) for key in keys}
+        few = len(keys) <= _FEW_KEYS
+        for slot, node in self._nodes:
+            labels = node.labels
+            for key in keys if few else labels.keys() & keys:
+                value = labels.get(key)
+                if value is not None:
+                    made[key].assign(slot, value)
+        return made
+
+    def _make_room(self) -> None:
+        size = self.nbytes
+        while size > MAX_BYTES and len(self._columns) > 1:
+            _, column = self._columns.popitem(last=False)
+            size -= column.nbytes
+
+
+class BatchColumn:
+    """The value ids of one label key on the nodes of a batch.
+
+    Values that only strangers have got the ids from `len(column.values)` on.
+    """
+
+    __slots__ = ("_numbers", "_others", "column", "ids")
+
+    def __init__(self, column: LabelColumn, ids: IntpArray, others: Mapping[str, int]) -> None:
+        self.ids = ids
+        self.column = column
+        self._others = others
+        self._numbers: tuple[Int64Array, BoolArray] | None = None
+
+    def id_of(self, value: str) -> int | None:
+        """Return the id of a value, None where no node has it."""
+        return self.column.ids.get(value, self._others.get(value))
+
+    def present(self) -> BoolArray:
+        """Tell which nodes have the label."""
+        return self.ids >= 0
+
+    def among(self, values: Iterable[str]) -> BoolArray | None:
+        """Tell which nodes have one of the values; None: no node has. The cost is that of as many look-ups."""
+        known, others = self.column.ids, self._others
+        ids = [known[value] for value in values if value in known]
+        if others:
+            ids += [others[value] for value in values if value in others]
+        if not ids:
+            return None
+        if len(ids) == 1:
+            one: BoolArray = self.ids == ids[0]
+            return one
+        return self._judged_by_id(ids)
+
+    def numbers(self) -> tuple[Int64Array, BoolArray]:
+        """Return for each node the int64 that its value is, and whether it is one."""
+        if self._numbers is None:
+            numbers, valid = self.column.numbers()
+            if self._others:
+                more, more_valid = numbers_of(self._others)
+                numbers, valid = np.concatenate((numbers, more)), np.concatenate((valid, more_valid))
+            # ABSENT looks up the last one.
+            numbers, valid = np.append(numbers, np.int64(0)), np.append(valid, np.False_)
+            self._numbers = numbers.take(self.ids), valid.take(self.ids)
+        return self._numbers
+
+    def topology_ids(self) -> IntpArray:
+        """Return the value ids as a TopologyColumn's users know them: UNSEEN for a value of strangers alone."""
+        if not self._others:
+            return self.ids
+        return np.where(self.ids < len(self.column.values), self.ids, UNSEEN)
+
+    def _judged_by_id(self, ids: list[int]) -> BoolArray:
+        chosen: BoolArray = np.zeros(len(self.column.values) + len(self._others) + 1, np.bool_)
+        chosen[ids] = True
+        chosen[ABSENT] = False
+        return chosen.take(self.ids)
+
+
+class BatchLabels:
+    """The labels of the nodes of a batch, for some keys. Stale after the next event."""
+
+    __slots__ = ("_batch", "_capacity", "_columns", "_last", "_of_strangers", "_strangers")
+
+    def __init__(self, mirror: ClusterMirror, batch: NodeBatch, keys: Iterable[str]) -> None:
+        """`keys` are all that will be asked for: their columns are made together."""
+        wanted = keys if isinstance(keys, AbstractSet) else frozenset(keys)
+        self._batch = batch
+        self._capacity = mirror.nodes.capacity
+        self._strangers = [*batch.strangers]
+        self._columns = mirror.derived(LabelColumns).of(wanted)
+        self._of_strangers = _of_strangers(batch, wanted) if self._strangers else {}
+        self._last: tuple[str, BatchColumn | None] | None = None
+
+    def of(self, key: str) -> BatchColumn | None:
+        """Return the values of a label on the nodes of the batch; None where none of them can have it."""
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._made(key)
+        return self._last[1]
+
+    def _made(self, key: str) -> BatchColumn | None:
+        of_strangers = self._of_strangers.get(key, ())
+        column = self._columns.get(key)
+        if column is None:
+            if not of_strangers:
+                return None
+            column = LabelColumn(key, self._capacity)
+        ids = column.of_slot.take(self._batch.slots).astype(np.intp)  # NO_SLOT looks up the last slot, mended below
+        if self._strangers:
+            ids[self._strangers] = ABSENT
+        others: dict[str, int] = {}
+        for position, value in of_strangers:
+            known = column.ids.get(value)
+            ids[position] = others.setdefault(value, len(column.values) + len(others)) if known is None else known
+        return BatchColumn(column, ids, others)
+
+
+def numbers_of(values: Iterable[str]) -> tuple[Int64Array, BoolArray]:
+    """Return the int64 that each value is, 0 for one that is none, and whether it is one."""
+    parsed = [label_number(value) for value in values]
+    numbers = np.array([0 if number is None else number for number in parsed], np.int64)
+    return numbers, np.array([number is not None for number in parsed], np.bool_)
+
+
+def _of_strangers(batch: NodeBatch, keys: AbstractSet[str]) -> dict[str, list[tuple[int, str]]]:
+    """Return by key where strangers have the label, and its value; at the cost of their labels, not of all keys."""
+    found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for position, node in batch.strangers.items():
+        if node is not None:
+            for key in node.labels.keys() & keys:
+                found[key].append((position, node.labels[key]))
+    return found
+
+
+def _labels(node: Node | None) -> Mapping[str, str]:
+    return {} if node is None else node.labels

@@ -1,0 +1,54 @@
+"""The work of one evaluation, counted against a limit, so that no pod holds the event loop for too long."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+DEFAULT_MAX_WORK: Final = 100_000_000
+"""Units of one evaluation. A unit is about a nanosecond on a machine of 2024, and always the same for the same pod and
+mirror. At 5,000 nodes and 50,000 pods, pods of the benchmark need up to 1.8 million, and one with 20 anti-affinity
+terms 6.1 million."""
+
+
+class WorkLimitError(Exception):
+    """A pod whose evaluation takes more work than allowed. `field` is what asks for it."""
+
+    def __init__(self, field: str, entries: int, needed: int, limit: int) -> None:
+        self.field: Final = f"Pod.{field}"
+        self.reason: Final = f"too much work: {entries} entries, {needed} of {limit} units (KINDRED_MAX_WORK)"
+        super().__init__(f"{self.field}: {self.reason}")
+
+
+class Work:
+    """What the evaluation in progress has done so far.
+
+    Only what the pod itself asks for is charged. What pods of others make it cost is not its fault, and must not keep
+    it from being scheduled.
+    """
+
+    __slots__ = ("limit", "spent")
+
+    def __init__(self, limit: int | None = None) -> None:
+        """Allow so many units for each evaluation; None: any number."""
+        self.limit = limit
+        self.spent = 0
+
+    def begin(self) -> None:
+        """Begin another evaluation."""
+        self.spent = 0
+
+    @contextmanager
+    def uncharged(self) -> Iterator[None]:
+        """Let an evaluation be repeated without a second charge: to check the answer, or to explain it."""
+        limit, self.limit = self.limit, None
+        spent = self.spent
+        try:
+            yield
+        finally:
+            self.limit, self.spent = limit, spent
+
+    def spend(self, units: int, field: str, entries: int) -> None:
+        """Charge work before it is done, for so many entries of a field. Raises WorkLimitError past the limit."""
+        self.spent += units
+        if self.limit is not None and self.spent > self.limit:
+            raise WorkLimitError(field, entries, self.spent, self.limit)

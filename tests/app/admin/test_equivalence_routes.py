@@ -1,0 +1,390 @@
+"""What the equivalence cache holds, over HTTP, and how a question tells and chooses where its answer is from."""
+
+import asyncio
+import json
+from itertools import count
+
+import pytest
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message
+
+from app.admin.equivalence_routes import equivalence_router
+from app.long_work import LongWork
+from app.main import Service, create_service
+from app.settings import Settings
+from app.verbs.extender import Extender
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.plugins.nodeunschedulable import NodeUnschedulable
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.plugins.tainttoleration import TaintToleration
+from core.profile import Profile
+from tests.app.asgi import ASGI_REQUEST, ask
+from tests.app.questions import AFFINITY_RULES, NEAR_WEB, ZONE, by_name, shop
+from tests.builders import Object, PodBuilder, make_pod
+
+NODES = ("a1", "a2", "b1", "c1")
+WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
+OF_A_CLASS = WANTS_WEB.owned_by("ReplicaSet", "rs", "rs-1")
+TAINT = TaintToleration()
+PROFILE = Profile(
+    filters=(NodeUnschedulable(), TAINT, InterPodAffinity()),
+    scores=((TAINT, 3), (InterPodAffinity(), 2), (PodTopologySpread(), 2)),
+)
+
+
+def service(mirror: ClusterMirror, **settings: object) -> Service:
+    return create_service(Settings.model_validate({"admin_port": 0, **settings}), mirror, None)
+
+
+def source(app: ASGIApp, pod: PodBuilder, verb: str = "filter", *, cache: str = "") -> str:
+    """Ask, and give the word in front of the hash in the header."""
+    headers = {"Kindred-Cache": cache} if cache else {}
+    response = ask(app, "POST", f"/{verb}", by_name(pod, *NODES), headers)
+    assert response.status_code == 200
+    said: str = response.headers["kindred-equivalence"]
+    word, _, equivalence_hash = said.partition(" ")
+    assert len(equivalence_hash) == (16 if word in {"hit", "partial", "miss"} else 0)
+    return word
+
+
+# Headers of questions.
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+def test_the_header_tells_how_much_of_the_answer_was_there(verb: str) -> None:
+    mirror = shop()
+    app = service(mirror).app
+    pod = OF_A_CLASS.preferred_affinity(5, NEAR_WEB)
+    assert source(app, pod, verb) == "miss"
+    assert source(app, pod, verb) == "hit"
+    mirror.apply(ClusterEvent("Update", Node("a1", {ZONE: "a", "disk": "ssd"})))
+    assert source(app, pod, verb) == "partial"
+    assert source(app, pod, verb) == "hit"
+
+
+def test_pods_of_one_controller_that_look_alike_are_of_one_class_and_others_are_not() -> None:
+    app = service(shop()).app
+    asked = [OF_A_CLASS, WANTS_WEB.owned_by("ReplicaSet", "rs", "rs-2"), OF_A_CLASS.label("app", "x")]
+    headers = [ask(app, "POST", "/filter", by_name(pod, *NODES)).headers["kindred-equivalence"] for pod in asked]
+    assert len(set(headers)) == 3
+    sibling = ask(
+        app,
+        "POST",
+        "/filter",
+        by_name(make_pod("q").required_affinity(NEAR_WEB).owned_by("ReplicaSet", "rs", "rs-1"), *NODES),
+    )
+    assert sibling.headers["kindred-equivalence"] == headers[0].replace("miss", "hit")
+
+
+def test_a_question_can_be_answered_without_the_cache_which_does_not_hear_of_it() -> None:
+    service_ = service(shop())
+    before = totals(service_)
+    assert source(service_.app, OF_A_CLASS, cache="off") == "off"
+    assert source(service_.app, OF_A_CLASS, "prioritize", cache="off") == "off"
+    assert before == totals(service_)
+    assert source(service_.app, OF_A_CLASS) == "miss"
+    before = totals(service_)
+    assert source(service_.app, OF_A_CLASS, cache="off") == "off"
+    assert before == totals(service_)
+    assert source(service_.app, OF_A_CLASS) == "hit"
+
+
+def test_the_answer_is_the_same_without_the_cache() -> None:
+    app = service(shop()).app
+    for verb in ("filter", "filter", "prioritize", "prioritize"):
+        body = by_name(OF_A_CLASS, *NODES)
+        cached = ask(app, "POST", f"/{verb}", body)
+        assert cached.content == ask(app, "POST", f"/{verb}", body, {"Kindred-Cache": "off"}).content
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+def test_where_the_cache_is_off_there_is_no_header(verb: str) -> None:
+    app = service(shop(), equivalence_cache=False).app
+    for headers in ({}, {"Kindred-Cache": "off"}):
+        response = ask(app, "POST", f"/{verb}", by_name(OF_A_CLASS, *NODES), headers)
+        assert "kindred-equivalence" not in response.headers
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("controller", ["none", "none"]), ("spec", ["miss", "hit"])])
+def test_a_pod_without_controller_has_a_class_only_by_its_spec(mode: str, expected: list[str]) -> None:
+    app = service(shop(), equivalence_mode=mode).app
+    assert expected == [source(app, WANTS_WEB) for _ in expected]
+
+
+def test_a_bad_question_has_no_header() -> None:
+    assert "kindred-equivalence" not in ask(service(shop()).app, "POST", "/filter", b"{").headers
+
+
+# Metrics.
+
+
+@pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
+def test_metrics_tell_of_the_cache_only_where_there_is_one(on: bool) -> None:  # noqa: FBT001 - one of two cases
+    app = service(shop(), equivalence_cache=on).app
+    ask(app, "POST", "/filter", by_name(OF_A_CLASS, *NODES))
+    text = ask(app, "GET", "/metrics").text
+    assert ('kindred_equivalence_questions_total{result="miss"} 1.0' in text) == on
+    assert ("kindred_equivalence" in text) == on
+
+
+# The debug route: totals and classes.
+
+
+def get(app: ASGIApp, query: str = "", status: int = 200) -> Object:
+    response = ask(app, "GET", f"/debug/equivalence{query}")
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/json"
+    answer: Object = response.json()
+    return answer
+
+
+def totals(service_: Service) -> Object:
+    assert service_.admin is not None
+    found: Object = get(service_.admin)["totals"]
+    return found
+
+
+class Shown:
+    """A cache over a mirror with several plugins, its extender, and its debug route, with a clock that is set."""
+
+    def __init__(self, mirror: ClusterMirror | None = None) -> None:
+        self.now = 100.0
+        self.mirror = mirror or shop()
+        self.cache = EquivalenceCache(self.mirror, PROFILE.plugins, CacheOptions(mode="spec"), clock=lambda: self.now)
+        self.extender = Extender(PROFILE, self.mirror, self.cache)
+        self.app = FastAPI()
+        self.app.include_router(equivalence_router(self.cache, PROFILE, lambda: self.now, LongWork()))
+
+    def filter(self, pod: PodBuilder, *nodes: str) -> str:
+        """Ask about a pod, and give its class."""
+        return self.extender.filter(by_name(pod, *(nodes or NODES))).source[-16:]
+
+    def prioritize(self, pod: PodBuilder, *nodes: str) -> str:
+        """Ask about a pod, and give its class."""
+        return self.extender.prioritize(by_name(pod, *(nodes or NODES))).source[-16:]
+
+
+def test_an_empty_cache_is_told_in_zeros() -> None:
+    answer = get(Shown().app)
+    assert answer == {
+        "totals": {
+            "classes": 0,
+            "bytes": 0,
+            "max_bytes": 128 * 1024 * 1024,
+            "questions": {"hit": 0, "partial": 0, "miss": 0, "none": 0},
+            "cells": {
+                "hit": 0,
+                "miss": {
+                    "new_class": 0,
+                    "evicted": 0,
+                    "node_changed": 0,
+                    "counters_changed": 0,
+                    "cluster_changed": 0,
+                },
+            },
+            "hit_rate": None,
+            "evictions": 0,
+            "checked": 0,
+            "mismatches": 0,
+            "invalidations": [],
+        },
+        "classes": [],
+    }
+
+
+def test_totals_are_those_of_all_classes() -> None:
+    shown = Shown()
+    for pod in (WANTS_WEB, WANTS_WEB, WANTS_WEB, make_pod("q")):
+        shown.filter(pod)
+    shown.mirror.apply(ClusterEvent("Update", Node("a1", {ZONE: "a"}, unschedulable=True)))
+    found = get(shown.app)["totals"]
+    assert found["classes"] == 2
+    assert found["bytes"] == shown.cache.nbytes
+    assert found["questions"] == {"hit": 2, "partial": 0, "miss": 2, "none": 0}
+    assert found["cells"]["hit"] == 24
+    assert found["cells"]["miss"]["new_class"] == 24
+    assert found["hit_rate"] == 0.5
+    expected = {"plugin": "NodeUnschedulable", "kind": "Node", "operation": "UPDATE", "count": 1}
+    assert found["invalidations"] == [expected]
+
+
+def test_a_class_tells_of_itself() -> None:
+    shown = Shown()
+    equivalence_hash = shown.filter(WANTS_WEB)
+    shown.now += 5
+    for name in ("second", "third"):
+        assert shown.filter(make_pod(name).required_affinity(NEAR_WEB)) == equivalence_hash
+    shown.prioritize(WANTS_WEB)
+    shown.now += 2.5
+    (entry,) = shown.cache
+    of_the_class = get(shown.app, f"?class={equivalence_hash}")
+    assert of_the_class == {
+        "hash": equivalence_hash,
+        "first_pod": "default/p",
+        "questions": 4,
+        "hits": 24,
+        "misses": 20,
+        "hit_rate": 0.5455,
+        "age_seconds": 7.5,
+        "seconds_since_last_question": 2.5,
+        "bytes": entry.nbytes,
+        "rows": [
+            {"plugin": "InterPodAffinity", "side": "filter", "state": "cells", "cells": 4},
+            {"plugin": "NodeUnschedulable", "side": "filter", "state": "cells", "cells": 4},
+            {"plugin": "TaintToleration", "side": "filter", "state": "cells", "cells": 4},
+            {"plugin": "first failing filter", "side": "filter", "state": "cells", "cells": 4},
+            {"plugin": "InterPodAffinity", "side": "score", "state": "Skip", "cells": 0},
+            {"plugin": "TaintToleration", "side": "score", "state": "cells", "cells": 4},
+        ],
+    }
+    assert get(shown.app)["classes"] == [of_the_class]
+    assert get(shown.app, f"?class={equivalence_hash.upper()}") == of_the_class
+
+
+def test_the_class_asked_about_last_comes_first() -> None:
+    shown = Shown()
+    first, second = shown.filter(WANTS_WEB), shown.filter(make_pod("q"))
+    assert [each["hash"] for each in get(shown.app)["classes"]] == [second, first]
+    shown.filter(WANTS_WEB)
+    assert [each["hash"] for each in get(shown.app)["classes"]] == [first, second]
+
+
+def test_a_class_of_which_no_cell_was_asked_has_no_hit_rate() -> None:
+    shown = Shown()
+    shown.cache.evaluation(Pod("u", "shop", "web"))
+    (found,) = get(shown.app)["classes"]
+    assert (found["questions"], found["hit_rate"], found["rows"]) == (1, None, [])
+
+
+def test_looking_changes_nothing() -> None:
+    shown = Shown()
+    equivalence_hash = shown.filter(WANTS_WEB)
+    shown.mirror.apply(ClusterEvent("Update", Node("a1", {ZONE: "b"})))
+    queries = ("", f"?class={equivalence_hash}", f"?class={equivalence_hash}&node=a1")
+    assert [get(shown.app, query) for query in queries] == [get(shown.app, query) for query in queries]
+
+
+def sent_in_chunks(app: FastAPI, path: str) -> list[bytes]:
+    bodies: list[bytes] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            bodies.append(message["body"])
+
+    asyncio.run(app({**ASGI_REQUEST, "method": "GET", "path": path, "asgi": {"spec_version": "2.4"}}, receive, send))
+    return bodies
+
+
+def test_three_thousand_classes_are_sent_in_chunks() -> None:
+    shown = Shown()
+    for number in range(3000):
+        shown.cache.evaluation(Pod("u", "shop", "web", {"number": str(number)}))
+    bodies = sent_in_chunks(shown.app, "/debug/equivalence")
+    assert len(bodies) > 5
+    assert max(map(len, bodies)) < 80_000
+    assert len(json.loads(b"".join(bodies))["classes"]) == 3000
+
+
+def test_a_class_that_is_evicted_while_the_list_is_sent_is_left_out() -> None:
+    shown = Shown()
+    numbers = count()
+
+    def clock() -> float:
+        if next(numbers) == 1:  # the second class of three is being told
+            shown.cache.clear()
+        return 0.0
+
+    for name in "xyz":
+        shown.filter(make_pod("p").label("app", name))
+    app = FastAPI()
+    app.include_router(equivalence_router(shown.cache, PROFILE, clock, LongWork()))
+    assert len(get(app)["classes"]) == 2
+
+
+# The debug route: one class on one node.
+
+
+def test_the_cells_of_a_class_on_a_node_are_those_of_the_design() -> None:
+    shown = Shown()
+    equivalence_hash = shown.filter(WANTS_WEB)
+    shown.prioritize(WANTS_WEB)
+    shown.mirror.apply(ClusterEvent("Update", Node("c1", {ZONE: "c"}, unschedulable=True)))
+    assert get(shown.app, f"?class={equivalence_hash}&node=c1") == {
+        "hash": equivalence_hash,
+        "node": "c1",
+        "predicates": [
+            {"plugin": "NodeUnschedulable", "fit": False, "reasons": [], "invalid": True, "miss": "node_changed"},
+            {"plugin": "TaintToleration", "fit": True, "reasons": [], "invalid": False, "miss": None},
+            {"plugin": "InterPodAffinity", "fit": False, "reasons": [AFFINITY_RULES], "invalid": False, "miss": None},
+        ],
+        "scores": [
+            {"plugin": "TaintToleration", "raw": 0, "invalid": False, "miss": None},
+            {"plugin": "InterPodAffinity", "raw": None, "invalid": False, "miss": None},
+            {"plugin": "PodTopologySpread", "raw": None, "invalid": True, "miss": None},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [
+        pytest.param("?class=0123456789abcdef", "class 0123456789abcdef: not in the cache", id="class"),
+        pytest.param(
+            "?class=0123456789ABCDEF&node=a1", "class 0123456789ABCDEF: not in the cache", id="class-of-a-node"
+        ),
+        pytest.param("?class=HASH&node=z9", "node z9: not in the mirror", id="node"),
+    ],
+)
+def test_what_is_not_there_is_named(query: str, detail: str) -> None:
+    shown = Shown()
+    equivalence_hash = shown.filter(WANTS_WEB)
+    assert get(shown.app, query.replace("HASH", equivalence_hash), 404) == {"detail": detail}
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        pytest.param("?class=", ["query", "class", 0], id="empty"),
+        pytest.param("?class=0123456789abcde", ["query", "class", 0], id="too-short"),
+        pytest.param("?class=0123456789abcdef0", ["query", "class", 0], id="too-long"),
+        pytest.param("?class=0123456789abcdeg", ["query", "class", 0], id="no-hexadecimal-digit"),
+        pytest.param("?class=0123456789abcdef%0A", ["query", "class", 0], id="line-feed"),
+        pytest.param("?class=0123456789abcdef&class=0123456789abcdef", ["query", "class"], id="class-twice"),
+        pytest.param("?class=0123456789abcdef&node=", ["query", "node", 0], id="empty-node"),
+        pytest.param("?class=0123456789abcdef&node=a&node=b", ["query", "node"], id="node-twice"),
+        pytest.param("?node=a1", ["query"], id="node-without-class"),
+        pytest.param("?hash=0123456789abcdef", ["query", "hash"], id="unknown-parameter"),
+        pytest.param("?equivalence_hash=0123456789abcdef", ["query", "equivalence_hash"], id="name-in-the-code"),
+    ],
+)
+def test_a_query_that_is_not_clear_is_refused_by_its_field(query: str, field: list[object]) -> None:
+    (problem, *_) = get(Shown().app, query, 422)["detail"]
+    assert problem["loc"] == field
+
+
+@pytest.mark.parametrize("query", ["", "?class=0123456789abcdef", "?class=0123456789abcdef&node=a1"])
+def test_a_cache_that_is_off_cannot_be_looked_at(query: str) -> None:
+    admin = service(shop(), equivalence_cache=False).admin
+    assert admin is not None
+    assert get(admin, query, 409) == {"detail": "the equivalence cache is off (KINDRED_EQUIVALENCE_CACHE)"}
+
+
+def test_the_service_shows_its_own_cache_on_the_admin_port_and_nowhere_else() -> None:
+    service_ = service(shop())
+    assert service_.admin is not None
+    ask(service_.app, "POST", "/filter", by_name(OF_A_CLASS, *NODES))
+    (found,) = get(service_.admin)["classes"]
+    assert found["first_pod"] == "default/p"
+    assert 0 <= found["seconds_since_last_question"] <= found["age_seconds"] < 60
+    cells = get(service_.admin, f"?class={found['hash']}&node=c1")
+    unfit: Object = {"plugin": "InterPodAffinity", "fit": False, "reasons": [AFFINITY_RULES]}
+    assert cells["predicates"] == [{**unfit, "invalid": False, "miss": None}]
+    assert ask(service_.app, "GET", "/debug/equivalence").status_code == 404

@@ -1,0 +1,248 @@
+"""`POST /explain`: a question of people in, the decision with its parts out, and the mirror as it was."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from httpx import Response
+
+from app.admin.explain_routes import explain_router
+from app.explain.explainer import Explainer
+from app.verbs.extender import Extender
+from app.watch.freshness import OF_A_DUMP
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import ClusterEvent
+from core.profile import Profile, affinity_profile, parse_profile
+from tests.app.asgi import ask
+from tests.builders import make_namespace, make_node, make_pod
+from tests.builders import term as affinity_term
+from tests.conformance.engine import decoded_pod, load
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+WEB = {"matchLabels": {"app": "web"}}
+MAX = 100_000
+
+
+def node(name: str, zone: str) -> dict[str, Any]:
+    return make_node(name).label(ZONE, zone).label(HOST, name).obj()
+
+
+REPELLED = make_pod("next").label("app", "web").required_anti_affinity(affinity_term(ZONE, WEB)).obj()
+ATTRACTED = make_pod("near").required_affinity(affinity_term(ZONE, WEB)).obj()
+
+
+class Setting:
+    """Three nodes in two zones; a pod `web` in the zone a, and one that wants no `web` on its host, in b."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.mirror = load(
+            [make_namespace("default").obj()],
+            [node("n1", "a"), node("n2", "a"), node("n3", "b")],
+            [
+                make_pod("web").label("app", "web").on("n1").obj(),
+                make_pod("shy").required_anti_affinity(affinity_term(HOST, WEB)).on("n3").obj(),
+            ],
+        )
+        self.cache = EquivalenceCache(self.mirror, profile.plugins, CacheOptions(mode="spec"))
+        self.extender = Extender(profile, self.mirror, self.cache)
+        explainer = Explainer(profile, self.mirror, self.cache, self.extender.recent_pods, OF_A_DUMP)
+        self.app = FastAPI()
+        self.app.include_router(explain_router(explainer, MAX))
+
+    def post(self, body: object, query: str = "") -> Response:
+        """Ask for an answer, whatever it is, that leaves the mirror alone."""
+        before = self.mirror.dump(), self.mirror.generation, len(self.cache)
+        answer = ask(self.app, "POST", f"/explain{query}", content=json.dumps(body).encode())
+        assert (self.mirror.dump(), self.mirror.generation, len(self.cache)) == before
+        assert self.mirror.audit() == []
+        return answer
+
+    def explained(self, body: object, query: str = "") -> dict[str, Any]:
+        """Ask for an explanation."""
+        answer = self.post(body, query)
+        assert answer.status_code == 200, answer.text
+        told: dict[str, Any] = answer.json()
+        return told
+
+
+@pytest.fixture
+def setting() -> Setting:
+    return Setting(affinity_profile())
+
+
+def test_a_summary_tells_reasons_domains_and_terms(setting: Setting) -> None:
+    told = setting.explained({"pod": REPELLED})["summary"]
+    assert (told["nodes"], told["fit"]) == (3, 0)
+    assert told["message"] == (
+        "0/3 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules, "
+        "2 node(s) didn't match pod anti-affinity rules."
+    )
+    assert [(each["reason"], each["nodes"], each["examples"]) for each in told["reasons"]] == [
+        ("node(s) didn't match pod anti-affinity rules", 2, ["n1", "n2"]),
+        ("node(s) didn't satisfy existing pods anti-affinity rules", 1, ["n3"]),
+    ]
+    zones, hosts = told["topologies"]
+    assert (zones["topology_key"], zones["domains"], zones["domains_with_fit"]) == (ZONE, 2, 0)
+    assert [(each["value"], each["nodes"], each["fit"]) for each in zones["shown"]] == [("a", 2, 0), ("b", 1, 0)]
+    assert (hosts["topology_key"], hosts["domains"]) == (HOST, 3)
+    assert [(each["direction"], each["rule"], each["selects"], each["shown"]) for each in told["terms"]] == [
+        ("incoming", "requiredAntiAffinity", "pods with app=web in default", [{"value": "a", "pods": 1}]),
+        ("existing", "requiredAntiAffinity", "pods with app=web in default", [{"value": "n3", "pods": 1}]),
+    ]
+
+
+def test_a_node_tells_which_pods_keep_the_pod_off(setting: Setting) -> None:
+    (first, second) = setting.explained({"pod": REPELLED}, "?node=n2&node=n3")["nodes"]
+    by_zone, by_host = first["decision"]["terms"]
+    assert (by_zone["effect"], by_zone["domain"], by_zone["pods"]) == ("blocks", "a", 1)
+    assert by_zone["named"] == [{"pod": "default/web", "uid": "default/web", "node": "n1"}]
+    assert (by_host["effect"], by_host["named"]) == ("none", [])
+    assert second["decision"]["terms"][1]["named"] == [{"pod": "default/shy", "uid": "default/shy", "node": "n3"}]
+    assert (first["decision"]["plugin"], first["decision"]["fits"], first["decision"]["score"]) == (
+        "InterPodAffinity",
+        False,
+        None,
+    )
+
+
+def test_extender_args_are_explained_as_filter_answers_them(setting: Setting) -> None:
+    args = {"Pod": ATTRACTED, "NodeNames": ["n3", "n1", "n7"]}
+    answered = json.loads(setting.extender.filter(json.dumps(args).encode()).body)
+    told = setting.explained(args, "?node=n3&node=n1&node=n7")
+    assert {each["decision"]["node"]: ", ".join(each["decision"]["reasons"]) for each in told["nodes"]} == {
+        **dict.fromkeys(answered["NodeNames"], ""),
+        **answered["FailedNodes"],
+        **answered["FailedAndUnresolvableNodes"],
+    }
+    assert told["nodes"][2]["decision"]["plugin"] == ""  # unknown nodes are no plugin's affair
+
+
+def test_the_first_pod_of_its_kind_is_told_so(setting: Setting) -> None:
+    pod = make_pod("db-0").label("app", "db").required_affinity(
+        affinity_term(ZONE, {"matchLabels": {"app": "db"}})
+    ).obj()  # fmt: skip
+    told = setting.explained({"pod": pod}, "?node=n1")
+    assert told["summary"]["fit"] == 3
+    assert told["summary"]["terms"][0]["first_pod"] is True
+    assert told["nodes"][0]["decision"]["terms"][0]["effect"] == "firstPod"
+
+
+def test_a_pod_that_is_placed_is_not_in_its_own_way(setting: Setting) -> None:
+    told = setting.explained({"pod": "default/shy"}, "?node=n3")
+    assert told["summary"]["pod"] == "default/shy"
+    assert told["supposed"] == {"added_nodes": [], "removed": ["default/shy"], "assumed": []}
+    assert setting.explained({"pod": "default/shy"}) == setting.explained(
+        {"pod": "default/shy", "remove": ["default/shy"]}
+    )
+
+
+def test_a_pod_that_is_placed_may_be_on_any_node() -> None:
+    setting = Setting(parse_profile("NodeName,InterPodAffinity"))
+    assert setting.explained({"pod": "default/web"})["summary"]["fit"] == 2
+    placed = make_pod("web").label("app", "web").on("n1").obj()
+    assert setting.explained({"pod": placed})["summary"]["fit"] == 2
+    # As filter answers it: only its own node is the one that it names.
+    assert setting.explained({"Pod": placed, "NodeNames": ["n1", "n2", "n3"]})["summary"]["fit"] == 1
+
+
+def test_a_pod_of_a_node_that_is_not_known_is_in_nobodys_way(setting: Setting) -> None:
+    lost = make_pod("lost").on("n8").obj()
+    setting.mirror.apply(ClusterEvent("Add", decoded_pod(lost)))
+    told = setting.explained({"pod": "default/lost"})
+    assert (told["summary"]["fit"], told["supposed"]["removed"]) == (3, [])
+
+
+def test_a_pod_that_was_asked_about_is_known_by_its_name(setting: Setting) -> None:
+    setting.extender.filter(json.dumps({"Pod": REPELLED, "NodeNames": ["n1"]}).encode())
+    assert setting.explained({"pod": "default/next"})["summary"] == setting.explained({"pod": REPELLED})["summary"]
+
+
+def test_what_is_supposed_changes_the_answer(setting: Setting) -> None:
+    def fit(**supposed: object) -> int:
+        told: int = setting.explained({"pod": REPELLED, **supposed})["summary"]["fit"]
+        return told
+
+    assert fit(remove=["default/web"]) == 2
+    assert fit(remove=["default/web", "default/shy"]) == 3
+    assert fit(add_nodes=[node("n9", "c")]) == 1
+    web = make_pod("web-2").label("app", "web").obj()
+    assert fit(add_nodes=[node("n9", "c")], assume=[{"pod": web, "node": "n9"}]) == 0
+    assert fit(remove=["default/web", "default/shy"], assume=[{"pod": web, "node": "n3"}]) == 2
+    assert fit(remove=["default/web", "default/shy"], assume=[{"pod": "default/web", "node": "n3"}]) == 2
+
+
+@pytest.mark.parametrize(
+    ("supposed", "query", "status", "field", "message"),
+    [
+        ({"pod": "default/nobody"}, "", 404, "pod", "pod default/nobody: neither in the mirror nor asked about lately"),
+        ({"remove": ["default/nobody"]}, "", 404, "remove[0]", "neither in the mirror"),
+        ({"assume": [{"pod": "x/y", "node": "n1"}]}, "", 404, "assume[0].pod", "neither in the mirror"),
+        ({}, "?node=n7", 404, "node", "node n7: not among those that are asked about"),
+        ({"remove": ["default/web", "default/web"]}, "", 409, "remove[1]", "cannot be removed"),
+        ({"assume": [{"pod": "default/web", "node": "n2"}]}, "", 409, "assume[0]", "cannot be placed on n2"),
+        ({"assume": [{"pod": make_pod("x").obj(), "node": "n7"}]}, "", 409, "assume[0]", "cannot be placed on n7"),
+        ({"add_nodes": [node("n1", "a")]}, "", 409, "add_nodes[0]", "node n1 cannot be added: there is one"),
+        ({"pod": {"metadata": {}}}, "", 400, "pod.metadata.name", "required"),
+        ({"pod": {"metadata": {"name": "x" * MAX}}}, "", 413, "body", "body: larger than 100000 bytes"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_field(  # noqa: PLR0913, PLR0917  # columns
+    setting: Setting, supposed: dict[str, object], query: str, status: int, field: str, message: str
+) -> None:
+    answer = setting.post({"pod": REPELLED, **supposed}, query)
+    assert (answer.status_code, answer.json()["field"]) == (status, field)
+    assert message in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "query", ["?limit=-1", "?limit=201", "?score=none", "?node=", "?nodes=n1", "?" + "node=n1&" * 21]
+)
+def test_what_is_no_query_is_refused(setting: Setting, query: str) -> None:
+    assert setting.post({"pod": REPELLED}, query).status_code == 422
+
+
+def test_the_class_and_its_cells_are_told_and_not_touched(setting: Setting) -> None:
+    args = {"Pod": REPELLED, "NodeNames": ["n1", "n2"]}
+    fresh = setting.explained(args, "?node=n1")
+    assert (fresh["equivalence"]["kept"], fresh["nodes"][0]["cells"]) == (False, None)
+    setting.extender.filter(json.dumps(args).encode())
+    told = setting.explained(args, "?node=n1")
+    assert told["equivalence"] == {**fresh["equivalence"], "kept": True, "first_pod": "default/next", "questions": 1,
+                                   "misses": 2}  # fmt: skip
+    (cell,) = told["nodes"][0]["cells"]["predicates"]
+    assert (cell["plugin"], cell["fit"], cell["invalid"]) == ("InterPodAffinity", False, False)
+    assert setting.explained({"pod": REPELLED, "remove": ["default/web"]}, "?node=n1")["nodes"][0]["cells"] is None
+
+
+def test_scores_are_told_with_their_parts() -> None:
+    setting = Setting(parse_profile("InterPodAffinity=2,TaintToleration=3,NodeAffinity"))
+    pod = make_pod("likes").preferred_affinity(10, affinity_term(ZONE, WEB)).obj()
+    told = setting.explained({"pod": pod}, "?node=n1&node=n3")
+    weights = sum(each["weight"] for each in told["summary"]["scores"])
+    for each in told["nodes"]:
+        parts = each["decision"]["score_parts"]
+        assert each["decision"]["score"] == sum(part["weight"] * part["normalized"] for part in parts) // weights
+    near, far = ({part["plugin"]: part for part in each["decision"]["score_parts"]} for each in told["nodes"])
+    assert (near["InterPodAffinity"]["raw"], near["InterPodAffinity"]["normalized"]) == (10, 100)
+    assert (far["InterPodAffinity"]["raw"], far["InterPodAffinity"]["normalized"]) == (0, 0)
+    assert [each["node"] for each in told["summary"]["best"]][-1] == "n3"
+    assert told["mirror"]["standing"] == "fresh"
+
+
+def test_nodes_that_do_not_fit_are_scored_on_demand(setting: Setting) -> None:
+    def scores(query: str) -> list[int | None]:
+        return [each["decision"]["score"] for each in setting.explained({"pod": ATTRACTED}, query)["nodes"]]
+
+    assert scores("?node=n1&node=n3") == [0, None]
+    assert scores("?node=n1&node=n3&score=all") == [0, 0]
+
+
+def test_a_pod_that_takes_too_much_work_is_a_problem_of_its_field() -> None:
+    setting = Setting(affinity_profile())
+    setting.mirror.work.limit = 1
+    answer = setting.post({"pod": REPELLED})
+    assert (answer.status_code, answer.json()["field"]) == (413, "Pod.spec.affinity")
+    assert "too much work" in answer.json()["detail"]
+    setting.mirror.work.limit = None
+    assert setting.post({"pod": REPELLED}).status_code == 200

@@ -1,0 +1,195 @@
+"""What probes and people ask."""
+
+import platform
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from app import __version__
+from app.admin.health_routes import health_router
+from app.main import create_service
+from app.objects.decode_node import decode_node
+from app.objects.resources import RESOURCES
+from app.settings import Settings
+from app.verbs.serving_state import ServingState
+from app.watch.freshness import Freshness, ResourceState
+from app.watch.memory_watch import MemoryWatch
+from app.watch.process_memory import MemoryLimit, memory_limit
+from core.events import ClusterEvent, Kind
+from core.mirror.cluster import ClusterMirror
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+from tests.app.asgi import ask
+from tests.app.questions import mirror_of
+from tests.builders import make_namespace, make_node, make_pod
+
+
+def answer(mirror: ClusterMirror, path: str) -> object:
+    response = ask(create_service(Settings(), mirror, None).app, "GET", path)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    return response.json()
+
+
+def test_livez_is_ok_even_over_an_empty_mirror() -> None:
+    assert answer(ClusterMirror(), "/livez") == "ok"
+
+
+def test_version_says_which_program_and_which_python() -> None:
+    assert answer(ClusterMirror(), "/version") == {"version": __version__, "python": platform.python_version()}
+
+
+def test_readyz_counts_nodes_namespaces_and_the_pods_that_occupy_a_node() -> None:
+    mirror = mirror_of(
+        make_namespace("shop"),
+        make_node("n1"),
+        make_node("n2"),
+        make_pod("placed").on("n1"),
+        make_pod("terminating").on("n1").terminating(),
+        make_pod("early").on("late"),
+        make_pod("pending"),
+        make_pod("done").on("n1").phase("Succeeded"),
+    )
+    held = {"nodes": 2, "pods": 3, "namespaces": 1}
+    assert {"ready": True, **held, "leader": None, "problems": [], "resources": {}} == answer(mirror, "/readyz")
+
+
+def test_readyz_follows_the_mirror() -> None:
+    mirror = mirror_of(make_node("n1"), make_node("n2"))
+    app = create_service(Settings(), mirror, None).app
+    assert ask(app, "GET", "/readyz").json()["nodes"] == 2
+    mirror.apply(ClusterEvent("Delete", decode_node(make_node("n2").json())))
+    assert ask(app, "GET", "/readyz").json()["nodes"] == 1
+
+
+class Following:
+    """The leadership of a replica that does not lead."""
+
+    leader = "kindred-1_uuid"
+
+    def leads(self) -> bool:
+        return False
+
+    def problem(self) -> str:
+        return "another replica leads: kindred-1"
+
+    def seconds_left(self) -> float:
+        return 0.0
+
+    async def resign(self) -> None:
+        raise AssertionError("it has nothing to give up")
+
+
+class FollowedCluster:
+    """Readiness over three resources whose states, and whose time, the test sets."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
+        self.states = {kind: ResourceState(RESOURCES[kind]) for kind in kinds}
+        freshness = Freshness(list(self.states.values()), 10.0, lambda: self.now)
+        self.state = ServingState()
+        self.app = FastAPI()
+        self.app.include_router(health_router(ClusterMirror(), freshness, self.state))
+
+    def sync(self, *kinds: Kind) -> None:
+        """Let the mirror have all objects of the kinds now."""
+        for kind in kinds:
+            self.states[kind].synced = True
+            self.states[kind].followed_at = self.now
+
+    def readyz(self) -> tuple[int, dict[str, Any]]:
+        response = ask(self.app, "GET", "/readyz")
+        return response.status_code, response.json()
+
+
+def test_readyz_is_false_until_every_resource_is_synced() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Namespace)
+    code, body = cluster.readyz()
+    assert (code, body["ready"], body["problems"]) == (503, False, ["pods: not synced"])
+    assert body["resources"]["pods"]["seconds_since_last_byte"] is None
+    cluster.sync(Pod)
+    code, body = cluster.readyz()
+    assert (code, body["ready"], body["problems"]) == (200, True, [])
+    assert [each["synced"] for each in body["resources"].values()] == [True, True, True]
+
+
+def test_readyz_is_false_again_when_one_resource_is_stale() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Pod, Namespace)
+    cluster.now += 10
+    assert cluster.readyz()[0] == 200
+    cluster.sync(Node, Namespace)
+    cluster.now += 0.5
+    cluster.states[Pod].problem = "Connection refused"
+    code, body = cluster.readyz()
+    assert (code, body["problems"]) == (503, ["pods: stale for 10 s (Connection refused)"])
+    expected = {"synced": True, "seconds_since_last_byte": 10.5, "problem": "Connection refused"}
+    assert body["resources"]["pods"] == {**expected, "missing_rbac_rule": None}
+    assert body["resources"]["nodes"]["seconds_since_last_byte"] == 0.5
+
+
+def test_readyz_is_false_while_the_process_ends() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Pod, Namespace)
+    cluster.state.draining = True
+    code, body = cluster.readyz()
+    assert (code, body["ready"], body["problems"]) == (503, False, ["draining"])
+
+
+def test_readyz_is_false_while_another_replica_leads() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Pod, Namespace)
+    cluster.state.leadership = Following()
+    code, body = cluster.readyz()
+    assert (code, body["leader"], body["problems"]) == (503, "kindred-1_uuid", ["another replica leads: kindred-1"])
+
+
+def test_readyz_names_the_rbac_rule_that_is_missing() -> None:
+    cluster = FollowedCluster()
+    cluster.sync(Node, Namespace)
+    cluster.states[Pod].forbidden, cluster.states[Pod].problem = True, "403 Forbidden"
+    rule = 'apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
+    _, body = cluster.readyz()
+    assert body["problems"] == [f"pods: not synced (403 Forbidden); the RBAC rule that is missing: {rule}"]
+    assert body["resources"]["pods"]["missing_rbac_rule"] == rule
+    assert body["resources"]["nodes"]["missing_rbac_rule"] is None
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/version"])
+def test_probes_only_read(path: str) -> None:
+    assert ask(create_service(Settings(), ClusterMirror(), None).app, "POST", path).status_code == 405
+
+
+def test_above_the_memory_watermark_it_is_not_ready_and_says_which_kind_takes_most() -> None:
+    pods = ResourceState(RESOURCES[Pod])
+    pods.synced, pods.followed_at, pods.objects, pods.read_objects, pods.read_bytes = True, 1.0, 7, 1, 2048
+    held = [950]
+    clock = iter(range(1000))
+    memory = MemoryWatch(
+        MemoryLimit(1000, "the limit of the cgroup"), 0.9, [pods], lambda: next(clock), resident=lambda: held[0]
+    )
+    state = ServingState(memory=memory)
+    app = FastAPI()
+    app.include_router(health_router(ClusterMirror(), Freshness([pods], 180.0, lambda: 1.0), state))
+    told = ask(app, "GET", "/readyz")
+    assert told.status_code == 503
+    (problem,) = told.json()["problems"]
+    assert problem.startswith("memory: 950 B held, above the watermark of 900 B (the limit of the cgroup: 1000 B); ")
+    assert problem.endswith("; pods: 7 objects, 14 KiB on the wire")
+    assert ask(app, "GET", "/livez").status_code == 200
+    held[0] = 800
+    assert ask(app, "GET", "/readyz").status_code == 200
+
+
+def test_a_service_watches_the_memory_that_its_settings_or_its_cgroup_allow() -> None:
+    tight = create_service(Settings(memory_limit=1000, memory_watermark=0.5), ClusterMirror(), None)
+    told = ask(tight.app, "GET", "/readyz").json()
+    assert told["problems"][0].endswith("above the watermark of 500 B (KINDRED_MEMORY_LIMIT: 1000 B)")
+    assert (tight.state.memory.limit.bytes, tight.state.memory.mark) == (1000, 500)
+    assert create_service(Settings(), ClusterMirror(), None).state.memory.limit == memory_limit()
+    unlimited = create_service(Settings(memory_limit=0), ClusterMirror(), None)
+    assert ask(unlimited.app, "GET", "/readyz").json()["ready"]

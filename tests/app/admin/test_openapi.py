@@ -1,0 +1,175 @@
+"""The OpenAPI description: complete, and true of real questions and answers."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+from click.testing import CliRunner
+from fastapi import FastAPI
+
+from app import __version__
+from app.admin.openapi import describe
+from app.commands.cli import main
+from app.main import create_service
+from app.settings import Settings
+from core.mirror.cluster import ClusterMirror
+from tests.app.admin.verb_judges import judges
+from tests.app.asgi import ask
+from tests.app.questions import NEAR_WEB, by_name, by_object, shop
+from tests.builders import make_node, make_pod
+
+POD = make_pod("p").required_affinity(NEAR_WEB)
+PODLESS = {"NodeNames": ["a1"]}
+NAMES = json.loads(by_name(POD, "a1", "nowhere"))
+OBJECTS = json.loads(by_object(POD, make_node("a1"), make_node("stranger")))
+BINDING = {"PodName": "p", "PodNamespace": "default", "PodUID": "u", "Node": "a1"}
+META = {"Pod": POD.obj(), "NodeNameToMetaVictims": {"a1": {"Pods": [{"UID": "v"}], "NumPDBViolations": 1}}}
+WHOLE = {"Pod": POD.obj(), "NodeNameToVictims": {"a1": {"Pods": [make_pod("v").obj()], "NumPDBViolations": 0}}}
+
+
+def apps() -> tuple[FastAPI, FastAPI]:
+    service = create_service(Settings(admin_port=0, preempt="verb"), shop(), None)
+    assert service.admin is not None
+    return service.app, service.admin
+
+
+def described(app: FastAPI) -> Any:  # noqa: ANN401 - decoded JSON
+    return msgspec.json.decode(msgspec.json.encode(describe(app)))
+
+
+def operations(app: FastAPI) -> Iterator[tuple[str, str, Any]]:
+    for path, methods in describe(app)["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+def answer(path: str, question: object) -> Any:  # noqa: ANN401 - decoded JSON
+    return ask(apps()[0], "POST", path, json.dumps(question).encode()).json()
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["extender", "admin"])
+def test_each_port_serves_its_own_description(index: int) -> None:
+    app = apps()[index]
+    served = ask(app, "GET", "/openapi.json")
+    assert served.status_code == 200
+    assert served.headers["content-type"] == "application/json"
+    assert described(app) == served.json()
+    jsonschema_rs.meta.validate(served.json()["components"])
+    assert served.json()["openapi"].startswith("3.1.")
+
+
+def test_every_operation_of_both_ports_is_described() -> None:
+    extender, admin = ({f"{method} {path}" for method, path, _ in operations(app)} for app in apps())
+    assert {
+        "post /filter",
+        "post /prioritize",
+        "post /bind",
+        "post /preempt",
+        "get /readyz",
+        "get /metrics",
+    } <= extender
+    assert {"get /debug/mirror", "get /debug/equivalence", "put /debug/partition"} <= admin
+    assert not any(path.startswith("get /debug") for path in extender)
+
+
+def test_every_answer_of_an_operation_is_described() -> None:
+    for app in apps():
+        for method, path, operation in operations(app):
+            for status, response in operation["responses"].items():
+                for content in response.get("content", {}).values():
+                    assert content["schema"], f"{method} {path}: {status}; enter it in app/admin/openapi.py"
+
+
+def test_the_command_prints_what_is_served() -> None:
+    for port, app in zip(("extender", "admin"), apps(), strict=True):
+        printed = CliRunner().invoke(main, ["openapi", "--port", port])
+        assert printed.exit_code == 0
+        assert described(app) == json.loads(printed.output)
+        assert json.loads(printed.output)["info"]["version"] == __version__
+
+
+def test_the_examples_are_such_as_the_verbs_take_and_answer() -> None:
+    known = judges()
+    examples = [
+        (path, example["value"])
+        for path, methods in describe(apps()[0])["paths"].items()
+        for operation in methods.values()
+        for content in operation.get("requestBody", {}).get("content", {}).values()
+        for example in content.get("examples", {}).values()
+    ]
+    assert {"/filter", "/prioritize"} == {path for path, _ in examples}
+    for path, question in examples:
+        assert known[path].allows(question)
+        assert known[path].knows(answer(path, question))
+
+
+@pytest.mark.parametrize(
+    ("path", "question"),
+    [
+        pytest.param("/filter", NAMES, id="filter-names"),
+        pytest.param("/filter", OBJECTS, id="filter-objects"),
+        pytest.param("/prioritize", NAMES, id="prioritize-names"),
+        pytest.param("/prioritize", OBJECTS, id="prioritize-objects"),
+        pytest.param("/bind", BINDING, id="bind"),
+        pytest.param("/preempt", META, id="preempt-uids"),
+        pytest.param("/preempt", WHOLE, id="preempt-whole-pods"),
+    ],
+)
+def test_what_kube_scheduler_sends_is_allowed_and_its_answer_known(path: str, question: object) -> None:
+    judge = judges()[path]
+    assert judge.allows(question)
+    assert judge.knows(answer(path, question))
+
+
+@pytest.mark.parametrize(
+    ("path", "question"),
+    [
+        pytest.param("/filter", PODLESS, id="no-pod"),
+        pytest.param("/filter", {**NAMES, "NodeNames": []}, id="no-names"),
+        pytest.param("/filter", {**NAMES, "NodeNames": ["a1", "a1"]}, id="a-name-twice"),
+        pytest.param("/filter", {**NAMES, "NodeNames": [1]}, id="a-name-that-is-a-number"),
+        pytest.param("/filter", {**NAMES, "Nodes": OBJECTS["Nodes"]}, id="both-forms"),
+        pytest.param("/filter", {**NAMES, "Pods": []}, id="an-unknown-field"),
+        pytest.param("/filter", {**OBJECTS, "Nodes": {"items": [{}]}}, id="a-node-without-a-name"),
+        pytest.param("/bind", {**BINDING, "Node": None}, id="no-node"),
+        pytest.param("/bind", {**BINDING, "PodName": "../p"}, id="no-name-of-a-pod"),
+        pytest.param("/preempt", {"Pod": POD.obj()}, id="no-victims"),
+        pytest.param("/preempt", {**META, "NodeNameToMetaVictims": {"a1": {"Pods": [{}]}}}, id="a-victim-without-uid"),
+    ],
+)
+def test_what_the_description_forbids_is_answered_with_an_error_that_it_knows(path: str, question: object) -> None:
+    judge = judges()[path]
+    assert not judge.allows(question)
+    found = answer(path, question)
+    assert found["Error"]
+    assert judge.knows(found)
+
+
+def test_answers_that_kube_scheduler_could_not_use_are_not_known() -> None:
+    known = judges()
+    assert not known["/filter"].knows({"NodeNames": ["a1"]})
+    assert not known["/prioritize"].knows([{"Host": "a1", "Score": 101}])
+    assert not known["/prioritize"].knows({"Error": ""})
+    assert not known["/preempt"].knows({"NodeNameToMetaVictims": None})
+
+
+def test_the_headers_that_an_answer_has_are_described() -> None:
+    app = apps()[0]
+    described = describe(app)["paths"]["/filter"]["post"]["responses"]["200"]["headers"]
+    pattern = described["Kindred-Equivalence"]["schema"]
+    for headers in ({}, {"Kindred-Cache": "off"}):
+        found = ask(app, "POST", "/filter", by_name(POD, "a1"), headers).headers
+        assert jsonschema_rs.is_valid(pattern, found["kindred-equivalence"])
+        assert {name for name in found if name.startswith("kindred-")} <= {name.lower() for name in described}
+
+
+def test_a_port_without_verbs_has_none_described() -> None:
+    assert not {"/filter", "/prioritize", "/bind", "/preempt"} & {path for _, path, _ in operations(apps()[1])}
+    assert "ExtenderArgs" not in describe(apps()[1])["components"]["schemas"]
+
+
+def test_a_mirror_without_anything_is_described_alike() -> None:
+    assert describe(create_service(Settings(), ClusterMirror(), None).app) == describe(apps()[0])

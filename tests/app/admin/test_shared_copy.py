@@ -1,0 +1,114 @@
+"""A copy that those who ask meanwhile share."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from weakref import ref
+
+import pytest
+
+from app.admin import shared_copy
+from app.admin.shared_copy import SharedCopy
+
+
+class Copied:
+    """What a copy is of here."""
+
+
+class Maker:
+    """Makes copies, and counts them."""
+
+    def __init__(self, cpu_seconds: float = 0.01) -> None:
+        self.made = 0
+        self.at_once = 0
+        self.most_at_once = 0
+        self._cpu_seconds = cpu_seconds
+
+    async def __call__(self) -> Copied:
+        self.made += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0.01)
+        until = time.thread_time() + self._cpu_seconds
+        while time.thread_time() < until:
+            pass
+        self.at_once -= 1
+        return Copied()
+
+
+def run(story: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        await asyncio.wait_for(story(), 10)
+
+    asyncio.run(bounded())
+
+
+def test_all_who_ask_meanwhile_have_the_same_copy() -> None:
+    maker = Maker()
+
+    async def story() -> None:
+        shared = SharedCopy(maker)
+        copies = await asyncio.gather(*(shared.get() for _ in range(8)))
+        assert len(set(copies)) == 1
+        assert await shared.get() is copies[0]
+
+    run(story)
+    assert maker.made == 1
+
+
+def test_a_copy_is_made_again_and_released_when_it_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_copy, "_OLDEST", 0.05)
+    maker = Maker()
+
+    async def story() -> None:
+        shared = SharedCopy(maker)
+        first = ref(await shared.get())
+        assert first() is not None
+        await asyncio.sleep(0.1)
+        assert first() is None
+        await shared.get()
+
+    run(story)
+    assert maker.made == 2
+
+
+def test_a_cheap_copy_is_made_for_each_request_and_still_one_at_a_time() -> None:
+    maker = Maker(cpu_seconds=0)
+
+    async def story() -> None:
+        shared = SharedCopy(maker)
+        assert len(set(await asyncio.gather(*(shared.get() for _ in range(4))))) == 4
+
+    run(story)
+    assert (maker.made, maker.most_at_once) == (4, 1)
+
+
+def test_others_have_their_copy_where_the_one_who_asked_first_goes_away() -> None:
+    maker = Maker()
+
+    async def story() -> None:
+        shared = SharedCopy(maker)
+        first, second = (asyncio.create_task(shared.get()) for _ in range(2))
+        await asyncio.sleep(0.005)
+        first.cancel()
+        assert isinstance(await second, Copied)
+
+    run(story)
+    assert maker.made == 2
+
+
+def test_an_error_is_told_to_the_one_who_asked_and_not_kept() -> None:
+    async def story() -> None:
+        fails = iter([True, False])
+
+        async def make() -> Copied:
+            if next(fails):
+                raise ValueError("out of order")
+            return Copied()
+
+        shared = SharedCopy(make)
+        with pytest.raises(ValueError, match="out of order"):
+            await shared.get()
+        assert isinstance(await shared.get(), Copied)
+
+    run(story)

@@ -1,0 +1,1 @@
+"""Tests of the client of the API server and its credentials."""

@@ -1,0 +1,223 @@
+"""Requests on real ports: what reaches the server, what comes back, and when connections are kept or closed."""
+
+import asyncio
+import gzip
+import logging
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from app import __version__
+from app.api_server.client import ApiClient
+from app.api_server.credentials import load_credentials
+from tests.app.api_server.api_server import ApiServer, Request, chunk, head, in_turn, response, serving
+from tests.app.api_server.client_setting import PODS, Setting
+from tests.app.api_server.kubeconfigs import write_kubeconfig
+
+
+def test_a_request_says_what_it_wants(setting: Setting) -> None:
+    async def exchange(client: ApiClient, server: ApiServer) -> Request:
+        params = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed", "limit": "500"}
+        assert await client.get(PODS, params) == b'{"kind":"PodList"}'
+        return server.requests[0]
+
+    request = setting.run(in_turn(response()), exchange)
+    assert (request.path, request.line[-9:]) == (PODS, " HTTP/1.1")
+    assert request.query == {"fieldSelector": ["status.phase!=Succeeded,status.phase!=Failed"], "limit": ["500"]}
+    assert request.headers["accept"] == "application/json"
+    assert request.headers["accept-encoding"] == "identity"
+    assert request.headers["user-agent"] == f"kindred/{__version__}"
+    assert "cookie" not in request.headers
+    assert "authorization" not in request.headers
+
+
+def test_the_path_follows_that_of_the_server(tmp_path: Path) -> None:
+    async def main() -> str:
+        async with serving(in_turn(response())) as server:
+            config = write_kubeconfig(tmp_path / "config", f"{server.url}/clusters/c-1/")
+            client = ApiClient(load_credentials(config, None))
+            await client.get(PODS, {})
+            await client.close()
+            return server.requests[0].path
+
+    assert asyncio.run(main()) == f"/clusters/c-1{PODS}"
+
+
+# Streams.
+
+
+def test_chunks_are_given_as_they_arrive(setting: Setting) -> None:
+    taken = asyncio.Event()
+
+    async def answer(_: Request) -> AsyncIterator[bytes]:
+        yield head(Transfer_Encoding="chunked")
+        for data in (b'{"a"', b":1}\n", b"\xe2\x80\xa8\n"):
+            yield chunk(data)
+            await taken.wait()
+            taken.clear()
+        yield b"0\r\n\r\n"
+
+    async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
+        told: list[bytes] = []
+        async with client.stream(PODS, {"watch": "true"}) as chunks:
+            async for each in chunks:
+                told.append(each)
+                taken.set()
+        return told
+
+    assert setting.run(answer, exchange) == [b'{"a"', b":1}\n", b"\xe2\x80\xa8\n"]
+
+
+def test_a_stream_is_entered_before_there_is_anything_to_tell(setting: Setting) -> None:
+    entered = asyncio.Event()
+
+    async def answer(_: Request) -> AsyncIterator[bytes]:
+        yield head(Transfer_Encoding="chunked")
+        await entered.wait()
+        yield b"0\r\n\r\n"
+
+    async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
+        async with client.stream(PODS, {"watch": "true"}) as chunks:
+            entered.set()
+            return [each async for each in chunks]
+
+    assert setting.run(answer, exchange) == []
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "GZIP"])
+def test_what_a_proxy_compresses_is_decoded_as_it_arrives(setting: Setting, encoding: str) -> None:
+    taken = asyncio.Event()
+
+    async def answer(_: Request) -> AsyncIterator[bytes]:
+        packer = zlib.compressobj(wbits=zlib.MAX_WBITS if encoding == "deflate" else zlib.MAX_WBITS | 16)
+        yield head(Transfer_Encoding="chunked", Content_Encoding=encoding)
+        for data in (b"one\n", b"two\n"):
+            yield chunk(packer.compress(data) + packer.flush(zlib.Z_SYNC_FLUSH))
+            await taken.wait()
+            taken.clear()
+        yield chunk(packer.flush()) + b"0\r\n\r\n"
+
+    async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
+        told: list[bytes] = []
+        async with client.stream(PODS, {"watch": "true"}) as chunks:
+            async for each in chunks:
+                told.append(each)
+                taken.set()
+        return told
+
+    assert setting.run(answer, exchange) == [b"one\n", b"two\n"]
+
+
+def test_a_compressed_list_is_decoded(setting: Setting) -> None:
+    async def exchange(client: ApiClient, _: ApiServer) -> bytes:
+        return await client.get(PODS, {})
+
+    packed = response(gzip.compress(b'{"items":[]}'), Content_Encoding="gzip")
+    assert setting.run(in_turn(packed), exchange) == b'{"items":[]}'
+
+
+async def _endless(_: Request) -> AsyncIterator[bytes]:
+    yield head(Transfer_Encoding="chunked")
+    while True:
+        yield chunk(b"{}\n")
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", ["left", "error", "cancelled"])
+def test_a_stream_that_is_left_closes_its_connection(setting: Setting, how: str) -> None:
+    async def watch(client: ApiClient) -> None:
+        async with client.stream(PODS, {"watch": "true"}) as chunks:
+            await anext(chunks)
+            if how == "error":
+                raise KeyError(how)
+            if how == "cancelled":
+                await asyncio.sleep(60)
+
+    async def exchange(client: ApiClient, server: ApiServer) -> None:
+        task = asyncio.create_task(watch(client))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        (result,) = await asyncio.gather(task, return_exceptions=True)
+        assert type(result) is {"left": type(None), "error": KeyError, "cancelled": asyncio.CancelledError}[how]
+        await asyncio.wait_for(server.hung_up.wait(), 5)
+
+    setting.run(_endless, exchange)
+
+
+# Connections.
+
+
+def test_lists_share_a_connection_and_watches_have_their_own(setting: Setting) -> None:
+    async def answer(request: Request) -> AsyncIterator[bytes]:
+        async for piece in (_endless if "watch" in request.query else in_turn(response()))(request):
+            yield piece
+
+    async def exchange(client: ApiClient, server: ApiServer) -> list[int]:
+        async def watch() -> None:
+            async with client.stream(PODS, {"watch": "true"}) as chunks:
+                async for _ in chunks:
+                    pass
+
+        watches = [asyncio.create_task(watch()) for _ in range(30)]
+        await server.asked(30)
+        for _ in range(3):
+            await client.get(PODS, {})
+        for task in watches:
+            task.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
+        return [request.connection for request in server.requests[30:]]
+
+    assert setting.run(answer, exchange) == [30, 30, 30]
+
+
+def test_a_dead_peer_is_looked_for_by_the_system(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket  # noqa: PLC0415  # as one name, to be watched
+
+    seen: set[tuple[int, int, int]] = set()
+
+    class Watched(socket.socket):
+        def setsockopt(self, *arguments: object) -> None:
+            seen.add(arguments)  # type: ignore[arg-type]  # whatever is set
+            super().setsockopt(*arguments)  # type: ignore[call-overload]  # the same
+
+    monkeypatch.setattr(socket, "socket", Watched)
+    setting.ask(in_turn(response()))
+    assert seen >= {
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    }
+
+
+def test_a_closed_client_leaves_no_connection(setting: Setting) -> None:
+    async def exchange(client: ApiClient, server: ApiServer) -> None:
+        await client.get(PODS, {})
+        assert not server.hung_up.is_set()
+        await client.close()
+        await asyncio.wait_for(server.hung_up.wait(), 5)
+
+    setting.run(in_turn(response()), exchange)
+
+
+def test_requests_are_not_logged_one_by_one(setting: Setting, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    setting.ask(in_turn(response()), times=2)
+    assert caplog.messages == []
+
+
+def test_cookies_are_not_kept(setting: Setting) -> None:
+    requests = setting.ask(in_turn(response(Set_Cookie="a=b; Path=/")), times=2)
+    assert "cookie" not in requests[1].headers
+
+
+def test_errors_of_the_user_of_a_stream_are_not_ours(setting: Setting) -> None:
+    async def exchange(client: ApiClient, _: ApiServer) -> None:
+        async with client.stream(PODS, {}) as chunks:
+            await anext(chunks)
+            raise ConnectionResetError("mine")
+
+    with pytest.raises(ConnectionResetError, match=r"^mine$"):
+        setting.run(in_turn(response()), exchange)

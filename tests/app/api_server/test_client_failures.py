@@ -1,0 +1,381 @@
+"""Every way in which a request fails for want of a server, with the words that it is told in."""
+
+import asyncio
+import gzip
+import re
+import resource
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import closing
+
+import pytest
+
+from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, ReadTimeoutError, ResponseTooLargeError
+from tests.app.api_server.api_server import (
+    END,
+    NO_TLS,
+    RESET,
+    Answer,
+    ApiServer,
+    Request,
+    chunk,
+    head,
+    in_turn,
+    response,
+    serving,
+)
+from tests.app.api_server.client_setting import PODS, Setting
+from tests.app.api_server.connect_proxy import proxying
+
+HEAD = f"GET {PODS} at SERVER"
+
+
+def told(error: BaseException, server: str) -> str:
+    """Give the message, the same on all ports."""
+    assert "\n" not in str(error)
+    return str(error).replace(server, "SERVER")
+
+
+def fails(setting: Setting, answer: Answer, **limits: float) -> tuple[type[ApiError], str]:
+    """Give how a request fails."""
+
+    async def exchange(client: ApiClient, server: ApiServer) -> tuple[type[ApiError], str]:
+        with pytest.raises(ApiError) as caught:
+            await client.get(PODS, {"limit": "500"})
+        return caught.type, told(caught.value, server.url)
+
+    return setting.run(answer, exchange, **limits)
+
+
+def fails_at(setting: Setting, url: str, **limits: float) -> str:
+    """Give how a connection fails."""
+
+    async def main() -> str:
+        client = setting.client(url, **limits)
+        with pytest.raises(ConnectionFailedError) as caught:
+            await client.get(PODS, {})
+        await client.close()
+        return told(caught.value, url)
+
+    return asyncio.run(main())
+
+
+# No connection.
+
+
+def test_a_port_where_nobody_listens(setting: Setting) -> None:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"https://127.0.0.1:{taken.getsockname()[1]}"
+        assert fails_at(setting, url) == f"{HEAD}: Connection refused"
+
+
+def test_a_name_of_several_addresses_where_nobody_listens(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def getaddrinfo(*_: object, **__: object) -> list[object]:
+        inet = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+        return [(*inet, ("127.0.0.1", 1)), (*inet, ("127.0.0.2", 1))]
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", lambda _, *args, **kwargs: getaddrinfo(*args, **kwargs))
+    assert fails_at(setting, "https://kube.example:1") == f"{HEAD}: Connection refused"
+
+
+def test_a_name_that_nobody_has(setting: Setting) -> None:
+    assert re.fullmatch(
+        rf"{HEAD}: unknown host: \w.*", fails_at(setting, "https://no-such-host.invalid", connect_timeout=60.0)
+    )
+
+
+def test_a_server_that_does_not_shake_hands(setting: Setting) -> None:
+    with closing(socket.socket()) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        began = time.monotonic()
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        assert fails_at(setting, url, connect_timeout=0.3) == f"{HEAD}: no connection within 0.3 s"
+        assert 0.2 < time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("trusted", "expected"),
+    [
+        ("stranger", "certificate verify failed: unable to get local issuer certificate"),
+        ("authority", "certificate verify failed: IP address mismatch, certificate is not valid for '127.0.0.1'"),
+    ],
+    ids=["another-authority", "another-name"],
+)
+def test_a_server_that_is_not_trusted(setting: Setting, trusted: str, expected: str) -> None:
+    setting.cluster = {"certificate-authority": str(setting.certificates.crt(trusted))}
+
+    async def main() -> str:
+        async with serving(in_turn(response()), setting.certificates.server_tls("named")) as server:
+            client = setting.client(server.url)
+            with pytest.raises(ConnectionFailedError) as caught:
+                await client.get(PODS, {})
+            await client.close()
+            return told(caught.value, server.url)
+
+    assert asyncio.run(main()) == f"{HEAD}: {expected}"
+
+
+def test_a_client_that_is_not_trusted(setting: Setting) -> None:
+    # With TLS 1.3 the server says so only after the handshake.
+    tls = setting.certificates.server_tls()
+    tls.load_verify_locations(setting.certificates.crt("stranger"))
+    tls.verify_mode = ssl.CERT_REQUIRED
+    crt, key = setting.certificates.crt("alice"), setting.certificates.key("alice")
+    setting.user = {"client-certificate": str(crt), "client-key": str(key)}
+
+    async def main() -> str:
+        async with serving(in_turn(response()), tls) as server:
+            client = setting.client(server.url)
+            with pytest.raises(ConnectionFailedError) as caught:
+                await client.get(PODS, {})
+            await client.close()
+            return told(caught.value, server.url)
+
+    # The word may be overtaken by the end of the connection.
+    assert re.fullmatch(rf"{HEAD}: (TLS: tlsv1 alert unknown ca|Connection reset by peer)", asyncio.run(main()))
+
+
+def test_a_server_without_tls(setting: Setting) -> None:
+    async def main() -> str:
+        def speak(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            writer.close()
+
+        server = await asyncio.start_server(speak, "127.0.0.1", 0)
+        async with server:
+            url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            client = setting.client(url)
+            with pytest.raises(ConnectionFailedError) as caught:
+                await client.get(PODS, {})
+            await client.close()
+            return told(caught.value, url)
+
+    assert asyncio.run(main()) == f"{HEAD}: TLS: wrong version number"
+
+
+# No answer, or half of one.
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        pytest.param([END], "Server disconnected without sending a response.", id="closed"),
+        pytest.param([RESET], "Connection reset by peer", id="reset"),
+        pytest.param([b"220 mail ready\r\n\r\n"], "illegal status line: bytearray(b'220 mail ready')", id="not-http"),
+        pytest.param(
+            [b"HTTP/1.1 200 OK\r\nContent", END], "Server disconnected without sending a response.", id="head"
+        ),
+        pytest.param(
+            [head(Content_Length="99") + b"{}", END],
+            "peer closed connection without sending complete message body (received 2 bytes, expected 99)",
+            id="cut-length",
+        ),
+        pytest.param(
+            [head(Transfer_Encoding="chunked") + chunk(b"{}"), END],
+            "peer closed connection without sending complete message body (incomplete chunked read)",
+            id="cut-chunks",
+        ),
+        pytest.param([NO_TLS], "TLS: wrong version number", id="no-tls"),
+        pytest.param([head(Transfer_Encoding="chunked") + chunk(b"{}"), NO_TLS], "TLS: wrong version", id="no-tls-on"),
+        pytest.param([head(Transfer_Encoding="chunked") + chunk(b"{}"), RESET], "Connection reset by peer", id="torn"),
+        pytest.param(
+            [response(b"\x1f\x8b\x08nonsense", Content_Encoding="gzip")],
+            "Error -3 while decompressing data: ",
+            id="broken-gzip",
+        ),
+        pytest.param(
+            [response(b"<html>", kind="text/html; charset=utf-8")],
+            "the answer is text/html, not application/json: is a proxy or a login page in between?",
+            id="html",
+        ),
+        pytest.param(
+            [b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"],
+            "the answer is of no type, not application/json: is a proxy or a login page in between?",
+            id="no-type",
+        ),
+        pytest.param(
+            [response(b"x", Content_Encoding="br")], "Content-Encoding br was not asked for", id="unknown-encoding"
+        ),
+        pytest.param(
+            [response(b"x", Content_Encoding="gzip, gzip")],
+            "Content-Encoding gzip, gzip was not asked for",
+            id="one-in-another",
+        ),
+    ],
+)
+def test_an_answer_that_is_none(setting: Setting, pieces: list[bytes], expected: str) -> None:
+    kind, text = fails(setting, in_turn(pieces))
+    assert kind is ConnectionFailedError
+    assert text.startswith(f"{HEAD}: {expected}")
+
+
+def test_the_type_that_was_asked_for_is_none_of_these(setting: Setting) -> None:
+    async def exchange(client: ApiClient, _: ApiServer) -> bytes:
+        return await client.get(PODS, {})
+
+    assert setting.run(in_turn(response(kind="Application/JSON; charset=utf-8")), exchange) == b'{"kind":"PodList"}'
+
+
+def test_an_answer_that_is_refused_here_leaves_no_connection(setting: Setting) -> None:
+    async def exchange(client: ApiClient, server: ApiServer) -> None:
+        with pytest.raises(ConnectionFailedError):
+            await client.get(PODS, {})
+        await asyncio.wait_for(server.hung_up.wait(), 5)
+
+    setting.run(in_turn(response(b"<html>", kind="text/html")), exchange)
+
+
+def test_a_body_that_ends_with_its_connection_is_whole(setting: Setting) -> None:
+    async def exchange(client: ApiClient, _: ApiServer) -> bytes:
+        return await client.get(PODS, {})
+
+    assert setting.run(in_turn([head(Connection="close") + b"{}", END]), exchange) == b"{}"
+
+
+@pytest.mark.parametrize("sent", [b"", head(Transfer_Encoding="chunked") + chunk(b"{}")], ids=["before", "between"])
+def test_a_server_that_falls_silent(setting: Setting, sent: bytes) -> None:
+    async def stalls(_: Request) -> AsyncIterator[bytes]:
+        yield sent
+        await asyncio.sleep(60)
+
+    began = time.monotonic()
+    assert fails(setting, stalls, read_timeout=0.3) == (ReadTimeoutError, f"{HEAD}: nothing received for 0.3 s")
+    assert 0.2 < time.monotonic() - began < 5
+
+
+def test_a_server_that_is_slow_is_not_silent(setting: Setting) -> None:
+    async def slow(_: Request) -> AsyncIterator[bytes]:
+        yield head(Transfer_Encoding="chunked")
+        for _piece in range(6):
+            await asyncio.sleep(0.15)
+            yield chunk(b"1")
+        yield b"0\r\n\r\n"
+
+    async def exchange(client: ApiClient, _: ApiServer) -> bytes:
+        return await client.get(PODS, {})
+
+    assert setting.run(slow, exchange, read_timeout=0.5) == b"111111"
+
+
+def test_what_came_before_a_break_is_given(setting: Setting) -> None:
+    async def exchange(client: ApiClient, server: ApiServer) -> tuple[bytes, str]:
+        async with client.stream(PODS, {"watch": "true"}) as chunks:
+            got = await anext(chunks)
+            with pytest.raises(ConnectionFailedError) as caught:
+                await anext(chunks)
+        return got, told(caught.value, server.url)
+
+    got, text = setting.run(in_turn([head(Transfer_Encoding="chunked") + chunk(b"1\n"), END]), exchange)
+    assert got == b"1\n"
+    assert text.startswith(f"{HEAD}: peer closed connection")
+
+
+@pytest.mark.parametrize(
+    "pieces", [[END], [RESET], [response(b"<html>", kind="text/html")]], ids=["end", "reset", "html"]
+)
+def test_after_a_failure_the_next_request_succeeds(setting: Setting, pieces: list[bytes]) -> None:
+    async def exchange(client: ApiClient, _: ApiServer) -> bytes:
+        with pytest.raises(ConnectionFailedError):
+            await client.get(PODS, {})
+        return await client.get(PODS, {})
+
+    assert setting.run(in_turn(pieces, response()), exchange) == b'{"kind":"PodList"}'
+
+
+# Through a proxy.
+
+
+def test_a_proxy_is_gone_through_with_its_password_and_the_servers_name(setting: Setting) -> None:
+    async def main() -> str:
+        async with (
+            proxying() as proxy,
+            serving(in_turn(response()), setting.certificates.server_tls("named")) as server,
+        ):
+            setting.cluster |= {"proxy-url": f"http://joe:pw@127.0.0.1:{proxy.port}", "tls-server-name": "kube.example"}
+            setting.user = {"token": "abc"}
+            client = setting.client(server.url)
+            await client.get(PODS, {})
+            await client.close()
+            assert server.logins() == ["Bearer abc"]
+            assert proxy.heads[0].startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n")
+            return proxy.heads[0]
+
+    asked = asyncio.run(main())
+    assert "Proxy-Authorization: Basic am9lOnB3\r\n" in asked
+    assert "Bearer" not in asked
+
+
+def test_a_proxy_that_refuses(setting: Setting) -> None:
+    async def main() -> str:
+        async with proxying(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n") as proxy:
+            setting.cluster |= {"proxy-url": f"http://joe:secret@127.0.0.1:{proxy.port}"}
+            client = setting.client("https://kube.example")
+            with pytest.raises(ConnectionFailedError) as caught:
+                await client.get(PODS, {})
+            await client.close()
+            return str(caught.value)
+
+    expected = f"GET {PODS} at https://kube.example through proxy 127.0.0.1: 407 Proxy Authentication Required"
+    assert asyncio.run(main()) == expected
+
+
+def test_a_server_that_is_not_trusted_behind_a_proxy_does_not_use_up_the_connections(setting: Setting) -> None:
+    async def main() -> set[str]:
+        async with (
+            proxying() as proxy,
+            serving(in_turn(response()), setting.certificates.server_tls("named")) as server,
+        ):
+            setting.cluster |= {"proxy-url": f"http://127.0.0.1:{proxy.port}"}
+            client = setting.client(server.url, connect_timeout=2.0)
+            texts = set()
+            for _ in range(70):
+                with pytest.raises(ConnectionFailedError) as caught:
+                    await client.get(PODS, {})
+                texts.add(told(caught.value, server.url))
+            await client.close()
+            return texts
+
+    mismatch = "certificate verify failed: IP address mismatch, certificate is not valid for '127.0.0.1'"
+    assert asyncio.run(main()) == {f"{HEAD} through proxy 127.0.0.1: {mismatch}"}
+
+
+# What is too large.
+
+
+def endless(*before: bytes) -> Answer:
+    async def answer(_: Request) -> AsyncIterator[bytes]:
+        for each in before:
+            yield each
+        while True:
+            yield chunk(b"x" * 65_536)
+
+    return answer
+
+
+def test_an_answer_without_end_is_refused_at_the_limit(setting: Setting) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    kind, text = fails(setting, endless(head(Transfer_Encoding="chunked")))
+    assert kind is ResponseTooLargeError
+    assert text.startswith("GET /api/v1/pods ")
+    assert text.endswith(": answers more than 16777216 bytes")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024  # KiB
+
+
+def test_an_answer_that_is_decoded_to_very_much_is_refused_at_the_limit(setting: Setting) -> None:
+    text = gzip.compress(b"x" * 200_000_000)
+    kind, _ = fails(setting, in_turn([response(text, Content_Encoding="gzip")]))
+    assert kind is ResponseTooLargeError
+
+
+def test_headers_without_end_are_no_answer(setting: Setting) -> None:
+    async def answer(_: Request) -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\n"
+        while True:
+            yield b"X-More: " + b"x" * 65_536 + b"\r\n"
+
+    kind, _ = fails(setting, answer)
+    assert kind is ConnectionFailedError

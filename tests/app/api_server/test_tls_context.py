@@ -1,0 +1,188 @@
+"""What a TLS context trusts, whom it says it is, and what is refused with which words."""
+
+import asyncio
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from app.api_server.credential_errors import ConfigurationError
+from app.api_server.pem import PemSource
+from app.api_server.tls_context import TlsSettings
+from tests.app.api_server.certificates import Certificates
+
+
+def authority(file: Path) -> PemSource:
+    return PemSource("here", "the authority", file=str(file))
+
+
+def client(certificate: Path, key: Path) -> TlsSettings:
+    return TlsSettings(
+        certificate=PemSource("here", "the certificate", file=str(certificate)),
+        key=PemSource("here", "the key", file=str(key)),
+    )
+
+
+def made(settings: TlsSettings) -> ssl.SSLContext:
+    return settings.context(settings.read())
+
+
+def shake_hands(context: ssl.SSLContext, server: ssl.SSLContext) -> str:
+    """Connect to 127.0.0.1 by TLS, and give the name that the server was asked by."""
+    asked: list[str] = []
+    server.sni_callback = lambda _, name, __: asked.append(name or "")
+
+    async def connect() -> None:
+        listening = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=server)
+        async with listening:
+            port = listening.sockets[0].getsockname()[1]
+            # Through buffers, as anyio does it.
+            loop = asyncio.get_running_loop()
+            transport, _ = await loop.create_connection(
+                asyncio.Protocol, "127.0.0.1", port, ssl=context, server_hostname="127.0.0.1"
+            )
+            transport.close()
+
+    asyncio.run(connect())
+    return asked[0]
+
+
+def test_a_server_of_the_configured_authority_is_trusted(certificates: Certificates) -> None:
+    shake_hands(made(TlsSettings(authority=authority(certificates.crt("authority")))), certificates.server_tls())
+
+
+@pytest.mark.parametrize("trusted", ["stranger", None], ids=["another-authority", "system-authorities"])
+def test_a_server_of_another_authority_is_not_trusted(certificates: Certificates, trusted: str | None) -> None:
+    settings = TlsSettings(authority=authority(certificates.crt(trusted)) if trusted else None)
+    with pytest.raises(ssl.SSLCertVerificationError, match="certificate verify failed"):
+        shake_hands(made(settings), certificates.server_tls())
+
+
+def test_a_certificate_that_is_configured_itself_is_trusted(certificates: Certificates) -> None:
+    settings = TlsSettings(authority=authority(certificates.crt("server")))  # which another one has signed
+    shake_hands(made(settings), certificates.server_tls())
+
+
+def test_a_server_of_another_name_is_not_trusted(certificates: Certificates) -> None:
+    settings = TlsSettings(authority=authority(certificates.crt("authority")))
+    with pytest.raises(ssl.SSLCertVerificationError, match="IP address mismatch"):
+        shake_hands(made(settings), certificates.server_tls("named"))
+
+
+def test_the_server_name_of_the_settings_is_asked_for_and_expected(certificates: Certificates) -> None:
+    settings = TlsSettings(authority=authority(certificates.crt("authority")), server_name="kube.example")
+    assert shake_hands(made(settings), certificates.server_tls("named")) == "kube.example"
+    with pytest.raises(ssl.SSLCertVerificationError, match=r"not valid for 'kube\.example'"):
+        shake_hands(made(settings), certificates.server_tls())
+
+
+def test_insecure_trusts_whatever_answers(certificates: Certificates) -> None:
+    shake_hands(made(TlsSettings(insecure=True)), certificates.server_tls("named"))
+
+
+def test_nothing_older_than_tls_1_2_is_spoken(certificates: Certificates) -> None:
+    context = made(TlsSettings(authority=authority(certificates.crt("authority"))))
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+def test_authorities_may_have_comments_of_any_language(certificates: Certificates, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    stranger, ours = certificates.crt("stranger").read_bytes(), certificates.crt("authority").read_bytes()
+    bundle.write_bytes("# Autorité\n".encode() + stranger + "# Unsere für Tests\n".encode() + ours)
+    shake_hands(made(TlsSettings(authority=authority(bundle))), certificates.server_tls())
+
+
+def test_certificate_and_key_may_be_in_one_file(certificates: Certificates, tmp_path: Path) -> None:
+    both = tmp_path / "both.pem"  # as the kubelet keeps its own
+    both.write_bytes(certificates.crt("alice").read_bytes() + certificates.key("alice").read_bytes())
+    made(client(both, both))
+
+
+def test_a_key_leaves_no_file_behind(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("app.api_server.pem._IN_MEMORY", str(tmp_path))
+    made(client(certificates.crt("alice"), certificates.key("alice")))
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_files_may_change_and_what_is_in_the_configuration_does_not(certificates: Certificates) -> None:
+    assert TlsSettings(authority=authority(certificates.crt("authority"))).on_disk
+    assert not TlsSettings(authority=PemSource("here", "the authority", data=b"x")).on_disk
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(None, "here: the authority PATH: No such file or directory", id="missing"),
+        pytest.param(b"", "here: the authority PATH: empty", id="empty"),
+        pytest.param(
+            b"just text\n",
+            "here: the authority PATH: no certificates in PEM: no start line: cadata does not contain a certificate",
+            id="not-pem",
+        ),
+        pytest.param(
+            b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+            "here: the authority PATH: no certificates in PEM: ",
+            id="broken",
+        ),
+    ],
+)
+def test_an_authority_that_cannot_be_used_is_named(tmp_path: Path, text: bytes | None, expected: str) -> None:
+    file = tmp_path / "ca.crt"
+    if text is not None:
+        file.write_bytes(text)
+    with pytest.raises(ConfigurationError) as caught:
+        made(TlsSettings(authority=authority(file)))
+    assert str(caught.value).startswith(expected.replace("PATH", str(file)))
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^here: the authority {tmp_path}: Is a directory$"):
+        made(TlsSettings(authority=authority(tmp_path)))
+
+
+def test_a_key_of_another_certificate_is_refused(certificates: Certificates) -> None:
+    certificate, key = certificates.crt("alice"), certificates.key("bob")
+    with pytest.raises(ConfigurationError) as caught:
+        made(client(certificate, key))
+    assert str(caught.value) == f"here: the key {key} does not fit the certificate {certificate}"
+
+
+def test_a_key_of_another_kind_is_refused(certificates: Certificates, tmp_path: Path) -> None:
+    key = tmp_path / "rsa.key"
+    command = ["openssl", "genpkey", "-algorithm", "RSA", "-out", str(key)]
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603  # our own arguments
+    with pytest.raises(ConfigurationError, match=rf"^here: the key {key} does not fit the certificate "):
+        made(client(certificates.crt("alice"), key))
+
+
+def test_a_certificate_without_pem_is_refused(certificates: Certificates) -> None:
+    key = certificates.key("alice")
+    with pytest.raises(ConfigurationError, match=rf"^here: the certificate {key}: no certificate in PEM$"):
+        made(client(key, key))
+
+
+def test_a_key_without_pem_is_refused(certificates: Certificates) -> None:
+    certificate = certificates.crt("alice")
+    with pytest.raises(ConfigurationError, match=rf"^here: the key {certificate}: no private key in PEM$"):
+        made(client(certificate, certificate))
+
+
+def test_an_encrypted_key_is_refused_and_nobody_asked_for_its_password(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    key = tmp_path / "locked.key"
+    locking = ["openssl", "pkey", "-aes256", "-passout", "pass:secret", "-in"]
+    locking += [str(certificates.key("alice")), "-out", str(key)]
+    subprocess.run(locking, check=True, capture_output=True)  # noqa: S603  # our own arguments
+    with pytest.raises(ConfigurationError, match=rf"or the key {key} cannot be used: ."):
+        made(client(certificates.crt("alice"), key))
+
+
+def test_a_broken_certificate_is_refused(certificates: Certificates, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.crt"
+    broken.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    with pytest.raises(ConfigurationError, match=rf"^here: the certificate {broken} or the key .* cannot be used: ."):
+        made(client(broken, certificates.key("alice")))

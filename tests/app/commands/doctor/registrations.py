@@ -1,0 +1,120 @@
+"""Registrations to look at: good ones, with what a test makes of them, and what the doctor finds."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from app.commands.doctor.examination import REGISTRATION_CHECKS
+from app.commands.doctor.findings import Finding, Severity
+from app.commands.doctor.registration import KnownSettings, Registration, choose_extender
+from app.commands.doctor.scheduler_config import parse_scheduler_config
+from app.settings import Settings
+from app.wiring.engine import create_profile
+
+NOW: Final = datetime(2026, 6, 1, tzinfo=UTC)
+OFF: Final = {"disabled": [{"name": "InterPodAffinity"}]}
+SCORE_OFFLOAD: Final[dict[str, Any]] = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"schedulerName": "default-scheduler", "plugins": {"preScore": OFF, "score": OFF}}],
+    "extenders": [
+        {
+            "urlPrefix": "http://10.96.0.10:8888",
+            "prioritizeVerb": "prioritize",
+            "weight": 1,
+            "nodeCacheCapable": True,
+            "httpTimeout": "5s",
+        }
+    ],
+}
+"""Of which the doctor has nothing to say."""
+FULL_OFFLOAD: Final[dict[str, Any]] = {
+    **SCORE_OFFLOAD,
+    "percentageOfNodesToScore": 100,
+    "profiles": [{"schedulerName": "default-scheduler", "plugins": {"multiPoint": OFF}}],
+    "extenders": [
+        {**SCORE_OFFLOAD["extenders"][0], "filterVerb": "filter", "bindVerb": "bind", "preemptVerb": "preempt"},
+    ],
+}
+"""Likewise, but that kube-scheduler does not ask whom it finds no victims for."""
+BESIDE: Final[dict[str, Any]] = {
+    **SCORE_OFFLOAD,
+    "profiles": [{"schedulerName": "default-scheduler"}],
+    "extenders": [{**SCORE_OFFLOAD["extenders"][0], "filterVerb": "filter", "ignorable": True}],
+}
+
+
+class Case(NamedTuple):
+    """A registration that is to be complained of, and one that is like it and right."""
+
+    check: str
+    severity: Severity
+    where: str
+    wrong: Registration
+    right: Registration
+
+
+def error(check: str, where: str, wrong: Registration, right: Registration) -> Case:
+    """Give a case that is an error."""
+    return Case(check, Severity.ERROR, where, wrong, right)
+
+
+def warning(check: str, where: str, wrong: Registration, right: Registration) -> Case:
+    """Give a case that is a warning."""
+    return Case(check, Severity.WARNING, where, wrong, right)
+
+
+def info(check: str, where: str, wrong: Registration, right: Registration) -> Case:
+    """Give a case that is good to know."""
+    return Case(check, Severity.INFO, where, wrong, right)
+
+
+def registration(
+    document: Mapping[str, Any] = SCORE_OFFLOAD,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    assumed: bool = False,
+    **extender: object,
+) -> Registration:
+    """Make one of a document, with fields of its last extender changed; None takes a field out."""
+    extenders = [dict(each) for each in document["extenders"]]
+    extenders[-1] = {name: value for name, value in {**extenders[-1], **extender}.items() if value is not None}
+    reading = parse_scheduler_config(yaml.safe_dump({**document, "extenders": extenders}))
+    assert reading.config is not None, reading.findings
+    chosen, problem = choose_extender(reading.config, "", "http://10.96.0.10:8888")
+    assert chosen is not None, problem
+    made = Settings(**{"max_score": 20, "preempt": "verb", "leader_election": True, **(settings or {})})
+    return Registration(reading.config, chosen, KnownSettings(made, create_profile(made), "the test", assumed), NOW)
+
+
+def profiles(document: Mapping[str, Any], *plugins: Mapping[str, Any], **fields: object) -> dict[str, Any]:
+    """Give a document with profiles that have these plugins."""
+    several = [{"schedulerName": f"scheduler-{index}", "plugins": each, **fields} for index, each in enumerate(plugins)]
+    return {**document, "profiles": several}
+
+
+def extenders(document: Mapping[str, Any], *before: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a document with other extenders before its own."""
+    return {**document, "extenders": [*before, *document["extenders"]]}
+
+
+def found(looked_at: Registration, check: str) -> list[Finding]:
+    """Look, and give what one check has found."""
+    (chosen,) = [each for each in REGISTRATION_CHECKS if each.id == check]
+    return chosen.findings(looked_at)[0]
+
+
+def not_checked(looked_at: Registration, check: str) -> list[str]:
+    """Look, and give what one check lacks."""
+    (chosen,) = [each for each in REGISTRATION_CHECKS if each.id == check]
+    return [each.needs for each in chosen.findings(looked_at)[1]]
+
+
+def assert_told_apart(case: Case) -> None:
+    """Assert that the wrong one is found, there and as bad as it is, and the right one is not."""
+    assert found(case.right, case.check) == []
+    findings = found(case.wrong, case.check)
+    assert [(case.severity, case.where)] == [(finding.severity, finding.where) for finding in findings]
+    assert all(finding.message and finding.reference for finding in findings)

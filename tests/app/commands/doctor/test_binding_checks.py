@@ -1,0 +1,118 @@
+"""Who binds, and what happens between a decision and its event; who preempts."""
+
+import pytest
+
+from tests.app.commands.doctor.registrations import (
+    BESIDE,
+    FULL_OFFLOAD,
+    OFF,
+    SCORE_OFFLOAD,
+    Case,
+    assert_told_apart,
+    error,
+    extenders,
+    found,
+    info,
+    profiles,
+    registration,
+    warning,
+)
+
+PREEMPT = "extenders[0].preemptVerb"
+BIND = "extenders[0].bindVerb"
+OTHER_BINDER = {"urlPrefix": "http://other", "bindVerb": "bind"}
+NO_BINDER = {"bind": {"disabled": [{"name": "DefaultBinder"}]}}
+CASES = {
+    "two-binders": error(
+        "two-binders",
+        "extenders",
+        registration(extenders(FULL_OFFLOAD, OTHER_BINDER)),
+        registration(extenders(SCORE_OFFLOAD, OTHER_BINDER)),
+    ),
+    "the-gap": error("gap", BIND, registration(FULL_OFFLOAD, bindVerb=None), registration(FULL_OFFLOAD)),
+    "the-gap-where-another-binds": error(
+        "gap",
+        "extenders[1].bindVerb",
+        registration(extenders(FULL_OFFLOAD, OTHER_BINDER), bindVerb=None),
+        registration(extenders(BESIDE, OTHER_BINDER)),
+    ),
+    "nobody-binds": error(
+        "binder",
+        "profiles[0].plugins.bind",
+        registration(profiles(SCORE_OFFLOAD, NO_BINDER)),
+        registration(profiles(SCORE_OFFLOAD, {"bind": {**NO_BINDER["bind"], "enabled": [{"name": "MyBinder"}]}})),
+    ),
+    "only-an-extender-binds": warning(
+        "binder",
+        "profiles[0].plugins.bind",
+        registration(profiles(FULL_OFFLOAD, NO_BINDER)),
+        registration(FULL_OFFLOAD),
+    ),
+    "a-refusal-to-bind-is-passed-over": warning(
+        "binder",
+        "extenders[0].ignorable",
+        registration(FULL_OFFLOAD, ignorable=True),
+        registration(BESIDE, ignorable=True),
+    ),
+    "several-that-may-bind": info(
+        "bind-replicas",
+        BIND,
+        registration(FULL_OFFLOAD, settings={"leader_election": False}),
+        registration(FULL_OFFLOAD),
+    ),
+    "a-verb-that-drops-every-node": error(
+        "preempt-off", PREEMPT, registration(FULL_OFFLOAD, settings={"preempt": "off"}), registration(FULL_OFFLOAD)
+    ),
+    "a-verb-that-is-not-asked": info(
+        "preempt-off", PREEMPT, registration(settings={"preempt": "evict"}), registration(settings={"preempt": "off"})
+    ),
+    "victims-without-regard-to-what-kindred-filters": warning(
+        "preempt-verb", PREEMPT, registration(FULL_OFFLOAD, preemptVerb=None), registration(SCORE_OFFLOAD)
+    ),
+    "a-verb-for-nothing": info("preempt-verb", PREEMPT, registration(preemptVerb="preempt"), registration()),
+    "no-victims-where-kindred-alone-refuses": info(
+        "preempt-verb", PREEMPT, registration(FULL_OFFLOAD), registration(FULL_OFFLOAD, settings={"preempt": "evict"})
+    ),
+    "evicts-and-does-not-bind": error(
+        "evict",
+        BIND,
+        registration(FULL_OFFLOAD, bindVerb=None, settings={"preempt": "evict"}),
+        registration(FULL_OFFLOAD, bindVerb=None),
+    ),
+    "evicts-after-a-sample": error(
+        "evict",
+        "percentageOfNodesToScore",
+        registration({**FULL_OFFLOAD, "percentageOfNodesToScore": 0}, settings={"preempt": "evict"}),
+        registration(FULL_OFFLOAD, settings={"preempt": "evict"}),
+    ),
+    "evicts-after-a-sample-of-a-profile": error(
+        "evict",
+        "profiles[0].percentageOfNodesToScore",
+        registration(
+            profiles(FULL_OFFLOAD, {"multiPoint": OFF}, percentageOfNodesToScore=50), settings={"preempt": "evict"}
+        ),
+        registration(
+            profiles(
+                {**FULL_OFFLOAD, "percentageOfNodesToScore": 0}, {"multiPoint": OFF}, percentageOfNodesToScore=100
+            ),
+            settings={"preempt": "evict"},
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
+    assert_told_apart(case)
+
+
+def test_the_binder_to_keep_is_kindred_if_it_is_one() -> None:
+    (finding,) = found(registration(extenders(FULL_OFFLOAD, OTHER_BINDER)), "two-binders")
+    assert finding.fix == "leave bindVerb in extenders[1] alone"
+    (finding,) = found(registration(extenders(SCORE_OFFLOAD, OTHER_BINDER, OTHER_BINDER)), "two-binders")
+    assert finding.fix == "take bindVerb out of all but extenders[1]"
+
+
+def test_the_gap_names_who_binds_instead() -> None:
+    (finding,) = found(registration(extenders(FULL_OFFLOAD, OTHER_BINDER), bindVerb=None), "gap")
+    assert finding.message.startswith("extenders[0] binds, while Kindred alone filters by InterPodAffinity: ")

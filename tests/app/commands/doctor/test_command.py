@@ -1,0 +1,178 @@
+"""`kindred doctor`: which inputs it takes together, what it prints, and how it ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from app.commands.doctor.command import doctor_command
+from app.commands.doctor.examination import REGISTRATION_CHECKS
+from app.commands.doctor.service_checks import CHECKS, CHECKS_OF_KINDRED
+from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD, profiles
+from tests.app.serving import kindred
+
+
+def doctor(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(doctor_command, [str(argument) for argument in arguments])
+
+
+def report(*arguments: str | Path) -> dict[str, Any]:
+    result = doctor(*arguments, "--output", "json")
+    assert result.exit_code != 2, result.stderr
+    loaded: dict[str, Any] = json.loads(result.stdout)
+    return loaded
+
+
+def written(folder: Path, document: object, name: str = "scheduler.yaml") -> Path:
+    (folder / name).write_text(yaml.safe_dump(document))
+    return folder / name
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    """Write settings of Kindred that are right for a score offload."""
+    return written(tmp_path, {"maxScore": 20}, "kindred.yaml")
+
+
+def test_it_ends_with_0_where_nothing_is_wrong(tmp_path: Path, settings: Path) -> None:
+    result = doctor("--scheduler-config", written(tmp_path, SCORE_OFFLOAD), "--config", settings, "--strict")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.endswith("\n0 errors, 0 warnings, 0 to know, 9 checks not made\n")
+
+
+def test_it_ends_with_1_where_there_is_an_error(tmp_path: Path, settings: Path) -> None:
+    wrong = written(tmp_path, {**SCORE_OFFLOAD, "extenders": []})
+    result = doctor("--scheduler-config", wrong, "--config", settings)
+    assert result.exit_code == 1
+    assert "Errors\n  which-extender  extenders\n    there is no extender: " in result.stdout
+
+
+def test_it_ends_with_3_for_warnings_where_they_count(tmp_path: Path) -> None:
+    document = written(tmp_path, SCORE_OFFLOAD)
+    assert doctor("--scheduler-config", document).exit_code == 0
+    result = doctor("--scheduler-config", document, "--strict")
+    assert result.exit_code == 3
+    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 10 checks not made\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param([], "Give --scheduler-config FILE, --url URL, --kubeconfig FILE", id="nothing"),
+        pytest.param(["--scheduler-config", "absent.yaml"], "absent.yaml: No such file or directory", id="no file"),
+        pytest.param(["--url", "kindred:8888"], "'kindred:8888' is not a URL that begins with", id="no URL"),
+        pytest.param(["--url", "http://kindred", "--config", "absent"], "absent: No such file", id="no settings"),
+        pytest.param(["--kubeconfig", "absent"], "absent", id="no kubeconfig"),
+        pytest.param(["--kubeconfig", "x", "--service-account", "x"], "expected NAMESPACE/NAME", id="no account"),
+        pytest.param(["--url", "http://kindred", "--admin-url", "x"], "'x' is not a URL", id="no admin URL"),
+    ],
+)
+def test_bad_input_ends_with_2_and_a_line_that_says_it(arguments: list[str], told: str) -> None:
+    result = doctor(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr.splitlines()[-1]
+
+
+def test_a_scheduler_profile_that_there_is_not_is_bad_input(tmp_path: Path) -> None:
+    result = doctor("--scheduler-config", written(tmp_path, BESIDE), "--scheduler-profile", "mine")
+    assert result.exit_code == 2
+    assert result.stderr == "Error: --scheduler-profile 'mine': there is default-scheduler\n"
+
+
+def test_one_profile_can_be_looked_at_alone(tmp_path: Path, settings: Path) -> None:
+    off = {"disabled": [{"name": "InterPodAffinity"}]}
+    document = written(tmp_path, profiles(SCORE_OFFLOAD, {"preScore": off, "score": off}, {}))
+    both = report("--scheduler-config", document, "--config", settings)
+    assert {"profiles-differ", "score-counted-twice"} == {finding["id"] for finding in both["findings"]}
+    one = report("--scheduler-config", document, "--config", settings, "--scheduler-profile", "scheduler-0")
+    assert one["findings"] == []
+
+
+def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
+    told = report("--scheduler-config", written(tmp_path, FULL_OFFLOAD), "--config", settings)
+    assert {"inputs", "findings", "skipped", "summary"} == set(told)
+    for finding in told["findings"]:
+        assert {"id", "severity", "where", "message", "fix", "reference"} == set(finding)
+    assert told["summary"] == {"errors": 1, "warnings": 0, "infos": 1, "skipped": 9}
+    assert [finding["severity"] for finding in told["findings"]] == ["error", "info"]
+    assert {"settings", "scheduler configuration", "extender"} == set(told["inputs"])
+
+
+def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
+    needs = {each["id"]: each["needs"] for each in report("--scheduler-config", written(tmp_path, BESIDE))["skipped"]}
+    assert {"--url URL"} == {needs.pop(check.id) for check in (*CHECKS, *CHECKS_OF_KINDRED)}
+    assert needs.pop("rbac") == "--kubeconfig FILE or --context NAME"
+    assert list(needs) == ["tls-of-kindred"]
+
+
+def test_a_document_that_is_unfit_is_looked_at_no_further(tmp_path: Path) -> None:
+    told = report("--scheduler-config", written(tmp_path, {"kind": "Pod"}))
+    assert [finding["id"] for finding in told["findings"]] == ["wrong-kind", "wrong-kind"]
+    needs = {each["id"]: each["needs"] for each in told["skipped"]}
+    assert {"a scheduler configuration without the errors above"} == {needs[check.id] for check in REGISTRATION_CHECKS}
+
+
+def test_no_check_has_the_name_of_another() -> None:
+    names = [check.id for check in REGISTRATION_CHECKS] + [check.id for check in (*CHECKS, *CHECKS_OF_KINDRED)]
+    assert len(set(names)) == len(names)
+
+
+def test_settings_of_the_environment_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_MAX_SCORE", "20")
+    told = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD))
+    assert told["inputs"]["settings"] == "KINDRED_MAX_SCORE"
+    assert told["findings"] == []
+
+
+def test_a_variable_that_is_no_setting_is_found(
+    tmp_path: Path, settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINDRED_MAXSCORE", "20")
+    told = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD), "--config", settings)
+    (finding,) = told["findings"]
+    assert (
+        finding["id"],
+        finding["where"],
+    ) == ("unknown-variable", "KINDRED_MAXSCORE; did you mean KINDRED_MAX_SCORE?")
+
+
+def test_without_settings_the_defaults_are_said_to_be_assumed(tmp_path: Path) -> None:
+    told = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD))
+    assert told["inputs"]["settings"] == "the defaults, as none were given"
+    assert [finding["id"] for finding in told["findings"]] == ["weight-balance"]
+
+
+def test_a_running_service_is_looked_at_with_its_own_settings(tmp_path: Path) -> None:
+    port = {"KINDRED_ADMIN_PORT": "0", "KINDRED_MAX_SCORE": "20", "KINDRED_PLUGIN_ARGS": ""}
+    document = written(tmp_path, SCORE_OFFLOAD)
+    with kindred(tmp_path, "serve", "--demo", "--port", "0", environment=port) as service:
+        admin = service.stdout.partition("Debugging at ")[2].partition("/debug")[0]
+        told = report("--scheduler-config", document, "--url", service.url, "--admin-url", admin)
+    assert f"of the service, {admin}" == told["inputs"]["settings"]
+    assert service.url == told["inputs"]["service"]
+    assert [finding["id"] for finding in told["findings"]] == ["service-latency"]
+    assert [each["id"] for each in told["skipped"]] == ["rbac"]
+
+
+def test_a_service_that_is_not_there_is_an_error_and_the_rest_is_looked_at() -> None:
+    told = report("--url", "http://127.0.0.1:1")
+    assert [finding["id"] for finding in told["findings"]] == ["service-reachable"]
+    needs = {each["id"]: each["needs"] for each in told["skipped"]}
+    assert {"a Kindred that answers at --url"} == {needs[check.id] for check in CHECKS_OF_KINDRED}
+    assert {"--scheduler-config FILE"} == {needs[check.id] for check in REGISTRATION_CHECKS}
+
+
+def test_an_api_server_that_is_not_there_leaves_the_rights_unchecked(tmp_path: Path) -> None:
+    told = report("--kubeconfig", write_kubeconfig(tmp_path / "config", "http://127.0.0.1:1"))
+    (skipped,) = [each for each in told["skipped"] if each["id"] == "rbac"]
+    assert skipped["needs"].startswith("an answer of the API server: ")
+
+
+def test_lines_are_at_most_a_hundred_columns_wide_and_there_is_no_colour(tmp_path: Path) -> None:
+    result = doctor("--scheduler-config", written(tmp_path, {**FULL_OFFLOAD, "percentageOfNodesToScore": 0}))
+    assert max(map(len, result.stdout.splitlines())) <= 100
+    assert "\x1b" not in result.stdout

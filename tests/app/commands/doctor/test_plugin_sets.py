@@ -1,0 +1,101 @@
+"""Which plugins a profile has where, as upstream merges its defaults with what is written."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from app.commands.doctor.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN, NEEDS_PRE, Profile
+from app.commands.doctor.scheduler_config import parse_scheduler_config
+from app.commands.doctor.scheduler_schema import API_VERSION, KIND
+from core.profile import PROFILES
+
+AFFINITY = {"name": "InterPodAffinity"}
+EVERY = {"name": "*"}
+
+
+def profile(written: dict[str, Any]) -> Profile:
+    document = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": written}]}
+    config = parse_scheduler_config(yaml.safe_dump(document)).config
+    assert config is not None
+    return config.profiles[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "filters", "scores"),
+    [
+        pytest.param({}, True, True, id="by default"),
+        pytest.param({"multiPoint": {"disabled": [AFFINITY]}}, False, False, id="off at multiPoint"),
+        pytest.param({"multiPoint": {"disabled": [EVERY]}}, False, False, id="all off at multiPoint"),
+        pytest.param({"score": {"disabled": [AFFINITY]}}, True, False, id="off at score"),
+        pytest.param({"filter": {"disabled": [EVERY]}}, False, True, id="all off at filter"),
+        pytest.param(
+            {"multiPoint": {"disabled": [AFFINITY]}, "score": {"enabled": [AFFINITY]}},
+            False,
+            True,
+            id="off at multiPoint and on at score",
+        ),
+        pytest.param(
+            {"multiPoint": {"disabled": [EVERY], "enabled": [AFFINITY]}}, True, True, id="on where all others are off"
+        ),
+        pytest.param(
+            {"filter": {"disabled": [EVERY], "enabled": [AFFINITY]}}, True, True, id="on at a point without others"
+        ),
+        pytest.param(
+            {"multiPoint": {"enabled": [AFFINITY]}, "filter": {"disabled": [EVERY]}},
+            False,
+            True,
+            id="a point without any wins over multiPoint",
+        ),
+        pytest.param({"score": None, "filter": {"disabled": None}}, True, True, id="fields without a value"),
+    ],
+)
+def test_a_plugin_runs_where_upstream_runs_it(written: dict[str, Any], filters: bool, scores: bool) -> None:  # noqa: FBT001  # parameters
+    made = profile(written)
+    assert (filters, scores) == (made.runs("InterPodAffinity", "filter"), made.runs("InterPodAffinity", "score"))
+    assert (not filters, not scores) == (
+        made.switched_off("InterPodAffinity", "filter"),
+        made.switched_off("InterPodAffinity", "score"),
+    )
+
+
+def test_a_plugin_is_not_switched_off_where_it_has_nothing() -> None:
+    assert not profile({"multiPoint": {"disabled": [EVERY]}}).switched_off("ImageLocality", "filter")
+
+
+@pytest.mark.parametrize(
+    ("written", "weight"),
+    [
+        pytest.param({}, 2, id="the default"),
+        pytest.param({"multiPoint": {"enabled": [{**AFFINITY, "weight": 7}]}}, 7, id="at multiPoint"),
+        pytest.param(
+            {"multiPoint": {"enabled": [{**AFFINITY, "weight": 7}]}, "score": {"enabled": [{**AFFINITY, "weight": 9}]}},
+            9,
+            id="at score, which wins",
+        ),
+        pytest.param({"score": {"disabled": [AFFINITY]}}, 2, id="that it would have if it were on"),
+    ],
+)
+def test_a_score_weighs_what_is_written_nearest(written: dict[str, Any], weight: int) -> None:
+    assert weight == profile(written).weight("InterPodAffinity")
+
+
+def test_the_weights_by_default_are_those_of_the_full_profile() -> None:
+    ours = dict(part.split("=") for part in PROFILES["full"].split(",") if "=" in part)
+    assert {name: int(weight) for name, weight in ours.items()} == {
+        name: weight for name, weight in DEFAULTS.items() if weight and name != "DynamicResources"
+    }
+
+
+def test_all_tables_know_the_same_plugins() -> None:
+    assert set(DEFAULTS) == set(IMPLEMENTED)
+    assert set(DEFAULTS) <= KNOWN
+    for points, plugins in NEEDS_PRE.items():
+        assert all(set(points) <= IMPLEMENTED[plugin] for plugin in plugins)
+
+
+def test_what_scores_is_known() -> None:
+    default = {"TaintToleration", "NodeAffinity", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity",
+               "NodeResourcesBalancedAllocation", "ImageLocality", "DynamicResources"}  # fmt: skip
+    assert default == profile({}).scoring()
+    assert {"Trimaran"} == profile({"score": {"disabled": [EVERY], "enabled": [{"name": "Trimaran"}]}}).scoring()

@@ -1,0 +1,76 @@
+"""Input without end, or as large as the memory, given to the command line: refused at once, with what is wrong."""
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.commands.cli import main
+from app.watch.process_memory import MemoryLimit
+from tests.app.dump.dumps import as_json, kinded, listed
+from tests.builders import make_node, make_pod
+
+
+@pytest.fixture(autouse=True)
+def _thaw() -> Iterator[None]:
+    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    file = tmp_path / "dump.json"
+    file.write_bytes(as_json(listed(*kinded(make_node("a1")))))
+    return str(file)
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> str:
+    file = tmp_path / "pod.json"
+    file.write_bytes(make_pod("p").json())
+    return str(file)
+
+
+def kindred(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        pytest.param("/dev/zero", "Error: a NUL at byte 0: neither JSON nor YAML in UTF-8", id="device-without-end"),
+        pytest.param("/", "'/': Is a directory", id="directory"),
+    ],
+)
+def test_a_snapshot_that_is_no_file_is_told_at_once(given: str, told: str, pod: str) -> None:
+    result = kindred("filter", "--snapshot", given, "--pod", pod)
+    assert (result.exit_code, told in result.stderr) == (2, True)
+
+
+def test_a_manifest_without_end_is_refused() -> None:
+    result = kindred("filter", "--demo", "--pod", "/dev/zero")
+    assert (result.exit_code, "--pod: a NUL at byte 0" in result.stderr) == (2, True)
+
+
+def test_a_snapshot_that_takes_most_of_the_memory_is_refused_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, dump: str, pod: str
+) -> None:
+    size = Path(dump).stat().st_size
+    monkeypatch.setattr("app.commands.dump_source.memory_limit", lambda: MemoryLimit(size, "the limit of the cgroup"))
+    result = kindred("filter", "--snapshot", dump, "--pod", pod)
+    expected = f"Error: {size} bytes, more than {size // 2} (half of the limit of the cgroup)"
+    assert (result.exit_code, result.stderr.splitlines()) == (2, [expected])
+
+
+def test_yaml_that_would_take_most_of_the_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pod: str
+) -> None:
+    (tmp_path / "dump.yaml").write_bytes(b"kind: List\nitems: []\n" + b"#" * 1000)
+    monkeypatch.setattr(
+        "app.commands.dump_source.memory_limit", lambda: MemoryLimit(32 * 1024, "the limit of the cgroup")
+    )
+    result = kindred("filter", "--snapshot", str(tmp_path / "dump.yaml"), "--pod", pod)
+    assert (result.exit_code, result.stderr) == (2, "Error: 1021 bytes of YAML, more than 512: dump it as JSON\n")

@@ -1,0 +1,357 @@
+"""`kindred explain`: of a dump as of a running service, its exit status, and what is said of bad input."""
+
+import gc
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from fastapi import FastAPI
+
+from app.commands.cli import main
+from tests.app.commands.test_debug_command import running
+from tests.app.dump.dumps import as_json, kinded, listed
+from tests.app.serving import kindred as running_kindred
+from tests.app.serving import until
+from tests.builders import make_namespace, make_node, make_pod, term
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+WEB = {"matchLabels": {"app": "web"}}
+REPELLED = make_pod("next").label("app", "web").required_anti_affinity(term(ZONE, WEB))
+WAITING = make_pod("waiting").uid("4711").label("app", "web").required_anti_affinity(term(HOST, WEB))
+DUMP = listed(
+    *kinded(
+        *(make_node(name).label(ZONE, name[0]).label(HOST, name) for name in ("a1", "a2", "b1")),
+        make_pod("web").label("app", "web").on("a1"),
+        make_pod("shy").required_anti_affinity(term(HOST, WEB)).on("b1"),
+        WAITING,
+        make_namespace("default"),
+    )
+)
+POD = {"kind": "Pod", "apiVersion": "v1", **REPELLED.obj()}
+DEPLOYMENT = {
+    "kind": "Deployment",
+    "metadata": {"name": "next", "namespace": "default"},
+    "spec": {"template": {"metadata": REPELLED.obj()["metadata"], "spec": REPELLED.obj()["spec"]}},
+}
+ARGS = {"Pod": REPELLED.owned_by("ReplicaSet", "next", "r1").obj(), "NodeNames": ["b1", "a1"]}
+NODE_C = {"kind": "Node", **make_node("c1").label(ZONE, "c").label(HOST, "c1").obj()}
+
+
+@pytest.fixture(autouse=True)
+def _thaw() -> Iterator[None]:
+    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a folder with the dump, and manifests."""
+    (tmp_path / "dump.json").write_bytes(as_json(DUMP))
+    (tmp_path / "web2.yaml").write_text(yaml.safe_dump(make_pod("web-2").label("app", "web").obj()), "utf-8")
+    for name, content in (
+        ("pod", POD),
+        ("deployment", DEPLOYMENT),
+        ("args", ARGS),
+        ("c1", NODE_C),
+        ("nodes", listed(NODE_C, {"kind": "Node", **make_node("d1").obj()})),
+        ("nameless", {"kind": "Pod", "metadata": {}}),
+        ("service", {"kind": "Service", "metadata": {"name": "s"}}),
+        ("whole-nodes", {"Pod": REPELLED.obj(), "Nodes": {"items": [make_node("x").obj()]}}),
+        ("repeated", {"Pod": REPELLED.obj(), "NodeNames": ["a1", "a1"]}),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content), "utf-8")
+    (tmp_path / "malformed.json").write_text('{"kind": "Pod",', "utf-8")
+    (tmp_path / "two.yaml").write_text("kind: Pod\n---\nkind: Pod\n", "utf-8")
+    return tmp_path
+
+
+def explain(
+    *arguments: str, stdin: bytes = b"", terminal: bool = False, environment: dict[str, str] | None = None
+) -> Result:
+    return CliRunner().invoke(main, ["explain", *arguments], input=stdin, color=terminal, env=environment)
+
+
+def of_dump(folder: Path, *arguments: str, **how: Any) -> Result:  # noqa: ANN401  # as explain
+    """Explain, with `@` before the names of files of the folder."""
+    placed = [re.sub(r"^@", f"{folder}/", argument) for argument in arguments]
+    return explain("--snapshot", str(folder / "dump.json"), *placed, **how)
+
+
+def told(result: Result) -> dict[str, Any]:
+    assert result.exit_code in {0, 1}, result.output
+    explanation: dict[str, Any] = json.loads(result.stdout)
+    return explanation
+
+
+# Exit status, and forms of the question.
+
+
+def test_it_ends_with_0_if_the_pod_fits_somewhere_and_with_1_if_nowhere(folder: Path) -> None:
+    assert of_dump(folder, "-f", "@pod.json").exit_code == 1
+    assert of_dump(folder, "-f", "@pod.json", "--remove", "default/web").exit_code == 0
+
+
+@pytest.mark.parametrize("file", ["pod.json", "deployment.json"])
+def test_a_manifest_is_asked_about(folder: Path, file: str) -> None:
+    summary = told(of_dump(folder, "-f", f"@{file}", "-o", "json"))["summary"]
+    assert (summary["nodes"], summary["fit"], [each["nodes"] for each in summary["reasons"]]) == (3, 0, [2, 1])
+
+
+def test_a_manifest_comes_from_standard_input_as_yaml(folder: Path) -> None:
+    piped = of_dump(folder, "-f", "-", "-o", "json", stdin=yaml.safe_dump(POD).encode())
+    assert told(piped) == told(of_dump(folder, "-f", "@pod.json", "-o", "json"))
+
+
+def test_extender_args_ask_about_their_nodes_whatever_is_supposed(folder: Path) -> None:
+    assert told(of_dump(folder, "-f", "@args.json", "-o", "json"))["summary"]["nodes"] == 2
+    supposing = told(of_dump(folder, "-f", "@args.json", "-o", "json", "--remove", "default/shy"))["summary"]
+    assert (supposing["nodes"], supposing["fit"]) == (2, 1)
+
+
+@pytest.mark.parametrize("name", ["default/waiting", "4711"])
+def test_a_pod_of_the_dump_that_waits_for_a_node_is_known_by_name_and_uid(folder: Path, name: str) -> None:
+    summary = told(of_dump(folder, name, "-o", "json"))["summary"]
+    assert (summary["pod"], summary["fit"], [each["node"] for each in summary["best"]]) == (
+        "default/waiting",
+        1,
+        ["a2"],
+    )
+
+
+@pytest.mark.parametrize("node", ["", "a1"])
+def test_the_pod_of_a_golden_case_is_known_by_name_and_on_no_node_yet(folder: Path, node: str) -> None:
+    nodes = [make_node(name).label(ZONE, name[0]).obj() for name in ("a1", "a2", "b1")]
+    asked = make_pod("next").label("app", "web").required_anti_affinity(term(ZONE, WEB)).on(node)
+    case = {"nodes": nodes, "pods": [make_pod("web").label("app", "web").on("a1").obj()], "pod": asked.obj()}
+    (folder / "case.jsonl").write_text(json.dumps(case), "utf-8")
+    summary = told(explain("--snapshot", f"{folder}/case.jsonl", "default/next", "-o", "json"))["summary"]
+    assert (summary["pod"], summary["fit"], [each["node"] for each in summary["best"]]) == ("default/next", 1, ["b1"])
+
+
+def test_what_is_supposed_changes_the_answer(folder: Path) -> None:
+    def fit(*arguments: str) -> int:
+        number: int = told(of_dump(folder, "-f", "@pod.json", "-o", "json", *arguments))["summary"]["fit"]
+        return number
+
+    both = ("--remove", "default/web", "--remove", "default/shy")
+    assert fit(*both) == 3
+    assert fit(*both, "--assume", f"{folder}/web2.yaml@b1") == 2
+    assert fit(*both, "--assume", "default/web@b1") == 2
+    assert fit("--add-node", "@c1.json") == 1
+    assert fit("--add-node", "@nodes.json") == 2
+    assert fit("--add-node", "@c1.json", "--assume", f"{folder}/web2.yaml@c1") == 0
+
+
+def test_a_node_is_told_of_with_the_pods_by_name(folder: Path) -> None:
+    (node,) = told(of_dump(folder, "-f", "@pod.json", "--why-not", "a2", "-o", "json"))["nodes"]
+    assert node["decision"]["terms"][0]["named"] == [{"pod": "default/web", "uid": "default/web", "node": "a1"}]
+    text = of_dump(folder, "-f", "@pod.json", "--why-not", "a2").stdout
+    assert "Node a2: it does not fit" in text
+    assert "1 placed pod: default/web on a1" in text
+
+
+def test_limit_score_and_profile_are_as_the_route_has_them(folder: Path) -> None:
+    asked = ("-f", "@pod.json", "-o", "json", "--limit", "1", "--score", "all", "--profile", "full")
+    summary = told(of_dump(folder, *asked))["summary"]
+    assert (len(summary["best"]), len(summary["topologies"][0]["shown"])) == (1, 1)
+    assert len(summary["scores"]) > 1
+
+
+def test_yaml_says_what_json_says(folder: Path) -> None:
+    asked = ("-f", "@pod.json", "--why-not", "a1", "-o")
+    assert yaml.safe_load(of_dump(folder, *asked, "yaml").stdout) == told(of_dump(folder, *asked, "json"))
+
+
+# A running service.
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve the dump, and give the URL of the admin port."""
+    at = tmp_path_factory.mktemp("service")
+    (at / "dump.json").write_bytes(as_json(DUMP))
+    arguments = ("serve", "--snapshot", str(at / "dump.json"), "--port", "0", "--admin-port", "0")
+    with running_kindred(at, *arguments) as process:
+        until(lambda: "Debugging at " in process.stdout)
+        (url,) = re.findall(r"Debugging at (\S+)/debug/mirror", process.stdout)
+        yield url
+
+
+QUESTIONS = [
+    pytest.param(["default/shy", "--why-not", "b1"], id="by-name"),
+    pytest.param(["-f", "@pod.json", "--why-not", "a1", "--why-not", "b1", "--limit", "2"], id="manifest"),
+    pytest.param(["-f", "@args.json"], id="extender-args"),
+    pytest.param(["-f", "@args.json", "--score", "all", "--remove", "default/web"], id="what-if"),
+    pytest.param(["-f", "@pod.json", "--add-node", "@c1.json", "--assume", "default/web@c1", "--remove", "default/web"],
+                 id="all-what-ifs"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_running_service_says_what_is_said_of_its_dump(service: str, folder: Path, question: list[str]) -> None:
+    placed = [argument.replace("@", f"{folder}/", 1) if argument[0] == "@" else argument for argument in question]
+    asked = explain(*placed, "--url", service, "-o", "json")
+    read = of_dump(folder, *question, "-o", "json")
+    assert told(asked) == told(read)
+    assert (told(asked)["equivalence"] is not None) == ("@args.json" in question)  # whose pod has a controller
+    assert asked.exit_code == read.exit_code
+    assert explain(*placed, "--url", service).stdout == of_dump(folder, *question).stdout
+
+
+WRONG = [
+    pytest.param(["default/nobody"], "POD: pod default/nobody: neither in the mirror nor asked about", id="pod"),
+    pytest.param(["-f", "@pod.json", "--why-not", "z9"], "--why-not: node z9: not among those", id="node"),
+    pytest.param(["-f", "@args.json", "--why-not", "a2"], "--why-not: node a2: not among those", id="node-not-asked"),
+    pytest.param(["-f", "@nameless.json"], "nameless.json: metadata.name: required", id="nameless"),
+    pytest.param(["-f", "@service.json"], "service.json: kind: expected Pod, or a kind that has a pod", id="service"),
+    pytest.param(["-f", "@repeated.json"], "repeated.json: NodeNames[1]: a1 stands at position 0", id="repeated"),
+    pytest.param(["-f", "@repeated.json", "--remove", "default/web"], "repeated.json: node_names[1]: a1 stands",
+                 id="repeated-what-if"),
+    pytest.param(["-f", "@pod.json", "--remove", "x/y"], "--remove: pod x/y: neither in the mirror", id="remove"),
+    pytest.param(["-f", "@pod.json", "--remove", "default/web", "--remove", "default/web"],
+                 "--remove: pod default/web (default/web) cannot be removed", id="removed-twice"),
+    pytest.param(["-f", "@pod.json", "--assume", "x/y@a1"], "--assume: pod x/y: neither in the mirror", id="assume"),
+    pytest.param(["-f", "@pod.json", "--assume", "default/web@a2"],
+                 "--assume: pod default/web (default/web) cannot be placed on a2", id="assumed-twice"),
+    pytest.param(["-f", "@pod.json", "--assume", "@nameless.json@a1"], "nameless.json@a1: metadata.name: required",
+                 id="assumed-nameless"),
+    pytest.param(["-f", "@pod.json", "--assume", "@pod.json@z9"], "pod.json@z9: pod default/next (default/next) cannot "
+                 "be placed on z9", id="assumed-nowhere"),
+    pytest.param(["-f", "@pod.json", "--add-node", "@c1.json", "--add-node", "@nodes.json"],
+                 "nodes.json: node c1 cannot be added", id="node-twice"),
+    pytest.param(["-f", "@pod.json", "--add-node", "@pod.json"], "pod.json: kind: expected Node, got Pod",
+                 id="no-node"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "message"), WRONG)
+def test_what_is_wrong_is_one_line_that_names_the_argument(
+    service: str, folder: Path, question: list[str], message: str
+) -> None:
+    placed = [argument.replace("@", f"{folder}/", 1) if argument[0] == "@" else argument for argument in question]
+    for result in (explain(*placed, "--url", service), of_dump(folder, *question)):
+        assert (result.exit_code, result.stdout) == (2, "")
+        (line,) = [each for each in result.stderr.splitlines() if not each.startswith("Loaded ")]
+        assert line.startswith("Error: ")
+        assert message in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param([], "Give either NAMESPACE/NAME (or a uid), or -f FILE.", id="neither"),
+        pytest.param(["default/web", "-f", "@pod.json"], "Give either NAMESPACE/NAME", id="both"),
+        pytest.param(["-f", "@absent.json"], "absent.json: No such file or directory.", id="no-such-file"),
+        pytest.param(["-f", "@malformed.json"], "malformed.json: malformed JSON", id="malformed"),
+        pytest.param(["-f", "@two.yaml"], "two.yaml: expected one manifest, found 2.", id="two"),
+        pytest.param(["-f", "@whole-nodes.json", "--remove", "default/web"], "whole-nodes.json: NodeNames: required",
+                     id="whole-nodes-what-if"),
+        pytest.param(["default/web", "--assume", "default/web"], "--assume default/web: expected POD@NODE",
+                     id="no-at"),
+        pytest.param(["default/web", "--assume", "@a1"], "expected POD@NODE or FILE@NODE.", id="no-pod"),
+        pytest.param(["default/web", "--assume", "/absent.yaml@a1"], "/absent.yaml: No such file or directory.",
+                     id="no-assumed-file"),
+        pytest.param(["default/web", "--add-node", "@malformed.json"], "malformed.json: malformed JSON",
+                     id="malformed-node"),
+        pytest.param(["default/web", "--add-node", "-"], "--add-node -: expected a manifest, found none.",
+                     id="empty-node"),
+        pytest.param(["default/web", "--demo"], "Give either --snapshot FILE or --demo.", id="two-dumps"),
+        pytest.param(["default/web", "--url", "http://127.0.0.1:8890"], "--url is for a running service, not for a",
+                     id="dump-and-service"),
+        pytest.param(["default/web", "--profile", "nonsense"], "KINDRED_PROFILE='nonsense'", id="profile"),
+        pytest.param(["default/\udcff"], "POD: not UTF-8.", id="not-utf-8"),
+        pytest.param(["default/web", "--why-not", "\udcff"], "--why-not: not UTF-8.", id="node-not-utf-8"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_named(folder: Path, arguments: list[str], message: str) -> None:
+    result = of_dump(folder, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("limit", ["-1", "201", "many"])
+def test_a_limit_that_the_route_does_not_take_is_refused(limit: str) -> None:
+    result = explain("data/queue-3", "--demo", "--limit", limit)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'--limit'" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--profile", "--config"])
+def test_settings_of_a_dump_are_not_for_a_service(option: str) -> None:
+    result = explain("default/web", option, "affinity")
+    assert result.exit_code == 2
+    assert f"{option} is for a dump (--snapshot or --demo), not for a running service." in result.stderr
+
+
+def test_a_service_that_cannot_be_reached_is_named() -> None:
+    result = explain("default/web", "--url", "http://127.0.0.1:1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: http://127.0.0.1:1: ")
+    assert "Connection refused" in result.stderr
+
+
+def test_another_service_is_told_from_the_admin_port() -> None:
+    app = FastAPI()
+    with running(app) as server:
+        assert explain("x/y", "--url", server.url).stderr == f"Error: {server.url}: 404 Not Found: Not Found\n"
+        app.post("/explain")(lambda: ["hello"])
+        result = explain("x/y", "--url", server.url)
+        assert (result.exit_code, result.stderr) == (2, f"Error: {server.url}: is that the admin port?\n")
+
+
+def test_more_nodes_than_a_service_tells_of_are_refused_by_it(service: str) -> None:
+    result = explain("default/web", "--url", service, *(["--why-not", "a1"] * 21))
+    assert result.exit_code == 2
+    assert "node: List should have at most 20 items" in result.stderr
+
+
+# Colours.
+
+
+def test_there_are_colours_on_a_terminal_alone_and_not_against_its_users_will(folder: Path) -> None:
+    asked = ("-f", "@pod.json", "--why-not", "a1")
+    assert "\x1b" not in of_dump(folder, *asked).output
+    coloured = of_dump(folder, *asked, terminal=True).stdout
+    assert "\x1b" in coloured
+    assert "\x1b" not in of_dump(folder, *asked, terminal=True, environment={"NO_COLOR": "1"}).stdout
+    assert "\x1b" not in of_dump(folder, *asked, "-o", "json", terminal=True).stdout
+
+
+# kubectl.
+
+
+PLUGIN = Path(sys.executable).with_name("kubectl-kindred")
+
+
+@pytest.mark.skipif(not PLUGIN.exists(), reason="the package is not installed with its scripts")
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param([str(PLUGIN)], id="as-it-is-installed"),
+        pytest.param(
+            ["kubectl", "kindred"],
+            id="by-kubectl",
+            marks=pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed"),
+        ),
+    ],
+)
+def test_kubectl_finds_the_plugin(folder: Path, command: list[str]) -> None:
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        environment = {**os.environ, "PATH": f"{PLUGIN.parent}{os.pathsep}{os.environ['PATH']}"}
+        return subprocess.run(  # noqa: S603  # our own program
+            [*command, "explain", *arguments], check=False, capture_output=True, text=True, env=environment
+        )
+
+    nowhere = run("--snapshot", str(folder / "dump.json"), "-f", str(folder / "pod.json"))
+    assert (nowhere.returncode, nowhere.stdout.splitlines()[0]) == (1, "Pod default/next fits on none of 3 nodes.")
+    assert run("--help").stdout.startswith("Usage: kubectl kindred explain [OPTIONS]")

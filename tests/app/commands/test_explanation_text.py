@@ -1,0 +1,230 @@
+"""An explanation as text: what stands in it, in which order, and that it is never wider than a hundred columns."""
+
+import asyncio
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click import unstyle
+
+from app.commands.explanation_text import explanation_text
+from app.commands.text_columns import WIDTH
+from app.dump.snapshot_file import load_items, read_items
+from app.explain.explain_request import decode_explain_request
+from app.explain.explainer import Detail, Explainer
+from app.objects.resources import RESOURCES
+from app.verbs.extender import Extender
+from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.mirror.cluster import ClusterMirror
+from core.objects.node import Node
+from core.profile import Profile, affinity_profile, full_profile
+from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term
+from tests.conformance.engine import load
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+WEB = {"matchLabels": {"app": "web"}}
+DEMO = Path(str(resources.files("app") / "demo"))
+LONG = "a-name-that-goes-on-" * 13  # 260 characters, and no longer fits in two lines
+NEXT = make_pod("next").label("app", "web").required_anti_affinity(term(ZONE, WEB))
+
+
+class Setting:
+    """A mirror with all that explains it."""
+
+    def __init__(self, mirror: ClusterMirror, profile: Profile, freshness: Freshness = OF_A_DUMP) -> None:
+        cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
+        self.extender = Extender(profile, mirror, cache)
+        self._explainer = Explainer(profile, mirror, cache, self.extender.recent_pods, freshness)
+
+    def text(self, question: dict[str, Any], detail: Detail = Detail()) -> str:  # noqa: B008  # it is frozen
+        body = json.dumps(question).encode()
+        asked = decode_explain_request(body, self._explainer.mirror)
+        return explanation_text(asyncio.run(self._explainer.explain(asked, detail)))
+
+    def lines(self, question: dict[str, Any], *nodes: str) -> list[str]:
+        return unstyle(self.text(question, Detail(nodes))).splitlines()
+
+
+@pytest.fixture
+def small() -> ClusterMirror:
+    return load(
+        [make_namespace("default").obj()],
+        [make_node(name).label(ZONE, name[0]).label(HOST, name).obj() for name in ("a1", "a2", "b1")],
+        [
+            make_pod("web").label("app", "web").on("a1").obj(),
+            make_pod("shy").required_anti_affinity(term(HOST, WEB)).on("b1").obj(),
+        ],
+    )
+
+
+def of_demo(profile: Profile) -> Setting:
+    mirror = ClusterMirror()
+    load_items(read_items((DEMO / "cluster.json").read_bytes()), mirror, skip_invalid=False)
+    return Setting(mirror, profile)
+
+
+def test_all_of_a_pod_that_fits_nowhere_is_told(small: ClusterMirror) -> None:
+    assert Setting(small, affinity_profile()).lines({"pod": NEXT.obj()}, "a2") == [
+        "Pod default/next fits on none of 3 nodes.",
+        "",
+        "Why not, by nodes",
+        "  2  node(s) didn't match pod anti-affinity rules",
+        "     (InterPodAffinity, Unschedulable) a1, a2",
+        "  1  node(s) didn't satisfy existing pods anti-affinity rules",
+        "     (InterPodAffinity, Unschedulable) b1",
+        "",
+        "By topology.kubernetes.io/zone: 2 domains, 0 with a node that fits",
+        "  DOMAIN  NODES  FIT  BEST SCORE",
+        "  a           2    0           -",
+        "  b           1    0           -",
+        "By kubernetes.io/hostname: 3 domains, one for each node, 0 with a node that fits",
+        "",
+        "Inter-pod affinity terms",
+        "  its own rule: required anti-affinity by topology.kubernetes.io/zone",
+        "    selects pods with app=web in default",
+        "    1 placed pod, in 1 domain: a (1)",
+        "  rule of placed pods: required anti-affinity by kubernetes.io/hostname",
+        "    selects pods with app=web in default",
+        "    1 placed pod has it, in 1 domain: b1 (1)",
+        "",
+        "Node a2: it does not fit: node(s) didn't match pod anti-affinity rules (InterPodAffinity,",
+        "  Unschedulable)",
+        "  Predicates, each by itself",
+        "    InterPodAffinity: node(s) didn't match pod anti-affinity rules (Unschedulable)",
+        "  Inter-pod affinity terms",
+        "    keeps it off: its own rule: required anti-affinity by topology.kubernetes.io/zone=a",
+        "      selects pods with app=web in default",
+        "      1 placed pod: default/web on a1",
+        "    1 term without effect here",
+        "  Not scored",
+        "",
+        "Class     " + class_of(small, NEXT) + ", of which nothing is kept",
+        f"Mirror    fresh, at generation {small.generation}: 3 nodes, 2 pods",
+    ]
+
+
+def class_of(mirror: ClusterMirror, pod: PodBuilder) -> str:
+    cache = EquivalenceCache(mirror, affinity_profile().plugins, CacheOptions(mode="spec"))
+    decoded = decode_explain_request(json.dumps({"pod": pod.obj()}).encode(), mirror).pod
+    assert not isinstance(decoded, str)
+    return cache.class_of(decoded)[0]
+
+
+def test_scores_come_with_their_parts_and_the_best_nodes(small: ClusterMirror) -> None:
+    likes = make_pod("likes").preferred_affinity(10, term(ZONE, WEB))
+    lines = Setting(small, affinity_profile()).lines({"pod": likes.obj()}, "a1")
+    assert lines[0] == "Pod default/likes fits on 3 of 3 nodes."
+    begin = lines.index("Scores by plugin, of all nodes that are scored")
+    assert lines[begin : begin + 8] == [
+        "Scores by plugin, of all nodes that are scored",
+        "  PLUGIN            WEIGHT      RAW  NORMALIZED",
+        "  InterPodAffinity       1  0 to 10    0 to 100",
+        "",
+        "Best scores",
+        "  NODE  SCORE",
+        "  a1      100",
+        "  a2      100",
+    ]
+    assert "    each adds +10 to the raw score of the nodes of its domain" in lines
+    begin = lines.index("Node a1: it fits")
+    assert "    scores +10: its own rule: preferred affinity by topology.kubernetes.io/zone=a" in lines[begin:]
+    assert lines[lines.index("  Score 100") + 2] == "    InterPodAffinity       1   10         100"
+
+
+def test_a_plugin_without_an_opinion_is_said_to_have_none(small: ClusterMirror) -> None:
+    lines = Setting(small, affinity_profile()).lines({"pod": make_pod("plain").obj()})
+    assert "  nothing to say of this pod: InterPodAffinity" in lines
+
+
+def test_the_first_pod_of_its_kind_is_told_so(small: ClusterMirror) -> None:
+    first = make_pod("db").label("app", "db").required_affinity(term(ZONE, {"matchLabels": {"app": "db"}}))
+    lines = Setting(small, affinity_profile()).lines({"pod": first.obj()}, "a1")
+    assert any("it would be the first of its kind, and may be anywhere" in line for line in lines)
+    assert any(line.startswith("    satisfied, as it would be the first pod of its kind: ") for line in lines)
+
+
+def test_what_was_supposed_is_told_last(small: ClusterMirror) -> None:
+    question = {
+        "pod": NEXT.obj(),
+        "remove": ["default/web"],
+        "add_nodes": [make_node("c1").obj()],
+        "assume": [{"pod": "default/web", "node": "c1"}],
+    }
+    assert Setting(small, affinity_profile()).lines(question)[-3:] == [
+        "Supposed  more nodes: c1",
+        "          gone: default/web",
+        "          placed: default/web on c1",
+    ]
+
+
+def test_the_class_and_what_is_kept_of_it_are_told(small: ClusterMirror) -> None:
+    setting = Setting(small, affinity_profile())
+    setting.extender.filter(json.dumps({"Pod": NEXT.obj(), "NodeNames": ["a1"]}).encode())
+    lines = setting.lines({"pod": NEXT.obj()}, "a1", "b1")
+    told = "first asked about for default/next: 1 question, 0 hits, 1 miss"
+    assert any(line.startswith("Class     ") and line.endswith(told) for line in lines)
+    assert "    InterPodAffinity: does not fit: node(s) didn't match pod anti-affinity rules" in lines
+    assert any(line.startswith("    InterPodAffinity: invalid (") for line in lines)
+
+
+def test_a_mirror_that_is_not_fresh_says_why(small: ClusterMirror) -> None:
+    freshness = Freshness([ResourceState(RESOURCES[Node])], 60, lambda: 0.0)
+    lines = Setting(small, affinity_profile(), freshness).lines({"pod": NEXT.obj()})
+    assert lines[-2:] == [
+        f"Mirror    not synced, at generation {small.generation}: 3 nodes, 2 pods",
+        "          nodes: not synced",
+    ]
+
+
+def test_terms_and_reasons_beyond_the_most_are_counted(small: ClusterMirror) -> None:
+    many = [term(ZONE, {"matchLabels": {"app": f"app-{number}"}}) for number in range(25)]
+    lines = Setting(small, affinity_profile()).lines({"pod": make_pod("many").required_anti_affinity(*many).obj()})
+    assert "  ... and 5 more terms, see -o json" in lines
+    assert sum(line.startswith("  its own rule: ") for line in lines) == 20
+
+
+def test_more_domains_than_are_shown_are_counted(small: ClusterMirror) -> None:
+    text = unstyle(Setting(small, affinity_profile()).text({"pod": NEXT.obj()}, Detail(("a2",), limit=1)))
+    assert "  ... and 1 more domain, see --limit" in text.splitlines()
+
+
+QUESTIONS = sorted((DEMO / "requests").glob("*.json"))
+
+
+@pytest.mark.parametrize("profile", [affinity_profile(), full_profile()], ids=["affinity", "full"])
+@pytest.mark.parametrize("file", QUESTIONS, ids=[file.stem for file in QUESTIONS])
+def test_the_demo_cluster_is_no_wider_than_a_hundred_columns(file: Path, profile: Profile) -> None:
+    lines = of_demo(profile).lines(json.loads(file.read_bytes()), "node1", "node42")
+    assert len(lines) > 20
+    assert max(map(len, lines)) <= WIDTH
+
+
+@pytest.mark.parametrize("limit", [0, 5, 200])
+def test_long_names_make_it_no_wider(limit: int) -> None:
+    nodes = [f"{letter}-{LONG}"[:253] for letter in "abc"]
+    mirror = load(
+        [make_namespace("n" * 63).obj()],
+        [make_node(name).label(ZONE, f"z{LONG}"[:63]).label(HOST, name[:63]).obj() for name in nodes],
+        [
+            make_pod(f"p-{name}"[:253]).in_namespace("n" * 63).label("app", "v" * 63).on(name).obj()
+            for name in nodes[:2]
+        ],
+    )
+    placed = f"{'n' * 63}/p-{nodes[0]}"[: 64 + 253]
+    wide = term(HOST, {"matchLabels": {"app": "v" * 63}})
+    pod = make_pod(f"q-{LONG}"[:253]).in_namespace("n" * 63).label("app", "v" * 63)
+    question = {"pod": pod.required_anti_affinity(wide).preferred_affinity(10, wide).obj(), "remove": [placed]}
+    setting = Setting(mirror, full_profile())
+    lines = unstyle(setting.text(question, Detail(nodes, limit, score_all=True))).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert nodes[0] in "".join(line.strip() for line in lines)
+
+
+def test_every_line_that_is_coloured_ends_its_colour(small: ClusterMirror) -> None:
+    text = Setting(small, affinity_profile()).text({"pod": NEXT.obj()}, Detail(("a1",)))
+    coloured = [line for line in text.splitlines() if "\x1b" in line]
+    assert coloured
+    assert all(line.endswith("\x1b[0m") for line in coloured)

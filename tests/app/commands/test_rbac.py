@@ -1,0 +1,109 @@
+"""`kindred rbac`: what each setting makes necessary, and nothing else; manifests that say what they are meant to."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from app.commands.cli import main
+from app.commands.rbac import cluster_rules, rbac_documents, rbac_text
+from app.objects.resources import RESOURCES
+from app.settings import Settings
+from core.profile import full_profile
+
+AFFINITY = {"nodes": "list watch", "pods": "list watch", "namespaces": "list watch"}
+FULL = {RESOURCES[kind].plural: "list watch" for kind in full_profile().kinds}
+BOUND = {"pods": "list watch get", "pods/binding": "create"}
+BUDGETS = {"poddisruptionbudgets": "list watch"}
+EVICTED = {"pods": "list watch get delete", "pods/status": "patch"}
+
+
+def allowed(settings: Settings, *, binds: bool = False) -> dict[str, str]:
+    """Return resource -> verbs."""
+    rules = cluster_rules(settings, binds=binds)
+    assert all(len(rule["resources"]) == len(rule["apiGroups"]) == 1 for rule in rules)
+    return {rule["resources"][0]: " ".join(rule["verbs"]) for rule in rules}
+
+
+@pytest.mark.parametrize(
+    ("settings", "binds", "expected"),
+    [
+        pytest.param(Settings(), False, AFFINITY, id="the-default"),
+        pytest.param(Settings(profile="full"), False, FULL, id="the-full-profile"),
+        pytest.param(Settings(profile="NodeName"), False, {"nodes": "list watch", "pods": "list watch"}, id="a-list"),
+        pytest.param(Settings(), True, {**AFFINITY, **BOUND}, id="bind"),
+        pytest.param(Settings(preempt="verb"), False, {**AFFINITY, **BUDGETS}, id="preempt"),
+        pytest.param(Settings(preempt="evict"), True, {**AFFINITY, **BUDGETS, **BOUND, **EVICTED}, id="evict"),
+        pytest.param(Settings(leader_election=True), False, AFFINITY, id="a-lease-is-not-of-the-cluster"),
+    ],
+)
+def test_the_cluster_role_allows_what_is_done_with_the_settings_and_nothing_else(
+    settings: Settings, *, binds: bool, expected: dict[str, str]
+) -> None:
+    assert expected == allowed(settings, binds=binds)
+
+
+def test_default_constraints_that_are_listed_need_no_services_nor_controllers() -> None:
+    arguments = '{"PodTopologySpread": {"defaultingType": "List"}}'
+    spread, listed = (allowed(Settings(profile="PodTopologySpread", plugin_args=args)) for args in ("", arguments))
+    assert listed.items() <= spread.items()
+
+
+def test_the_groups_are_those_of_the_resources() -> None:
+    groups = {rule["resources"][0]: rule["apiGroups"] for rule in cluster_rules(Settings(profile="full"), binds=True)}
+    assert {RESOURCES[kind].plural: [RESOURCES[kind].group] for kind in full_profile().kinds}.items() <= groups.items()
+    assert groups["pods/binding"] == [""]
+
+
+def test_one_lease_may_be_made_read_and_changed_in_the_namespace_of_the_replica() -> None:
+    settings = Settings(leader_election=True, lease_name="mine", pod_namespace="there")
+    (role,) = (each for each in rbac_documents(settings, binds=True) if each["kind"] == "Role")
+    assert role["metadata"] == {"name": "kindred", "namespace": "there"}
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert role["rules"] == [
+        {**leases, "verbs": ["create"]},
+        {**leases, "resourceNames": ["mine"], "verbs": ["get", "update"]},
+    ]
+
+
+def test_without_leader_election_nothing_is_asked_for_a_lease() -> None:
+    assert [each["kind"] for each in rbac_documents(Settings(), binds=True)] == ["ClusterRole", "ClusterRoleBinding"]
+
+
+def test_each_role_is_bound_to_the_service_account() -> None:
+    settings = Settings(leader_election=True, pod_namespace="there")
+    documents = rbac_documents(settings, binds=False, account="somebody")
+    for role, binding in zip(documents[::2], documents[1::2], strict=True):
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"]}
+        assert (binding["kind"], binding["metadata"]) == (f"{role['kind']}Binding", role["metadata"])
+        assert binding["roleRef"] == reference
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "somebody", "namespace": "there"}]
+
+
+def printed(*arguments: str, variables: dict[str, str] | None = None) -> list[dict[str, Any]]:
+    result = CliRunner().invoke(main, ["rbac", *arguments], env=variables)
+    assert result.exit_code == 0, result.output
+    return list(yaml.safe_load_all(result.stdout))
+
+
+def test_it_is_printed_as_manifests_for_the_settings_of_a_file_the_environment_and_flags(tmp_path: Path) -> None:
+    file = tmp_path / "kindred.yaml"
+    file.write_text("preempt: verb\nleaderElection: true\nprofile: full\n")
+    shown = printed("--config", str(file), "--profile", "affinity", "--bind", variables={"KINDRED_PREEMPT": "evict"})
+    settings = Settings(preempt="evict", leader_election=True)
+    assert rbac_documents(settings, binds=True) == shown
+
+
+def test_what_is_printed_is_what_is_meant_also_for_names_that_look_like_numbers() -> None:
+    settings = Settings(leader_election=True, pod_namespace="12", lease_name="on", plugin_args='{\n"NodeName": {}}')
+    text = rbac_text(settings, binds=False, account="3e4")
+    assert rbac_documents(settings, binds=False, account="3e4") == list(yaml.safe_load_all(text))
+
+
+def test_a_setting_that_is_not_allowed_ends_it_with_one_line() -> None:
+    result = CliRunner().invoke(main, ["rbac", "--preempt", "often"])
+    assert result.exit_code == 2
+    assert "--preempt='often'" in result.stderr
+    assert result.stdout == ""

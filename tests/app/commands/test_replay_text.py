@@ -1,0 +1,92 @@
+"""A replay as text: whether it is the same answer, how both ended, and the nodes that differ."""
+
+from click import unstyle
+from msgspec.structs import replace
+
+from app.commands.replay_text import replay_text
+from app.commands.text_columns import WIDTH
+from app.explain.replay import NodeDifference, Replay, ReplayedResult
+from app.verbs.observation import VerbOutcome
+
+LONG = "node(s) had untolerated taint {dedicated: batch}, node(s) didn't match pod anti-affinity rules"
+THEN = ReplayedResult(41, VerbOutcome.FIT, 5000, 4100, "")
+SAME = Replay(7, "2025-11-22T12:00:00.000Z", "filter", "shop/web", "as then", THEN, THEN, 0, [])
+OTHER = replace(
+    SAME,
+    now=ReplayedResult(57, VerbOutcome.NO_FIT, 5000, 0, ""),
+    differing_nodes=4100,
+    differences=[NodeDifference("a1", "", LONG), NodeDifference("b1", LONG, None), NodeDifference("c1", 0, 100)],
+)
+UNKNOWN = replace(SAME, nodes_asked="all known", differing_nodes=None)
+
+
+def lines(replay: Replay, *, of_a_dump: bool = False) -> list[str]:
+    found = unstyle(replay_text(replay, of_a_dump=of_a_dump)).splitlines()
+    assert max(map(len, found)) <= WIDTH
+    return found
+
+
+def test_the_same_answer_is_told_with_how_both_ended() -> None:
+    assert lines(SAME) == [
+        "Decision 7, filter of pod shop/web: the same answer.",
+        "",
+        "                     THEN                      NOW",
+        "  Answered           2025-11-22T12:00:00.000Z  now",
+        "  Generation         41                        41",
+        "  Outcome            fit                       fit",
+        "  Nodes asked about  5,000                     5,000",
+        "  Nodes passed       4,100                     4,100",
+    ]
+
+
+def test_nodes_that_differ_are_told_with_all_that_is_said_of_them() -> None:
+    told = lines(OTHER)
+    assert told[0] == "Decision 7, filter of pod shop/web: another answer for 4,100 nodes."
+    assert told[9:] == [
+        "Nodes that differ",
+        "  NODE  THEN                                           NOW",
+        "  a1    fits                                           node(s) had untolerated taint {dedicated:",
+        "                                                       batch}, node(s) didn't match pod",
+        "                                                       anti-affinity rules",
+        "  b1    node(s) had untolerated taint {dedicated:      (nothing said)",
+        "        batch}, node(s) didn't match pod",
+        "        anti-affinity rules",
+        "  c1    0                                              100",
+        "  ... and 4,097 more nodes, see --limit",
+    ]
+
+
+def test_a_dump_has_no_generation_that_could_be_compared() -> None:
+    assert lines(OTHER, of_a_dump=True)[4] == "  Generation         41                        of the dump"
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    told = lines(UNKNOWN)
+    assert told[:5] == [
+        "Decision 7, filter of pod shop/web: it ends as it did then.",
+        "No nodes are compared, as the answer of then was too large to be kept, or named none: only the",
+        "outcome, how many nodes passed, and the error.",
+        "All known nodes are asked about: which ones were asked about then is not known any more.",
+        "",
+    ]
+    assert "it ends differently" in lines(replace(UNKNOWN, now=OTHER.now))[0]
+
+
+def test_errors_are_told_and_a_pod_that_is_not_known_is_not() -> None:
+    stale = replace(
+        UNKNOWN, pod="", then=replace(THEN, outcome=VerbOutcome.STALE, passed=0, error="the mirror is stale")
+    )
+    told = lines(stale)
+    assert told[0] == "Decision 7, filter: it ends differently."
+    assert told[-1] == "  Error              the mirror is stale       -"
+
+
+def test_prioritize_scores_nodes() -> None:
+    assert lines(replace(SAME, verb="prioritize"))[-1] == "  Nodes scored       4,100                     4,100"
+
+
+def test_no_node_is_named_where_none_is_asked_for() -> None:
+    assert lines(replace(OTHER, differences=[]))[-2:] == [
+        "Nodes that differ",
+        "  ... and 4,100 more nodes, see --limit",
+    ]

@@ -1,0 +1,72 @@
+"""Text in a hundred columns: wrapping, tables, and what is left out of names."""
+
+import pytest
+from click import unstyle
+
+from app.commands.text_columns import WIDTH, Side, counted, plain, shortened, table, wrapped, wrapped_table
+
+
+def test_words_are_wrapped_below_one_another() -> None:
+    lines = wrapped("word " * 40, 4, "- ")
+    assert lines[0].startswith("- word")
+    assert lines[1].startswith("    word")
+    assert max(map(len, lines)) <= WIDTH
+
+
+def test_a_word_that_is_too_long_is_broken_and_whole() -> None:
+    lines = wrapped("x" * 253, 4, "")
+    assert max(map(len, lines)) == WIDTH
+    assert "".join(lines).replace(" ", "") == "x" * 253
+
+
+def test_no_text_is_the_beginning_alone() -> None:
+    assert wrapped("", 10, "Mirror".ljust(10)) == ["Mirror"]
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    lines = table((("NODE", "left"), ("SCORE", "right")), [("n1", 7), ("node-2", 100)])
+    assert [unstyle(line) for line in lines] == ["  NODE    SCORE", "  n1          7", "  node-2    100"]
+
+
+def test_the_widest_columns_give_way_until_the_table_fits() -> None:
+    heads: list[tuple[str, Side]] = [("A", "left"), ("B", "left"), ("C", "right")]
+    lines = [unstyle(line) for line in table(heads, [("a" * 300, "b" * 60, 12345)])]
+    assert [len(line) for line in lines[1:]] == [WIDTH]
+    a, b, c = lines[1].split()
+    assert (len(a), len(b), c) == (44, 45, "12345")
+
+
+def test_sentences_go_on_below_in_their_column() -> None:
+    rows = [("n1", "as short as it can be", "word " * 30), ("n2", "", "fits")]
+    lines = [unstyle(line) for line in wrapped_table(("NODE", "THEN", "NOW"), rows)]
+    assert lines[0] == "  NODE  THEN                   NOW"
+    assert lines[1].startswith("  n1    as short as it can be  word word")
+    assert {line[:31] for line in lines[2:-1]} == {" " * 31}
+    assert lines[-1] == "  n2                           fits"
+    assert max(map(len, lines)) <= WIDTH
+    assert " ".join(lines).count("word") == 30
+
+
+def test_names_that_are_too_wide_for_a_column_are_whole_all_the_same() -> None:
+    head, *lines = wrapped_table(("NODE", "NOW"), [("n" * 253, "fits\x1b")])
+    assert (unstyle(head)[:6], max(map(len, lines))) == ("  NODE", WIDTH)
+    assert ("".join(lines).count("n"), lines[0][-5:]) == (253, "fits?")
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"), [(9, "node-1234"), (8, "nod...34"), (5, "n...4"), (4, "n..."), (3, "..."), (1, ".")]
+)
+def test_names_lose_their_middle(width: int, expected: str) -> None:
+    assert shortened("node-1234", width) == expected
+
+
+def test_control_characters_do_not_reach_a_terminal() -> None:
+    assert plain("a\x1b[31mb\r\u202ec") == "a?[31mb??c"
+    assert "\x1b" not in "".join(wrapped("\x1b[2J") + table((("N", "left"),), [("\x1b[2J",)])[1:])
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(0, "0 misses"), (1, "1 miss"), (1234, "1,234 misses")]
+)  # fmt: skip
+def test_numbers_agree_with_their_names(number: int, expected: str) -> None:
+    assert counted(number, "miss", "misses") == expected

@@ -1,0 +1,249 @@
+"""A dump in every form that kubectl prints is the same mirror, and one summary line says what was in it."""
+
+import json
+
+import pytest
+import yaml
+
+from app.dump.snapshot_file import SnapshotError, read_items
+from app.objects.resources import RESOURCES
+from core.events import Kind
+from core.mirror.cluster import ClusterMirror
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.owner import ReplicaSet
+from core.objects.pod import Pod
+from core.objects.service import Service
+from core.objects.volumes import CSINode
+from tests.app.dump.dumps import as_json, kinded, listed, load
+from tests.app.objects.full_objects import FULL_OBJECTS
+from tests.app.questions import NEAR_WEB, ZONE, mirror_of, state
+from tests.builders import Object, make_namespace, make_node, make_pod
+
+NODES = (make_node("n1").label(ZONE, "a"), make_node("n2").label(ZONE, "b"))
+PODS = (make_pod("web").label("app", "web").on("n1"), make_pod("api").on("n2").required_anti_affinity(NEAR_WEB))
+NAMESPACES = (make_namespace("default").label("team", "shop"),)
+ITEMS = kinded(*NODES, *PODS, *NAMESPACES)
+
+
+def without_kinds(objects: list[Object]) -> list[Object]:
+    return [{key: value for key, value in each.items() if key not in {"kind", "apiVersion"}} for each in objects]
+
+
+def separate_lists() -> list[Object]:
+    return [
+        listed(*without_kinds(kinded(*NODES)), kind="NodeList"),
+        listed(*without_kinds(kinded(*PODS)), kind="PodList"),
+        listed(*without_kinds(kinded(*NAMESPACES)), kind="NamespaceList"),
+    ]
+
+
+FORMS = {
+    "json-list": as_json(listed(*ITEMS)),
+    "json-in-one-line": json.dumps(listed(*ITEMS)).encode(),
+    "json-after-blank-lines": b"\n \t\n" + as_json(listed(*ITEMS)),
+    "json-with-byte-order-mark": b"\xef\xbb\xbf" + as_json(listed(*ITEMS)),
+    "json-in-utf-16": as_json(listed(*ITEMS)).decode().encode("utf-16"),
+    "yaml-list": yaml.safe_dump(listed(*ITEMS)).encode(),
+    "yaml-list-after-a-marker": b"---\n" + yaml.safe_dump(listed(*ITEMS)).encode(),
+    "yaml-documents": yaml.safe_dump_all(ITEMS).encode(),
+    "yaml-documents-with-empty-ones": b"---\n---\n# nothing\n---\n" + yaml.safe_dump_all(ITEMS).encode() + b"---\n",
+    "yaml-documents-of-lists": yaml.safe_dump_all([listed(*ITEMS[:2]), listed(*ITEMS[2:])]).encode(),
+    "yaml-lists-of-one-kind-without-item-kinds": yaml.safe_dump_all(separate_lists()).encode(),
+    "yaml-with-json-documents": b"".join(b"---\n" + as_json(item) for item in ITEMS),
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=form) for form, text in FORMS.items()])
+def test_every_form_of_a_dump_is_the_same_mirror(text: bytes) -> None:
+    mirror, summary = load(text)
+    assert state(mirror_of(*NODES, *PODS, *NAMESPACES)) == state(mirror)
+    assert str(summary) == "2 nodes, 2 pods, 1 namespaces"
+
+
+def test_a_single_object_is_a_dump() -> None:
+    mirror, summary = load(as_json(kinded(*NODES)[0]))
+    assert list(mirror.nodes.slots) == ["n1"]
+    assert str(summary) == "1 nodes, 0 pods, 0 namespaces"
+
+
+def test_a_pod_list_of_the_api_server_has_no_item_kinds() -> None:
+    mirror, summary = load(as_json(separate_lists()[1]))
+    assert len(mirror.pods) == 2
+    assert summary.taken == {"Pod": 2}
+
+
+def test_the_order_of_objects_does_not_matter() -> None:
+    assert state(load(as_json(listed(*ITEMS)))[0]) == state(load(as_json(listed(*reversed(ITEMS))))[0])
+
+
+def test_an_empty_list_is_an_empty_mirror() -> None:
+    mirror, summary = load(as_json(listed()))
+    assert state(ClusterMirror()) == state(mirror)
+    assert str(summary) == "0 nodes, 0 pods, 0 namespaces"
+
+
+OTHERS = [kind for kind in RESOURCES if kind not in (Node, Pod, Namespace)]
+each_other_kind = pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.__name__)
+
+
+def said(kind: Kind) -> Object:
+    """Make an object as kubectl prints it."""
+    return {"apiVersion": RESOURCES[kind].api_version, "kind": kind.__name__, **FULL_OBJECTS[kind]}
+
+
+@each_other_kind
+@pytest.mark.parametrize("form", ["item", "list-of-the-kind", "document"])
+def test_every_kind_that_can_be_followed_can_be_in_a_dump(kind: Kind, form: str) -> None:
+    listed_alone = {**listed(FULL_OBJECTS[kind], kind=f"{kind.__name__}List"), "apiVersion": said(kind)["apiVersion"]}
+    texts = {
+        "item": as_json(listed(*ITEMS, said(kind))),
+        "list-of-the-kind": yaml.safe_dump_all([listed(*ITEMS), listed_alone]).encode(),
+        "document": yaml.safe_dump_all([*ITEMS, said(kind)]).encode(),
+    }
+    mirror, summary = load(texts[form])
+    expected = RESOURCES[kind].decode(json.dumps(FULL_OBJECTS[kind]).encode())
+    assert list(mirror.objects(kind).values()) == [expected]
+    assert str(summary) == f"2 nodes, 2 pods, 1 namespaces, 1 {RESOURCES[kind].plural}"
+
+
+def test_all_kinds_are_counted_in_one_line() -> None:
+    pending = {**said(Pod), "spec": {}}
+    _, summary = load(as_json(listed(*[said(kind) for kind in OTHERS], *kinded(*NODES), pending, {"kind": "Widget"})))
+    assert str(summary) == (
+        "2 nodes, 1 pods, 0 namespaces, 1 persistentvolumes, 1 persistentvolumeclaims, 1 storageclasses, 1 csinodes, "
+        "1 csidrivers, 1 csistoragecapacities, 1 volumeattachments, 1 services, 1 poddisruptionbudgets, 1 replicasets, "
+        "1 statefulsets, 1 replicationcontrollers (1 of the pods pending or finished: not counted); "
+        "passed over: 1 Widget"
+    )
+
+
+@each_other_kind
+def test_an_object_that_does_not_say_its_api_is_taken_for_the_kind_that_is_known(kind: Kind) -> None:
+    assert load(as_json(listed({**said(kind), "apiVersion": None})))[1].taken == {kind.__name__: 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version"),
+    [
+        (PodDisruptionBudget, "policy/v1beta1"),
+        (Service, "serving.knative.dev/v1"),
+        (ReplicaSet, "extensions/v1beta1"),
+        (CSINode, "storage.k8s.io/v1beta1"),
+    ],
+    ids=["older", "another-group", "former-group", "beta"],
+)
+def test_a_kind_of_another_api_version_is_passed_over(kind: Kind, api_version: str) -> None:
+    summary = load(as_json(listed({**said(kind), "apiVersion": api_version})))[1]
+    assert summary.other_kinds == {f"{kind.__name__} of {api_version}": 1}
+
+
+def test_other_kinds_are_passed_over_and_named() -> None:
+    others = [
+        {"kind": kind, "metadata": {"name": "x"}} for kind in ("Deployment", "ConfigMap", "Deployment", "NodeMetrics")
+    ]
+    mirror, summary = load(as_json(listed(*others, *ITEMS)))
+    assert summary.other_kinds == {"Deployment": 2, "ConfigMap": 1, "NodeMetrics": 1}
+    assert str(summary) == "2 nodes, 2 pods, 1 namespaces; passed over: 1 ConfigMap, 2 Deployment, 1 NodeMetrics"
+    assert list(mirror.nodes.slots) == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        pytest.param({"apiVersion": "longhorn.io/v1beta2", "kind": "Node", "metadata": {"name": "n9"}}, id="its-node"),
+        pytest.param(
+            listed({"metadata": {"name": "n9"}}, kind="NodeList") | {"apiVersion": "longhorn.io/v1beta2"}, id="its-list"
+        ),
+    ],
+)
+def test_a_node_of_another_api_is_not_a_node_of_the_cluster(foreign: Object) -> None:
+    dump = yaml.safe_dump_all([listed(*ITEMS), foreign if "items" in foreign else listed(foreign)]).encode()
+    mirror, summary = load(dump)
+    assert list(mirror.nodes.slots) == ["n1", "n2"]
+    assert str(summary) == "2 nodes, 2 pods, 1 namespaces; passed over: 1 Node of longhorn.io/v1beta2"
+
+
+def test_a_list_of_another_kind_is_passed_over_without_item_kinds() -> None:
+    _, summary = load(as_json(listed({"metadata": {"name": "web"}}, kind="DeploymentList")))
+    assert summary.other_kinds == {"Deployment": 1}
+
+
+def test_an_object_of_another_kind_is_not_looked_into() -> None:
+    summary = load(as_json(listed({"kind": "Widget", "metadata": 7, "spec": {"affinity": "broken"}})))[1]
+    assert summary.other_kinds == {"Widget": 1}
+
+
+def test_pending_and_finished_pods_are_taken_and_do_not_count() -> None:
+    pods = (
+        make_pod("placed").on("n1"),
+        make_pod("terminating").on("n1").terminating(),
+        make_pod("pending"),
+        make_pod("succeeded").on("n1").phase("Succeeded"),
+        make_pod("failed").on("n1").phase("Failed"),
+    )
+    mirror, summary = load(as_json(listed(*kinded(make_node("n1"), *pods))))
+    assert sorted(mirror.pods.rows) == ["default/placed", "default/terminating"]
+    assert summary.unassigned_pods == 3
+    assert str(summary) == "1 nodes, 5 pods, 0 namespaces (3 of the pods pending or finished: not counted)"
+
+
+def test_a_pod_on_a_node_that_the_dump_lacks_is_held() -> None:
+    mirror, summary = load(as_json(listed(*kinded(make_pod("early").on("late")))))
+    assert list(mirror.pods.rows) == ["default/early"]
+    assert summary.unassigned_pods == 0
+
+
+def test_equal_names_of_different_kinds_and_namespaces_are_different_objects() -> None:
+    objects = kinded(
+        make_node("x"), make_namespace("x"), make_pod("x").on("x"), make_pod("x").in_namespace("x").on("x")
+    )
+    assert load(as_json(listed(*objects)))[1].taken == {"Node": 1, "Namespace": 1, "Pod": 2}
+
+
+# YAML as Kubernetes reads it.
+
+
+def test_a_label_that_looks_like_a_day_stays_text() -> None:
+    text = b"kind: Node\nmetadata:\n  name: n1\n  labels:\n    release: 2026-01-01\n"
+    assert dict(load(text)[0].nodes)[0].labels == {"release": "2026-01-01"}
+
+
+def test_a_label_that_yaml_takes_for_a_number_is_refused_as_kubernetes_does() -> None:
+    with pytest.raises(
+        SnapshotError, match=r"^the object \(Node n1\): metadata\.labels\[\.\.\.\]: expected str, got int$"
+    ):
+        load(b"kind: Node\nmetadata: {name: n1, labels: {release: 7}}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(b'{"kind":"List","items":[', "malformed JSON: input data was truncated", id="truncated"),
+        pytest.param(b"[]", "expected object, got array", id="array"),
+        pytest.param(b"just text", "expected object, got str", id="text"),
+        pytest.param(b'{"kind":3}', "kind: expected str | null, got int", id="kind-number"),
+        pytest.param(b'{"kind":"List","items":{}}', "items: expected array | null, got object", id="items-object"),
+        pytest.param(b'{"items":' + b"[" * 100_000, "malformed JSON: nested too deeply", id="deep"),
+        pytest.param(
+            b"a: 1\n---\nkind: List\nitems: 3\n",
+            "document 1 items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints",
+            id="first-of-two-documents",
+        ),
+        pytest.param(
+            b"kind: List\nitems: []\n---\nkind: List\nitems: 3\n",
+            "document 2 items: expected array | null, got int",
+            id="second-document",
+        ),
+        pytest.param(
+            b'{"kind":"Deployment","metadata":{"name":"x"}}',
+            "items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints",
+            id="another-kind-alone",
+        ),
+    ],
+)
+def test_what_is_no_dump_is_refused_with_the_field(text: bytes, expected: str) -> None:
+    with pytest.raises(SnapshotError) as caught:
+        read_items(text)
+    assert expected == str(caught.value)

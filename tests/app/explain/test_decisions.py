@@ -1,0 +1,144 @@
+"""Which decisions are kept, and what of them."""
+
+import gc
+from hashlib import blake2b
+
+import pytest
+
+from app.explain.decisions import MAX_BYTES, MAX_DECISIONS, MAX_OF_A_POD, SMALL, Decisions
+from app.verbs.observation import NOT_KNOWN, Asked, Observation, VerbOutcome
+from app.verbs.recent_pods import RecentPods
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from tests.app.explain.noted_decisions import NOON, Asking
+from tests.app.questions import by_name, shop
+from tests.builders import make_pod
+
+ONE = Observation(
+    "filter",
+    VerbOutcome.FIT,
+    0.25,
+    0.125,
+    6,
+    7,
+    Asked("a/p", "u", 5, 3),
+    "hit 12",
+    "",
+    "late",
+    request=b"asked!",
+    response=b"answers",
+)
+
+
+@pytest.fixture
+def recent() -> RecentPods:
+    return RecentPods()
+
+
+@pytest.fixture
+def decisions(recent: RecentPods) -> Decisions:
+    return Decisions(ClusterMirror(), recent, lambda: NOON)
+
+
+def about(uid: str, body: bytes = b"asked!") -> Observation:
+    return ONE._replace(asked=Asked(f"a/{uid}", uid, 5, 3), request=body, response=body)
+
+
+def numbers(decisions: Decisions, pod: str | None = None) -> list[int]:
+    return [decision.number for decision in decisions.latest(pod)]
+
+
+def test_a_decision_is_kept_with_the_generation_and_the_pod_as_it_was_sent() -> None:
+    asking = Asking(shop())
+    generation = asking.mirror.generation
+    body = by_name(make_pod("in").uid("u").label("app", "intruder"), "a1", "b1")
+    asking.ask(body)
+    found = asking.decisions.get(1)
+    assert found is not None
+    assert (found.number, found.at, found.generation, found.verb) == (1, NOON, generation, "filter")
+    assert (found.outcome, found.asked) == (VerbOutcome.FIT, Asked("default/in", "u", 2, 1))
+    assert (found.request, found.pod) == (body, asking.extender.recent_pods.json_of("u"))
+    assert found.pod == body[len(b'{"Pod": ') : body.index(b', "Nodes"')]
+    assert b"existing pods anti-affinity" in found.response
+    assert (found.seconds, found.waited, found.request_bytes) == (0.25, 0.125, len(body))
+
+
+def test_the_pod_is_shared_and_stays_though_another_state_of_it_was_asked_about(
+    decisions: Decisions, recent: RecentPods
+) -> None:
+    raw = b'{"a":1}'
+    recent.add(Pod("u", "a", "p"), raw)
+    decisions(ONE)
+    decisions(ONE._replace(verb="prioritize"))
+    recent.add(Pod("u", "a", "p"), b'{"a":2}')
+    decisions(ONE)
+    assert [decision.pod for decision in decisions.latest()] == [b'{"a":2}', raw, raw]
+    assert all(decision.pod is raw for decision in decisions.latest() if decision.number < 3)
+
+
+def test_a_large_body_is_kept_by_nobody(decisions: Decisions) -> None:
+    class Body(bytearray):
+        """A body that can be looked for."""
+
+    decisions(ONE._replace(request=Body(SMALL + 1), response=bytes(SMALL + 1)))
+    decisions(ONE._replace(request=Body(SMALL), response=bytes(SMALL)))
+    small, large = decisions.latest()
+    assert (large.request, large.response, large.arguments_hash) == (b"", b"", "")
+    assert (small.request, small.response) == (bytes(SMALL), bytes(SMALL))
+    assert type(small.request) is bytes  # whoever gathered it may use it again
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, Body)]
+
+
+def test_hashes_are_those_of_what_was_sent(decisions: Decisions, recent: RecentPods) -> None:
+    recent.add(Pod("u", "a", "p"), b'{"a":1}')
+    decisions(ONE)
+    decisions(ONE._replace(asked=NOT_KNOWN, request=b""))
+    unknown, known = decisions.latest()
+    assert known.pod_hash == blake2b(b'{"a":1}', digest_size=16).hexdigest()
+    assert known.arguments_hash == blake2b(b"asked!", digest_size=16).hexdigest()
+    assert (unknown.pod_hash, unknown.arguments_hash) == ("", "")
+
+
+def test_of_one_pod_the_latest_few_are_kept_and_all_of_another(decisions: Decisions) -> None:
+    decisions(about("other"))
+    for _ in range(MAX_OF_A_POD + 3):
+        decisions(about("u"))
+    assert numbers(decisions) == [*range(MAX_OF_A_POD + 4, 4, -1), 1]
+    assert numbers(decisions, "u") == numbers(decisions, "a/u") == [*range(MAX_OF_A_POD + 4, 4, -1)]
+    assert numbers(decisions, "other") == [1]
+    assert numbers(decisions, "nobody") == []
+    assert (decisions.get(4), decisions.noted, len(decisions)) == (None, MAX_OF_A_POD + 4, MAX_OF_A_POD + 1)
+
+
+def test_requests_that_could_not_be_read_do_not_fill_all(decisions: Decisions) -> None:
+    decisions(ONE)
+    for _ in range(3 * MAX_OF_A_POD):
+        decisions(ONE._replace(asked=NOT_KNOWN, outcome=VerbOutcome.BAD_REQUEST))
+    assert len(decisions) == MAX_OF_A_POD + 1
+
+
+def test_as_many_decisions_are_kept_as_may_be_the_oldest_go_first(decisions: Decisions) -> None:
+    for number in range(MAX_DECISIONS + 2):
+        decisions(about(f"{number}"))
+    assert numbers(decisions) == [*range(MAX_DECISIONS + 2, 2, -1)]
+    assert numbers(decisions, "0") == numbers(decisions, "a/1") == []
+    assert numbers(decisions, "2") == [3]
+
+
+def test_all_that_is_kept_is_bounded_by_bytes(decisions: Decisions, recent: RecentPods) -> None:
+    recent.add(Pod("u", "a", "p"), bytes(MAX_BYTES // 8))
+    for _ in range(8):
+        decisions(ONE)
+    assert numbers(decisions) == [8, 7, 6, 5, 4, 3, 2]  # the bodies take some, too
+    for number in range(3000):
+        decisions(about(f"{number}", bytes(SMALL)))
+    held = sum(len(each.pod) + len(each.request) + len(each.response) for each in decisions.latest())
+    assert MAX_BYTES * 0.9 < held < MAX_BYTES
+    assert numbers(decisions, "u") == []
+
+
+def test_what_is_dropped_leaves_nothing_behind(decisions: Decisions) -> None:
+    for number in range(2 * MAX_DECISIONS):
+        decisions(about(f"{number}"))
+    assert [len(each) for each in vars(decisions).values() if isinstance(each, dict)] == [MAX_DECISIONS] * 2

@@ -1,0 +1,168 @@
+"""Two processes that are elected, at one API server: who is ready, and when the other is after the leader has gone."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from tests.app.commands.test_cli_serve_cluster import kubeconfig
+from tests.app.serving import PATIENCE, Service, kindred
+from tests.builders import make_node, make_pod
+from tests.fake_apiserver import FakeApiServer
+from tests.fake_apiserver.resources import LEASES, NODES, PODS
+
+DURATION, RENEW, RETRY = 4.0, 3.0, 0.2
+SLACK: Final = 3.0  # seconds that a busy machine may take for what is done at once
+
+
+class Replica:
+    """A process, asked over HTTP."""
+
+    def __init__(self, service: Service, client: httpx.AsyncClient) -> None:
+        self.process = service.process
+        self.service = service
+        self._client = client
+
+    async def readiness(self) -> dict[str, Any]:
+        body: dict[str, Any] = (await self._client.get(f"{self.service.url}/readyz")).json()
+        return body
+
+    async def is_ready(self) -> bool:
+        return (await self.readiness())["ready"] is True
+
+    async def bind(self, pod: dict[str, Any], node: str) -> str:
+        metadata = pod["metadata"]
+        args = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"]}
+        answer = await self._client.post(f"{self.service.url}/bind", json={**args, "Node": node})
+        error: str = answer.json()["Error"]
+        return error
+
+    async def ended(self) -> int:
+        return await asyncio.to_thread(self.process.wait, PATIENCE)
+
+
+@asynccontextmanager
+async def replicas(folder: Path, servers: dict[str, FakeApiServer]) -> AsyncIterator[list[Replica]]:
+    """Start a replica of each name at a server, one after the other: the first leads."""
+    with ExitStack() as stack:
+        async with httpx.AsyncClient(timeout=PATIENCE) as client:
+            started: list[Replica] = []
+            for name, server in servers.items():
+                (folder / name).mkdir()
+                environment = {
+                    "KINDRED_LEADER_ELECTION": "true",
+                    "KINDRED_POD_NAMESPACE": "ours",
+                    "KINDRED_POD_NAME": name,
+                    "KINDRED_LEASE_DURATION": str(DURATION),
+                    "KINDRED_LEASE_RENEW_DEADLINE": str(RENEW),
+                    "KINDRED_LEASE_RETRY_PERIOD": str(RETRY),
+                    "KINDRED_DRAIN_DELAY": "10",
+                }
+                config = kubeconfig(folder / name, server.url)
+                starting = kindred(
+                    folder / name, "serve", "--kubeconfig", config, "--port", "0", environment=environment
+                )
+                # In a thread: this loop has to serve what the process asks.
+                service = await asyncio.to_thread(stack.enter_context, starting)
+                replica = Replica(service, client)
+                started.append(replica)
+                await until(replica.is_ready if len(started) == 1 else lambda: follows(replica))  # noqa: B023  # awaited here
+            yield started
+
+
+async def follows(replica: Replica) -> bool:
+    return bool((await replica.readiness())["problems"] == ["another replica leads: first"])
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> float:
+    """Wait for a condition, with patience; return the seconds that it took."""
+    began = time.monotonic()
+    async with asyncio.timeout(PATIENCE):
+        while not await condition():  # noqa: ASYNC110  # what happens in another process sets no event here
+            await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+def fill(server: FakeApiServer) -> dict[str, Any]:
+    """Make a node, and a pod to be bound."""
+    server.create(NODES.path, make_node("n1").obj())
+    return server.create(PODS.path, make_pod("p").obj())
+
+
+def test_a_leader_that_is_terminated_is_followed_at_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with FakeApiServer() as server:
+            pod = fill(server)
+            async with replicas(tmp_path, {"first": server, "second": server}) as (first, second):
+                assert (await second.bind(pod, "n1")).startswith("not leading: another replica leads: first")
+                first.process.send_signal(signal.SIGTERM)
+                took = await until(second.is_ready)
+                assert took < DURATION, "without waiting for the lease to run out, and without a drain delay"
+                assert await first.ended() == 0
+                assert server.objects(LEASES.path)[0]["spec"]["leaseTransitions"] == 1
+                assert await second.bind(pod, "n1") == ""
+
+    asyncio.run(scenario())
+
+
+def test_a_leader_that_is_killed_is_followed_when_its_lease_has_run_out(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with FakeApiServer() as server:
+            pod = fill(server)
+            async with replicas(tmp_path, {"first": server, "second": server}) as (first, second):
+                first.process.kill()
+                took = await until(second.is_ready)
+                assert DURATION - 2 * RETRY < took < DURATION + SLACK
+                assert await second.bind(pod, "n1") == ""
+
+    asyncio.run(scenario())
+
+
+def test_a_leader_without_its_api_server_is_not_ready_before_another_leads(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with FakeApiServer() as server, FakeApiServer(store=server.store) as other:
+            pod = fill(server)
+            async with replicas(tmp_path, {"first": server, "second": other}) as (first, second):
+                async with server.refusing_connections(drop=True):
+                    began = time.monotonic()
+
+                    async def first_is_not() -> bool:
+                        # In this order: if both were ready at once, this would be seen.
+                        ready = await second.is_ready()
+                        return not await first.is_ready() and not ready
+
+                    await until(first_is_not)
+                    assert time.monotonic() - began < DURATION
+                    assert (await first.bind(pod, "n1")).startswith("not leading: the lease was not renewed in time")
+                    await until(second.is_ready)
+                    assert not await first.is_ready()
+                    assert await second.bind(pod, "n1") == ""
+                await until(lambda: problem_of(first, "another replica leads: second"))
+
+    asyncio.run(scenario())
+
+
+def test_a_leader_that_was_stopped_for_longer_than_its_lease_decides_nothing_when_it_goes_on(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with FakeApiServer() as server:
+            pod = fill(server)
+            async with replicas(tmp_path, {"first": server, "second": server}) as (first, second):
+                first.process.send_signal(signal.SIGSTOP)
+                asked = asyncio.create_task(first.bind(pod, "n1"))  # waits in its socket
+                await until(second.is_ready)
+                first.process.send_signal(signal.SIGCONT)
+                assert (await asked).startswith("not leading: ")
+                assert server.requests.of(None, "bind") == []
+                await until(lambda: problem_of(first, "another replica leads: second"))
+                assert await second.is_ready()
+
+    asyncio.run(scenario())
+
+
+async def problem_of(replica: Replica, problem: str) -> bool:
+    return problem in (await replica.readiness())["problems"]

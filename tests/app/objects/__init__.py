@@ -1,0 +1,1 @@
+"""Tests of JSON to the values of core."""

@@ -1,0 +1,161 @@
+"""One object of every kind that can be followed, with every member that is read, and some that are not."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from core.events import Kind
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
+from core.objects.pod import Pod
+from core.objects.service import Service
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from tests.builders import Object, expressed, labelled, make_pod, term
+
+
+def full_metadata(name: str, **members: object) -> Object:
+    """Make metadata with all that any kind reads."""
+    return {
+        "name": name,
+        "namespace": "shop",
+        "uid": f"uid-{name}",
+        "resourceVersion": "42",
+        "labels": {"app": "web"},
+        "annotations": {"example.com/a": "b"},
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Owner", "name": "o", "uid": "uid-o"},
+            {"apiVersion": "v1", "kind": "Owner", "name": "c", "uid": "uid-c", "controller": True},
+        ],
+        **members,
+    }
+
+
+_RESOURCES: Final = {"requests": {"cpu": "250m", "memory": "64Mi"}, "limits": {"cpu": 1.5, "memory": "1e8"}}
+_NODE_SELECTOR: Final = {
+    "nodeSelectorTerms": [
+        {
+            "matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}],
+            "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}],
+        }
+    ]
+}
+_NEAR: Final = term("zone", labelled(app="web"), namespaces=["x"], namespace_selector=expressed("team", "Exists"))
+
+FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
+    Node: {
+        "metadata": full_metadata("n1"),
+        "spec": {"podCIDR": "10.0.0.0/24"},
+        "status": {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}, "capacity": {"cpu": "4"}},
+    },
+    Pod: {
+        "metadata": full_metadata("web-1", generateName="web-"),
+        "spec": {
+            "nodeName": "n1",
+            "containers": [{"name": "c", "image": "i", "resources": _RESOURCES}],
+            "initContainers": [{"name": "s", "restartPolicy": "Always", "resources": _RESOURCES}],
+            "resources": _RESOURCES,
+            "overhead": {"cpu": "10m"},
+            "affinity": make_pod("p")
+            .required_affinity(_NEAR)
+            .preferred_anti_affinity(10, _NEAR)
+            .obj()["spec"]["affinity"],
+        },
+        "status": {
+            "phase": "Running",
+            "qosClass": "Burstable",
+            "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}],
+            "containerStatuses": [{"name": "c", "resources": _RESOURCES, "allocatedResources": {"cpu": "1"}}],
+            "initContainerStatuses": [{"name": "s", "resources": _RESOURCES, "allocatedResources": {"cpu": "1"}}],
+        },
+    },
+    Namespace: {"metadata": full_metadata("shop"), "spec": {"finalizers": ["kubernetes"]}},
+    PersistentVolume: {
+        "metadata": full_metadata("pv-1", deletionTimestamp="2026-01-01T00:00:00Z"),
+        "spec": {
+            "csi": {"driver": "csi.example.com", "volumeHandle": "h-1"},
+            "awsElasticBlockStore": {"volumeID": "vol-1"},
+            "gcePersistentDisk": {"pdName": "disk-1"},
+            "azureDisk": {"diskURI": "/disks/1"},
+            "cinder": {"volumeID": "c-1"},
+            "portworxVolume": {"volumeID": "p-1"},
+            "capacity": {"storage": "10Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "volumeMode": "Block",
+            "storageClassName": "fast",
+            "volumeAttributesClassName": "gold",
+            "claimRef": {"namespace": "shop", "name": "data", "uid": "uid-data"},
+            "nodeAffinity": {"required": _NODE_SELECTOR},
+        },
+        "status": {"phase": "Bound"},
+    },
+    PersistentVolumeClaim: {
+        "metadata": full_metadata("data", deletionTimestamp="2026-01-01T00:00:00Z"),
+        "spec": {
+            "volumeName": "pv-1",
+            "resources": {"requests": {"storage": "10Gi"}, "limits": {"storage": "20Gi"}},
+            "accessModes": ["ReadWriteOnce"],
+            "volumeMode": "Block",
+            "storageClassName": "fast",
+            "volumeAttributesClassName": "gold",
+            "selector": {**labelled(app="db"), **expressed("tier", "In", "a", "b")},
+        },
+        "status": {"phase": "Bound"},
+    },
+    StorageClass: {
+        "metadata": full_metadata("fast"),
+        "provisioner": "csi.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}],
+    },
+    CSINode: {
+        "metadata": full_metadata("n1", annotations={"storage.alpha.kubernetes.io/migrated-plugins": "x,y"}),
+        "spec": {"drivers": [{"name": "csi.example.com", "nodeID": "n", "allocatable": {"count": 8}}]},
+    },
+    CSIDriver: {
+        "metadata": full_metadata("csi.example.com"),
+        "spec": {"storageCapacity": True, "attachRequired": True},
+    },
+    CSIStorageCapacity: {
+        "metadata": full_metadata("csisc-1"),
+        "storageClassName": "fast",
+        "nodeTopology": {**labelled(zone="a"), **expressed("disk", "In", "ssd")},
+        "capacity": "100Gi",
+        "maximumVolumeSize": "10Gi",
+    },
+    VolumeAttachment: {
+        "metadata": full_metadata("csi-1"),
+        "spec": {"attacher": "csi.example.com", "nodeName": "n1", "source": {"persistentVolumeName": "pv-1"}},
+        "status": {"attached": True},
+    },
+    Service: {
+        "metadata": full_metadata("web"),
+        "spec": {"selector": {"app": "web", "tier": "a"}, "clusterIP": "None"},
+    },
+    PodDisruptionBudget: {
+        "metadata": full_metadata("web"),
+        "spec": {"selector": {**labelled(app="web"), **expressed("tier", "NotIn", "a")}, "maxUnavailable": "10%"},
+        "status": {"disruptionsAllowed": 2, "disruptedPods": {"web-1": "2026-01-01T00:00:00Z", "web-2": None}},
+    },
+    ReplicaSet: {
+        "metadata": full_metadata("web-abc"),
+        "spec": {"replicas": 3, "selector": {**labelled(app="web"), **expressed("tier", "In", "a")}},
+    },
+    StatefulSet: {
+        "metadata": full_metadata("db"),
+        "spec": {"replicas": 3, "selector": {**labelled(app="db"), **expressed("tier", "Exists")}},
+    },
+    ReplicationController: {
+        "metadata": full_metadata("old"),
+        "spec": {"replicas": 3, "selector": {"app": "old", "tier": "a"}},
+    },
+}

@@ -1,0 +1,197 @@
+"""v1 pods to the core's values: what is read, and which field is at fault."""
+
+import json
+
+import pytest
+
+from app.objects.decode_pod import decode_pod
+from core.objects.affinity import NO_AFFINITY
+from core.objects.host_port import HostPort
+from core.objects.labels import Operator, Requirement, Selector
+from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity
+from core.objects.owner import ControllerRef
+from core.objects.pod import Pod
+from core.objects.pod_volumes import PodClaim
+from core.objects.toleration import Toleration
+from core.objects.topology_spread import SpreadConstraint
+from tests.builders import Object, make_pod
+
+FULL_POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "web-1",
+        "generateName": "web-",
+        "namespace": "shop",
+        "uid": "u-1",
+        "resourceVersion": "42",
+        "labels": {"app": "web"},
+        "annotations": {"a": "b"},
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "r-1", "controller": True}],
+    },
+    "spec": {
+        "nodeName": "n1",
+        "containers": [
+            {
+                "name": "c",
+                "image": "i",
+                "ports": [{"containerPort": 8080}, {"containerPort": 80, "hostPort": 80}],
+                "resources": {"limits": {"cpu": 1.5}, "requests": {"cpu": "250m", "memory": "1Ki"}},
+            }
+        ],
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+        "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "t", "emptyDir": {}}],
+        "priority": 0,
+    },
+    "status": {"phase": "Running", "conditions": [{"type": "Ready"}], "qosClass": "Burstable"},
+}
+
+
+def encoded(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
+    expected = Pod(
+        uid="u-1",
+        namespace="shop",
+        name="web-1",
+        labels={"app": "web"},
+        node_name="n1",
+        requests={"cpu": 250, "memory": 1024},
+        best_effort=False,
+        controller=ControllerRef("ReplicaSet", "web", "r-1"),
+        resource_version="42",
+        non_zero_requests=(250, 1024),
+        scored_requests=(250, 1024),
+        tolerations=frozenset({Toleration("gpu", "Exists")}),
+        node_affinity=NodeAffinity(Selector((Requirement("disk", Operator.IN, ("ssd",)),))),
+        host_ports=frozenset({HostPort(80)}),
+        images=("i:latest",),
+        volumes=(PodClaim("data"),),
+        spread=(SpreadConstraint(1, "zone"),),
+    )
+    assert expected == decode_pod(encoded(FULL_POD))
+
+
+def test_a_hand_written_manifest_needs_only_a_name() -> None:
+    assert Pod(uid="default/p", namespace="default", name="p") == decode_pod(b'{"metadata":{"name":"p"}}')
+
+
+def test_without_a_uid_the_namespace_and_name_identify_a_pod() -> None:
+    assert decode_pod(b'{"metadata":{"name":"p","namespace":"x","uid":""}}').uid == "x/p"
+
+
+def test_a_pod_that_has_no_name_yet_goes_by_the_name_that_will_be_generated() -> None:
+    assert decode_pod(b'{"metadata":{"generateName":"web-"}}').name == "web-"
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"], ids=str.lower)
+def test_a_finished_pod_occupies_no_node(phase: str) -> None:
+    assert not decode_pod(make_pod("p").on("n1").phase(phase).json()).assigned
+
+
+@pytest.mark.parametrize("phase", ["", "Pending", "Running", "Unknown"], ids=lambda phase: phase.lower() or "none")
+def test_an_unfinished_pod_with_a_node_occupies_it(phase: str) -> None:
+    assert decode_pod(make_pod("p").on("n1").phase(phase).json()).assigned
+
+
+def test_a_terminating_pod_still_occupies_its_node() -> None:
+    assert decode_pod(make_pod("p").on("n1").phase("Running").terminating().json()).assigned
+
+
+def test_pods_of_one_controller_share_all_but_their_names() -> None:
+    pods = []
+    for number in "12":
+        wire = json.loads(json.dumps(FULL_POD))
+        wire["metadata"] |= {"name": f"web-{number}", "uid": number}
+        wire["status"]["containerStatuses"] = [{"name": "c", "containerID": number, "restartCount": int(number)}]
+        pods.append(decode_pod(encoded(wire)))
+    one, other = pods
+    assert (one.name, other.name) == ("web-1", "web-2")
+    for member in set(Pod.__struct_fields__) - {"name", "uid", "resource_version"}:
+        assert getattr(one, member) is getattr(other, member), member
+
+
+def test_pods_that_ask_nothing_of_their_nodes_share_the_values_of_none() -> None:
+    pod, default = decode_pod(b'{"metadata":{"name":"p"},"spec":{}}'), Pod("u", "default", "p")
+    for member in ("tolerations", "host_ports", "images", "volumes", "spread", "affinity", "node_affinity"):
+        assert getattr(pod, member) is getattr(default, member), member
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        pytest.param({}, False, id="absent"),
+        pytest.param({"deletionTimestamp": None}, False, id="null"),
+        pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z"}, True, id="given"),
+    ],
+)
+def test_a_pod_with_a_deletion_timestamp_is_terminating(
+    metadata: Object,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert expected is decode_pod(encoded({"metadata": {"name": "p", **metadata}})).terminating
+
+
+CONDITION: Object = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        pytest.param(None, False, id="none"),
+        pytest.param([CONDITION], True, id="by-the-scheduler"),
+        pytest.param([{"type": "Ready", "status": "False"}, CONDITION], True, id="among-others"),
+        pytest.param([{**CONDITION, "reason": "EvictionByEvictionAPI"}], False, id="for-another-reason"),
+        pytest.param([{**CONDITION, "status": "False"}], False, id="not-any-more"),
+        pytest.param([{**CONDITION, "status": "False"}, CONDITION], False, id="the-first-one-tells"),
+        pytest.param([{"type": None, "status": None, "reason": None}], False, id="null"),
+    ],
+)
+def test_a_terminating_pod_tells_whether_a_scheduler_preempted_it(
+    conditions: list[Object] | None,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    wire: Object = {"metadata": {"name": "p"}, "status": {"conditions": conditions}}
+    assert not decode_pod(encoded(wire)).preempted
+    wire["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert decode_pod(encoded(wire)).preempted is expected
+
+
+def test_what_preemption_reads_of_a_pod() -> None:
+    pod = make_pod("p").priority(-5).preemption_policy("Never").started("2026-01-01T00:00:00Z").nominated("n1")
+    expected = Pod(
+        uid="default/p",
+        namespace="default",
+        name="p",
+        priority=-5,
+        preemption_policy="Never",
+        start_time="2026-01-01T00:00:00Z",
+        nominated_node_name="n1",
+    )
+    assert decode_pod(pod.json()) == expected
+
+
+@pytest.mark.parametrize("spelling", [b"null", b" null ", b"\n\tnull\r\n"], ids=["bare", "spaces", "lines"])
+def test_a_null_affinity_is_none_however_it_is_spaced(spelling: bytes) -> None:
+    assert decode_pod(b'{"metadata":{"name":"p"},"spec":{"affinity":%s}}' % spelling).affinity is NO_AFFINITY
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        pytest.param({}, id="empty"),
+        pytest.param({"nodeAffinity": {"anything": [1]}}, id="node-affinity-only"),
+        pytest.param({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}, id="no-node-terms"),
+        pytest.param({"podAffinity": {}, "podAntiAffinity": {}}, id="no-lists"),
+        pytest.param({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}, id="empty-list"),
+    ],
+)
+def test_an_affinity_without_terms_is_the_one_value_of_none(affinity: Object) -> None:
+    pod = decode_pod(encoded({**make_pod("p").obj(), "spec": {"affinity": affinity}}))
+    assert pod.affinity is NO_AFFINITY
+    assert pod.node_affinity is NO_NODE_AFFINITY

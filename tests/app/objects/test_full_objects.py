@@ -1,0 +1,102 @@
+"""Objects with every member that is read are reduced to what scheduling reads; nodes, pods and claims stand apart."""
+
+import json
+from typing import Final
+
+import pytest
+
+from app.objects.resources import RESOURCES
+from core.events import Object
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.labels import parse_selector
+from core.objects.namespace import Namespace
+from core.objects.node_selector import parse_node_selector
+from core.objects.owner import ControllerRef, ReplicaSet, ReplicationController, StatefulSet
+from core.objects.service import Service
+from core.objects.volumes import (
+    ClaimRef,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    StorageClass,
+    VolumeAttachment,
+    VolumeSource,
+)
+from tests.app.objects.full_objects import FULL_OBJECTS
+
+WEB_A: Final = parse_selector({"app": "web", "tier": "a"}, ())
+EXPECTED: Final[tuple[Object, ...]] = (
+    Namespace("shop", {"app": "web"}, "uid-shop", "42"),
+    PersistentVolume(
+        name="pv-1",
+        labels={"app": "web"},
+        source=VolumeSource("csi.example.com", "h-1"),
+        capacity=10 * 2**30,
+        access_modes=frozenset({"ReadWriteOnce"}),
+        volume_mode="Block",
+        storage_class="fast",
+        volume_attributes_class="gold",
+        claim=ClaimRef("shop", "data", "uid-data"),
+        node_affinity=parse_node_selector([([("zone", "In", ["a"])], [("metadata.name", "In", ["n1"])])]),
+        phase="Bound",
+        deleting=True,
+        uid="uid-pv-1",
+        resource_version="42",
+    ),
+    StorageClass(
+        name="fast",
+        provisioner="csi.example.com",
+        volume_binding_mode="WaitForFirstConsumer",
+        allowed_topologies=parse_node_selector([([("zone", "In", ["a", "b"])], [])]),
+        uid="uid-fast",
+        resource_version="42",
+    ),
+    CSINode(
+        name="n1",
+        volume_limits={"csi.example.com": 8},
+        migrated_plugins=frozenset({"x", "y"}),
+        uid="uid-n1",
+        resource_version="42",
+    ),
+    CSIDriver(name="csi.example.com", storage_capacity=True, uid="uid-csi.example.com", resource_version="42"),
+    CSIStorageCapacity(
+        namespace="shop",
+        name="csisc-1",
+        storage_class="fast",
+        topology=parse_selector({"zone": "a"}, [("disk", "In", ["ssd"])]),
+        limit=10 * 2**30,
+        uid="uid-csisc-1",
+        resource_version="42",
+    ),
+    VolumeAttachment(
+        name="csi-1", attacher="csi.example.com", node="n1", volume="pv-1", uid="uid-csi-1", resource_version="42"
+    ),
+    Service("shop", "web", WEB_A, "uid-web", "42"),
+    PodDisruptionBudget(
+        namespace="shop",
+        name="web",
+        selector=parse_selector({"app": "web"}, [("tier", "NotIn", ["a"])]),
+        disruptions_allowed=2,
+        disrupted_pods=frozenset({"web-1", "web-2"}),
+        uid="uid-web",
+        resource_version="42",
+    ),
+    ReplicaSet(
+        namespace="shop",
+        name="web-abc",
+        labels={"app": "web"},
+        controller=ControllerRef("Owner", "c", "uid-c", "v1"),
+        selector=WEB_A,
+        uid="uid-web-abc",
+        resource_version="42",
+    ),
+    StatefulSet("shop", "db", parse_selector({"app": "db"}, [("tier", "Exists", [])]), "uid-db", "42"),
+    ReplicationController("shop", "old", parse_selector({"app": "old", "tier": "a"}, ()), "uid-old", "42"),
+)
+
+
+@pytest.mark.parametrize("expected", [pytest.param(each, id=RESOURCES[type(each)].plural) for each in EXPECTED])
+def test_an_object_is_reduced_to_what_scheduling_reads(expected: Object) -> None:
+    text = json.dumps(FULL_OBJECTS[type(expected)]).encode()
+    assert expected == RESOURCES[type(expected)].decode(text)

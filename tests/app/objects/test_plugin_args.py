@@ -1,0 +1,334 @@
+"""Arguments of plugins are upstream's *Args as JSON; what is wrong with them is named by its path."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from app.objects.decode import DecodeError
+from app.objects.plugin_args import decode_plugin_args, plugin_arguments
+from app.settings import Settings, SettingsError
+from app.wiring.engine import create_profile
+from core.framework.evaluation import FreshEvaluation
+from core.framework.interface import AnyFilter
+from core.objects.topology_spread import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
+from core.plugins.noderesources.allocation import ResourceSpec
+from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationShapePoint
+from core.profile import PLUGINS
+from tests.builders import expressed, make_node, make_pod, named
+from tests.core.decoded import mirror_of, pod_of
+
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+SHAPE: Final = [{"utilization": 0, "score": 10}, {"utilization": 100}]
+
+
+def args_of(plugin: str, **args: object) -> str:
+    return json.dumps({plugin: args})
+
+
+def required(*terms: object) -> Mapping[str, object]:
+    return {"addedAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+
+
+def constraint(**members: object) -> Mapping[str, object]:
+    whole = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", **members}
+    return {"defaultingType": "List", "defaultConstraints": [whole]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("{}", {}, id="none"),
+        pytest.param(args_of("NodeName"), {"NodeName": {}}, id="a-plugin-that-has-none"),
+        pytest.param(args_of("InterPodAffinity"), {"InterPodAffinity": {}}, id="all-left-out"),
+        pytest.param(
+            args_of("InterPodAffinity", hardPodAffinityWeight=None), {"InterPodAffinity": {}}, id="null-is-left-out"
+        ),
+        pytest.param(
+            args_of("InterPodAffinity", hardPodAffinityWeight=0, ignorePreferredTermsOfExistingPods=True),
+            {"InterPodAffinity": {"hard_pod_affinity_weight": 0, "ignore_preferred_terms_of_existing_pods": True}},
+            id="inter-pod-affinity",
+        ),
+        pytest.param(
+            args_of("InterPodAffinity", apiVersion=API_VERSION, kind="InterPodAffinityArgs"),
+            {"InterPodAffinity": {}},
+            id="with-the-type",
+        ),
+        pytest.param(
+            args_of("PodFitsResources", ignoredResources=["example.com/a"], ignoredResourceGroups=["example.org"]),
+            {"NodeResourcesFit": {"ignored_resources": ["example.com/a"], "ignored_resource_groups": ["example.org"]}},
+            id="ignored-resources-by-a-former-name",
+        ),
+        pytest.param(
+            args_of(
+                "NodeResourcesFit",
+                scoringStrategy={
+                    "type": "RequestedToCapacityRatio",
+                    "resources": [{"name": "cpu", "weight": 3}, {"name": "memory"}],
+                    "requestedToCapacityRatio": {"shape": SHAPE},
+                },
+            ),
+            {
+                "NodeResourcesFit": {
+                    "ignored_resources": (),
+                    "ignored_resource_groups": (),
+                    "scoring_strategy": ScoringStrategy(
+                        "RequestedToCapacityRatio",
+                        (ResourceSpec("cpu", 3), ResourceSpec("memory", 0)),  # of weight 1, as it was not said
+                        (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0)),
+                    ),
+                }
+            },
+            id="scoring-strategy",
+        ),
+        pytest.param(
+            args_of("NodeResourcesBalancedAllocation", resources=[{"name": "cpu", "weight": 1}]),
+            {"NodeResourcesBalancedAllocation": {"resources": (ResourceSpec("cpu", 1),)}},
+            id="balanced-allocation",
+        ),
+        pytest.param(
+            args_of("PodTopologySpread", defaultingType="List"),
+            {"PodTopologySpread": {"defaulting_type": "List", "default_constraints": ()}},
+            id="spread-nothing-by-default",
+        ),
+        pytest.param(
+            args_of("PodTopologySpread", defaultingType=""),
+            {"PodTopologySpread": {"defaulting_type": "System", "default_constraints": ()}},
+            id="spread-as-upstream-does-by-default",
+        ),
+        pytest.param(
+            args_of("PodTopologySpread", **constraint(minDomains=2, nodeTaintsPolicy="Honor", labelSelector=None)),
+            {
+                "PodTopologySpread": {
+                    "defaulting_type": "List",
+                    "default_constraints": (
+                        SpreadConstraint(1, "zone", SCHEDULE_ANYWAY, min_domains=2, node_taints_policy="Honor"),
+                    ),
+                }
+            },
+            id="default-constraints",
+        ),
+        pytest.param(
+            args_of("ServiceAffinity", affinityLabels=["region", "zone"]),
+            {"ServiceAffinity": {"affinity_labels": ["region", "zone"]}},
+            id="service-affinity",
+        ),
+    ],
+)
+def test_args_are_the_arguments_of_a_plugin(text: str, expected: Mapping[str, Mapping[str, Any]]) -> None:
+    assert expected == decode_plugin_args(text)
+    for plugin, keywords in expected.items():
+        PLUGINS[plugin](**keywords)
+
+
+def feasible(plugin: AnyFilter) -> list[str]:
+    mirror = mirror_of(make_node("n1").label("disk", "ssd"), make_node("n2").label("disk", "hdd"), make_node("n3"))
+    batch = mirror.batch(["n1", "n2", "n3"])
+    verdicts = FreshEvaluation(mirror, pod_of(make_pod("p"))).verdicts(plugin, batch)
+    assert verdicts is not None
+    return [name for name, code in zip(batch.names, verdicts.codes.tolist(), strict=True) if not code]
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        pytest.param(required(expressed("disk", "In", "ssd")), ["n1"], id="labels"),
+        pytest.param(required(expressed("disk", "In", "ssd"), named("In", "n3")), ["n1", "n3"], id="or-names"),
+        pytest.param(required(), [], id="no-term-is-met-by-nothing"),
+    ],
+)
+def test_added_affinity_is_asked_of_nodes_on_behalf_of_every_pod(
+    args: Mapping[str, object], expected: list[str]
+) -> None:
+    profile = create_profile(Settings(profile="filter:NodeAffinity", plugin_args=args_of("NodeAffinity", **args)))
+    assert expected == feasible(profile.filters[0])
+
+
+def test_added_affinity_can_prefer_nodes() -> None:
+    preferred = {PREFERRED: [{"weight": 5, "preference": expressed("disk", "Exists")}]}
+    arguments = decode_plugin_args(args_of("NodeAffinity", addedAffinity=preferred))
+    assert [each.weight for each in arguments["NodeAffinity"]["added_affinity"].preferred] == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("", "malformed JSON: ", id="empty"),
+        pytest.param("{", "malformed JSON: ", id="cut-off"),
+        pytest.param("\udcff", "malformed JSON: ", id="not-utf-8"),
+        pytest.param("[]", "expected object, got array", id="no-object"),
+        pytest.param('{"NodeNam":{}}', "NodeNam: unknown plugin; there are CheckNodeCondition, ", id="unknown-plugin"),
+        pytest.param('{"NodeName":null}', "NodeName: expected object, got null", id="no-object-for-a-plugin"),
+        pytest.param(
+            '{"GeneralPredicates":{}}',
+            "GeneralPredicates: has no arguments of its own, but NodeResourcesFit, NodeName, NodePorts, NodeAffinity",
+            id="a-composite",
+        ),
+        pytest.param(
+            '{"InterPodAffinity":{},"MatchInterPodAffinity":{}}',
+            "MatchInterPodAffinity: the arguments of InterPodAffinity are given already",
+            id="by-both-names",
+        ),
+        pytest.param(args_of("NodeName", node="n1"), "NodeName: object contains unknown field node", id="takes-none"),
+        pytest.param(
+            args_of("InterPodAffinity", hardPodAffinityWeigth=1),
+            "InterPodAffinity: object contains unknown field hardPodAffinityWeigth",
+            id="a-slip-of-the-pen",
+        ),
+        pytest.param(
+            args_of("InterPodAffinity", hardPodAffinityWeight="1"),
+            "InterPodAffinity.hardPodAffinityWeight: expected int | null, got str",
+            id="wrong-type",
+        ),
+        pytest.param(
+            args_of("InterPodAffinity", hardPodAffinityWeight=101),
+            "InterPodAffinity.hardPodAffinityWeight: must be 0..100, got 101",
+            id="out-of-range",
+        ),
+        pytest.param(
+            args_of("InterPodAffinity", kind="NodeAffinityArgs"),
+            "InterPodAffinity.kind: expected InterPodAffinityArgs, got NodeAffinityArgs",
+            id="another-kind",
+        ),
+        pytest.param(
+            args_of("InterPodAffinity", apiVersion="v1"),
+            f"InterPodAffinity.apiVersion: expected {API_VERSION}, got v1",
+            id="another-group",
+        ),
+        pytest.param(
+            args_of("NodeResourcesFit", scoringStrategy={"type": "Random"}),
+            "NodeResourcesFit.scoringStrategy.type: must be one of LeastAllocated, MostAllocated, "
+            "RequestedToCapacityRatio, got Random",
+            id="unknown-strategy",
+        ),
+        pytest.param(
+            args_of("NodeResourcesFit", scoringStrategy={}),
+            "NodeResourcesFit.scoringStrategy.type: must be one of ",
+            id="a-strategy-has-no-default-type",
+        ),
+        pytest.param(
+            args_of("NodeResourcesFit", scoringStrategy={"type": "LeastAllocated", "resources": [{"wight": 1}]}),
+            "NodeResourcesFit.scoringStrategy.resources[0]: object contains unknown field wight",
+            id="unknown-field-deep-inside",
+        ),
+        pytest.param(
+            args_of("NodeResourcesFit", scoringStrategy={"type": "LeastAllocated", "requestedToCapacityRatio": {}}),
+            "NodeResourcesFit.scoringStrategy.shape: at least one point must be specified",
+            id="a-ratio-without-a-shape",
+        ),
+        pytest.param(
+            args_of("NodeResourcesFit", ignoredResourceGroups=["example.com/a"]),
+            "NodeResourcesFit.ignoredResourceGroups[0]: ",
+            id="a-group-with-a-slash",
+        ),
+        pytest.param(
+            args_of("NodeResourcesBalancedAllocation", resources=[{"name": "cpu", "weight": 2}]),
+            "NodeResourcesBalancedAllocation.resources[0].weight: must be 1, got 2",
+            id="balanced-allocation-does-not-weigh",
+        ),
+        pytest.param(
+            args_of("NodeAffinity", **required({"matchLabels": {"disk": "ssd"}})),
+            f"NodeAffinity.addedAffinity.{REQUIRED}.nodeSelectorTerms[0]: object contains unknown field matchLabels",
+            id="a-label-selector-for-nodes",
+        ),
+        pytest.param(
+            args_of("NodeAffinity", **required(expressed("disk", "Near"))),
+            f"NodeAffinity.addedAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].operator: Unsupported ",
+            id="a-broken-term",
+        ),
+        pytest.param(
+            args_of("NodeAffinity", **required(expressed("disk", "Near"), expressed("zone", "Far"))),
+            f"NodeAffinity: [addedAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].operator: Unsupported ",
+            id="two-broken-terms",
+        ),
+        pytest.param(
+            args_of("PodTopologySpread", **{**constraint(), "defaultingType": "System"}),
+            "PodTopologySpread.defaultingType: must be List where defaultConstraints are not empty, got System",
+            id="constraints-for-system",
+        ),
+        pytest.param(
+            args_of("PodTopologySpread", **constraint(skew=1)),
+            "PodTopologySpread.defaultConstraints[0]: object contains unknown field skew",
+            id="unknown-field-of-a-constraint",
+        ),
+        pytest.param(
+            args_of("PodTopologySpread", **constraint(labelSelector={})),
+            "PodTopologySpread.defaultConstraints[0].labelSelector: must be absent",
+            id="a-constraint-with-a-selector",
+        ),
+        pytest.param(
+            args_of("PodTopologySpread", **constraint(maxSkew=0, whenUnsatisfiable=DO_NOT_SCHEDULE)),
+            "PodTopologySpread.defaultConstraints[0].maxSkew: must be greater than 0, got 0",
+            id="a-constraint-out-of-range",
+        ),
+        pytest.param(
+            args_of("ServiceAffinity", affinityLabels="region"),
+            "ServiceAffinity.affinityLabels: expected array | null, got str",
+            id="one-label-instead-of-a-list",
+        ),
+    ],
+)
+def test_args_that_are_wrong_are_refused_by_the_path_of_what_is(text: str, message: str) -> None:
+    with pytest.raises(DecodeError) as raised:
+        decode_plugin_args(text)
+    assert str(raised.value).startswith(message)
+
+
+def test_wrong_args_are_an_error_of_the_setting_whether_the_plugin_is_enabled_or_not() -> None:
+    settings = Settings(plugin_args=args_of("NodeResourcesFit", scoringStrategy={"type": "Random"}))
+    with pytest.raises(SettingsError, match=r"^KINDRED_PLUGIN_ARGS: NodeResourcesFit\.scoringStrategy\.type: must be "):
+        create_profile(settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, (1, False), id="neither"),
+        pytest.param({"hard_pod_affinity_weight": 7}, (7, False), id="a-setting"),
+        pytest.param(
+            {"plugin_args": args_of("InterPodAffinity", hardPodAffinityWeight=7)}, (7, False), id="an-argument"
+        ),
+        pytest.param(
+            {
+                "plugin_args": args_of("InterPodAffinity", hardPodAffinityWeight=7),
+                "ignore_preferred_terms_of_existing_pods": True,
+            },
+            (7, True),
+            id="one-of-each",
+        ),
+    ],
+)
+def test_what_is_a_setting_too_can_be_given_either_way(given: dict[str, Any], expected: tuple[int, bool]) -> None:
+    keywords = plugin_arguments(Settings(**given))["InterPodAffinity"]
+    names = ("hard_pod_affinity_weight", "ignore_preferred_terms_of_existing_pods")
+    assert expected == tuple(keywords[name] for name in names)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "argument"),
+    [
+        ("HARD_POD_AFFINITY_WEIGHT", "7", {"hardPodAffinityWeight": 7}),
+        (
+            "IGNORE_PREFERRED_TERMS_OF_EXISTING_PODS",
+            "false",
+            {"ignorePreferredTermsOfExistingPods": False},
+        ),
+    ],
+)
+def test_what_is_given_by_a_setting_and_an_argument_is_an_error_even_if_they_agree(
+    variable: str, value: str, argument: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"KINDRED_{variable}", value)
+    monkeypatch.setenv("KINDRED_PLUGIN_ARGS", args_of("InterPodAffinity", **argument))
+    with pytest.raises(SettingsError) as raised:
+        create_profile(Settings())
+    expected = f"KINDRED_PLUGIN_ARGS: InterPodAffinity.{next(iter(argument))}: given by KINDRED_{variable}, too"
+    assert expected == str(raised.value)
+
+
+def test_a_profile_that_is_none_is_an_error_of_the_setting() -> None:
+    with pytest.raises(SettingsError, match=r"^KINDRED_PROFILE='NodeName=3': NodeName=3: only scores have a weight$"):
+        create_profile(Settings(profile="NodeName=3"))

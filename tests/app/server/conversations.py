@@ -1,0 +1,62 @@
+"""Ports served in this loop as `kindred serve` does, and what is said to them over real connections."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from app.server import process
+from app.server.port_server import port_server
+from app.server.ports import Port
+
+PATIENCE: Final = 20.0  # seconds
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def serving(port: Port) -> AsyncIterator[tuple[process.Server, int]]:
+    """Serve a port, which is to be any; give the server and the number that it took."""
+    listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    server = port_server(port, listening.set_result)
+    tasks = [asyncio.create_task(server.serve()), *(asyncio.create_task(start()) for start in port.background)]
+    try:
+        yield server, int((await listening).rpartition(":")[2])
+    finally:
+        server.should_exit = True
+        await tasks[0]
+        for task in tasks[1:]:
+            task.cancel()
+        await asyncio.gather(*tasks[1:], return_exceptions=True)
+
+
+@asynccontextmanager
+async def connected(port: int, tls: ssl.SSLContext | None = None) -> AsyncIterator[Connection]:
+    """Connect to a port of this machine; with TLS the server is asked for as kindred."""
+    name = "kindred" if tls is not None else None
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls, server_hostname=name)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        await asyncio.gather(writer.wait_closed(), return_exceptions=True)  # the server may have been the first
+
+
+def request(path: str, body: bytes = b"", *headers: str, method: str = "POST", version: str = "1.1") -> bytes:
+    """Write a request."""
+    head = [f"{method} {path} HTTP/{version}", "Host: localhost", *headers, f"Content-Length: {len(body)}"]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+async def answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
+    """Read an answer; headers without the date, which the clock decides."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in head[1:] if line)
+    headers.pop("date", None)
+    return int(head[0].split()[1]), headers, await reader.readexactly(int(headers.get("content-length", 0)))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what nobody tells of; the caller has a limit of time."""
+    while not condition():  # noqa: ASYNC110 - nobody tells of it
+        await asyncio.sleep(0.01)

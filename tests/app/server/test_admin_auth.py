@@ -1,0 +1,211 @@
+"""Who may use the admin port, by requests to the app and over real connections."""
+
+import asyncio
+import ssl
+from pathlib import Path
+from typing import Final
+
+import pytest
+from fastapi import FastAPI
+
+from app.admin.openapi import describe
+from app.admin.page_routes import OPEN_PATHS
+from app.api_server.credential_errors import ConfigurationError
+from app.main import create_service
+from app.server.admin_auth import AdminAuthentication, AdminToken
+from app.server.connections import Connections, Refusal, limits_of
+from app.server.ports import Port
+from app.settings import Settings
+from tests.app.asgi import ask
+from tests.app.questions import shop
+from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.server.tls.secrets import Certificates
+
+TOKEN: Final = "s3cr3t-t0ken"  # noqa: S105 - of a test
+PATH: Final = "/debug/partition"
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("admin") / "ca")
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    return file
+
+
+def admin(**settings: object) -> Port:
+    service = create_service(Settings.model_validate({"admin_port": 0, **settings}), shop(), None)
+    assert service.admin is service.ports[-1].app
+    return service.ports[-1]
+
+
+def test_on_the_loopback_without_a_setting_it_is_open() -> None:
+    assert ask(admin().app, "GET", PATH).status_code == 200
+
+
+@pytest.mark.parametrize("header", [f"Bearer {TOKEN}", f"bearer  {TOKEN} "], ids=["plain", "as-it-may-be-written"])
+def test_the_bearer_of_the_token_is_let_in(token_file: Path, header: str) -> None:
+    app = admin(admin_token_file=token_file).app
+    assert ask(app, "GET", PATH, headers={"Authorization": header}).status_code == 200
+
+
+@pytest.mark.parametrize("path", sorted(OPEN_PATHS))
+def test_anybody_may_get_the_page_and_nothing_else(token_file: Path, path: str) -> None:
+    app = admin(admin_token_file=token_file).app
+    assert ask(app, "GET", path).status_code == 200
+    assert ask(app, "HEAD", path).status_code == 200
+    assert ask(app, "POST", path).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/debug/mirror", "/explain/state", "/openapi.json", "/page", "/page/", "/page/x.js"])
+def test_what_is_no_file_of_the_page_needs_proof(token_file: Path, path: str) -> None:
+    assert ask(admin(admin_token_file=token_file).app, "GET", path).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": f"Bearer {TOKEN}x"},
+        {"Authorization": f"Bearer {TOKEN[:-1]}"},
+        {"Authorization": TOKEN},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"X-Authorization": f"Bearer {TOKEN}"},
+    ],
+    ids=["none", "no-token", "wrong", "longer", "shorter", "no-scheme", "basic", "another-header"],
+)
+@pytest.mark.parametrize("path", [PATH, "/debug/mirror", "/openapi.json", "/nowhere", "/page/nothing.js"])
+def test_whoever_bears_another_one_is_not(token_file: Path, headers: dict[str, str], path: str) -> None:
+    port = admin(admin_token_file=token_file)
+    refusal = ask(port.app, "GET", path, headers=headers)
+    assert (refusal.status_code, refusal.json()) == (401, {"detail": "the admin port needs a bearer token"})
+    assert refusal.headers["www-authenticate"] == 'Bearer realm="kindred"'
+    assert port.connections.refused[Refusal.UNAUTHORIZED] == 1
+
+
+def test_nobody_bears_an_empty_token(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(" \n")
+    port = admin(admin_token_file=tmp_path / "token")
+    for header in ("Bearer ", "Bearer"):
+        assert ask(port.app, "GET", PATH, headers={"Authorization": header}).status_code == 401
+
+
+def test_a_token_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        admin(admin_token_file=tmp_path / "none")
+    assert str(caught.value) == f"KINDRED_ADMIN_TOKEN_FILE: token {tmp_path}/none: No such file or directory"
+
+
+def test_a_token_that_would_go_as_plain_text_is_warned_of(token_file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    admin(admin_token_file=token_file)
+    assert "without KINDRED_TLS_CERT_FILE the token goes over the network as plain text" in caplog.text
+
+
+def test_the_token_is_read_again_when_it_changes(token_file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    token = AdminToken(token_file, pause=0.02)
+
+    async def rotated() -> None:
+        async with asyncio.timeout(PATIENCE):
+            running = asyncio.create_task(token.run())
+            token_file.write_text("another")  # noqa: ASYNC240 - of a test, and short
+            await until(lambda: token.is_borne(b"another"))
+            assert not token.is_borne(TOKEN.encode())
+            token_file.unlink()  # noqa: ASYNC240 - the same
+            await until(lambda: "No such file" in caplog.text)
+            assert token.is_borne(b"another")
+            token_file.write_text("")  # noqa: ASYNC240 - the same
+            await until(lambda: not token.is_borne(b"another"))
+            running.cancel()
+
+    asyncio.run(rotated())
+    assert not token.is_borne(b"")
+    assert caplog.text.count("No such file") == 1
+    assert "another" not in caplog.text
+
+
+def test_the_start_and_the_end_of_the_app_need_no_proof(token_file: Path) -> None:
+    begun = []
+
+    async def app(scope: object, receive: object, send: object) -> None:  # noqa: ARG001 - ASGI
+        begun.append(scope)
+
+    connections = Connections("admin", limits_of(Settings(), large_bodies=True))
+    authentication = AdminAuthentication(app, connections, AdminToken(token_file), with_certificate=False)
+    asyncio.run(authentication({"type": "lifespan"}, None, None))  # type: ignore[arg-type]  # not used
+    assert begun == [{"type": "lifespan"}]
+
+
+# Over TLS.
+
+
+def secured(certificates: Certificates, **settings: object) -> Port:
+    return admin(
+        tls_cert_file=certificates.crt("server"),
+        tls_key_file=certificates.key("server"),
+        admin_client_ca_file=certificates.crt(),
+        **settings,
+    )
+
+
+def asked(port: Port, tls: ssl.SSLContext, *headers: str) -> int:
+    """Ask a port over a connection of its own; give the status."""
+    statuses = []
+
+    async def talked() -> None:
+        async with asyncio.timeout(PATIENCE), serving(port) as (_, number), connected(number, tls) as (reader, writer):
+            writer.write(request(PATH, b"", *headers, method="GET"))
+            statuses.append((await answer(reader))[0])
+
+    asyncio.run(talked())
+    return statuses[0]
+
+
+@pytest.mark.parametrize("with_token", [True, False], ids=["or-a-token", "alone"])
+def test_a_certificate_of_the_admins_authorities_is_enough(
+    certificates: Certificates, token_file: Path, *, with_token: bool
+) -> None:
+    settings = {"admin_token_file": token_file} if with_token else {}
+    assert asked(secured(certificates, **settings), certificates.client_tls("stranger")) == 200
+    assert asked(secured(certificates, **settings), certificates.client_tls()) == 401
+
+
+def test_a_token_is_enough_without_a_certificate(certificates: Certificates, token_file: Path) -> None:
+    for token, status in ((TOKEN, 200), ("another", 401)):
+        port = secured(certificates, admin_token_file=token_file)
+        assert asked(port, certificates.client_tls(), f"Authorization: Bearer {token}") == status
+
+
+def test_a_certificate_of_others_is_refused_even_with_the_token(
+    certificates: Certificates, token_file: Path, tmp_path: Path
+) -> None:
+    others = Certificates(tmp_path / "others").client_tls("scheduler", trusted=certificates)
+    port = secured(certificates, admin_token_file=token_file)
+    with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+        asked(port, others, f"Authorization: Bearer {TOKEN}")
+    assert port.connections.refused[Refusal.HANDSHAKE] == 1
+
+
+def test_the_schedulers_certificate_opens_the_admin_port_only_where_its_authority_is_the_admins(
+    certificates: Certificates, token_file: Path
+) -> None:
+    port = admin(
+        tls_cert_file=certificates.crt("server"),
+        tls_key_file=certificates.key("server"),
+        tls_client_ca_file=certificates.crt(),
+        admin_token_file=token_file,
+    )
+    assert asked(port, certificates.client_tls("scheduler")) == 401
+
+
+def test_the_app_has_no_route_but_the_page_that_needs_no_proof(token_file: Path) -> None:
+    app = admin(admin_token_file=token_file).app
+    assert isinstance(app, FastAPI)
+    paths = describe(app)["paths"].keys() - OPEN_PATHS
+    assert len(paths) > 10
+    assert {ask(app, "GET", path).status_code for path in paths} == {401}

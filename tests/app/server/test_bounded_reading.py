@@ -1,0 +1,213 @@
+"""How a connection reads: what is behind a request waits for its response, and a flood gives way to other work."""
+
+import asyncio
+import itertools
+import json
+from typing import Any, Final
+
+import pytest
+import uvicorn
+
+from app.main import create_service
+from app.objects.limits import Body
+from app.server.connections import Connections, Limits
+from app.server.ports import Port
+from app.server.verb_protocol import VerbProtocol
+from app.settings import Settings
+from app.verbs.observation import VerbResponse
+from app.verbs.routes import ExtenderApp, preemption_route
+from tests.app.questions import NEAR_WEB, by_name, shop
+from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
+from tests.app.verbs.receptions import Preempting, reception
+from tests.builders import make_pod
+
+QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
+GET: Final = request("/livez", method="GET")
+POST: Final = request("/filter", QUESTION)
+BY_ASGI: Final = request("/filter?by=asgi", QUESTION)
+CHUNKED: Final = b"POST /filter HTTP/1.1\r\nHost: k\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (
+    len(QUESTION),
+    QUESTION,
+)
+SMALL: Final = request("/filter", QUESTION).replace(b"Content-Length", b"content-length")
+REQUESTS: Final = {"get": GET, "verb": POST, "asgi": BY_ASGI, "chunks": CHUNKED, "small-letters": SMALL}
+
+
+def verbs() -> Port:
+    return create_service(Settings(listen_port=0), shop(), None).ports[0]
+
+
+def talk(pieces: list[bytes], answers: int) -> list[tuple[int, bytes]]:
+    """Send pieces, one packet each; give so many answers, behind which the connection is closed."""
+    found: list[tuple[int, bytes]] = []
+
+    async def talked() -> None:
+        async with asyncio.timeout(PATIENCE), serving(verbs()) as (_, number), connected(number) as (reader, writer):
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(0.01)
+            for _ in range(answers):
+                status, _, body = await answer(reader)
+                found.append((status, body))
+            assert await reader.read() == b""
+
+    asyncio.run(talked())
+    return found
+
+
+@pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
+@pytest.mark.parametrize(
+    "garbage", [b"garbage\r\n\r\n", b"\0", b"GET / HTTP/9.9\r\n\r\n"], ids=["text", "nul", "version"]
+)
+def test_a_request_is_answered_before_the_garbage_behind_it(sent: bytes, garbage: bytes) -> None:
+    found = talk([sent + garbage], 2)
+    assert [status for status, _ in found] == [200, 400]
+    assert found[0][1] == b'"ok"' or json.loads(found[0][1])["NodeNames"] == ["a1"]
+    assert [status for status, _ in talk([sent[:-2], sent[-2:] + garbage], 2)] == [200, 400]
+    assert [status for status, _ in talk([sent + GET + garbage], 3)] == [200, 200, 400]
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(REQUESTS, repeat=2)))
+@pytest.mark.parametrize("piece", [1 << 20, 50], ids=["at-once", "in-pieces"])
+def test_requests_in_a_row_are_answered_in_order(first: str, second: str, piece: int) -> None:
+    sent = b"\r\n" + REQUESTS[first] + b"\r\n\r\n" + REQUESTS[second]
+    last = request("/nowhere", b"", "Connection: close", method="GET")
+    found = talk([(sent + last)[start : start + piece] for start in range(0, len(sent + last), piece)], 3)
+    assert [status for status, _ in found] == [200, 200, 404]
+    for name, (_, body) in zip((first, second), found, strict=False):
+        assert (body == b'"ok"') == (name == "get")
+
+
+class Wire(asyncio.Transport):
+    """A transport that keeps what is written and whether reading is paused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.paused = False
+        self.closing = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401, ARG002 - as asyncio has it
+        return default
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def close(self) -> None:
+        self.closing = True
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+def wired(connections: Connections) -> tuple[VerbProtocol, Wire]:
+    """Make a connection to a verb that does nothing."""
+
+    def verb(body: Body, *, cached: bool) -> VerbResponse:  # noqa: ARG001 - the protocol's
+        return VerbResponse(b"{}")
+
+    app = ExtenderApp()
+    app.add_verbs(preemption_route(Preempting(verb), reception(max_body_bytes=1 << 24)))
+    config = uvicorn.Config(app, http=VerbProtocol, ws="none", log_config=None, proxy_headers=False)
+    protocol, wire = VerbProtocol(config, connections, {}), Wire()
+    protocol.connection_made(wire)
+    return protocol, wire
+
+
+HEAD: Final = b"POST /preempt HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+FLOODS: Final = {
+    "tiny-chunks": HEAD + b"1\r\n \r\n" * 50_000 + b"0\r\n\r\n",
+    "extensions": HEAD + b"1;abcdefgh\r\n \r\n" * 20_000 + b"0\r\n\r\n",
+    "trailers": HEAD + b"0\r\n" + b"a: b\r\n" * 50_000 + b"\r\n",
+    "headers": b"POST /preempt HTTP/1.1\r\nContent-Length: 0\r\n" + b"a: b\r\n" * 50_000 + b"\r\n",
+    "body": b"POST /preempt HTTP/1.1\r\nContent-Length: 16000000\r\n\r\n" + b" " * 16_000_000,
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+def test_a_flood_is_read_in_many_rounds_of_the_loop(flood: bytes) -> None:
+    async def run() -> int:
+        connections = Connections("extender", Limits(8, 1 << 24, 1 << 24, PATIENCE, PATIENCE))
+        protocol, wire = wired(connections)
+        rounds = 0
+        for start in range(0, len(flood), 256_000):
+            protocol.data_received(flood[start : start + 256_000])
+            while wire.paused:
+                await asyncio.sleep(0)
+                rounds += 1
+        assert wire.written.startswith(b"HTTP/1.1 200 ")
+        return rounds
+
+    assert asyncio.run(run()) >= 6
+
+
+def test_pipelined_requests_are_answered_one_in_a_round() -> None:
+    async def run() -> None:
+        connections = Connections("extender", Limits(8, 1 << 15, 1 << 24, PATIENCE, PATIENCE))
+        protocol, wire = wired(connections)
+        protocol.data_received(request("/preempt", b"{}") * 1000)
+        rounds = 0
+        while wire.written.count(b"HTTP/1.1 200 ") < 1000:
+            assert wire.written.count(b"HTTP/1.1 200 ") <= rounds + 2
+            assert not protocol.pipeline
+            await asyncio.sleep(0)
+            rounds += 1
+            assert rounds < 5000
+        assert not wire.paused
+
+    asyncio.run(run())
+
+
+def test_a_connection_is_read_no_more_while_others_have_not_had_their_turn() -> None:
+    async def run() -> None:
+        connections = Connections("extender", Limits(8, 1 << 24, 1 << 24, PATIENCE, PATIENCE))
+        flooding, waiting = wired(connections), wired(connections)
+        flooding[0].data_received(FLOODS["tiny-chunks"][:256_000])
+        waiting[0].data_received(request("/preempt", b"{}"))
+        assert (flooding[1].paused, waiting[1].paused, waiting[1].written) == (True, True, b"")
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert (flooding[1].paused, waiting[1].paused) == (True, False)
+        assert waiting[1].written.startswith(b"HTTP/1.1 200 ")
+
+    asyncio.run(run())
+
+
+def test_nothing_is_read_of_a_connection_that_went_away_while_it_waited() -> None:
+    async def run() -> None:
+        connections = Connections("extender", Limits(8, 1 << 24, 1 << 24, PATIENCE, PATIENCE))
+        protocol, wire = wired(connections)
+        protocol.data_received(FLOODS["tiny-chunks"][:256_000])
+        assert wire.paused
+        protocol.connection_lost(None)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not connections.connections
+
+    asyncio.run(run())
+
+
+def test_a_client_that_does_not_take_its_answers_is_not_read_on() -> None:
+    async def run() -> None:
+        connections = Connections("extender", Limits(8, 1 << 15, 1 << 24, PATIENCE, PATIENCE))
+        protocol, wire = wired(connections)
+        protocol.data_received(request("/preempt", b"{}"))
+        protocol.pause_writing()
+        protocol.data_received(request("/preempt", b"{}"))
+        assert (wire.paused, wire.written.count(b"HTTP/1.1 200 ")) == (True, 1)
+        protocol.resume_writing()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert (wire.paused, wire.written.count(b"HTTP/1.1 200 ")) == (False, 2)
+
+    asyncio.run(run())

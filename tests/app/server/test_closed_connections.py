@@ -1,0 +1,86 @@
+"""Connections that were closed: nothing of them waits for the garbage collector, which does not look at all objects."""
+
+import asyncio
+import gc
+import ssl
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+from weakref import ref
+
+import pytest
+import uvloop
+
+from app.server.ports import Port, extender_port
+from app.settings import Settings
+from app.verbs.observation import VerbResponse
+from app.verbs.routes import ExtenderApp, preemption_route
+from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.server.tls.secrets import Certificates
+from tests.app.verbs.receptions import Preempting, reception
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("tls") / "authority")
+
+
+@pytest.fixture(autouse=True)
+def _no_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def served(certificates: Certificates | None) -> Port:
+    app = ExtenderApp()
+    app.add_verbs(preemption_route(Preempting(lambda body, *, cached: VerbResponse(b"{}")), reception()))  # noqa: ARG005 - the protocol's
+    files: dict[str, str] = {}
+    if certificates is not None:
+        files = {"tls_cert_file": str(certificates.crt("server")), "tls_key_file": str(certificates.key("server"))}
+    return extender_port(Settings.model_validate({"listen_port": 0, **files}), app)
+
+
+def run(loop: LoopFactory, story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def in_time() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await story()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(in_time())
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize(
+    "sent",
+    [request("/preempt", b"{}"), request("/nowhere", b"{}"), request("/preempt", b"{}")[:-1], b""],
+    ids=["verb", "asgi", "half", "nothing"],
+)
+def test_a_closed_connection_is_gone_without_a_collection(
+    certificates: Certificates,
+    loop: LoopFactory,
+    tls: bool,  # noqa: FBT001 - a column
+    sent: bytes,
+) -> None:
+    port = served(certificates if tls else None)
+    before = sum(isinstance(each, ssl.SSLObject) for each in gc.get_objects())
+
+    async def story() -> None:
+        async with serving(port) as (_, number):
+            async with connected(number, certificates.client_tls() if tls else None) as (reader, writer):
+                await until(lambda: bool(port.connections.connections))
+                (connection,) = port.connections.connections
+                seen = ref(connection)
+                del connection
+                if sent.endswith(b"{}"):
+                    writer.write(sent)
+                    await answer(reader)
+            await until(lambda: not port.connections.open)
+            await until(lambda: seen() is None)
+            left = sum(isinstance(each, ssl.SSLObject) for each in gc.get_objects())
+            assert left <= before + int(tls)  # that of this test's own side
+
+    run(loop, story)

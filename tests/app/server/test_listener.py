@@ -1,0 +1,164 @@
+"""Who is let in by a port, and who is counted before TLS has begun."""
+
+import asyncio
+import contextlib
+import errno
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import Final, TypeAlias
+
+import pytest
+import uvloop
+from fastapi import FastAPI
+from uvicorn import Config
+
+from app.server.connections import Connections, Refusal
+from app.server.listener import listening_sockets
+from app.server.ports import Port, extender_port
+from app.server.verb_protocol import VerbProtocol
+from app.settings import Settings
+from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.server.tls.secrets import Certificates
+
+BACKLOG: Final = 100
+LoopFactory: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
+ON_BOTH_LOOPS: Final = pytest.mark.parametrize(
+    "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("listener") / "ca")
+
+
+def port(certificates: Certificates, **settings: float | None) -> Port:
+    app = FastAPI()
+
+    @app.get("/")
+    async def hello() -> str:
+        return "hello"
+
+    files = {"tls_cert_file": certificates.crt("server"), "tls_key_file": certificates.key("server")}
+    return extender_port(Settings.model_validate({"listen_port": 0, **files, **settings}), app)
+
+
+@contextlib.asynccontextmanager
+async def silent(number: int, count: int) -> AsyncIterator[None]:
+    """Hold connections that never begin TLS."""
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(count):
+            await stack.enter_async_context(connected(number))
+        yield
+
+
+@ON_BOTH_LOOPS
+def test_who_never_begins_tls_counts_and_is_closed_in_time(certificates: Certificates, loop: LoopFactory) -> None:
+    served = port(certificates, max_connections=3, read_timeout=1.0)
+    connections = served.connections
+
+    async def talked() -> None:
+        async with asyncio.timeout(PATIENCE), serving(served) as (_, number):
+            async with silent(number, 3):
+                await until(lambda: connections.open == 3)
+                async with connected(number) as (reader, _):
+                    assert await reader.read() == b""
+                assert connections.refused[Refusal.TOO_MANY] == 1
+                await until(lambda: connections.open == 0)
+            assert connections.refused[Refusal.HANDSHAKE] == 3
+            async with connected(number, certificates.client_tls()) as (reader, writer):
+                writer.write(request("/", method="GET"))
+                assert (await answer(reader))[0] == 200
+                assert connections.open == 1
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(talked())
+
+
+@ON_BOTH_LOOPS
+def test_nobody_is_let_in_after_the_end_and_the_port_is_free(certificates: Certificates, loop: LoopFactory) -> None:
+    async def talked() -> None:
+        async with asyncio.timeout(PATIENCE):
+            async with serving(port(certificates)) as (server, number), silent(number, 1):
+                server.should_exit = True
+                await until(lambda: not server.server_state.open)
+                with pytest.raises(OSError, match=r".+"):
+                    await asyncio.open_connection("127.0.0.1", number)
+            for each in await listening_sockets("127.0.0.1", number, BACKLOG):
+                each.close()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(talked())
+
+
+@ON_BOTH_LOOPS
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
+@pytest.mark.parametrize("rounds", [0, 1, 2, 3, None])
+def test_a_connection_that_begins_in_the_very_moment_of_the_end_is_closed(
+    certificates: Certificates, loop: LoopFactory, rounds: int | None, *, secure: bool
+) -> None:
+    """`rounds` of the loop after it was accepted, or when it is made: else the end would wait for the grace period."""
+
+    async def talked() -> None:
+        files = {} if secure else {"tls_cert_file": None, "tls_key_file": None}
+        ending: list[asyncio.Task[None]] = []
+        async with asyncio.timeout(PATIENCE), serving(port(certificates, **files)) as (server, number):
+
+            class Late(VerbProtocol):
+                def __init__(self, config: Config, server_state: Connections, app_state: dict[str, object]) -> None:
+                    super().__init__(config, server_state, app_state)
+                    if rounds is not None:
+                        self.end_after(rounds)
+
+                def end_after(self, rounds: int) -> None:
+                    if rounds:
+                        self.loop.call_soon(self.end_after, rounds - 1)
+                    else:
+                        ending.append(self.loop.create_task(server.shutdown()))
+
+                def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # see base
+                    super().connection_made(transport)
+                    if rounds is None:
+                        # Its first step comes before the listener hears that the connection is there.
+                        self.end_after(0)
+
+            server.config.http_protocol_class = Late
+            with contextlib.suppress(ConnectionError):
+                async with connected(number, certificates.client_tls() if secure else None) as (reader, _):
+                    assert await reader.read() == b""
+            await until(lambda: ending != [] and server.server_state.open == 0)
+            await asyncio.gather(*ending)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(talked())
+
+
+def test_a_host_with_several_addresses_is_listened_on_at_all_of_them() -> None:
+    async def listened() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            number = free.getsockname()[1]
+        expected = {
+            (family, address[0])
+            for family, _, _, _, address in socket.getaddrinfo("localhost", number, type=socket.SOCK_STREAM)
+        }
+        sockets = await listening_sockets("localhost", number, BACKLOG)
+        taken = {(each.family, each.getsockname()[0]) for each in sockets}
+        for each in sockets:
+            each.close()
+        assert (socket.AF_INET, "127.0.0.1") in taken
+        assert taken <= expected
+
+    asyncio.run(listened())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_port_that_is_taken_is_named(host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        with pytest.raises(OSError, match=rf"^\[Errno {errno.EADDRINUSE}\] cannot listen on {host} port {number}: "):
+            asyncio.run(listening_sockets(host, number, BACKLOG))
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    with pytest.raises(OSError, match=r"cannot listen on 192\.0\.2\.1 port 8888: cannot assign requested address"):
+        asyncio.run(listening_sockets("192.0.2.1", 8888, BACKLOG))

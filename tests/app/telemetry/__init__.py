@@ -1,0 +1,1 @@
+"""Tests of what Kindred reports of itself."""

@@ -1,0 +1,39 @@
+"""The text of a scrape, read back as Prometheus reads it."""
+
+from collections.abc import Iterable
+
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from app.telemetry.metrics import Metrics
+
+
+def families(metrics: Metrics) -> dict[str, Metric]:
+    """Give the metrics of a scrape by name, as the parser has it: of a counter without `_total`."""
+    text = b"".join(metrics.pieces()).decode()
+    parsed = list(text_string_to_metric_families(text))
+    named = {family.name: family for family in parsed}
+    assert len(named) == len(parsed), "a metric stands in two places"
+    return named
+
+
+def samples(metrics: Metrics, name: str) -> dict[tuple[str, ...], float]:
+    """Give the values of one metric by its label values, in the order of the label names."""
+    return _values(family for family in families(metrics).values() if family.name == name.removesuffix("_total"))[name]
+
+
+def collected(collector: Collector) -> dict[str, dict[tuple[str, ...], float]]:
+    """Give the values of a collector by name and label values, in the order of the label names."""
+    return _values(collector.collect())
+
+
+def _values(metrics: Iterable[Metric]) -> dict[str, dict[tuple[str, ...], float]]:
+    values: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in metrics:
+        for sample in family.samples:
+            labels = tuple(value for _, value in sorted(sample.labels.items()))
+            of_name = values.setdefault(sample.name, {})
+            assert labels not in of_name, "a sample stands twice"
+            of_name[labels] = sample.value
+    return values

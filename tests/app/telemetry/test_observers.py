@@ -1,0 +1,93 @@
+"""Who is told of questions, alone and in the whole service."""
+
+import asyncio
+import logging
+
+import httpx
+import pytest
+
+from app.main import create_service
+from app.settings import Settings
+from app.telemetry.observers import Observers
+from app.verbs.observation import Asked, Observation, VerbOutcome
+from tests.app.asgi import ask
+from tests.app.questions import by_name, shop
+from tests.app.telemetry.collector import collector, wait_for_exporters
+from tests.builders import make_pod
+
+ONE = Observation("filter", VerbOutcome.FIT, 0.25, 0.0, 7000, 300, Asked(), "", "", "")
+
+
+def test_all_are_told_though_one_of_them_fails(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[tuple[str, Observation]] = []
+
+    def fail(_: Observation) -> None:
+        raise RuntimeError("no")
+
+    Observers(lambda each: told.append(("first", each)), fail, lambda each: told.append(("last", each)))(ONE)
+    assert told == [("first", ONE), ("last", ONE)]
+    (record,) = caplog.records
+    assert record.exc_info is not None
+
+
+# The whole service.
+
+QUESTION = by_name(make_pod("p").label("app", "intruder"), "a1", "b1")
+
+
+def test_a_bad_request_is_a_line_without_its_words_and_a_good_one_is_none(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kindred.questions")
+    app = create_service(Settings(), shop(), None).app
+    ask(app, "POST", "/filter", QUESTION)
+    assert "kindred.questions" not in {record.name for record in caplog.records}
+    assert "secret" in ask(app, "POST", "/filter", b'{"secret":1}').json()["Error"]
+    (record,) = (record for record in caplog.records if record.name == "kindred.questions")
+    assert vars(record)["outcome"] == "bad_request"
+    assert "secret" not in str(vars(record))
+
+
+def test_all_questions_have_a_line_where_the_settings_want_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kindred.questions")
+    app = create_service(Settings(log_questions="all"), shop(), None).app
+    for verb in ("filter", "prioritize"):
+        ask(app, "POST", f"/{verb}", QUESTION)
+    told = [vars(record) for record in caplog.records if record.name == "kindred.questions"]
+    assert [(each["verb"], each["outcome"], each["pod"], each["nodes"], each["passed"]) for each in told] == [
+        ("filter", "fit", "default/p", 2, 1),
+        ("prioritize", "fit", "default/p", 2, 2),
+    ]
+
+
+def test_questions_about_a_debugged_pod_are_told_in_full_by_the_admin_port(caplog: pytest.LogCaptureFixture) -> None:
+    service = create_service(Settings(admin_port=0), shop(), None)
+    assert service.admin is not None
+    assert ask(service.admin, "PUT", "/debug/pods/default/p?for=60").status_code == 200
+    answer = ask(service.app, "POST", "/filter", QUESTION)
+    (record,) = caplog.records
+    told = vars(record)
+    assert (record.levelno, told["request"], told["response"]) == (logging.DEBUG, QUESTION.decode(), answer.text)
+    assert told["failed"] == {"node(s) didn't satisfy existing pods anti-affinity rules": 1}
+    assert ask(service.admin, "DELETE", "/debug/pods/default/p").status_code == 204
+    ask(service.app, "POST", "/filter", QUESTION)
+    assert len(caplog.records) == 1
+
+
+def test_a_caller_that_is_traced_finds_the_question_in_its_trace() -> None:
+    trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+    async def scenario(url: str) -> None:
+        service = create_service(Settings(traces_endpoint=url, traces_share=0.0), shop(), None)
+        background = [asyncio.create_task(start()) for start in service.background]
+        transport = httpx.ASGITransport(service.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
+            for headers in ({"traceparent": f"00-{trace}-{span}-01"}, {}):
+                await client.post("/filter", content=QUESTION, headers=headers)
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+
+    with collector() as server:
+        asyncio.run(scenario(server.url))
+        wait_for_exporters()
+        (found,) = server.spans()
+    assert (found.name, found.trace_id.hex(), found.parent_span_id.hex()) == ("filter", trace, span)

@@ -1,0 +1,176 @@
+"""The whole service beside a fake API server, asked over HTTP as kube-scheduler asks."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import httpx
+
+from app.api_server.cluster_access import ClusterAccess
+from app.api_server.credentials import Credentials
+from app.main import Service, create_service
+from app.settings import Settings
+from core.mirror.cluster import ClusterMirror
+from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
+from tests.fake_apiserver import FakeApiServer, Stall
+from tests.fake_apiserver.faults import Kind, refuse
+from tests.fake_apiserver.resources import NODES, PODS
+from tests.fake_apiserver.statuses import forbidden
+from tests.fake_apiserver.stored import Object
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+PATIENCE: Final = 30.0  # seconds
+POD_KINDS: Final[tuple[Kind, ...]] = ("get", "bind")
+
+N1, N2 = (make_node(name).label(HOSTNAME, name) for name in ("n1", "n2"))
+WEB: Final = make_pod("web").label("app", "web")
+FORBIDDEN: Final = refuse(forbidden("eve", "create", PODS))
+
+
+def loner(name: str) -> PodBuilder:
+    """Make a pod that wants no other of its kind on its node."""
+    return make_pod(name).label("app", "db").required_anti_affinity(term(HOSTNAME, labelled(app="db")))
+
+
+class Scheduler:
+    """Asks a service that follows a fake API server."""
+
+    def __init__(
+        self, server: FakeApiServer, service: Service, mirror: ClusterMirror, client: httpx.AsyncClient
+    ) -> None:
+        self.server = server
+        self.service = service
+        self.mirror = mirror
+        self._client = client
+
+    def create(self, pod: PodBuilder) -> Object:
+        """Create a pod; the server gives it a uid."""
+        body = pod.obj()
+        del body["metadata"]["uid"]
+        return self.server.create(PODS.path, body)
+
+    def node_of(self, pod: Object) -> str:
+        """Give the node that the server has for the pod of a name; empty if none, or no pod."""
+        found = self.server.store.get(PODS.path, pod["metadata"]["name"], pod["metadata"]["namespace"])
+        node: str = (found or {"spec": {}})["spec"].get("nodeName", "")
+        return node
+
+    async def filter(self, pod: Object, *nodes: str) -> list[str]:
+        """Ask where a pod fits."""
+        answer = await self._post("filter", {"Pod": pod, "NodeNames": nodes})
+        assert answer["Error"] == ""
+        names: list[str] = answer["NodeNames"]
+        return names
+
+    async def bind(self, pod: Object, node: str, **other: str) -> str:
+        """Have a pod bound; give the error. `other` replaces arguments."""
+        metadata = pod["metadata"]
+        args = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"]}
+        answer = await self._post("bind", {**args, "Node": node, **other})
+        assert answer.keys() == {"Error"}
+        error: str = answer["Error"]
+        assert error.isprintable()
+        return error
+
+    async def decide(self, pod: Object, *nodes: str) -> str:
+        """Ask where a pod fits and bind it to the first of these; give the error."""
+        return await self.bind(pod, (await self.filter(pod, *nodes))[0])
+
+    async def preempt(self, pod: Object, offers: Mapping[str, Sequence[Object]]) -> Any:  # noqa: ANN401 - JSON
+        """Ask where preemption helps, with the victims on each node; give the answer."""
+        victims = {
+            node: {"Pods": [{"UID": each["metadata"]["uid"]} for each in pods], "NumPDBViolations": 0}
+            for node, pods in offers.items()
+        }
+        return await self._post("preempt", {"Pod": pod, "NodeNameToMetaVictims": victims})
+
+    async def is_ready(self) -> bool:
+        """Tell whether /readyz says so."""
+        return (await self._client.get("/readyz")).is_success
+
+    async def readiness(self) -> Any:  # noqa: ANN401 - JSON
+        """Give what /readyz says."""
+        return (await self._client.get("/readyz")).json()
+
+    async def metric(self, name: str) -> float:
+        """Give the value of a sample."""
+        return (await self.metrics(name))[0]
+
+    async def metrics(self, *names: str) -> list[float]:
+        """Give the values of samples, of one scrape."""
+        lines = (await self._client.get("/metrics")).text.splitlines()
+        values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return [float(values[name]) for name in names]
+
+    def stall_watch(self) -> Stall:
+        """Let the watch of pods tell nothing more until it is released."""
+        stall = Stall()
+        assert self.server.disturb(stall, PODS.path) == 1
+        return stall
+
+    def asked(self) -> list[str]:
+        """Give the kinds of requests for single pods so far."""
+        return [request.kind for request in self.server.requests.of(None, *POD_KINDS)]
+
+    def is_added(self, pod: Object, node: str) -> bool:
+        """Tell whether the watch has shown the pod on a node."""
+        uid = pod["metadata"]["uid"]
+        known = self.mirror.get_pod(uid)
+        return known is not None and known.node_name == node and not self.mirror.is_assumed(uid)
+
+    def is_assumed(self, pod: Object) -> bool:
+        return self.mirror.is_assumed(pod["metadata"]["uid"])
+
+    async def ask(self, verb: str, pod: Object, *nodes: str) -> httpx.Response:
+        """Ask a question about a pod; give the whole response."""
+        return await self._client.post(f"/{verb}", json={"Pod": pod, "NodeNames": nodes})
+
+    async def _post(self, verb: str, args: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+        response = await self._client.post(f"/{verb}", json=args)
+        assert response.status_code == 200
+        return response.json()
+
+
+@asynccontextmanager
+async def scheduling(
+    server: FakeApiServer, *nodes: NodeBuilder, following: bool = True, ready: bool = True, **settings: object
+) -> AsyncIterator[Scheduler]:
+    """Serve beside a server that has these nodes, and wait until it is ready, if it is to be.
+
+    `following`: whether it follows the server at all.
+    """
+    for node in nodes:
+        server.create(NODES.path, node.obj())
+    configured = Settings.model_validate(settings)
+    mirror = ClusterMirror(configured.assumed_pod_ttl)
+    access = ClusterAccess(source="test", server=server.url, tls=None)
+    service = create_service(configured, mirror, Credentials(access, None))
+    running = [asyncio.create_task(start()) for start in service.background] if following else []
+    transport = httpx.ASGITransport(service.app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://kindred", timeout=PATIENCE) as client:
+        try:
+            if following and ready:
+                await _until_ready(client, running)
+            yield Scheduler(server, service, mirror, client)
+        finally:
+            if not following:  # only the watch, when it ends, closes the connections to the server
+                running = [asyncio.create_task(start()) for start in service.background]
+                await asyncio.sleep(0)
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition of the service, which tells nobody."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+async def _until_ready(client: httpx.AsyncClient, running: Sequence["asyncio.Task[None]"]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while (await client.get("/readyz")).status_code != 200:
+            assert not any(task.done() for task in running)
+            await asyncio.sleep(0.005)

@@ -1,0 +1,143 @@
+"""`bind` over HTTP, with an API server that fails: what becomes of the pod, and of its assumption."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, N2, WEB, loner, scheduling, until
+from tests.app.watch.following import scenario
+from tests.builders import make_pod
+from tests.fake_apiserver import FakeApiServer
+from tests.fake_apiserver.faults import Action, Answer, Close, Stall, overloaded, refuse
+from tests.fake_apiserver.resources import PODS
+from tests.fake_apiserver.single_pod import binding_path
+from tests.fake_apiserver.statuses import internal_error, too_many_requests, unavailable
+
+
+@pytest.mark.parametrize(
+    ("action", "times", "posted"),
+    [
+        pytest.param(overloaded(0), 1, 2, id="429"),
+        pytest.param(refuse(unavailable()), 2, 3, id="503-twice"),
+        pytest.param(refuse(internal_error()), 1, 2, id="500"),
+    ],
+)
+@scenario()
+async def test_what_passes_is_tried_again(server: FakeApiServer, action: Action, times: int, posted: int) -> None:
+    async with scheduling(server, N1) as scheduler:
+        server.faults.add(action, None, "bind", times=times)
+        pod = scheduler.create(WEB)
+        assert await scheduler.decide(pod, "n1") == ""
+        assert scheduler.asked() == ["bind"] * posted
+        assert scheduler.node_of(pod) == "n1"
+
+
+@scenario()
+async def test_retry_after_is_waited_for(server: FakeApiServer) -> None:
+    async with scheduling(server, N1) as scheduler:
+        server.faults.add(refuse(too_many_requests(1)), None, "bind")
+        began = time.monotonic()
+        assert await scheduler.decide(scheduler.create(WEB), "n1") == ""
+        assert 1.0 <= time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("action", "posted", "error"),
+    [
+        pytest.param(
+            FORBIDDEN, 1, 'the RBAC rule that is missing: apiGroups: [""], resources: ["pods/binding"]', id="403"
+        ),
+        pytest.param(overloaded(60), 1, "429 Too Many Requests", id="429-for-longer-than-there-is-time"),
+        pytest.param(refuse(unavailable()), 3, "503 ServiceUnavailable", id="503-always"),
+        pytest.param(Answer(200, b"<html>", {"Content-Type": "text/html"}), 1, "text/html", id="login-page"),
+        pytest.param(Close(), 1, "Server disconnected without sending a response", id="closed"),
+        pytest.param(Close(reset=True), 1, "Connection reset by peer", id="reset"),
+        pytest.param(Stall(before_head=True), 1, "the API server has not answered within 0.75 s", id="silence"),
+    ],
+)
+@scenario()
+async def test_a_binding_that_failed_is_forgotten_and_can_be_tried_again(
+    server: FakeApiServer, action: Action, posted: int, error: str
+) -> None:
+    async with scheduling(server, N1, bind_timeout=1) as scheduler:
+        fault = server.faults.add(action, None, "bind", times=None)
+        pod = scheduler.create(loner("first"))
+        assert error in await scheduler.decide(pod, "n1")
+        assert scheduler.asked().count("bind") == posted
+        assert (scheduler.node_of(pod), scheduler.is_assumed(pod)) == ("", False)
+        assert await scheduler.filter(scheduler.create(loner("second")), "n1") == ["n1"]
+        server.faults.remove(fault)
+        assert await scheduler.decide(pod, "n1") == ""
+
+
+@scenario()
+async def test_without_a_connection_nothing_is_bound(server: FakeApiServer) -> None:
+    async with scheduling(server, N1) as scheduler:
+        pod, unasked = scheduler.create(WEB), scheduler.create(make_pod("unasked"))
+        await scheduler.filter(pod, "n1")
+        async with server.refusing_connections(drop=True):
+            assert (await scheduler.bind(pod, "n1")).endswith("Connection refused")
+            error = await scheduler.bind(unasked, "n1")
+            assert error.startswith("pod default/unasked could not be looked at: ")
+        assert not scheduler.is_assumed(pod)
+
+
+@pytest.mark.parametrize(
+    "action", [Close(after_head=True), Close(after_head=True, reset=True), Stall()], ids=["closed", "reset", "silence"]
+)
+@scenario()
+async def test_a_binding_whose_answer_is_lost_is_found_to_have_succeeded(server: FakeApiServer, action: Action) -> None:
+    async with scheduling(server, N1, bind_timeout=1) as scheduler:
+        scheduler.stall_watch()
+        server.faults.add(action, None, "bind")
+        pod = scheduler.create(WEB)
+        assert await scheduler.decide(pod, "n1") == ""
+        assert scheduler.asked() == ["bind", "get"]
+        assert (scheduler.node_of(pod), scheduler.is_assumed(pod)) == ("n1", True)
+
+
+@scenario()
+async def test_a_success_behind_an_error_of_the_server_is_success(server: FakeApiServer) -> None:
+    async with scheduling(server, N1) as scheduler:
+        scheduler.stall_watch()
+        pod = scheduler.create(WEB)
+        server.faults.add(refuse(internal_error()), binding_path("web"))
+        binding = asyncio.create_task(scheduler.decide(pod, "n1"))
+        await server.until(lambda: scheduler.asked() == ["bind"])
+        server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n1"}})  # what etcd took all the same
+        assert await binding == ""
+        assert scheduler.asked() == ["bind", "bind", "get"]
+
+
+@pytest.mark.parametrize(
+    ("action", "bound"), [(Close(), False), (Close(after_head=True), True)], ids=["not-bound", "bound"]
+)
+@pytest.mark.parametrize("look", [Close, lambda: refuse(unavailable()), Stall], ids=["closed", "503", "silence"])
+@scenario()
+async def test_what_is_not_known_counts_until_it_is(
+    server: FakeApiServer, action: Action, look: Callable[[], Action], *, bound: bool
+) -> None:
+    async with scheduling(server, N1, N2, bind_timeout=0.6) as scheduler:
+        stall = scheduler.stall_watch()
+        server.faults.add(action, None, "bind")
+        fault = server.faults.add(look(), None, "get", times=None)
+        pod = scheduler.create(loner("first"))
+        assert (await scheduler.decide(pod, "n1")).endswith("; whether the pod is bound is not known")
+        assert scheduler.mirror.assumed[pod["metadata"]["uid"]].deadline is not None
+        assert "could not be looked at" in await scheduler.bind(pod, "n1")
+        assert await scheduler.filter(scheduler.create(loner("second")), "n1", "n2") == ["n2"]
+        server.faults.remove(fault)
+        error = await scheduler.bind(pod, "n2")
+        assert error == ("pod default/first is bound to n1 already" if bound else "")
+        stall.release()
+        await until(lambda: scheduler.is_added(pod, "n1" if bound else "n2"))
+
+
+@scenario()
+async def test_what_the_watch_tells_while_nothing_else_does_counts(server: FakeApiServer) -> None:
+    async with scheduling(server, N1, bind_timeout=1) as scheduler:
+        server.faults.add(Stall(), None, "bind")
+        server.faults.add(refuse(unavailable()), None, "get", times=None)
+        assert await scheduler.decide(scheduler.create(WEB), "n1") == ""

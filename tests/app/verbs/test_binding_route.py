@@ -1,0 +1,82 @@
+"""The verb `bind` as an endpoint: bounded bodies, headers, and faults of our own."""
+
+import logging
+
+import pytest
+from starlette.applications import Starlette
+
+from app.main import create_service
+from app.objects.limits import Body
+from app.objects.resources import RESOURCES
+from app.settings import Settings
+from app.verbs.binding.binder import Binder
+from app.verbs.observation import VerbResponse
+from app.verbs.routes import binding_route
+from app.verbs.stale_policy import StalePolicy
+from app.watch.freshness import Freshness, ResourceState
+from core.objects.pod import Pod
+from tests.app.asgi import ask
+from tests.app.questions import shop
+from tests.app.verbs.receptions import reception
+
+QUESTION = b'{"podName":"p","podNamespace":"default","podUID":"u","node":"a1"}'
+
+
+class Failing(Binder):
+    """One with a fault."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def bind(self, body: Body) -> VerbResponse:
+        raise KeyError(body)
+
+
+class Bound(Failing):
+    """One that says yes."""
+
+    async def bind(self, body: Body) -> VerbResponse:
+        assert body == QUESTION
+        return VerbResponse(b'{"Error":""}')
+
+
+def app_of(binder: Binder, freshness: Freshness) -> Starlette:
+    policy = StalePolicy(freshness, "answer", lambda _: None)
+    return Starlette(routes=[binding_route(binder, reception(policy))])
+
+
+def freshness(age: float) -> Freshness:
+    state = ResourceState(RESOURCES[Pod])
+    state.synced, state.followed_at = True, 100.0 - age
+    return Freshness([state], 10.0, lambda: 100.0)
+
+
+def test_a_fault_of_our_own_is_an_error_that_can_be_decoded(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL)
+    response = ask(app_of(Failing(), freshness(0.0)), "POST", "/bind", QUESTION)
+    assert (response.status_code, response.json()) == (200, {"Error": "internal error: KeyError"})
+
+
+def test_the_answer_has_the_headers_of_a_verb() -> None:
+    response = ask(app_of(Bound(), freshness(0.0)), "POST", "/bind", QUESTION)
+    assert response.content == b'{"Error":""}'
+    assert dict(response.headers) == {"content-type": "application/json", "content-length": "12"}
+
+
+def test_a_stale_mirror_is_told_in_a_header_where_the_policy_is_to_answer() -> None:
+    response = ask(app_of(Bound(), freshness(11.0)), "POST", "/bind", QUESTION)
+    assert response.json() == {"Error": ""}
+    assert response.headers["kindred-stale"] == "pods: stale for 11 s"
+
+
+def test_a_bad_request_is_answered_with_an_error() -> None:
+    app = create_service(Settings(max_body_bytes=1024), shop(), None).app
+    error = ask(app, "POST", "/bind", QUESTION.replace(b"podUID", b"uid")).json()["Error"]
+    assert error == "uid: unknown field; ExtenderBindingArgs has PodName, PodNamespace, PodUID, Node"
+    error = ask(app, "POST", "/bind", QUESTION.ljust(1025)).json()["Error"]
+    assert error == "body: larger than 1024 bytes (KINDRED_MAX_BODY_BYTES)"
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_it_is_posted_and_nothing_else(method: str) -> None:
+    assert ask(create_service(Settings(), shop(), None).app, method, "/bind").status_code == 405

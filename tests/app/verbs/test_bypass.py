@@ -1,0 +1,141 @@
+"""Pods that the settings name pass untouched, whatever the verb and the mirror, and so do Kindred's own."""
+
+import json
+
+import pytest
+
+from app.main import create_service
+from app.objects.decode_pod import decode_pod
+from app.settings import Settings, SettingsError
+from app.verbs.bypass import create_bypass, parse_label_selector
+from core.mirror.cluster import ClusterMirror
+from core.objects.labels import SelectorError
+from tests.app.asgi import ask
+from tests.app.questions import NEAR_WEB, by_name, by_object, shop
+from tests.app.verbs.binding.binding_setting import N1, WEB, loner, scheduling
+from tests.app.watch.following import scenario
+from tests.builders import PodBuilder, make_node, make_pod
+from tests.fake_apiserver import FakeApiServer
+
+FAR = make_pod("p").required_affinity(NEAR_WEB)
+OWN = {"app.kubernetes.io/name": "kindred"}
+
+
+def passes(pod: PodBuilder, **settings: object) -> bool:
+    return create_bypass(Settings.model_validate(settings)).covers(decode_pod(pod.json()))
+
+
+def test_nobody_passes_where_nothing_is_set() -> None:
+    assert not passes(make_pod("p"))
+
+
+def test_pods_of_a_namespace_pass() -> None:
+    assert passes(make_pod("p").in_namespace("kube-system"), bypass_namespaces=("a", "kube-system"))
+    assert not passes(make_pod("p").in_namespace("kube-public"), bypass_namespaces=("a", "kube-system"))
+
+
+def test_pods_of_a_scheduler_pass() -> None:
+    pod = make_pod("p").obj()
+    pod["spec"]["schedulerName"] = "batch"
+    covers = create_bypass(Settings(bypass_schedulers=("batch",))).covers
+    assert covers(decode_pod(json.dumps(pod).encode()))
+    assert not covers(decode_pod(make_pod("p").json()))
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("tier=edge", True),
+        ("tier==edge", True),
+        (" tier = edge ", True),
+        ("tier=web", False),
+        ("tier!=web", True),
+        ("tier!=edge", False),
+        ("other!=edge", True),
+        ("tier in (web, edge)", True),
+        ("tier in (web)", False),
+        ("tier notin (web)", True),
+        ("tier notin (web,edge)", False),
+        ("tier", True),
+        ("other", False),
+        ("!other", True),
+        ("! tier", False),
+        ("tier=edge,other", False),
+        ("tier in (web,edge),!other,a.b/c=", True),
+    ],
+)
+def test_pods_with_labels_pass_as_kubectl_selects_them(selector: str, expected: bool) -> None:  # noqa: FBT001 - a column
+    assert expected == passes(make_pod("p").label("tier", "edge").label("a.b/c", ""), bypass_labels=selector)
+
+
+@pytest.mark.parametrize("selector", ["=a", "a=b c", "a in b", "a in (b", "a,,b", "a=b)", "!", "a!b", "a > 1"])
+def test_a_selector_that_is_none_is_refused_by_its_setting(selector: str) -> None:
+    with pytest.raises(SelectorError):
+        parse_label_selector(selector)
+    with pytest.raises(SettingsError, match=r"^KINDRED_BYPASS_LABELS='"):
+        create_bypass(Settings(bypass_labels=selector))
+
+
+def test_a_label_that_cannot_be_one_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"^KINDRED_BYPASS_LABELS='a=-': .*-"):
+        create_bypass(Settings(bypass_labels="a=-"))
+
+
+def test_our_own_pods_pass_in_our_own_namespace() -> None:
+    own = make_pod("kindred-1").in_namespace("infra").label(*next(iter(OWN.items())))
+    assert passes(own, pod_namespace="infra")
+    assert not passes(own, pod_namespace="other")
+    assert not passes(own), "outside of a cluster there is no own namespace"
+    assert not passes(make_pod("other").in_namespace("infra"), pod_namespace="infra")
+
+
+def test_filter_passes_all_nodes_on_and_prioritize_gives_each_0() -> None:
+    service = create_service(Settings(bypass_namespaces=("default",)), shop(), None).app
+    question = by_name(FAR, "a1", "c1", "unknown")
+    filtered = json.loads(ask(service, "POST", "/filter", question).content)
+    assert filtered["NodeNames"] == ["a1", "c1", "unknown"]
+    assert not filtered["FailedNodes"]
+    assert not filtered["FailedAndUnresolvableNodes"]
+    assert json.loads(ask(service, "POST", "/prioritize", question).content) == [
+        {"Host": name, "Score": 0} for name in ("a1", "c1", "unknown")
+    ]
+    objects = by_object(FAR, make_node("c1"), make_node("new"))
+    passed = json.loads(ask(service, "POST", "/filter", objects).content)["Nodes"]["items"]
+    assert [node["metadata"]["name"] for node in passed] == ["c1", "new"]
+
+
+def test_a_pod_that_does_not_pass_is_judged() -> None:
+    service = create_service(Settings(bypass_namespaces=("other",)), shop(), None).app
+    assert json.loads(ask(service, "POST", "/filter", by_name(FAR, "a1", "c1")).content)["NodeNames"] == ["a1"]
+
+
+def test_preempt_leaves_the_offers_to_a_pod_that_passes() -> None:
+    settings = Settings(bypass_namespaces=("default",), preempt="verb")
+    service = create_service(settings, shop(), None).app
+    offers = {"c1": {"Pods": [{"UID": "u"}], "NumPDBViolations": 1}}
+    body = json.dumps({"Pod": FAR.obj(), "NodeNameToMetaVictims": offers}).encode()
+    assert json.loads(ask(service, "POST", "/preempt", body).content) == {"NodeNameToMetaVictims": offers}
+
+
+def test_a_pod_that_passes_does_so_over_a_mirror_that_knows_nothing() -> None:
+    service = create_service(Settings(bypass_namespaces=("default",)), ClusterMirror(), None).app
+    assert json.loads(ask(service, "POST", "/filter", by_name(FAR, "x")).content)["NodeNames"] == ["x"]
+
+
+@scenario()
+async def test_a_pod_that_passes_is_bound_where_no_other_of_its_kind_would_be(server: FakeApiServer) -> None:
+    async with scheduling(server, N1, bypass_namespaces=["default"]) as scheduler:
+        first, second = (scheduler.create(loner(name)) for name in ("first", "second"))
+        assert [await scheduler.decide(pod, "n1") for pod in (first, second)] == ["", ""]
+        assert [scheduler.node_of(pod) for pod in (first, second)] == ["n1", "n1"]
+
+
+@scenario()
+async def test_a_pod_that_passes_is_bound_though_the_mirror_was_never_complete(server: FakeApiServer) -> None:
+    async with scheduling(server, N1, following=False, bypass_labels="app=web") as scheduler:
+        web, other = scheduler.create(WEB), scheduler.create(loner("other"))
+        assert await scheduler.decide(web, "n1") == ""
+        assert scheduler.node_of(web) == "n1"
+        assert await scheduler.bind(other, "n1") == "the mirror is not synced: " + "; ".join(
+            f"{resource}: not synced" for resource in ("nodes", "pods", "namespaces")
+        )

@@ -1,0 +1,131 @@
+"""Answers of whole nodes: over TLS they are written as the client takes them, byte for byte as without."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import pytest
+import uvloop
+
+from app.objects.limits import Body
+from app.server.ports import Port, extender_port
+from app.settings import Settings
+from app.verbs.observation import VerbResponse
+from app.verbs.routes import ExtenderApp, preemption_route
+from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.server.tls.secrets import Certificates
+from tests.app.verbs.receptions import Preempting, reception
+
+LARGE: Final = random.Random(0).randbytes(16 * 1024 * 1024)  # noqa: S311 - so that no two parts are alike
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+each_loop = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+each_scheme = pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+QUESTION: Final = request("/preempt", b"{}")
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("tls") / "authority")
+
+
+def port_of(app: ExtenderApp, certificates: Certificates | None) -> Port:
+    files: dict[str, str] = {}
+    if certificates is not None:
+        files = {"tls_cert_file": str(certificates.crt("server")), "tls_key_file": str(certificates.key("server"))}
+    return extender_port(Settings.model_validate({"listen_port": 0, **files}), app)
+
+
+class Served:
+    """An app whose verb has a large answer, on a port of its own."""
+
+    def __init__(self, certificates: Certificates | None) -> None:
+        self._reception = reception()
+        app = ExtenderApp()
+        app.add_verbs(preemption_route(Preempting(self._answer), self._reception))
+        self.port = port_of(app, certificates)
+        self.client_tls = certificates.client_tls() if certificates is not None else None
+
+    @property
+    def is_idle(self) -> bool:
+        admission = self._reception.admission
+        return (admission.in_flight, admission.bytes_held) == (0, 0)
+
+    def unsent(self) -> int:
+        """Give the bytes that wait to be sent on the only connection."""
+        (connection,) = self.port.connections.connections
+        size: int = connection.transport.get_write_buffer_size()
+        return size
+
+    def _answer(self, body: Body, *, cached: bool) -> VerbResponse:  # noqa: ARG002 - the protocol's
+        return VerbResponse(LARGE)
+
+
+def run(loop: LoopFactory, story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def in_time() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await story()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(in_time())
+
+
+@each_loop
+@each_scheme
+def test_each_answer_is_whole_and_in_its_turn(certificates: Certificates, loop: LoopFactory, tls: bool) -> None:  # noqa: FBT001 - a column
+    served = Served(certificates if tls else None)
+
+    async def story() -> None:
+        async with (
+            serving(served.port) as (_, number),
+            connected(number, served.client_tls) as (reader, writer),
+        ):
+            writer.write(QUESTION)
+            assert (await answer(reader))[2] == LARGE
+            writer.write(QUESTION * 3)  # at once: they are pipelined
+            for _ in range(3):
+                assert (await answer(reader))[2] == LARGE
+            await until(lambda: served.is_idle)
+
+    run(loop, story)
+
+
+@each_loop
+def test_over_tls_no_more_is_encrypted_than_the_client_takes(certificates: Certificates, loop: LoopFactory) -> None:
+    served = Served(certificates)
+
+    async def story() -> None:
+        async with (
+            serving(served.port) as (_, number),
+            connected(number, served.client_tls) as (reader, writer),
+        ):
+            writer.write(QUESTION)
+            await reader.readuntil(b"\r\n\r\n")  # and not on: the stream holds little
+            await asyncio.sleep(0.3)
+            assert 0 < served.unsent() < 2 * 1024 * 1024
+            assert await reader.readexactly(len(LARGE)) == LARGE
+
+    run(loop, story)
+
+
+@each_loop
+@each_scheme
+def test_who_goes_away_in_the_middle_leaves_nothing_behind(
+    certificates: Certificates,
+    loop: LoopFactory,
+    tls: bool,  # noqa: FBT001 - a column
+) -> None:
+    served = Served(certificates if tls else None)
+
+    async def story() -> None:
+        async with serving(served.port) as (_, number):
+            async with connected(number, served.client_tls) as (reader, writer):
+                writer.write(QUESTION)
+                await reader.readuntil(b"\r\n\r\n")
+                writer.transport.abort()
+            await until(lambda: served.is_idle and not served.port.connections.connections)
+            async with connected(number, served.client_tls) as (reader, writer):
+                writer.write(QUESTION)
+                assert (await answer(reader))[2] == LARGE
+
+    run(loop, story)

@@ -1,0 +1,126 @@
+"""A nominated node is not refused while the watch may be late with the victims that went."""
+
+import pytest
+
+from app.settings import Settings
+from app.verbs.extender import Extender
+from app.verbs.nominations import Nominations
+from app.verbs.observation import VerbResponse
+from app.verbs.refused_nodes import RefusedNodes
+from app.wiring.engine import create_profile
+from core.events import ClusterEvent
+from tests.app.questions import ANTI_AFFINITY_RULES, by_name, decoded
+from tests.builders import PodBuilder, labelled, make_node, make_pod, term
+from tests.core.decoded import mirror_of, pod_of
+
+HOSTNAME = "kubernetes.io/hostname"
+REPELLED = labelled(app="repelled")
+
+
+def standing(name: str, on: str, priority: int = 1) -> PodBuilder:
+    return make_pod(name).label("app", "repelled").on(on).priority(priority)
+
+
+def preemptor(nominated: str = "n0") -> PodBuilder:
+    pod = make_pod("preemptor").priority(10).required_anti_affinity(term(HOSTNAME, REPELLED))
+    return pod.nominated(nominated) if nominated else pod
+
+
+class Asked:
+    """`filter` over a mirror, at a time that can be set."""
+
+    def __init__(self, *pods: PodBuilder, ours: str = "") -> None:
+        self.now = 100.0
+        nodes = [make_node(name).label(HOSTNAME, name) for name in ("n0", "n1")]
+        self.mirror = mirror_of(*nodes, *pods)
+        nominations = Nominations(self.mirror, lambda: self.now, lambda uid: uid == ours)
+        self._refused = RefusedNodes(self.mirror, lambda: self.now)
+        self._extender = Extender(
+            create_profile(Settings()), self.mirror, refused_nodes=self._refused, nominations=nominations
+        )
+
+    def refused(self) -> list[str]:
+        """Give the nodes that the preemptor was refused on."""
+        return self._refused.of_this_attempt(pod_of(preemptor()).uid)
+
+    def answer(self, pod: PodBuilder) -> VerbResponse:
+        """Give an answer about both nodes."""
+        return self._extender.filter(by_name(pod, "n0", "n1"))
+
+    def error(self, pod: PodBuilder, *names: str) -> str:
+        """Give the error of an answer, which is empty where the nodes are judged."""
+        answer = decoded(self._extender.filter(by_name(pod, *(names or ("n0", "n1")))).body)
+        if not answer["Error"]:
+            assert set(answer["FailedNodes"].values()) <= {ANTI_AFFINITY_RULES}
+        error: str = answer["Error"]
+        return error
+
+
+FULL = (standing("low", "n0"), standing("middle", "n1", 5))
+
+
+@pytest.mark.parametrize("names", [("n0",), ("n0", "n1")], ids=["the nominated node alone", "all nodes"])
+def test_a_refusal_is_held_back_while_a_possible_victim_stands_there(names: tuple[str, ...]) -> None:
+    error = Asked(*FULL).error(preemptor(), *names)
+    assert error.startswith("pod default/preemptor does not fit on its nominated node n0")
+
+
+def test_it_is_told_when_the_watch_has_had_its_time() -> None:
+    asked = Asked(*FULL)
+    assert asked.error(preemptor())
+    asked.now += 2.9
+    assert asked.error(preemptor())
+    asked.now += 0.2
+    assert not asked.error(preemptor())
+
+
+def test_nodes_of_a_refusal_that_is_held_back_are_not_remembered_as_refused() -> None:
+    asked = Asked(*FULL)
+    assert asked.error(preemptor())
+    assert asked.refused() == []
+    asked.now += 3.1
+    assert asked.error(preemptor()) == ""
+    assert asked.refused() == ["n0", "n1"]
+
+
+def test_where_kindred_itself_evicts_the_refusal_is_told_and_yet_doubtful() -> None:
+    pod = preemptor().uid("mine")
+    answer = Asked(*FULL, ours="mine").answer(pod)
+    assert answer.doubtful
+    assert decoded(answer.body)["FailedNodes"].keys() == {"n0", "n1"}
+
+
+def test_an_error_is_doubtful_and_a_fit_is_not() -> None:
+    assert Asked(*FULL).answer(preemptor()).doubtful
+    assert not Asked(FULL[0]).answer(preemptor()).doubtful
+
+
+def test_another_nomination_has_a_time_of_its_own() -> None:
+    asked = Asked(*FULL)
+    assert asked.error(preemptor())
+    asked.now += 3.1
+    assert asked.error(preemptor("n1"))
+
+
+def test_the_pod_fits_as_soon_as_the_victim_is_seen_to_be_gone() -> None:
+    asked = Asked(*FULL)
+    assert asked.error(preemptor())
+    asked.mirror.apply(ClusterEvent("Delete", pod_of(FULL[0])))
+    assert not asked.error(preemptor())
+
+
+@pytest.mark.parametrize(
+    ("pods", "pod", "names"),
+    [
+        pytest.param(FULL, preemptor(""), ("n0", "n1"), id="nothing-is-nominated"),
+        pytest.param(FULL, preemptor(), ("n1",), id="another-node-is-asked-about"),
+        pytest.param(FULL, preemptor("gone"), ("n0", "n1"), id="the-nominated-node-is-unknown"),
+        pytest.param(FULL[:1], preemptor(), ("n0", "n1"), id="another-node-fits"),
+        pytest.param(
+            (standing("high", "n0", 10), FULL[1]), preemptor(), ("n0", "n1"), id="nobody-there-is-less-important"
+        ),
+        pytest.param((FULL[0].terminating(), FULL[1]), preemptor(), ("n0", "n1"), id="the-victim-is-seen-to-be-going"),
+    ],
+)
+def test_a_refusal_is_told_at_once_where(pods: tuple[PodBuilder, ...], pod: PodBuilder, names: tuple[str, ...]) -> None:
+    assert not Asked(*pods).error(pod, *names)

@@ -1,0 +1,167 @@
+"""Which refused nodes are remembered, for how long, and as which nodes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from app.verbs.refused_nodes import RefusedNodes
+from core.events import ClusterEvent
+from core.framework.interface import Verdicts
+from core.framework.status import SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from tests.builders import make_node, make_pod
+from tests.core.decoded import mirror_of, node_of, tell
+
+STATUSES = (
+    SUCCESS,
+    Status(Code.UNSCHEDULABLE, ("full",)),
+    Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("never",)),
+    Status(Code.UNSCHEDULABLE, ("repelled",)),
+)
+FITS, FULL, NEVER, REPELLED = range(4)
+
+
+def cluster(nodes: int = 4) -> ClusterMirror:
+    return mirror_of(*(make_node(f"n{number}") for number in range(nodes)))
+
+
+class Noting:
+    """Refused nodes of a mirror, at a time that can be set."""
+
+    def __init__(self, mirror: ClusterMirror, *, tells: bool = False) -> None:
+        self.now = 100.0
+        self._mirror = mirror
+        self.told: list[tuple[str, int]] = []
+        refused_everywhere = (lambda pod, size: self.told.append((pod.uid, size))) if tells else None
+        self._refused = RefusedNodes(mirror, lambda: self.now, refused_everywhere)
+
+    def note(self, codes: Sequence[int], uid: str = "u", names: Sequence[str] = ("n0", "n1", "n2", "n3")) -> None:
+        """Take note of verdicts."""
+        verdicts = Verdicts(np.array(codes, np.int64), STATUSES)
+        self._refused.note(Pod(uid, "default", uid), self._mirror.batch(names[: len(codes)]), verdicts)
+
+    def all_of_last_filter(self) -> list[str]:
+        """Give the names."""
+        return self._refused.all_of_last_filter("u")
+
+    def known(self, uid: str = "u") -> list[str]:
+        """Give the names."""
+        return self._refused.of_this_attempt(uid)
+
+
+def test_the_nodes_that_preemption_might_help_on_are_remembered() -> None:
+    noting = Noting(cluster())
+    noting.note([REPELLED, FITS, NEVER, FULL])
+    assert noting.known() == ["n0", "n3"]
+    assert noting.known("another") == []
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        pytest.param([FITS, FULL], ["n1"], id="others"),
+        pytest.param([FITS], [], id="fits"),
+        pytest.param([NEVER, NEVER], [], id="hopeless"),
+        pytest.param([], [], id="nothing-asked"),
+    ],
+)
+def test_the_last_filter_counts(codes: list[int], expected: list[str]) -> None:
+    noting = Noting(cluster())
+    noting.note([FULL, FITS])
+    noting.note(codes)
+    assert noting.known() == expected
+
+
+def test_a_node_that_is_not_known_is_not_remembered() -> None:
+    noting = Noting(cluster())
+    noting.note([FULL, FULL], names=["stranger", "n1"])
+    assert noting.known() == ["n1"]
+
+
+def test_a_moment_is_one_second() -> None:
+    noting = Noting(cluster())
+    noting.note([FULL])
+    noting.now = 101.0
+    assert noting.known() == ["n0"]
+    noting.now = 101.001
+    assert noting.known() == []
+
+
+def test_a_node_that_has_gone_is_forgotten_and_whoever_takes_its_place_is_not_taken_for_it() -> None:
+    mirror = cluster()
+    noting = Noting(mirror)
+    noting.note([FULL, FULL, FULL])
+    tell(mirror, "Delete", make_node("n1"))
+    assert noting.known() == ["n0", "n2"]
+    tell(mirror, "Add", make_node("new"))
+    assert mirror.nodes.slots["new"] == 1
+    assert noting.known() == ["n0", "n2"]
+    noting.note([FULL, FULL], names=["n0", "new"])
+    assert noting.known() == ["n0", "new"]
+
+
+def test_a_node_that_only_changes_is_still_the_same() -> None:
+    mirror = cluster()
+    noting = Noting(mirror)
+    noting.note([FULL])
+    mirror.apply(ClusterEvent("Update", node_of(make_node("n0").label("a", "b"))))
+    tell(mirror, "Add", make_pod("p").on("n0"))
+    assert noting.known() == ["n0"]
+
+
+def test_as_many_pods_are_remembered_as_recent_pods() -> None:
+    noting = Noting(cluster())
+    for number in (*range(4096), 0, 4096):
+        noting.note([FULL], str(number))
+    assert [bool(noting.known(str(number))) for number in (0, 1, 2, 4096)] == [True, False, True, True]
+
+
+def test_no_more_than_eight_mebibytes_are_kept() -> None:
+    noting = Noting(cluster(40_000))
+    for number in range(1_700):
+        noting.note([FULL], str(number))
+    remembered = [number for number in range(1_700) if noting.known(str(number))]
+    assert remembered == list(range(remembered[0], 1_700)), "the oldest go first"
+    assert 1_500 < len(remembered) < 1_690, "5 KB each"
+    for _ in range(5_000):
+        noting.note([FULL], "1699")
+    assert noting.known(str(remembered[0])) == ["n0"], "one that is noted again takes no more room"
+
+
+# Pods that no node was left for.
+
+
+@pytest.mark.parametrize(
+    ("codes", "told"),
+    [
+        pytest.param([FULL, NEVER, REPELLED], True, id="refused-everywhere"),
+        pytest.param([FULL, FITS], False, id="fits-somewhere"),
+        pytest.param([NEVER, NEVER], False, id="nothing-would-help"),
+    ],
+)
+def test_a_pod_that_preemption_may_help_and_nothing_else_is_told_with_how_many_nodes_it_was(
+    codes: list[int], *, told: bool
+) -> None:
+    noting = Noting(cluster(), tells=True)
+    noting.note(codes)
+    assert noting.told == ([("u", len(codes))] if told else [])
+    assert noting.all_of_last_filter() == ([f"n{number}" for number in range(len(codes))] if told else [])
+
+
+def test_all_nodes_of_the_last_filter_are_known_for_as_long_as_it_was_the_last() -> None:
+    noting = Noting(cluster(), tells=True)
+    noting.note([FULL, NEVER, NEVER])
+    noting.now += 3600
+    assert noting.all_of_last_filter() == ["n0", "n1", "n2"]
+    noting.note([FULL, NEVER])
+    assert noting.all_of_last_filter() == ["n0", "n1"]
+    noting.note([FULL, FITS])
+    assert noting.all_of_last_filter() == []
+
+
+def test_where_nobody_is_told_no_room_is_taken_for_it() -> None:
+    noting = Noting(cluster())
+    noting.note([FULL, NEVER])
+    assert (noting.known(), noting.all_of_last_filter()) == (["n0"], [])

@@ -1,0 +1,105 @@
+"""What questions get while the mirror cannot be trusted, under both policies, on the wire."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import pytest
+from starlette.applications import Starlette
+
+from app.objects.resources import RESOURCES
+from app.settings import Settings
+from app.verbs.extender_results import filter_error, prioritize_error
+from app.verbs.routes import extender_routes
+from app.verbs.stale_policy import Reserve, StalePolicy
+from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
+from app.wiring.engine import create_extender
+from core.objects.node import Node
+from core.objects.pod import Pod
+from tests.app.asgi import ask
+from tests.app.questions import NEAR_WEB, by_name, decoded, shop
+from tests.app.verbs.receptions import reception
+from tests.builders import make_pod
+
+QUESTION = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
+STALE_AFTER = 10.0
+
+
+class Followed:
+    """The verbs over a mirror that follows nodes and pods, as far as the test says."""
+
+    def __init__(self, policy: Literal["fail", "answer"]) -> None:
+        self.now = 100.0
+        self.counted: list[str] = []
+        self.nodes, self.pods = ResourceState(RESOURCES[Node]), ResourceState(RESOURCES[Pod])
+        freshness = Freshness([self.nodes, self.pods], STALE_AFTER, lambda: self.now)
+        self.policy = StalePolicy(freshness, policy, self.counted.append)
+        routes = extender_routes(create_extender(Settings(), shop()), reception(self.policy))
+        self.app = Starlette(routes=routes)
+
+    def sync(self, *states: ResourceState) -> None:
+        for state in states:
+            state.synced, state.followed_at = True, self.now
+
+
+@pytest.mark.parametrize("policy", ["fail", "answer"])
+def test_a_fresh_mirror_is_answered_from_without_a_word(policy: Literal["fail", "answer"]) -> None:
+    followed = Followed(policy)
+    followed.sync(followed.nodes, followed.pods)
+    followed.now += STALE_AFTER
+    response = ask(followed.app, "POST", "/filter", QUESTION)
+    assert decoded(response.content)["NodeNames"] == ["a1"]
+    assert "kindred-stale" not in response.headers
+    assert followed.counted == []
+
+
+@pytest.mark.parametrize("policy", ["fail", "answer"])
+@pytest.mark.parametrize(("verb", "error"), [("filter", filter_error), ("prioritize", prioritize_error)])
+def test_a_mirror_that_was_never_complete_is_refused_under_both_policies(
+    policy: Literal["fail", "answer"], verb: str, error: Callable[[str], bytes]
+) -> None:
+    followed = Followed(policy)
+    followed.sync(followed.nodes)
+    response = ask(followed.app, "POST", f"/{verb}", QUESTION)
+    assert response.status_code == 200
+    assert error("the mirror is not synced: pods: not synced") == response.content
+    assert followed.counted == [verb]
+
+
+@pytest.mark.parametrize(("verb", "error"), [("filter", filter_error), ("prioritize", prioritize_error)])
+def test_fail_refuses_a_stale_mirror_and_names_every_resource(verb: str, error: Callable[[str], bytes]) -> None:
+    followed = Followed("fail")
+    followed.sync(followed.nodes, followed.pods)
+    followed.now += STALE_AFTER + 2
+    followed.pods.problem = "Connection refused"
+    expected = "the mirror is stale: nodes: stale for 12 s; pods: stale for 12 s (Connection refused)"
+    response = ask(followed.app, "POST", f"/{verb}", QUESTION)
+    assert error(expected) == response.content
+    assert "kindred-stale" not in response.headers
+    assert followed.counted == [verb]
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+def test_answer_answers_from_a_stale_mirror_and_says_so_in_a_header(verb: str) -> None:
+    followed = Followed("answer")
+    followed.sync(followed.nodes, followed.pods)
+    fresh = ask(followed.app, "POST", f"/{verb}", QUESTION)
+    followed.now += STALE_AFTER + 2
+    followed.sync(followed.nodes)
+    followed.pods.problem = "réponse\u2028\n"
+    stale = ask(followed.app, "POST", f"/{verb}", QUESTION)
+    assert fresh.content == stale.content
+    assert stale.headers["kindred-stale"] == "pods: stale for 12 s (r\\xe9ponse\\u2028\\n)"
+    assert followed.counted == [verb]
+
+
+def test_a_resource_that_is_followed_again_ends_the_refusals() -> None:
+    followed = Followed("fail")
+    followed.sync(followed.nodes, followed.pods)
+    followed.now += STALE_AFTER + 1
+    assert followed.policy.reserve("filter").refusal
+    followed.sync(followed.nodes, followed.pods)
+    assert Reserve() == followed.policy.reserve("filter")
+
+
+def test_a_dump_is_never_stale() -> None:
+    assert Reserve() == StalePolicy(OF_A_DUMP, "fail", lambda _: None).reserve("filter")

@@ -1,0 +1,76 @@
+"""Clients that ask one port for one thing again and again, in a process of their own: `python -m tests.bench.crowd`.
+
+The crowd is read as a line of JSON from standard input. It writes a line when it has begun, asks until standard input
+ends, and writes the number of responses. It is a program, as the section that starts it runs in a worker of a pool,
+which may have no children of `multiprocessing`.
+"""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from tests.bench.live import BenchError, HttpClient
+
+
+class Crowd(msgspec.Struct, frozen=True):
+    """So many clients that ask one port for one thing."""
+
+    name: str
+    clients: int
+    url: str
+    method: str
+    path: str
+    body: bytes | None = None
+
+
+@contextmanager
+def crowding(crowd: Crowd) -> Iterator[list[int]]:
+    """Have a crowd ask for the time of the block; the list has the number of responses afterwards."""
+    answers: list[int] = []
+    command = [sys.executable, "-m", "tests.bench.crowd"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
+        assert process.stdin is not None  # as both are pipes
+        assert process.stdout is not None
+        try:
+            process.stdin.write(msgspec.json.encode(crowd) + b"\n")
+            process.stdin.flush()
+            if not process.stdout.readline():
+                raise BenchError(f"{crowd.name}: did not begin")
+            yield answers
+            process.stdin.close()
+            answers.append(int(process.stdout.readline() or -1))
+        finally:
+            process.kill()
+    if answers and answers[0] < 0:
+        raise BenchError(f"{crowd.name}: a client has failed")
+
+
+def _main() -> None:
+    crowd = msgspec.json.decode(sys.stdin.buffer.readline(), type=Crowd)
+    answers = [0] * crowd.clients
+    ended = threading.Event()
+
+    def ask(number: int) -> None:
+        client = HttpClient(crowd.url)
+        while not ended.is_set():
+            client.expect(crowd.method, crowd.path, crowd.body)
+            answers[number] += 1
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(crowd.clients)]
+    for each in threads:
+        each.start()
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    sys.stdin.buffer.read()
+    ended.set()
+    for each in threads:
+        each.join()
+    sys.stdout.write(f"{sum(answers)}\n")
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,28 @@
+"""All tests: the depth of random tests, their place in the order, and the marker of the tools' self-tests."""
+
+import os
+from typing import Final
+
+import pytest
+
+from tests.depth import use_depth
+from tests.tools_marker import ToolsMarker
+
+use_depth()
+
+_LONG: Final = ("tests/properties/", "tests/robustness/", "tests/conformance/")
+
+
+@pytest.hookimpl(optionalhook=True)  # of xdist
+def pytest_xdist_auto_num_workers() -> int:
+    """Return three workers for two CPUs, as tests wait for pauses and time limits: so three keep two CPUs 76 % busy."""
+    return max(1, len(os.sched_getaffinity(0)) * 3 // 2)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(ToolsMarker())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long tests first, so that the workers of xdist share out short ones at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))

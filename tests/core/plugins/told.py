@@ -1,0 +1,48 @@
+"""A mirror that is told of core values, and the statuses that a plugin gives nodes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.events import ClusterEvent, Object
+from core.framework.status import SKIP, SUCCESS, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+
+def mirror_of(*objects: Object) -> ClusterMirror:
+    """Give a mirror that was told of the objects, in their order."""
+    mirror = ClusterMirror()
+    tell(mirror, *objects)
+    return mirror
+
+
+def tell(mirror: ClusterMirror, *objects: Object) -> None:
+    """Apply one event for each of the objects: it is there, and so."""
+    for each in objects:
+        mirror.apply(ClusterEvent("Update", each))
+
+
+def delete(mirror: ClusterMirror, *objects: Object) -> None:
+    """Apply one event for each of the objects: it is gone."""
+    for each in objects:
+        mirror.apply(ClusterEvent("Delete", each))
+
+
+def filtered(
+    plugin: Any,  # noqa: ANN401 - any filter, whatever its state is
+    mirror: ClusterMirror,
+    pod: Pod,
+    *names: str,
+    whole: Sequence[Node] = (),
+    may_skip: bool = False,
+) -> list[Status]:
+    """Filter a pod over nodes by name, and then over whole ones; a pod that the filter may skip fits everywhere."""
+    status, state = plugin.pre_filter(mirror, pod)
+    objects = {len(names) + index: node for index, node in enumerate(whole)}
+    batch = mirror.batch([*names, *(node.name for node in whole)], objects)
+    if state is None and may_skip:
+        return [SUCCESS if status == SKIP else status] * len(batch)
+    assert (status, state is not None) == (SUCCESS, True)
+    verdicts = plugin.filter(state, batch)
+    return [verdicts.status(position) for position in range(len(batch))]

@@ -1,0 +1,97 @@
+"""Bytes on connections: a wire form sent to a running service, with its answers read and thrown away."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+from urllib.parse import urlsplit
+
+from tests.bench.live import HttpClient
+from tests.cost.attack import Object
+
+PATIENCE: Final = 15.0
+"""Seconds that one connection is held on to."""
+_READ: Final = 1 << 20
+_MAX_CONNECTIONS: Final = 64
+_MAX_TIMES: Final = 100_000
+_MAX_BYTES: Final = 1 << 28
+
+
+def can_be_sent(document: object) -> bool:
+    """Tell whether a document is such as `exchange` takes, and no larger than one machine can send soon."""
+    if not isinstance(document, dict) or not _is_count(document.get("connections"), _MAX_CONNECTIONS):
+        return False
+    if "path" in document:
+        path = document["path"]
+        plain = isinstance(path, str) and path.isascii() and path.isprintable() and path.startswith("/")
+        return plain and " " not in path and _is_count(document.get("times"), _MAX_TIMES)
+    pieces = document.get("pieces")
+    if not isinstance(pieces, list) or not all(isinstance(piece, dict) for piece in pieces):
+        return False
+    for piece in pieces:
+        if not _is_latin(piece.get("text")) or not _is_count(piece.get("times", 1), _MAX_TIMES):
+            return False
+    sent: int = sum(len(piece["text"]) * piece.get("times", 1) for piece in pieces)
+    return sent * int(document["connections"]) <= _MAX_BYTES
+
+
+def _is_latin(value: object) -> bool:
+    return isinstance(value, str) and max(value, default=" ") <= "\xff"
+
+
+def _is_count(value: object, most: int) -> bool:
+    return type(value) is int and 0 < value <= most
+
+
+def exchange(document: Object, url: str, admin_url: str) -> None:
+    """Do what a wire form says, on all of its connections at once; return when the last one is closed."""
+    asks = "path" in document
+    target = admin_url if document.get("port") == "admin" else url
+    threads = [
+        threading.Thread(target=_ask if asks else _send, args=(document, target))
+        for _ in range(document["connections"])
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _ask(document: Object, url: str) -> None:
+    client = HttpClient(url)
+    for _ in range(document["times"]):
+        client.ask("GET", document["path"])
+    client.close()
+
+
+def _send(document: Object, url: str) -> None:
+    """Send all pieces, unless the service closes the connection, or takes nothing for too long."""
+    parts = urlsplit(url)
+    with suppress(OSError), socket.create_connection((parts.hostname, parts.port), PATIENCE) as connection:
+        reader = threading.Thread(target=_read, args=(connection,))
+        reader.start()
+        try:
+            until = time.monotonic() + PATIENCE
+            for piece in _pieces(document):
+                connection.sendall(piece)
+                if time.monotonic() > until:
+                    break
+            connection.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # closed behind an answer, or without one: as it should be
+        reader.join()
+
+
+def _read(connection: socket.socket) -> None:
+    with suppress(OSError):
+        while connection.recv(_READ):
+            pass
+
+
+def _pieces(document: Object) -> Iterator[bytes]:
+    for piece in document["pieces"]:
+        text = piece["text"].encode("latin-1")
+        for _ in range(piece.get("times", 1)):
+            yield text

@@ -1,0 +1,131 @@
+"""Work in a forked child, with limits, and what each step of it takes: CPU seconds, peak and kept memory.
+
+A child begins with the parent's cluster, and what it does there is gone with it, so that no attack is measured with the
+traces of another. The peak is the kernel's high-water mark of resident memory (VmHWM, reset before each step through
+/proc/self/clear_refs): it is what a container's limit is held against, and counts numpy's and the C library's memory
+without slowing anything down, where tracemalloc makes Python code several times slower and misses what C extensions
+take. Pages that parent and child share count from the beginning, so that writing to them raises nothing.
+"""
+
+import ctypes
+import gc
+import logging
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NoReturn
+
+import msgspec
+
+MAX_CPU: Final = 30
+"""CPU seconds of one child."""
+MAX_MEMORY: Final = 2 * 1024**3
+"""Bytes that a child may map beyond what it begins with."""
+_STATUS: Final = Path("/proc/self/status")
+_CLEAR: Final = Path("/proc/self/clear_refs")
+_RESET_HIGH_WATER: Final = "5"
+_TOLD: Final = 200  # characters of an error
+_libc: Final = ctypes.CDLL(None)
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step. Memory is bytes beyond those at its beginning."""
+
+    name: str
+    cpu: float
+    peak: int
+    kept: int
+    """After the garbage was collected and free memory given back."""
+    told: str = ""
+    """What the answer was like."""
+    ended: str = ""
+    """Why there was no end: a limit, or a signal."""
+
+
+class _Begun(msgspec.Struct, frozen=True, tag=True):
+    name: str
+
+
+class _Done(msgspec.Struct, frozen=True, tag=True):
+    step: Step
+
+
+_decoder: Final = msgspec.json.Decoder(_Begun | _Done)
+
+
+class Recorder:
+    """What a child tells its parent of, step by step."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def step(self, name: str, act: Callable[[], str]) -> None:
+        """Act, and tell what it took; `act` returns what there is to be told of it."""
+        self._tell(_Begun(name))
+        _tidy_up()
+        before = memory("VmRSS")
+        _CLEAR.write_text(_RESET_HIGH_WATER)
+        began = time.process_time()
+        ended = ""
+        try:
+            told = act()
+        except Exception as error:  # noqa: BLE001 - what must not happen is a find, too
+            told, ended = "", f"{type(error).__name__}: {error}"[:_TOLD]
+        cpu = time.process_time() - began
+        peak = memory("VmHWM") - before
+        _tidy_up()
+        self._tell(_Done(Step(name, cpu, max(0, peak), memory("VmRSS") - before, told, ended)))
+
+    def _tell(self, message: _Begun | _Done) -> None:
+        os.write(self._descriptor, msgspec.json.encode(message) + b"\n")
+
+
+def forked(work: Callable[[Recorder], None], cpu: int = MAX_CPU, most: int = MAX_MEMORY) -> list[Step]:
+    """Do the work in a child; return its steps. The last one has `ended` where a limit or a fault ended the child."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        _work_in_child(work, writing, cpu, most)
+    os.close(writing)
+    with open(reading, "rb") as pipe:  # noqa: PTH123 - a descriptor
+        told = [_decoder.decode(line) for line in pipe]
+    _, status = os.waitpid(child, 0)
+    steps = [each.step for each in told if isinstance(each, _Done)]
+    code = os.waitstatus_to_exitcode(status)
+    if code:
+        name = told[-1].name if told and isinstance(told[-1], _Begun) else "between steps"
+        reason = f"> {cpu} s of CPU" if code == -signal.SIGXCPU else f"ended with {code}"
+        steps.append(Step(name, float(cpu) if code == -signal.SIGXCPU else 0.0, 0, 0, ended=reason))
+    return steps
+
+
+def memory(field: str) -> int:
+    """Return a figure of this process's memory in bytes: VmRSS, VmHWM or VmSize."""
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(field + ":"))
+    return int(line.split()[1]) * 1024
+
+
+def _tidy_up() -> None:
+    gc.collect()
+    _libc.malloc_trim(0)
+
+
+def _work_in_child(work: Callable[[Recorder], None], writing: int, cpu: int, most: int) -> NoReturn:
+    status = 1
+    try:
+        logging.disable(logging.CRITICAL)  # what is refused is told in the answers
+        gc.freeze()  # as the service does with what it mirrors, or each collection would look through all of it
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (memory("VmSize") + most,) * 2)
+        work(Recorder(writing))
+        status = 0
+    except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run in the child
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201 - a child has nobody else to tell
+    finally:
+        sys.stderr.flush()
+        os._exit(status)

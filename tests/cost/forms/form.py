@@ -1,0 +1,69 @@
+"""A form: a declared way to make an attack of any size."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from tests.bench.cluster import PREFERRED, REQUIRED
+from tests.cost.attack import Attack, Object, Way
+from tests.cost.growth import ROOM
+
+Make: TypeAlias = Callable[[int], Any]
+NODES: Final = 5000
+"""Nodes of the largest cluster that is supported, whose names a form may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A name, the part that it is meant to cost, and what makes its document of about so many bytes."""
+
+    name: str
+    area: str
+    way: Way
+    make: Make
+    of_issue: bool = False
+    """Whether it was seen to stop a service, once."""
+    sizes: tuple[int, ...] = ()
+    """Bytes that it is measured with, in the place of those of all forms."""
+
+    def attack(self, size: int) -> Attack:
+        """Make the attack of a size."""
+        return Attack(self.way, self.make(size))
+
+
+def of_spec(name: str, area: str, make: Make, *, of_issue: bool = False) -> Form:
+    """Return a form of a pod whose spec has what is made."""
+    return Form(name, area, "pod", lambda size: pod(make(size - ROOM)), of_issue=of_issue)
+
+
+def of_affinity(name: str, member: str, terms: Make, *, preferred: bool = False, of_issue: bool = False) -> Form:
+    """Return a form of a pod with terms of podAffinity or podAntiAffinity."""
+
+    def spec(size: int) -> Object:
+        made: list[Object] = terms(size * 2 // 3 if preferred else size)  # weights take the rest
+        if preferred:
+            made = [{"weight": 1 + index % 100, "podAffinityTerm": term} for index, term in enumerate(made)]
+        return {"affinity": {member: {PREFERRED if preferred else REQUIRED: made}}}
+
+    return of_spec(name, "InterPodAffinity", spec, of_issue=of_issue)
+
+
+def pod(spec: Object, metadata: Object | None = None, status: Object | None = None) -> Object:
+    """Return a pod of a controller, which is of a class therefore."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "hostile", "uid": "hostile-set", "controller": True}
+    own = {
+        "name": "hostile-0",
+        "namespace": "ns-000",
+        "uid": "hostile-0",
+        "labels": {"app": "app-0000", "tier": "tier-0", "version": "v0"},
+        "ownerReferences": [owner],
+    }
+    containers = [{"name": "c", "image": "img", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}]
+    made = {"kind": "Pod", "apiVersion": "v1", "metadata": {**own, **(metadata or {})}}
+    return {**made, "spec": {"containers": containers, **spec}, **({"status": status} if status else {})}
+
+
+def expression(key: str, operator: str, values: Iterable[str] = ()) -> Object:
+    """Return a requirement of a selector."""
+    made = list(values)
+    return {"key": key, "operator": operator, **({"values": made} if made else {})}

@@ -1,0 +1,200 @@
+"""A service over the bench cluster in this process, and attacks on it, each in a fork.
+
+Requests go to the apps by ASGI, through the queue and the routes as any other, and objects of the watch through its
+decoders and its feed. What HTTP itself costs is measured with a running service (`tests.cost.live`).
+"""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+import httpx
+
+from app.main import Service, create_service
+from app.objects.decode import DecodeError
+from app.objects.resources import RESOURCES, Resource
+from app.settings import Settings
+from app.watch.feed import MirrorFeed
+from core.events import Action, ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from tests.bench import cluster, dressed
+from tests.cost.attack import Attack, Object, compact
+from tests.cost.forked import MAX_CPU, MAX_MEMORY, Recorder, Step, forked
+from tests.cost.report import OTHER, SAME
+
+Work: TypeAlias = Callable[[Recorder], None]
+
+_RESOURCES: Final = {kind.__name__: resource for kind, resource in RESOURCES.items()}
+_EXPLAIN: Final = "/explain?limit=200&score=all"
+_MAX_NODES: Final = 20
+_VERBS: Final = ("filter", "prioritize")
+_WARM_UPS: Final = 8
+_TOLD: Final = 160  # characters of an answer
+
+
+def fork_of(step: str) -> str:
+    """Return the name of the fork that has a step."""
+    return "watch" if step == "ordinary beside" else step.removeprefix("ordinary after ").split()[0].rstrip(":")
+
+
+class Laboratory:
+    """A service with a mirror of so many nodes and pods."""
+
+    def __init__(self, nodes: int, pods: int, profile: str = "full") -> None:
+        self.names: Final = [cluster.node_name(index) for index in range(nodes)]
+        self.mirror: Final = ClusterMirror()
+        self.service: Final[Service] = create_service(
+            Settings(profile=profile, admin_port=0, equivalence_shadow_share=0.0, deadline=600), self.mirror, None
+        )
+        self._feed = MirrorFeed(self.mirror, time.monotonic, lambda _: None)
+        self._apps = cluster.app_count(pods)
+        self._load("Namespace", cluster.namespaces())
+        self._load("Node", dressed.nodes(nodes))
+        self._load("Pod", cluster.pods(pods, nodes))
+        for number in range(_WARM_UPS):
+            for ask in self._ordinary(number):
+                ask()
+        self.ask("/explain", compact(cluster.incoming("plain", 0, self._apps)), admin=True)  # which imports much
+        self._ordinarily = self._checksum()
+
+    def measure(
+        self, attack: Attack, cpu: int = MAX_CPU, most: int = MAX_MEMORY, only: str | None = None
+    ) -> list[Step]:
+        """Attack in each way that there is for it, each in a fork of its own; return all steps.
+
+        With `only`, the name of a step, the fork of that step alone is made.
+        """
+        works = self._works(attack)
+        if only is not None:
+            works = {name: work for name, work in works.items() if name == fork_of(only)} or works
+        return [step for work in works.values() for step in forked(work, cpu, most)]
+
+    def _works(self, attack: Attack) -> dict[str, Work]:
+        match attack.way:
+            case "pod":
+                verbs = {verb: self._asking(verb, f"/{verb}", self.args(attack.document)) for verb in _VERBS}
+                explaining = self._explaining(compact(attack.document))
+                return {**verbs, "explain": explaining, "watch": self._watching([attack.document])}
+            case "question":
+                return {verb: self._asking(verb, f"/{verb}", attack.body()) for verb in _VERBS}
+            case "explain":
+                return {"explain": self._explaining(attack.body())}
+            case "manifest":
+                return {"manifest": self._asking("manifest", "/explain/manifest", attack.body(), admin=True)}
+            case "objects":
+                return {"watch": self._watching(attack.document if isinstance(attack.document, list) else [])}
+        raise ValueError(f"{attack.way}: needs a running service")
+
+    def args(self, pod: object) -> bytes:
+        """Return ExtenderArgs about a pod and all nodes, by name."""
+        return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (compact(pod), compact(self.names))
+
+    def _asking(self, name: str, path: str, body: bytes, *, admin: bool = False) -> Work:
+        """Ask twice, as schedulers ask again, and then something ordinary."""
+
+        def work(recorder: Recorder) -> None:
+            recorder.step(name, lambda: self.ask(path, body, admin=admin))
+            recorder.step(f"{name} again", lambda: self.ask(path, body, admin=admin))
+            recorder.step(f"ordinary after {name}", self._same)
+
+        return work
+
+    def _explaining(self, body: bytes) -> Work:
+        nodes = "".join(f"&node={name}" for name in self.names[:_MAX_NODES])
+
+        def work(recorder: Recorder) -> None:
+            recorder.step("explain", lambda: self.ask("/explain", body, admin=True))
+            recorder.step("explain in full", lambda: self.ask(_EXPLAIN + nodes, body, admin=True))
+            recorder.step("explain nodes", lambda: self.ask("/explain/nodes?score=all", body, admin=True))
+            recorder.step("ordinary after explain", self._same)
+
+        return work
+
+    def _watching(self, objects: Sequence[object]) -> Work:
+        known = [each for each in objects if isinstance(each, dict) and str(each.get("kind", "Pod")) in _RESOURCES]
+        added = [self._bound(each, "1") for each in known]
+        changed = [self._bound(each, "2") for each in known]
+        # To delete what is of the cluster would rightly change answers.
+        compared = not any(self._is_of_cluster(each) for each in known)
+
+        def work(recorder: Recorder) -> None:
+            recorder.step("watch: add", lambda: self._tell("Add", added))
+            recorder.step("ordinary beside", self._ask_ordinarily)
+            recorder.step("watch: update", lambda: self._tell("Update", changed))
+            recorder.step("watch: delete", lambda: self._tell("Delete", changed))
+            recorder.step("ordinary after watch", lambda: self._same() if compared else SAME)
+
+        return work
+
+    def _bound(self, given: Object, version: str) -> tuple[Resource, bytes]:
+        """Return an object of a version; pods are bound."""
+        kind = str(given.get("kind", "Pod"))
+        made = dict(given)
+        if isinstance(metadata := given.get("metadata"), dict):
+            made["metadata"] = {**metadata, "resourceVersion": version}
+            if version == "2" and isinstance(labels := metadata.get("labels") or {}, dict):
+                made["metadata"]["labels"] = {**labels, "version": "v1"}
+        if kind == "Pod" and isinstance(spec := given.get("spec"), dict) and "nodeName" not in spec:
+            made["spec"] = {**spec, "nodeName": self.names[0]}
+        return _RESOURCES[kind], compact(made)
+
+    def _is_of_cluster(self, given: Object) -> bool:
+        metadata = given.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        if not isinstance(metadata, dict) or not isinstance(name, str):
+            return False
+        full_name = f"{metadata.get('namespace') or 'default'}/{name}"
+        pod = self.mirror.get_pod(str(metadata.get("uid") or full_name))
+        return name in self.mirror.nodes.slots or name in self.mirror.namespaces or pod is not None
+
+    def _tell(self, action: Action, objects: Iterable[tuple[Resource, bytes]]) -> str:
+        refused = ""
+        for resource, raw in objects:
+            try:
+                self._feed.apply(ClusterEvent(action, resource.decode(raw)))
+            except DecodeError as error:
+                refused = str(error)
+        return refused[:_TOLD]
+
+    def ask(self, path: str, body: bytes, *, admin: bool = False) -> str:
+        """Ask the service; return the status and the beginning of an error."""
+        answer = self._answer(path, body, admin=admin)
+        found = answer.content.rfind(b'"Error":"')
+        told = answer.content[found:] if found >= 0 and answer.content[found + 9 : found + 10] != b'"' else b""
+        if answer.status_code != httpx.codes.OK:
+            told = answer.content
+        return f"{answer.status_code} {len(answer.content)} bytes {told[:_TOLD].decode(errors='replace')}".strip()
+
+    def _answer(self, path: str, body: bytes, *, admin: bool = False) -> httpx.Response:
+        app = self.service.admin if admin else self.service.app
+        assert app is not None  # because of the setting
+
+        async def exchange() -> httpx.Response:
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                return await client.post(path, content=body)
+
+        return asyncio.run(exchange())
+
+    def _ordinary(self, number: int) -> list[Callable[[], httpx.Response]]:
+        """Return questions about a pod of a kind, filter and prioritize."""
+        kind = [*cluster.KINDS][number % len(cluster.KINDS)]
+        body = self.args(dressed.of_deployment(dressed.incoming(kind, number, self._apps), number, 0))
+        return [lambda: self._answer("/filter", body), lambda: self._answer("/prioritize", body)]
+
+    def _ask_ordinarily(self) -> str:
+        return self._checksum()[:8]
+
+    def _checksum(self) -> str:
+        """Ask about pods of all kinds; return a checksum of the answers."""
+        answers = b"".join(ask().content for number in range(len(cluster.KINDS)) for ask in self._ordinary(number))
+        return hashlib.sha256(answers).hexdigest()
+
+    def _same(self) -> str:
+        return SAME if self._checksum() == self._ordinarily else OTHER
+
+    def _load(self, kind: str, objects: Iterable[Object]) -> None:
+        self._tell("Add", ((_RESOURCES[kind], json.dumps(each).encode()) for each in objects))

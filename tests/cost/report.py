@@ -1,0 +1,154 @@
+"""What attacks came to, against what they may come to, as text and as JSON."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from tests.cost.forked import Step
+
+POD_BYTES: Final = 64 * 1024
+BODY_BYTES: Final = 1024 * 1024
+MAX_KEPT: Final = 32 * 1024 * 1024
+MAX_DELAY: Final = 0.3
+"""Seconds for one answer of /livez."""
+MOST_P99: Final = 0.1
+MAX_WATCH_DELAY: Final = 0.5
+SAME: Final = "same answers"
+OTHER: Final = "other answers"
+_INTERNAL: Final = "internal error"
+_MB: Final = 1e6
+_ENDED: Final = 100.0
+"""The share that counts for what had no end, or did harm."""
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """What one step may take: CPU seconds, and bytes at the peak."""
+
+    cpu: float
+    peak: int
+
+
+def bound_of(size: int) -> Bound:
+    """Return what an attack of a size may take; past a body of 1 MiB so much for each of them."""
+    if size <= POD_BYTES:
+        return Bound(0.3, 32 * 1024 * 1024)
+    bodies = max(1.0, size / BODY_BYTES)
+    return Bound(0.5 * bodies, int(64 * 1024 * 1024 * bodies))
+
+
+class Live(msgspec.Struct, frozen=True):
+    """What a running service was like while it was attacked. Times are seconds, memory is bytes.
+
+    Delays are without the time in which the service waited for a CPU that others had: what they ran is no fault of it.
+    """
+
+    p99: float
+    longest: float
+    waited: float
+    """For a CPU, in all."""
+    watch_delay: float
+    cpu: float
+    peak: int
+    kept: int
+    faults: Sequence[str] = ()
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One form in one size."""
+
+    form: str
+    area: str
+    way: str
+    size: int
+    steps: Sequence[Step] = ()
+    live: Live | None = None
+
+    def excesses(self) -> list[str]:
+        """Return what is past its bound."""
+        bound = bound_of(self.size)
+        found = [f"{step.name}: {step.ended}" for step in self.steps if step.ended]
+        for step in self.steps:
+            if step.cpu > bound.cpu and not step.ended:
+                found.append(f"{step.name}: {step.cpu:.2f} s of CPU")
+            if step.peak > bound.peak:
+                found.append(f"{step.name}: {step.peak / _MB:.0f} MB")
+            if step.told == OTHER or _INTERNAL in step.told:
+                found.append(f"{step.name}: {step.told}")
+        if self.kept > max(MAX_KEPT, bound.peak // 2):
+            found.append(f"keeps {self.kept / _MB:.0f} MB")
+        return [*found, *self._live_excesses()]
+
+    def shares(self) -> dict[str, tuple[float, str]]:
+        """Return the largest share of its bound and its step, by figure: cpu, peak, kept, livez, ended, answer."""
+        bound = bound_of(self.size)
+        found = [(self.kept / max(MAX_KEPT, bound.peak // 2), "kept", "")]
+        for step in self.steps:
+            found += [(step.cpu / bound.cpu, "cpu", step.name), (step.peak / bound.peak, "peak", step.name)]
+            if step.ended:
+                found.append((_ENDED, "ended", step.name))
+            elif step.told == OTHER or _INTERNAL in step.told:
+                found.append((_ENDED, "answer", step.name))
+        if self.live is not None:
+            found.append((self.live.longest / MAX_DELAY, "livez", ""))
+            found += [(_ENDED, "fault", fault) for fault in self.live.faults]
+        shares: dict[str, tuple[float, str]] = {}
+        for share, figure, step_name in found:
+            shares[figure] = max(shares.get(figure, (0.0, "")), (share, step_name))
+        return shares
+
+    @property
+    def kept(self) -> int:
+        """The most that any of the children kept in the end."""
+        most = total = 0
+        for step in self.steps:
+            total += step.kept
+            if step.told in {SAME, OTHER}:  # the last of its child
+                most, total = max(most, total), 0
+        return most
+
+    def _live_excesses(self) -> list[str]:
+        if self.live is None:
+            return []
+        delays = (
+            ("/livez p99", self.live.p99, MOST_P99),
+            ("/livez", self.live.longest, MAX_DELAY),
+            ("the watch", self.live.watch_delay, MAX_WATCH_DELAY),
+        )
+        found = [f"{name}: {seconds:.2f} s" for name, seconds, most in delays if seconds > most]
+        return [*found, *self.live.faults]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """All rows, and of what."""
+
+    nodes: int
+    pods: int
+    profile: str
+    rows: Sequence[Row]
+
+
+_HEAD: Final = (
+    f"{'form':32} {'bytes':>9} {'CPU s':>7} {'in':24} {'peak MB':>8} {'in':24} {'kept MB':>8} {'livez s':>15}"
+)
+
+
+def lines(rows: Iterable[Row]) -> Iterable[str]:
+    """Yield the table line by line, as the rows come."""
+    yield _HEAD
+    for row in rows:
+        yield line(row)
+
+
+def line(row: Row) -> str:
+    """Return a row of the table: its dearest steps, and what is past its bound."""
+    dear = max(row.steps, key=lambda step: step.cpu, default=None)
+    wide = max(row.steps, key=lambda step: step.peak, default=None)
+    live = "" if row.live is None else f"{row.live.p99:.3f} / {row.live.longest:.3f}"
+    figures = f"{row.form:32} {row.size:9}"
+    if dear is not None and wide is not None:
+        figures += f" {dear.cpu:7.3f} {dear.name:24} {wide.peak / _MB:8.1f} {wide.name:24} {row.kept / _MB:8.1f}"
+    else:
+        figures += " " * 75
+    excesses = row.excesses()
+    return f"{figures} {live:>15}" + (f"  EXCEEDED: {'; '.join(excesses)}" if excesses else "")

@@ -1,0 +1,41 @@
+"""How deep random tests go: how many examples, event streams and requests each of them tries.
+
+`make test` goes to the default depth. `make test-all` goes to the full depth, which the gate runs. `KINDRED_TEST_DEPTH`
+is a multiple of the full depth: 1 is the full depth, 20 tries 20 times as much.
+"""
+
+import os
+from typing import Final
+
+from hypothesis import settings
+
+
+def _multiple() -> float | None:
+    given = os.environ.get("KINDRED_TEST_DEPTH")
+    if not given:
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        raise ValueError(
+            f"KINDRED_TEST_DEPTH is a multiple of the full depth, such as 1 or 20, not {given!r}"
+        ) from None
+
+
+_MULTIPLE: Final = _multiple()
+
+
+def tries(*, default: int, full: int) -> int:
+    """Return how much to try: `default` in an ordinary run, a multiple of `full` where a depth is set."""
+    return default if _MULTIPLE is None else max(1, round(_MULTIPLE * full))
+
+
+def use_depth() -> None:
+    """Set what hypothesis tries where a test has no settings of its own."""
+    settings.register_profile(
+        "depth",
+        deadline=None,  # other processes share the CPUs, so the duration of one example says nothing
+        max_examples=tries(default=60, full=100),
+        stateful_step_count=50 if (_MULTIPLE or 0) > 1 else 20,
+    )
+    settings.load_profile("depth")

@@ -1,0 +1,65 @@
+"""A planted fault: a change of a few lines of app/ or core/ by which one behaviour breaks."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+PACKAGES: Final = ("app", "core")
+_TOOLS: Final = frozenset({"bench", "browser", "cost", "e2e", "fake_apiserver", "load", "mutants"})
+"""Folders of tests whose tests are of themselves, or need more than Python."""
+
+
+class MisplacedFaultError(Exception):
+    """A fault, or one of its tests, that does not fit the tree any more. The message names the fault."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """One mistake. Its place is the text: files may move, the text may not be there twice."""
+
+    id: str
+    """In kebab-case, for people and for `--only`."""
+    breaks: str
+    """Which behaviour breaks, one sentence."""
+    old: str
+    """Stands once in all of app/ and core/."""
+    new: str
+    tests: Sequence[str]
+    """What is run first: directories from the root of the tree (`tests/core/mirror`), and test files by the end of
+    their path (`test_admission.py`, `interpodaffinity/test_plugin.py`, `test_explain*.py`), as they may move, too."""
+
+
+def sources(tree: Path) -> dict[Path, str]:
+    """Return file -> text of all that a fault can be planted in."""
+    return {file: file.read_text("utf-8") for package in PACKAGES for file in sorted((tree / package).rglob("*.py"))}
+
+
+def planted(texts: Mapping[Path, str], fault: Fault) -> tuple[Path, str]:
+    """Return the file of a fault, and its text with the fault in it. Raises MisplacedFaultError."""
+    found = [file for file, text in texts.items() for _ in range(text.count(fault.old))]
+    if len(found) != 1:
+        where = ", ".join(map(str, found)) or "nowhere"
+        raise MisplacedFaultError(f"{fault.id}: its text has to be there once, and is in: {where}")
+    return found[0], texts[found[0]].replace(fault.old, fault.new)
+
+
+def plant(tree: Path, fault: Fault) -> None:
+    """Put a fault into a tree. Raises MisplacedFaultError."""
+    file, text = planted(sources(tree), fault)
+    file.write_text(text, "utf-8")
+
+
+def first_tests(tree: Path, fault: Fault) -> list[str]:
+    """Return the paths of the fault's tests, from the root of the tree. Raises MisplacedFaultError."""
+    return [path for test in fault.tests for path in _paths_of(tree, fault, test)]
+
+
+def _paths_of(tree: Path, fault: Fault, test: str) -> list[str]:
+    if (tree / test).is_dir():
+        return [test]
+    paths = [file.relative_to(tree) for file in sorted((tree / "tests").rglob(Path(test).name))]
+    found = [str(path) for path in paths if path.match(test) and path.parts[1] not in _TOOLS]
+    if not found:
+        raise MisplacedFaultError(f"{fault.id}: its test {test} is not there")
+    return found

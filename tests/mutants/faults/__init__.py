@@ -1,0 +1,40 @@
+"""All planted faults, by area. Half of them are mistakes that a reviewer would see; the other half are subtle."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tests.mutants.fault import Fault
+from tests.mutants.faults import (
+    configuration,
+    decoding,
+    doctor,
+    equivalence,
+    explaining,
+    explanation,
+    leadership,
+    metrics,
+    mirror,
+    plugins,
+    preemption,
+    verbs,
+    watch,
+    wire,
+)
+
+FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
+    "mirror": mirror.FAULTS,
+    "equivalence": equivalence.FAULTS,
+    "plugins": plugins.FAULTS,
+    "preemption": preemption.FAULTS,
+    "explanation": explanation.FAULTS,
+    "verbs": verbs.FAULTS,
+    "watch": watch.FAULTS,
+    "decoding": decoding.FAULTS,
+    "wire": wire.FAULTS,
+    "leadership": leadership.FAULTS,
+    "explaining": explaining.FAULTS,
+    "metrics": metrics.FAULTS,
+    "doctor": doctor.FAULTS,
+    "configuration": configuration.FAULTS,
+}
+"""Area -> its faults."""

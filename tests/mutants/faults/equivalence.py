@@ -1,0 +1,109 @@
+"""Faults of the equivalence cache: results that stay too long, are for the wrong pods, or weigh too much."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+FAULTS: Final = (
+    Fault(
+        id="chain-skips-nodes-of-counting-plugins",
+        breaks="A label of a node that InterPodAffinity reads leaves the first failing filter of the node as it was.",
+        old="self._bring_up_to_date(FilterAspect(plugin), self._entry.filter_row(plugin.name), batch)\n",
+        new=(
+            "self._bring_up_to_date(FilterAspect(plugin), self._entry.filter_row(plugin.name), batch)\n"
+            "                continue\n"
+        ),
+        tests=("test_cached_chain.py", "test_cached_evaluation.py", "test_planted_faults.py"),
+    ),
+    Fault(
+        id="prepared-before-an-event-used-after",
+        breaks="What PreFilter said before an event is used for the cells that the event made invalid.",
+        old="        if self._prepared_at != now:  # what",
+        new="        if self._prepared_at == NEVER:  # what",
+        tests=("test_cached_evaluation.py", "test_cached_results.py"),
+    ),
+    Fault(
+        id="error-for-all-nodes-kept",
+        breaks="An error of PreFilter, which may be gone by the next request, is kept for the class.",
+        old="        if status.code is not Code.ERROR:  # which may be gone by the next question\n    ",
+        new="        if True:\n    ",
+        tests=("test_cached_results.py", "test_cached_evaluation.py"),
+    ),
+    Fault(
+        id="error-of-a-node-kept",
+        breaks="An error of Filter for one node, which may be gone by the next request, is kept for the class.",
+        old="kept: BoolArray | None = ~np.isin(codes, errors) if errors else None",
+        new="kept: BoolArray | None = None",
+        tests=("equivalence/test_rows.py", "test_cached_results.py"),
+    ),
+    Fault(
+        id="ephemeral-claims-shared-in-a-class",
+        breaks="Pods with ephemeral volumes, each with claims of its own, are of one class.",
+        old="identity = _identity(pod) if self._reads_volumes else None",
+        new="identity = None",
+        tests=("equivalence/test_classes.py",),
+    ),
+    Fault(
+        id="cleared-cache-keeps-its-weight",
+        breaks="After a mismatch has emptied the cache, it evicts classes as if it were as full as before.",
+        old="        self._entries.clear()\n        self.nbytes = 0\n",
+        new="        self._entries.clear()\n",
+        tests=("equivalence/test_cache.py", "test_shadow_check.py"),
+    ),
+    Fault(
+        id="asked-class-evicted-first",
+        breaks="A class goes in the order in which classes came, however often it is asked about.",
+        old="        if entry is not None:\n            self._entries.move_to_end(key)\n",
+        new="        if entry is not None:\n            pass\n",
+        tests=("equivalence/test_cache.py",),
+    ),
+    Fault(
+        id="low-score-taken-for-a-miss",
+        breaks="Scores near the lowest of their width are read as reasons for a miss, and never hit.",
+        old="if lowest >= least + len(Miss) and highest <= most)",
+        new="if lowest >= least and highest <= most)",
+        tests=("equivalence/test_cells.py",),
+    ),
+    Fault(
+        id="shadow-share-rounded-down",
+        breaks="Fewer answers are checked than the share of the settings, unless it is one in a whole number.",
+        old="        self._due -= 1.0\n",
+        new="        self._due = 0.0\n",
+        tests=("test_shadow_check.py",),
+    ),
+    Fault(
+        id="refusal-holds-in-a-smaller-cluster",
+        breaks="A pod that took too much work stays refused though pods are gone, as long as nodes are not.",
+        old="if len(self._mirror.nodes.slots) < refused.nodes or len(self._mirror.pods) < refused.pods:",
+        new="if len(self._mirror.nodes.slots) < refused.nodes and len(self._mirror.pods) < refused.pods:",
+        tests=("test_work_limit.py", "tests/core/equivalence"),
+    ),
+    Fault(
+        id="versions-without-the-first-pod-exception",
+        breaks="A Namespace label that ends the exception for the first pod leaves its class's verdicts as they were.",
+        old="            self.first_of_its_kind,\n            tuple(",
+        new="            tuple(",
+        tests=("interpodaffinity/test_plugin.py", "interpodaffinity/test_filtering.py", "tests/core/equivalence"),
+    ),
+    Fault(
+        id="order-of-taints-not-an-event",
+        breaks="The reason of a node stays in the cache though another of its taints is the first one now.",
+        old="touches=lambda before, after: before.taints != after.taints,",
+        new="touches=lambda before, after: set(before.taints) != set(after.taints),",
+        tests=("test_tainttoleration.py",),
+    ),
+    Fault(
+        id="taints-not-an-event-for-spreading",
+        breaks="The nodes that count for topology spread constraints stay the same when a taint comes.",
+        old="    return before.labels != after.labels or before.taints != after.taints\n\n\ndef _taints_that_keep",
+        new="    return before.labels != after.labels\n\n\ndef _taints_that_keep",
+        tests=("podtopologyspread/test_domains.py", "podtopologyspread/test_plugin.py"),
+    ),
+    Fault(
+        id="capacity-of-spread-validity-lags",
+        breaks="Cells of nodes that came after the cache's tables grew are never made invalid.",
+        old="            for validity in self.of.values():\n                validity.grow(capacity)\n",
+        new="            for validity in self.of.values():\n                validity.grow(capacity // 2)\n",
+        tests=("equivalence/test_validity.py", "test_cached_evaluation.py"),
+    ),
+)

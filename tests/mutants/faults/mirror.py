@@ -1,0 +1,158 @@
+"""Faults of the mirror: what is counted where, what is forgotten, and who is told."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+FAULTS: Final = (
+    Fault(
+        id="deleted-while-assumed-not-counted",
+        breaks="A pod that is deleted while it is assumed is missing from the pod transitions.",
+        old="            self.pod_states.deleted_while_assumed += 1\n",
+        new="",
+        tests=("core/mirror/test_pod_states.py",),
+    ),
+    Fault(
+        id="ended-assumed-pod-stays",
+        breaks="An assumed pod that fails before it has a node counts until its TTL is over.",
+        old="if not (deleted or pod.terminal or pod.node_name):",
+        new="if not (deleted or pod.node_name):",
+        tests=("core/mirror/test_pod_states.py", "core/mirror/test_cluster.py"),
+    ),
+    Fault(
+        id="ttl-counts-from-the-assumption",
+        breaks="An assumed pod expires a TTL after its assumption, however long its binding took.",
+        old="deadline = now + self._ttl",
+        new="deadline = known.assumed_at + self._ttl",
+        tests=("test_assumed_pods.py", "core/mirror/test_pod_states.py"),
+    ),
+    Fault(
+        id="expires-at-the-deadline-itself",
+        breaks="An assumed pod expires at its deadline, the last moment at which it must not.",
+        old="            if now > assumed.deadline:",
+        new="            if now >= assumed.deadline:",
+        tests=("test_assumed_pods.py", "core/mirror/test_pod_states.py"),
+    ),
+    Fault(
+        id="later-deadlines-forgotten",
+        breaks="After one assumed pod has expired, the others expire only once another binding is finished.",
+        old="        self._earliest = earliest\n",
+        new="        self._earliest = inf\n",
+        tests=("test_assumed_pods.py", "core/mirror/test_pod_states.py"),
+    ),
+    Fault(
+        id="csi-node-change-has-no-slot",
+        breaks="A change of a CSINode makes no cached result of its node invalid.",
+        old="slot = self.nodes.slots.get(name, NO_SLOT) if kind is CSINode else NO_SLOT",
+        new="slot = NO_SLOT",
+        tests=("core/mirror/test_changes.py", "nodevolumelimits/test_caching.py"),
+    ),
+    Fault(
+        id="qos-change-leaves-figures",
+        breaks="A pod whose QoS class alone changes keeps its requests in the figures of the class before.",
+        old="if known.requests != pod.requests or known.best_effort != pod.best_effort:",
+        new="if known.requests != pod.requests:",
+        tests=("test_placement.py", "test_resource_figures.py", "core/mirror/test_node_info.py"),
+    ),
+    Fault(
+        id="relabelled-pod-not-recounted",
+        breaks="A pod whose labels change is still counted by the terms that selected the labels before.",
+        old="        and known.labels == pod.labels\n",
+        new="",
+        tests=("test_affinity_counts.py", "core/mirror/test_cluster.py"),
+    ),
+    Fault(
+        id="waiting-pods-not-told-with-their-node",
+        breaks="What plugins derive misses the pods that were there before their node.",
+        old=(
+            "            for row in info.rows:\n"
+            "                self.listeners.tell(PodChange(info.slot, None, self.pods.pods[row]))\n"
+        ),
+        new="",
+        tests=("core/mirror/test_changes.py", "test_nodeports.py"),
+    ),
+    Fault(
+        id="partition-change-takes-no-generation",
+        breaks="A snapshot keeps a node on its old side of the partition.",
+        old="                self.in_partition[info.slot] = inside\n                self.touch(info)\n",
+        new="                self.in_partition[info.slot] = inside\n",
+        tests=("core/mirror/test_partition.py", "core/mirror/test_snapshot.py"),
+    ),
+    Fault(
+        id="excluded-names-keep-the-partition-whole",
+        breaks="A node that is set out of the partition by its name is answered as if it were in.",
+        old="self.whole = self._selector.everything and not self._outside",
+        new="self.whole = self._selector.everything",
+        tests=("core/mirror/test_partition.py",),
+    ),
+    Fault(
+        id="term-set-number-not-given-back",
+        breaks="Two sets of affinity terms have the same number, so that pods are named for terms of others.",
+        old="            self._free_numbers.append(term_set.number)\n",
+        new="",
+        tests=("test_term_sets.py", "test_affinity_counts.py"),
+    ),
+    Fault(
+        id="column-in-use-counts-as-unused",
+        breaks="A topology column that is used again is dropped with the unused ones, and counters lose its nodes.",
+        old="        elif not column.users:\n            del self._unused[key]\n",
+        new="",
+        tests=("core/mirror/test_topology.py", "test_affinity_counts.py"),
+    ),
+    Fault(
+        id="many-domains-never-become-empty",
+        breaks="Where a term has counted pods in more than 256 domains, the number of domains never falls.",
+        old="self.nonzero += (before + delta != 0) - (before != 0)",
+        new="self.nonzero += before == 0",
+        tests=("core/mirror/test_topology.py",),
+    ),
+    Fault(
+        id="namespace-label-has-to-move-all-terms",
+        breaks="A label of a Namespace that changes one of several terms leaves their common counter as it was.",
+        old=("            if any(\n                namespace_is_selected(matcher, name, before) != "),
+        new=("            if all(\n                namespace_is_selected(matcher, name, before) != "),
+        tests=("test_match_counters.py", "test_affinity_counts.py"),
+    ),
+    Fault(
+        id="recount-keeps-the-version",
+        breaks="Results stay in the cache though a Namespace has changed what their counters count.",
+        old="        self.counts = counts\n        self.version += 1\n",
+        new="        self.counts = counts\n",
+        tests=("test_match_counters.py", "test_affinity_counts.py", "test_design_table.py"),
+    ),
+    Fault(
+        id="selector-reaches-missing-namespace",
+        breaks="A namespaceSelector that asks for the absence of a label reaches namespaces that do not exist.",
+        old="    return labels is not None and matcher.namespace_selector.matches(labels)",
+        new="    return matcher.namespace_selector.matches(labels or {})",
+        tests=("test_pod_columns.py", "test_affinity_counts.py"),
+    ),
+    Fault(
+        id="work-limit-is-one-too-low",
+        breaks="An evaluation that takes exactly the work that is allowed is refused.",
+        old="if self.limit is not None and self.spent > self.limit:",
+        new="if self.limit is not None and self.spent >= self.limit:",
+        tests=("core/mirror/test_work.py",),
+    ),
+    Fault(
+        id="empty-budget-selector-covers-all",
+        breaks="A PodDisruptionBudget with an empty selector covers all pods of its namespace.",
+        old="return bool(labels) and not budget.selector.everything and budget.selector.matches(labels)",
+        new="return bool(labels) and budget.selector.matches(labels)",
+        tests=("test_disruption_budgets.py",),
+    ),
+    Fault(
+        id="changes-during-a-pass-lost",
+        breaks="A node that changes while all nodes are copied in steps stays as it was in the copy.",
+        old="            yield from names\n            self.generation = generation\n",
+        new="            yield from names\n            self.generation = known.latest\n",
+        tests=("test_node_follower.py", "test_cluster_figures.py"),
+    ),
+    Fault(
+        id="undone-in-the-order-of-supposing",
+        breaks="What was supposed is undone first to last, so that a node goes before its pods.",
+        old="            self._steps.pop().undo()\n\n    def remove",
+        new="            self._steps.pop(0).undo()\n\n    def remove",
+        tests=("core/mirror/test_what_if.py",),
+    ),
+)

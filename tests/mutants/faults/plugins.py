@@ -1,0 +1,168 @@
+"""Faults of the plugins: rules of upstream that are off by a little."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+FAULTS: Final = (
+    Fault(
+        id="first-pod-goes-to-nodes-without-the-key",
+        breaks="The first of the pods that want each other may go to a node without the topology key.",
+        old="                attracted &= value_ids != ABSENT\n",
+        new="                continue\n",
+        tests=("interpodaffinity/test_filtering.py",),
+    ),
+    Fault(
+        id="affinity-scores-rounded-otherwise",
+        breaks="Scores of InterPodAffinity are one off where the float64 of upstream lies below a whole number.",
+        old="(float(MAX_NODE_SCORE) * ((raw - lowest) / float(highest - lowest)))",
+        new="((float(MAX_NODE_SCORE) * (raw - lowest)) / float(highest - lowest))",
+        tests=("interpodaffinity/test_scoring.py", "test_conformance.py"),
+    ),
+    Fault(
+        id="repelling-preference-of-others-attracts",
+        breaks="Preferred anti-affinity of existing pods draws the pods that it selects.",
+        old="*(OwnerTerm(Role.PREFERRED, each.term, -each.weight) for each in affinity.preferred_anti_affinity),",
+        new="*(OwnerTerm(Role.PREFERRED, each.term, each.weight) for each in affinity.preferred_anti_affinity),",
+        tests=("interpodaffinity/test_scoring.py",),
+    ),
+    Fault(
+        id="no-execute-lets-pods-on",
+        breaks="A taint with the effect NoExecute keeps no pod off a node.",
+        old='_DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule", "NoExecute"})',
+        new='_DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule"})',
+        tests=("test_tainttoleration.py",),
+    ),
+    Fault(
+        id="empty-key-tolerates-no-effect",
+        breaks="A toleration without a key tolerates only taints whose effect it names.",
+        old='            for effect in (taint.effect, ""):\n',
+        new='            for effect in (taint.effect, "") if key else (taint.effect,):\n',
+        tests=("objects/test_toleration.py", "test_tainttoleration.py"),
+    ),
+    Fault(
+        id="port-on-all-addresses-not-seen",
+        breaks="A port on one address is let beside the same port on all addresses.",
+        old="for ip in (ALL_ADDRESSES, *ips))",
+        new="for ip in ips)",
+        tests=("test_nodeports.py",),
+    ),
+    Fault(
+        id="port-free-when-the-first-user-goes",
+        breaks="A host port that two pods of a node have is free when one of them is gone.",
+        old="        slots[slot] -= 1\n        if not slots[slot]:\n            del slots[slot]\n        if not slots:",
+        new="        del slots[slot]\n        if not slots:",
+        tests=("test_nodeports.py",),
+    ),
+    Fault(
+        id="one-pod-too-many",
+        breaks="A node takes one pod more than it allows.",
+        old="too_many = columns.requested_of(PODS, batch) >= columns.allocatable_of(PODS, batch, offered)",
+        new="too_many = columns.requested_of(PODS, batch) > columns.allocatable_of(PODS, batch, offered)",
+        tests=("noderesources/test_filtering.py",),
+    ),
+    Fault(
+        id="exact-fit-unresolvable",
+        breaks="Preemption is not tried on a node that the pod would need all of.",
+        old="never = short & (allocatable < amount)",
+        new="never = short & (allocatable <= amount)",
+        tests=("noderesources/test_filtering.py",),
+    ),
+    Fault(
+        id="scored-requests-not-followed",
+        breaks="A pod whose requests change for scoring alone is scored by those before.",
+        old="return before.requests != after.requests or before.non_zero_requests != after.non_zero_requests",
+        new="return before.requests != after.requests",
+        tests=("noderesources/test_columns.py", "noderesources/test_fit.py"),
+    ),
+    Fault(
+        id="score-of-zero-lowers-the-mean",
+        breaks="A resource with the score 0 has its weight in RequestedToCapacityRatio.",
+        old="weight = (each.offered & (score > 0)) * np.int64(each.weight)",
+        new="weight = (each.offered & (score >= 0)) * np.int64(each.weight)",
+        tests=("noderesources/test_strategies.py",),
+    ),
+    Fault(
+        id="sidecars-not-held-by-init-containers",
+        breaks="What an init container needs is not added to the sidecars that were started before it.",
+        old="held = {name: amount + sidecars.get(name, 0) for name, amount in requests.items()}",
+        new="held = {name: amount for name, amount in requests.items()}",
+        tests=("test_pod_requests.py",),
+    ),
+    Fault(
+        id="skew-of-one-less-allowed",
+        breaks="A node is refused whose domain has exactly the skew that is allowed.",
+        old="codes = np.where(skews > constraint.max_skew,",
+        new="codes = np.where(skews >= constraint.max_skew,",
+        tests=("podtopologyspread/test_filtering.py",),
+    ),
+    Fault(
+        id="spreading-pod-counts-itself-always",
+        breaks="A pod counts for its own constraint though its selector does not select the pod.",
+        old="skews = numbers + int(constraint.selector.matches(self._pod.labels)) - fewest",
+        new="skews = numbers + 1 - fewest",
+        tests=("podtopologyspread/test_filtering.py",),
+    ),
+    Fault(
+        id="min-domains-one-too-many",
+        breaks="With exactly minDomains domains, the fewest pods of any domain are taken for 0.",
+        old="if len(domains.ids) < constraint.min_domains:",
+        new="if len(domains.ids) <= constraint.min_domains:",
+        tests=("podtopologyspread/test_filtering.py",),
+    ),
+    Fault(
+        id="taint-policy-of-another-constraint",
+        breaks="Two constraints of a pod that differ in nodeTaintsPolicy count the same nodes.",
+        old="constraint.node_affinity_policy == HONOR, constraint.node_taints_policy == HONOR\n        counted =",
+        new="constraint.node_affinity_policy == HONOR, True\n        counted =",
+        tests=("tests/core/plugins/podtopologyspread",),
+    ),
+    Fault(
+        id="half-rounded-down",
+        breaks="A topology spread score of a half is rounded down.",
+        old="(numbers - whole >= _HALF)",
+        new="(numbers - whole > _HALF)",
+        tests=("podtopologyspread/test_scoring.py",),
+    ),
+    Fault(
+        id="pod-affinity-before-enforced-affinity",
+        breaks="A node that fails both kinds of node affinity is given the reason of the pod's own.",
+        old=(
+            "        codes[~matcher.required(state.asked)] = _STATUSES.index(POD_AFFINITY)\n"
+            "        codes[~matcher.required(state.added)] = _STATUSES.index(ENFORCED_AFFINITY)\n"
+        ),
+        new=(
+            "        codes[~matcher.required(state.added)] = _STATUSES.index(ENFORCED_AFFINITY)\n"
+            "        codes[~matcher.required(state.asked)] = _STATUSES.index(POD_AFFINITY)\n"
+        ),
+        tests=("test_nodeaffinity.py",),
+    ),
+    Fault(
+        id="quantity-rounded-down",
+        breaks="An amount between two units is taken for the lower one.",
+        old="magnitude = min(-(-abs(amount) // divisor), MAX_INT64)",
+        new="magnitude = min(abs(amount) // divisor, MAX_INT64)",
+        tests=("objects/test_quantity.py",),
+    ),
+    Fault(
+        id="reading-disks-conflict",
+        breaks="Two pods of a node that only read the same disk are kept apart.",
+        old="                if not disk.read_only:\n                    slots.update(",
+        new="                if True:\n                    slots.update(",
+        tests=("volumerestrictions/test_plugin.py", "volumerestrictions/test_volumes_in_use.py"),
+    ),
+    Fault(
+        id="waiting-volume-zone-not-an-event",
+        breaks="A claim that gets its volume keeps the verdicts of VolumeZone from when it had none.",
+        old='    return claim.volume, "" if claim.volume else claim.storage_class\n',
+        new='    return "", "" if claim.volume else claim.storage_class\n',
+        tests=("test_volumezone.py",),
+    ),
+    Fault(
+        id="image-spread-of-one-node-less",
+        breaks="An image counts for less than it is spread over the nodes.",
+        old="                spread = states.holders[name] / states.total\n",
+        new="                spread = (states.holders[name] - 1) / states.total\n",
+        tests=("test_imagelocality.py",),
+    ),
+)

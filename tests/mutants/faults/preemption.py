@@ -1,0 +1,99 @@
+"""Faults of preemption: who is evicted, on which node, and who is asked."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+FAULTS: Final = (
+    Fault(
+        id="negative-priorities-count-less",
+        breaks="Many victims of a negative priority do less harm than few.",
+        old="lambda victims: sum(pod.priority - _LOWEST_PRIORITY for pod in victims.pods),",
+        new="lambda victims: sum(pod.priority for pod in victims.pods),",
+        tests=("core/preemption/test_choice.py",),
+    ),
+    Fault(
+        id="oldest-victims-preferred",
+        breaks="Of equal candidates, the node whose victims have run for longest is chosen.",
+        old="latest = max((earliest_start_time(candidates[name].pods)",
+        new="latest = min((earliest_start_time(candidates[name].pods)",
+        tests=("core/preemption/test_choice.py",),
+    ),
+    Fault(
+        id="last-allowed-disruption-violates",
+        breaks="The last disruption that a budget allows counts as its violation.",
+        old="violates |= allowed[budget.full_name] < 0",
+        new="violates |= allowed[budget.full_name] <= 0",
+        tests=("core/preemption/test_disruption.py",),
+    ),
+    Fault(
+        id="disrupted-pod-takes-from-its-budget-again",
+        breaks="A pod whose disruption a budget has counted already takes from it once more.",
+        old="                and pod.name not in budget.disrupted_pods\n",
+        new="",
+        tests=("core/preemption/test_disruption.py",),
+    ),
+    Fault(
+        id="hopeless-nominated-node-waited-for",
+        breaks="A pod waits for victims on its nominated node though it cannot fit there any more.",
+        old="if name not in mirror.nodes.slots or nominated_node_code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:",
+        new="if name not in mirror.nodes.slots:",
+        tests=("core/preemption/test_eligibility.py",),
+    ),
+    Fault(
+        id="least-important-reprieved-first",
+        breaks="Pods are spared in the order in which they started, whatever their priority.",
+        old="return sorted(pods, key=lambda pod: (-pod.priority, start_time(pod)))",
+        new="return sorted(pods, key=lambda pod: (start_time(pod), -pod.priority))",
+        tests=("core/preemption/test_importance.py",),
+    ),
+    Fault(
+        id="terminating-victim-taken-away-as-terminating",
+        breaks="A victim that terminates already is not taken from what topology spread constraints count.",
+        old="supposed.remove(pod, as_running=True)",
+        new="supposed.remove(pod, as_running=False)",
+        tests=("tests/core/preemption", "test_preempt_cases.py"),
+    ),
+    Fault(
+        id="violations-of-the-offer-forgotten",
+        breaks="An offer that is completed loses violations of budgets that only kube-scheduler knows.",
+        old="return Offer((*uids, *unknown), max(found.pdb_violations, offer.pdb_violations))",
+        new="return Offer((*uids, *unknown), found.pdb_violations)",
+        tests=("core/preemption/test_offers.py",),
+    ),
+    Fault(
+        id="skipped-predicates-asked-anew",
+        breaks="A predicate that PreFilter has skipped judges the pod while victims are supposed to be gone.",
+        old="asked_anew=verdicts is not None and _reads_pods(plugin))",
+        new="asked_anew=_reads_pods(plugin))",
+        tests=("core/preemption/test_fit.py", "tests/core/preemption"),
+    ),
+    Fault(
+        id="enough-candidates-though-all-violate",
+        breaks="The search for candidates ends though each of them violates a budget.",
+        old="return len(candidates) >= wanted and any(not each.pdb_violations for each in candidates.values())",
+        new="return len(candidates) >= wanted",
+        tests=("core/preemption/test_candidates.py",),
+    ),
+    Fault(
+        id="evicts-after-the-loss-of-leadership",
+        breaks="A replica that has begun to evict goes on after another leads.",
+        old="                if not victim.terminating:\n                    self._check()\n",
+        new="                if not victim.terminating:\n",
+        tests=("test_evictor.py", "test_evicting_failures.py"),
+    ),
+    Fault(
+        id="old-plan-carried-out",
+        breaks="Victims are evicted by a plan that other requests have overtaken while it was made.",
+        old="            (victims,) = dry_run(self._mirror, self._profile.filters, pod, [node])\n",
+        new="            victims = candidates[node]\n",
+        tests=("test_evaluator.py",),
+    ),
+    Fault(
+        id="preemptor-turn-put-off-for-ever",
+        breaks="A pod that is asked about again and again never has its turn to preempt.",
+        old="due if before is None else min(due, before.due), had)",
+        new="due, had)",
+        tests=("test_eviction_queue.py", "test_evictor.py"),
+    ),
+)

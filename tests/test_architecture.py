@@ -1,0 +1,126 @@
+"""docs/architecture.md: calls take the ways through the rooms that it lists, and it lists every room."""
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import pytest
+
+from app.commands.dump_source import load_dump
+from app.main import create_service
+from app.server.ports import Port
+from app.settings import Settings
+from tests.app.server.conversations import answer, connected, request, serving
+from tests.app.verbs.binding.binding_setting import N1, PATIENCE, WEB, loner, scheduling, until
+from tests.app.watch.following import scenario
+from tests.fake_apiserver import FakeApiServer
+
+ROOT: Final = Path(__file__).parents[1]
+TEXT: Final = (ROOT / "docs/architecture.md").read_text("utf-8")
+REQUEST: Final = ROOT / "app/demo/requests/required-affinity.json"
+
+
+def way(title: str) -> list[str]:
+    """Return the functions that a section lists, each as `path: qualified name`."""
+    section = TEXT.partition(f"### {title}\n")[2].partition("\n#")[0]
+    return re.findall(r"^\d+\. `(\S+\.py: [\w.]+)`", section, re.MULTILINE)
+
+
+class Calls:
+    """The functions of app and core, in the order in which they are called first."""
+
+    def __init__(self) -> None:
+        self.first: dict[str, None] = {}
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Note what is called in this thread meanwhile."""
+        before = sys.getprofile()
+        sys.setprofile(self._note)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in {"app", "core"}:
+            self.first.setdefault(f"{path.relative_to(ROOT)}: {frame.f_code.co_qualname}")
+
+    def of(self, functions: list[str]) -> list[str]:
+        """Return those of these functions that were called, in their order."""
+        return [each for each in self.first if each in functions]
+
+
+def port_of(name: str) -> Port:
+    """Return a port of a service over the demo cluster, to listen anywhere."""
+    mirror = load_dump(None, demo=True, skip_invalid=False).mirror
+    service = create_service(Settings(admin_port=1, equivalence_mode="spec"), mirror, None)
+    return next(port for port in service.ports if port.connections.port == name)._replace(number=0)
+
+
+async def calls_of(name: str, path: str) -> Calls:
+    """Ask a port, and return what is called for it."""
+    calls = Calls()
+    async with asyncio.timeout(PATIENCE), serving(port_of(name)) as (_, number), connected(number) as (reader, writer):
+        with calls.watching():
+            writer.write(request(path, REQUEST.read_bytes()))
+            assert (await answer(reader))[0] == 200
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("title", "port", "path"),
+    [
+        pytest.param("A filter call", "extender", "/filter", id="filter"),
+        pytest.param("An explanation", "admin", "/explain", id="explain"),
+    ],
+)
+def test_a_request_takes_the_way_that_is_written(title: str, port: str, path: str) -> None:
+    listed = way(title)
+    assert len(listed) > 5
+    assert asyncio.run(calls_of(port, path)).of(listed) == listed
+
+
+@scenario()
+async def test_a_watch_event_takes_the_way_that_is_written(server: FakeApiServer) -> None:
+    listed, calls = way("A watch event"), Calls()
+    async with scheduling(server, N1) as scheduler:
+        with calls.watching():
+            pod = scheduler.create(loner("first").on("n1"))
+            await until(lambda: scheduler.is_added(pod, "n1"))
+    assert len(listed) > 5
+    assert calls.of(listed) == listed
+
+
+@scenario()
+async def test_a_binding_takes_the_way_that_is_written(server: FakeApiServer) -> None:
+    listed, calls = way("A binding"), Calls()
+    async with scheduling(server, N1) as scheduler:
+        pod = scheduler.create(WEB)
+        assert await scheduler.filter(pod, "n1") == ["n1"]
+        await until(server.all_sent)
+        with calls.watching():
+            assert await scheduler.bind(pod, "n1") == ""
+            await until(lambda: scheduler.is_added(pod, "n1"))
+    assert len(listed) > 5
+    assert calls.of(listed) == listed
+
+
+def test_every_room_is_in_the_table() -> None:
+    rooms = {path.parent.name for path in (ROOT / "app").glob("*/__init__.py")} - {"demo"}
+    assert set(re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)) >= rooms
+    ground = {path.name for path in (ROOT / "app").glob("*.py")} - {"__init__.py", "main.py"}
+    assert ground == set(re.findall(r"`(\w+\.py)`", next(line for line in TEXT.split("\n") if "ground floor" in line)))
+
+
+def test_every_room_says_what_is_in_it_and_what_is_not() -> None:
+    for path in (ROOT / "app").glob("*/__init__.py"):
+        if path.parent.name != "demo":
+            assert len(json.dumps(path.read_text().strip()).split("\\n\\n")) == 2, path
