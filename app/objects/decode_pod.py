@@ -48,6 +48,14 @@ class _PodMetadata(Metadata):
     deletion_timestamp: str | None = None
 
 
+class _SchedulingGroup(Wire):
+    pod_group_name: str | None = None
+
+
+class _ResourceClaim(Wire):
+    name: str | None = None
+
+
 class _PodSpec(Wire):
     volumes: list[WireVolume] | None = None
     init_containers: list[WireContainer] | None = None
@@ -62,6 +70,8 @@ class _PodSpec(Wire):
     priority: Int32 | None = None
     preemption_policy: str | None = None
     scheduler_name: str | None = None
+    scheduling_group: _SchedulingGroup | None = None
+    resource_claims: list[_ResourceClaim] | None = None
 
 
 class _PodStatus(Wire):
@@ -138,6 +148,9 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         nominated_node_name=intern(status.nominated_node_name or ""),
         preempted=terminating and _is_preempted(status.conditions),
         scheduler_name=intern(spec.scheduler_name or ""),
+        in_group=spec.scheduling_group is not None and bool(spec.scheduling_group.pod_group_name),
+        claims_resources=bool(spec.resource_claims),
+        failure="" if spec.node_name or status.conditions is NULL else _failure(status.conditions),
     )
 
 
@@ -147,6 +160,14 @@ def _is_preempted(raw: msgspec.Raw) -> bool:
         if condition.type == "DisruptionTarget":
             return condition.status == "True" and condition.reason == "PreemptionByScheduler"
     return False
+
+
+def _failure(raw: msgspec.Raw) -> str:
+    """Return why the last attempt to schedule the pod has failed, by its condition; empty if that does not say so."""
+    for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
+        if condition.type == "PodScheduled":
+            return intern(condition.reason or "") if condition.status == "False" else ""
+    return ""
 
 
 def _demand(spec: _PodSpec, status: _PodStatus) -> Demand:

@@ -15,6 +15,7 @@ from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.generation_store import GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.object_stores import HeldObject, ObjectStores
+from core.mirror.pending_pods import PendingPods
 from core.mirror.placement import Placement
 from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
 from core.mirror.resource_figures import Figures
@@ -71,6 +72,8 @@ class ClusterMirror:
         self.pods = self._placement.pods
         self.namespaces = self._placement.namespaces
         self.affinity = self._placement.affinity
+        self.pending = PendingPods()
+        """The pods that have no node by the watch; an Assumed one stays among them until the watch confirms it."""
         self.pod_states = PodStateCounts()
         self._assumed = AssumedPods(assumed_pod_ttl)
         self._objects = ObjectStores(self._generations)
@@ -87,6 +90,7 @@ class ClusterMirror:
         deleted = event.action == "Delete"
         match event.object:
             case Pod() as pod:
+                self._see_whether_pending(pod, deleted=deleted)
                 if pod.uid in self._assumed.by_uid:  # not through `in`: this is asked at every event
                     return self._see_assumed_pod(pod, deleted=deleted)
                 return self._see_pod(pod, deleted=deleted)
@@ -285,6 +289,12 @@ class ClusterMirror:
             self._placement.listeners.tell(ObjectChange(kind, slot, before, after))
 
     # Pods.
+
+    def _see_whether_pending(self, pod: Pod, *, deleted: bool) -> None:
+        if pod.node_name or pod.terminal or deleted:
+            self.pending.remove(pod.uid)
+        else:
+            self.pending.put(pod)
 
     def _see_pod(self, pod: Pod, *, deleted: bool) -> PodTransition | None:
         known = self.pods.get(pod.uid)

@@ -30,7 +30,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     server writes it in UTC and whole seconds, so that texts are in the order of their times. `preemption_policy` is
     empty where the pod says nothing. `preempted` is a pod that terminates because a scheduler preempted it.
 
-    `scheduler_name` tells whose pod it is; no plugin reads it.
+    What deciding reads, and no plugin: `scheduler_name` tells whose pod it is, `in_group` whether it is scheduled with
+    others (spec.schedulingGroup), `claims_resources` whether it has spec.resourceClaims. Of a pod without a node,
+    `failure` is the reason of the condition PodScheduled while that is False, such as `Unschedulable`.
     """
 
     uid: str
@@ -59,6 +61,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     nominated_node_name: str = ""
     preempted: bool = False
     scheduler_name: str = ""
+    in_group: bool = False
+    claims_resources: bool = False
+    failure: str = ""
 
     @property
     def full_name(self) -> str:

@@ -195,3 +195,38 @@ def test_an_affinity_without_terms_is_the_one_value_of_none(affinity: Object) ->
     pod = decode_pod(encoded({**make_pod("p").obj(), "spec": {"affinity": affinity}}))
     assert pod.affinity is NO_AFFINITY
     assert pod.node_affinity is NO_NODE_AFFINITY
+
+
+@pytest.mark.parametrize(
+    ("conditions", "node", "expected"),
+    [
+        pytest.param(None, "", "", id="none"),
+        pytest.param(
+            [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}], "", "Unschedulable", id="false"
+        ),
+        pytest.param([{"type": "PodScheduled", "status": "True", "reason": "x"}], "", "", id="true"),
+        pytest.param([{"type": "Ready", "status": "False", "reason": "x"}], "", "", id="another"),
+        pytest.param([{"type": "PodScheduled", "status": "False"}], "", "", id="no-reason"),
+        pytest.param([{"type": "PodScheduled", "status": "False", "reason": "x"}], "n1", "", id="bound-since"),
+    ],
+)
+def test_a_pod_without_a_node_tells_why_its_last_attempt_failed(
+    conditions: list[Object] | None, node: str, expected: str
+) -> None:
+    wire: Object = {"metadata": {"name": "p"}, "spec": {"nodeName": node}, "status": {"conditions": conditions}}
+    assert expected == decode_pod(encoded(wire)).failure
+
+
+@pytest.mark.parametrize(
+    ("spec", "in_group", "claims_resources"),
+    [
+        pytest.param({}, False, False, id="absent"),
+        pytest.param({"schedulingGroup": None, "resourceClaims": None}, False, False, id="null"),
+        pytest.param({"schedulingGroup": {}, "resourceClaims": []}, False, False, id="empty"),
+        pytest.param({"schedulingGroup": {"podGroupName": "g"}}, True, False, id="group"),
+        pytest.param({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]}, False, True, id="claim"),
+    ],
+)
+def test_what_a_decision_reads_of_a_pod(spec: Object, in_group: bool, claims_resources: bool) -> None:  # noqa: FBT001 - columns of the table
+    pod = decode_pod(encoded({"metadata": {"name": "p"}, "spec": spec}))
+    assert (in_group, claims_resources) == (pod.in_group, pod.claims_resources)

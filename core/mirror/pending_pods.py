@@ -1,0 +1,59 @@
+"""The pods without a node, as the watch last told of them: who may be decided for, and who is nominated for a node."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from core.objects.pod import Pod
+
+_NONE: Final[Mapping[str, Pod]] = MappingProxyType({})
+
+
+class PendingPods:
+    """uid -> pod, for the pods that the API server has, and that are neither bound nor ended.
+
+    Source of `nominated_for`: k8s.io/kubernetes pkg/scheduler/backend/queue/nominator.go, but for the nominations that
+    a scheduler has not written yet, which nobody else sees.
+    """
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Pod] = {}
+        self._nominated: dict[str, dict[str, Pod]] = {}  # node, known or not -> uid -> pod
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._pods
+
+    def __iter__(self) -> Iterator[Pod]:
+        return iter(self._pods.values())
+
+    @property
+    def nominated(self) -> Mapping[str, Mapping[str, Pod]]:
+        """Node -> uid -> the pods that are nominated for it; nodes that none is nominated for are not in it."""
+        return self._nominated
+
+    def get(self, uid: str) -> Pod | None:
+        """Return a pod; None if it is not pending, or not known."""
+        return self._pods.get(uid)
+
+    def nominated_for(self, node: str) -> Mapping[str, Pod]:
+        """Return the pods that are nominated for a node, by uid."""
+        return self._nominated.get(node, _NONE)
+
+    def put(self, pod: Pod) -> None:
+        """Take in the state of a pod that has no node."""
+        self.remove(pod.uid)
+        self._pods[pod.uid] = pod
+        if pod.nominated_node_name:
+            self._nominated.setdefault(pod.nominated_node_name, {})[pod.uid] = pod
+
+    def remove(self, uid: str) -> None:
+        """Let go of a pod that is bound, has ended or was deleted; of an unknown one there is nothing to let go."""
+        known = self._pods.pop(uid, None)
+        if known is not None and known.nominated_node_name:
+            there = self._nominated[known.nominated_node_name]
+            del there[uid]
+            if not there:
+                del self._nominated[known.nominated_node_name]
