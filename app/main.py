@@ -61,7 +61,7 @@ def create_service(
     else:
         cluster = followed_cluster(settings, mirror, watched_kinds(settings, profile), credentials, metrics)
     preemption = create_preemption(settings, mirror, profile, cluster, metrics)
-    engine = create_engine(settings, mirror, profile, preemption, metrics)
+    engine = create_engine(settings, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics)
     verbs = create_verbs(settings, engine, cluster, preemption, metrics)
     ports = create_ports(settings, engine, cluster, verbs, metrics=metrics, sources=sources)
     return Service(

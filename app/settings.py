@@ -97,6 +97,20 @@ class Settings(BaseSettings):
     preempt: Literal["off", "verb", "evict"] = "off"
     """`verb`: answer `preempt`, for which PodDisruptionBudgets are watched, too; `evict`: besides, preempt by itself
     for pods that only Kindred keeps off every node; `off`: answers of `preempt` have no node."""
+    answer: Literal["all", "decide"] = "all"
+    """What `filter` answers: all nodes that fit, or the one that Kindred decides for, on which the pod counts from then
+    on. `decide` is for a scheduler that leaves filters and scores to Kindred."""
+    decide_scope: str = "question"
+    """Among which nodes is decided: `question`, those that the scheduler asks about; `any-node`, all of the cluster,
+    right only for a scheduler profile without any filter plugin; or by `spec.schedulerName`, as `NAME=question,
+    NAME=any-node`: then `filter` answers with all nodes for the pods of other schedulers."""
+    decide_claims_scheduler: str = ""
+    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources. Pods of it with unbound claims,
+    resource claims or a scheduling group are decided for in the scope `question`; all others like them get an `Error`.
+    Empty: there is none."""
+    decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
+    """Seconds from the start, or from the Lease, before the first decision, if pods are pending then: bindings of the
+    decisions before land meanwhile."""
     max_work: Annotated[int, Field(ge=1_000_000)] = DEFAULT_MAX_WORK
     """Work that one evaluation may take, in units of about a nanosecond. A pod that takes more gets an `Error` that
     names the field. Pods of the benchmark take at most a fiftieth."""

@@ -33,7 +33,8 @@ from app.server import process
 from app.server.memory import keep_freed_memory
 from app.server.port_server import port_server
 from app.settings import Settings, SettingsError
-from app.verbs.extender import Extender, decode_incoming_pod
+from app.verbs.extender import Extender
+from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.observation import VerbOutcome, VerbResponse
 from app.wiring.engine import create_extender, create_partition
 from core.equivalence.invalidation_table import TableRow, invalidation_table

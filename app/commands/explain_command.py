@@ -34,7 +34,7 @@ from app.explain.explainer import Detail, Explainer, Explanation
 from app.json_text import decode, encode
 from app.objects.decode import DecodeError
 from app.settings import SettingsError
-from app.verbs.extender import decode_incoming_pod
+from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import OF_A_DUMP
 from app.wiring.engine import create_cache, create_partition, create_profile

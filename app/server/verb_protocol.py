@@ -18,7 +18,7 @@ from app.server.uvicorn_parts import Config, RequestResponseCycle
 from app.verbs.admission import Shed
 from app.verbs.request_body import RequestBody
 from app.verbs.routes import ExtenderApp
-from app.verbs.verb_endpoint import CACHE_OFF, CLOSE, Arrival, Reply, VerbEndpoint
+from app.verbs.verb_endpoint import CLOSE, Arrival, Reply, VerbEndpoint, manner_of
 
 _STATUS_LINE: Final = b"HTTP/1.1 200 OK\r\n"
 _AT_ONCE: Final = 256 * 1024
@@ -59,9 +59,8 @@ class VerbProtocol(BoundedProtocol):
             self.url, self.expect_100_continue = url, expected
             super().on_headers_complete()
             return
-        cached = CACHE_OFF not in self.headers
         # In the place of uvicorn's cycle, of which it knows when the client goes away or the server ends.
-        self.cycle = VerbRequestCycle(self, verb, cached=cached)
+        self.cycle = VerbRequestCycle(self, verb)
 
     def on_body(self, body: bytes) -> None:
         """Take in a piece of a body."""
@@ -160,7 +159,7 @@ class VerbProtocol(BoundedProtocol):
 class VerbRequestCycle(RequestResponseCycle):
     """A request to a verb, while its body comes in, while it waits for its turn, and until it is answered."""
 
-    def __init__(self, protocol: VerbProtocol, verb: VerbEndpoint, *, cached: bool) -> None:
+    def __init__(self, protocol: VerbProtocol, verb: VerbEndpoint) -> None:
         # Not what the base class has for ASGI; these are what uvicorn's protocol reads and sets of a cycle.
         self.disconnected = False
         self.response_started = False
@@ -170,7 +169,7 @@ class VerbRequestCycle(RequestResponseCycle):
         self.began: float = verb.admission.clock()
         self._protocol = protocol
         self._verb = verb
-        self._cached = cached
+        self._manner = manner_of(protocol.headers)
         self._body = RequestBody(verb.max_body_bytes, verb.admission)
         self._arrived = 0.0
         self._traceparent = verb.traceparent(protocol.headers)
@@ -209,7 +208,7 @@ class VerbRequestCycle(RequestResponseCycle):
     def take(self, waited: float) -> None:
         """Ask the verb."""
         arrival = Arrival(self._arrived, waited, self._body.size, self._body.content, self._traceparent)
-        reply = self._verb.reply(arrival, cached=self._cached)
+        reply = self._verb.reply(arrival, self._manner)
         if isinstance(reply, Reply):
             self._protocol.respond(self, reply)
         else:

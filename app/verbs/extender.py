@@ -7,13 +7,13 @@ because kube-scheduler throws away the body of any other status.
 
 from typing import Final
 
-import msgspec
 import numpy as np
 
-from app.objects.decode import NULL, DecodeError, under
-from app.objects.decode_pod import decode_pod
+from app.objects.decode import DecodeError
 from app.objects.limits import Body
 from app.verbs.bypass import NOBODY, Bypass
+from app.verbs.deciding.decider import Decider
+from app.verbs.evaluations import Evaluations
 from app.verbs.extender_args import PASSED_NOTHING, ExtenderArgs, PassedOn, decode_args, names_asked
 from app.verbs.extender_results import (
     NONE_FAILED,
@@ -26,13 +26,12 @@ from app.verbs.extender_results import (
     result_of_names,
     result_of_objects,
 )
+from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.nominations import Nominations
 from app.verbs.observation import Asked, VerbOutcome, VerbResponse
 from app.verbs.recent_pods import RecentPods
 from app.verbs.refused_nodes import RefusedNodes
 from core.equivalence.cache import EquivalenceCache
-from core.equivalence.heavy_pods import HeavyPods
-from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import MAX_NODE_SCORE, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -42,8 +41,6 @@ from core.node_sample import ALL, NodeSample
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes, score_nodes
-
-_MAX_POD_BYTES: Final = 4 * 1024 * 1024  # etcd takes objects of up to 1.5 MiB
 
 
 class Extender:
@@ -60,16 +57,18 @@ class Extender:
         nominations: Nominations | None = None,
         percentage_of_nodes_to_score: int = ALL,
         bypass: Bypass = NOBODY,
+        decider: Decider | None = None,
     ) -> None:
         """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100.
 
         `refused_nodes` is told of what `filter` has found, where somebody wants to know; `nominations` doubt it, where
         the mirror follows a cluster. `filter` passes on a sample of the nodes that fit; see NodeSample. Pods that
-        `bypass` covers pass untouched.
+        `bypass` covers pass untouched. `decider` answers `filter` for the pods that it decides for.
         """
         self._profile = profile
         self._mirror = mirror
-        self._cache = cache
+        self.decider: Final = decider
+        """Who decides for pods; None where `filter` answers with all nodes that fit."""
         self._refused_nodes = refused_nodes
         self._nominations = nominations
         self._sample = NodeSample(percentage_of_nodes_to_score)
@@ -78,13 +77,13 @@ class Extender:
         """The pods of the questions, for whoever has to know one by its uid."""
         self._host_priorities = HostPriorities(max_score)
         self._passed_on = PASSED_NOTHING
-        self._heavy_to_filter = HeavyPods(mirror, profile.plugins)
-        self._heavy_to_score = HeavyPods(mirror, profile.plugins)
+        self._to_filter = Evaluations(profile, mirror, cache)
+        self._to_score = Evaluations(profile, mirror, cache)
 
-    def filter(self, body: Body, *, cached: bool = True) -> VerbResponse:
+    def filter(self, body: Body, *, cached: bool = True, dry_run: bool = False) -> VerbResponse:
         """Answer ExtenderArgs with an ExtenderFilterResult; `Error` names the field of a bad request.
 
-        With `cached` false, the equivalence cache is neither asked nor told.
+        With `cached` false, the equivalence cache is neither asked nor told. With `dry_run`, nothing follows from it.
         """
         try:
             args = decode_args(body, self._mirror, self._passed_on)
@@ -93,17 +92,22 @@ class Extender:
             return VerbResponse(filter_error(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         if self._bypass.covers(pod):
             return self._passed_untouched(args, pod)
+        scope = self.decider.scope_of(pod) if self.decider is not None else None
+        if self.decider is not None and scope is not None:
+            return self.decider.decide(args, pod, scope, cached=cached, dry_run=dry_run)
+        return self._filtered(args, pod, cached=cached)
+
+    def _filtered(self, args: ExtenderArgs, pod: Pod, *, cached: bool) -> VerbResponse:
         batch = args.batch
         try:
-            self._heavy_to_filter.check(pod)
-            evaluation = self._evaluation(pod, cached=cached)
+            evaluation = self._to_filter.begin(pod, cached=cached)
             verdicts = filter_nodes(self._profile, evaluation, batch)
             fitting = (verdicts.codes == 0).nonzero()[0]
             passed = self._sample.of(self._profile, evaluation, batch, fitting, len(self._mirror.nodes.slots))
         except WorkLimitError as error:
-            self._heavy_to_filter.remember(pod, error)
+            self._to_filter.refused(pod, error)
             return _too_much_work(filter_error(str(error)), pod, batch, error)
-        source = self._finish(evaluation, cached=cached)
+        source = self._to_filter.finish(evaluation, cached=cached)
         asked = Asked(pod.full_name, pod.uid, len(batch), len(passed))
         doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
         if doubt is not None and not doubt.told:
@@ -136,13 +140,12 @@ class Extender:
             return self._scored_zero(batch, pod)
         asked = Asked(pod.full_name, pod.uid, len(batch), len(batch))
         try:
-            self._heavy_to_score.check(pod)
-            evaluation = self._evaluation(pod, cached=cached)
+            evaluation = self._to_score.begin(pod, cached=cached)
             scores = score_nodes(self._profile, evaluation, batch)
         except WorkLimitError as error:
-            self._heavy_to_score.remember(pod, error)
+            self._to_score.refused(pod, error)
             return _too_much_work(self._zeros(batch), pod, batch, error)
-        source = self._finish(evaluation, cached=cached)
+        source = self._to_score.finish(evaluation, cached=cached)
         return VerbResponse(self._host_priorities.of(batch, scores), source, asked=asked)
 
     def filter_untouched(self, body: Body) -> VerbResponse | None:
@@ -191,7 +194,7 @@ class Extender:
         else:
             names, failed = None, NONE_FAILED
         if args.node_list is not None:
-            return result_of_objects(args.node_list, passed, failed)
+            return result_of_objects(args.node_list, passed.tolist(), failed)
         if names is None and args.written is not None:
             passing = bytes(args.written)  # all of them, as they came
         else:
@@ -199,29 +202,6 @@ class Extender:
         if not batch.strangers:
             self._passed_on = PassedOn(passing, batch.slots.take(passed), self._mirror.nodes.lives)
         return result_of_names(passing, failed)
-
-    def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:
-        if self._cache is None or not cached:
-            return FreshEvaluation(self._mirror, pod)
-        return self._cache.evaluation(pod)
-
-    def _finish(self, evaluation: Evaluation, *, cached: bool) -> str:
-        if self._cache is None:
-            return ""
-        return self._cache.finish(evaluation) if cached else "off"
-
-
-def decode_incoming_pod(raw: msgspec.Raw) -> Pod:
-    """Decode the pod of a request, whose every affinity term must be valid. Raises DecodeError."""
-    if raw == NULL:
-        raise DecodeError("Pod", "required")
-    if memoryview(raw).nbytes > _MAX_POD_BYTES:
-        raise DecodeError("Pod", f"larger than {_MAX_POD_BYTES} bytes")
-    with under("Pod"):
-        pod = decode_pod(raw)
-    for error in pod.affinity.errors:
-        raise DecodeError(f"Pod.spec.affinity.{error.field}", error.message)
-    return pod
 
 
 def _too_much_work(body: bytes, pod: Pod, batch: NodeBatch, error: WorkLimitError) -> VerbResponse:

@@ -12,7 +12,7 @@ from app.verbs.node_rows import rows
 from core.framework.interface import MAX_NODE_SCORE, Verdicts
 from core.framework.status import Code
 from core.mirror.node_info import NameTexts, NodeBatch
-from core.mirror.topology import Int64Array, IntpArray
+from core.mirror.topology import Int64Array
 
 
 class FailedNodes(NamedTuple):
@@ -49,7 +49,7 @@ def result_of_names(passing: bytes, failed: FailedNodes) -> bytes:
     return _filter_result((b'null,"NodeNames":[', passing, b"]"), failed)
 
 
-def result_of_objects(node_list: NodeList, passed: IntpArray, failed: FailedNodes) -> bytes:
+def result_of_objects(node_list: NodeList, passed: Iterable[int], failed: FailedNodes) -> bytes:
     """Return an ExtenderFilterResult that passes on nodes, by position, as objects, byte for byte as they came."""
     return _filter_result((*_node_list_pieces(node_list, passed), b',"NodeNames":null'), failed)
 
@@ -105,7 +105,7 @@ def _filter_result(fitting: Iterable[bytes | msgspec.Raw], failed: FailedNodes) 
     )
 
 
-def _node_list_pieces(node_list: NodeList, passed: IntpArray) -> Iterator[bytes | msgspec.Raw]:
+def _node_list_pieces(node_list: NodeList, passed: Iterable[int]) -> Iterator[bytes | msgspec.Raw]:
     """Yield the NodeList of the nodes passed on, in pieces: 32 MB are to be joined once, each copy costs 10 ms."""
     envelope = {
         b"kind": node_list.kind,
@@ -119,7 +119,7 @@ def _node_list_pieces(node_list: NodeList, passed: IntpArray) -> Iterator[bytes 
     yield b'"items":['
     items = node_list.items or []
     separator = b""
-    for position in passed.tolist():
+    for position in passed:
         yield separator
         yield items[position]
         separator = b","

@@ -8,6 +8,7 @@ import msgspec
 from app.objects.limits import Body
 from app.verbs.binding.binding_outcome import BindingResult
 from app.verbs.preempt_outcome import PreemptResult
+from core.objects.pod import Pod
 
 
 class VerbOutcome(Enum):
@@ -22,13 +23,15 @@ class VerbOutcome(Enum):
     TOO_MUCH_WORK = "too_much_work"
     """Refused, as the pod takes more work than `max_work` allows."""
     DOUBTED = "doubted"
-    """`filter` answered an Error as the watch may be late; see app/verbs/nominations.py."""
+    """`filter` answered an Error as the watch may be late; see app/verbs/nominations.py, and Decider."""
     STALE = "stale"
     """Refused, as the mirror cannot be trusted."""
     SHED = "shed"
     """Turned away: past the deadline, or past the bounds of the queue."""
     BYPASSED = "bypassed"
     """Passed untouched, as the settings want it for that pod."""
+    REFUSED = "refused"
+    """`filter` cannot decide for that pod; the `Error` says what to do."""
     NOT_LEADING = "not_leading"
     """Refused, as another replica leads."""
     FAILED = "failed"
@@ -62,7 +65,8 @@ class VerbResponse(msgspec.Struct, frozen=True, gc=False):
 
     `source` is where it is from, see Evaluation.source; empty for an error. `doubtful` is an answer that may be another
     in a moment, see Nominations. `error` is what it says in `Error`. `result` is
-    that of `bind` and `preempt`, where they answered themselves.
+    that of `bind` and `preempt`, where they answered themselves. `unknown_pod` has to be looked up before it can be
+    decided for, see Decider.
     """
 
     body: bytes
@@ -72,6 +76,7 @@ class VerbResponse(msgspec.Struct, frozen=True, gc=False):
     asked: Asked = NOT_KNOWN
     error: str = ""
     result: VerbResult | None = None
+    unknown_pod: Pod | None = None
 
 
 class Observation(NamedTuple):

@@ -15,7 +15,7 @@ from app.objects.decode import NULL, DecodeError, decoding, decoding_field, unde
 from app.objects.go_struct import GoStruct
 from app.objects.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
 from app.verbs.bypass import Bypass
-from app.verbs.extender import decode_incoming_pod
+from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.observation import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
 from app.verbs.preempt_outcome import PreemptOutcome, PreemptResult
 from app.verbs.refused_nodes import RefusedNodes
@@ -84,7 +84,7 @@ class PreemptVerb:
         self._offset = offset
         self._bypass = bypass
 
-    def preempt(self, body: Body, *, cached: bool = True) -> VerbResponse:  # noqa: ARG002 - as all verbs are called
+    def preempt(self, body: Body) -> VerbResponse:
         """Answer ExtenderPreemptionArgs with an ExtenderPreemptionResult; nothing of it comes from the cache."""
         try:
             args = decode_preemption_args(body)
@@ -121,7 +121,7 @@ class PreemptVerb:
 class PreemptVerbOff:
     """The verb where it is switched off: nobody is preempted, and whoever looks learns why."""
 
-    def preempt(self, body: Body, *, cached: bool = True) -> VerbResponse:  # noqa: ARG002 - as all verbs are called
+    def preempt(self, _: Body) -> VerbResponse:
         """Answer that nobody is to be preempted."""
         log.warning("preempt: %s", _OFF)
         off = PreemptResult(PreemptOutcome.OFF)

@@ -67,8 +67,7 @@ class RefusedNodes:
 
     def note(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> None:
         """Take note of what `filter` has found; what it found for the pod before is forgotten."""
-        before = self._refusals.pop(pod.uid, None)
-        self._bytes -= before.size if before is not None else 0
+        self.forget(pod.uid)
         resolvable: BoolArray = np.array([status.code is Code.UNSCHEDULABLE for status in verdicts.statuses])
         known = batch.slots != NO_SLOT
         slots: IntpArray = batch.slots[resolvable[verdicts.codes] & known]
@@ -79,6 +78,11 @@ class RefusedNodes:
         self._add(pod.uid, _Refusal(self._clock(), self._node_lives, _bits(slots, self._nodes.extent), asked))
         if everywhere and self._refused_everywhere is not None:
             self._refused_everywhere(pod, len(batch))
+
+    def forget(self, uid: str) -> None:
+        """Forget what `filter` found for a pod that a node was found for since."""
+        before = self._refusals.pop(uid, None)
+        self._bytes -= before.size if before is not None else 0
 
     def of_this_attempt(self, uid: str) -> list[str]:
         """Return the names of the nodes, by slot, if the pod was asked about a moment ago; else none."""

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from app.logs import one_line
 from app.objects.limits import Body
 from app.verbs.binding.binder import Binder
 from app.verbs.binding.binding_args import binding_result
@@ -18,33 +19,48 @@ from app.verbs.extender_results import filter_error, prioritize_error
 from app.verbs.observation import VerbResponse
 from app.verbs.preempt import preempt_error
 from app.verbs.reception import Reception
-from app.verbs.verb_endpoint import VerbEndpoint
+from app.verbs.verb_endpoint import Manner, VerbEndpoint
+from core.objects.pod import Pod
 
 log = logging.getLogger(__name__)
 
 _LOOKS_AGAIN: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)
 """Seconds; together half of the shortest httpTimeout in manifests/scheduler. A watch is mostly late by milliseconds."""
+_LOOKS_BEFORE_ASKING: Final = 1
 
 
 class PatientFilter:
-    """`filter` that looks again for a moment where its answer is doubtful; the scheduler waits, with all its pods."""
+    """`filter` that looks again for a moment where its answer is doubtful; the scheduler waits, with all its pods.
+
+    A pod that is to be decided for, and that the watch has not shown after some milliseconds, is looked up.
+    """
 
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
 
-    def __call__(self, body: Body, *, cached: bool) -> VerbResponse | Awaitable[VerbResponse]:
+    def __call__(self, body: Body, manner: Manner) -> VerbResponse | Awaitable[VerbResponse]:
         """Answer at once, or later."""
-        answer = self._extender.filter(body, cached=cached)
-        return self._later(body, cached=cached) if answer.doubtful else answer
+        answer = self._filter(body, manner)
+        return self._later(body, manner) if answer.doubtful or answer.unknown_pod is not None else answer
 
-    async def _later(self, body: Body, *, cached: bool) -> VerbResponse:
-        for pause in _LOOKS_AGAIN:
+    def _filter(self, body: Body, manner: Manner) -> VerbResponse:
+        return self._extender.filter(body, cached=manner.cached, dry_run=manner.dry_run)
+
+    async def _later(self, body: Body, manner: Manner) -> VerbResponse:
+        for number, pause in enumerate(_LOOKS_AGAIN):
             await asyncio.sleep(pause)
-            answer = self._extender.filter(body, cached=cached)
-            if not answer.doubtful:
+            answer = self._filter(body, manner)
+            if answer.unknown_pod is not None and number >= _LOOKS_BEFORE_ASKING:
+                problem = await self._looked_up(answer.unknown_pod)
+                answer = problem or self._filter(body, manner)
+            if not answer.doubtful and answer.unknown_pod is None:
                 return answer
-        log.info("filter: a nominated node does not fit; the watch may be late with its victims")
+        log.info("filter: the watch may be late: %s", one_line(answer.error))
         return answer
+
+    async def _looked_up(self, pod: Pod) -> VerbResponse | None:
+        decider = self._extender.decider
+        return await decider.look_up(pod) if decider is not None else None
 
 
 class ExtenderApp(FastAPI):
@@ -88,7 +104,7 @@ def extender_routes(extender: Extender, reception: Reception) -> list[Route]:
         _route(
             VerbEndpoint(
                 "prioritize",
-                extender.prioritize,
+                lambda body, manner: extender.prioritize(body, cached=manner.cached),
                 reception,
                 error=prioritize_error,
                 turned_away=_no_priorities,
@@ -100,14 +116,10 @@ def extender_routes(extender: Extender, reception: Reception) -> list[Route]:
 
 def binding_route(binder: Binder, reception: Reception) -> Route:
     """Return the route of the verb `bind`, which has nothing to do with the cache."""
-
-    async def bind(body: Body, *, cached: bool) -> VerbResponse:  # noqa: ARG001  # the protocol's
-        return await binder.bind(body)
-
     return _route(
         VerbEndpoint(
             "bind",
-            bind,
+            lambda body, manner: binder.bind(body, dry_run=manner.dry_run),
             reception,
             error=binding_result,
             turned_away=binding_result,
@@ -119,7 +131,7 @@ def binding_route(binder: Binder, reception: Reception) -> Route:
 class Preempts(Protocol):
     """What answers `preempt`: a PreemptVerb, or its stand-in."""
 
-    def preempt(self, body: Body, *, cached: bool) -> VerbResponse | Awaitable[VerbResponse]:
+    def preempt(self, body: Body) -> VerbResponse | Awaitable[VerbResponse]:
         """Answer."""
 
     def preempt_untouched(self, body: Body) -> VerbResponse | None:
@@ -131,7 +143,7 @@ def preemption_route(preempter: Preempts, reception: Reception) -> Route:
     return _route(
         VerbEndpoint(
             "preempt",
-            preempter.preempt,
+            lambda body, _: preempter.preempt(body),
             reception,
             error=preempt_error,
             turned_away=preempt_error,

@@ -34,19 +34,35 @@ class Leadership(Protocol):
         """Let another lead; whatever this replica has decided must have ended."""
 
 
+class Obstacle(Protocol):
+    """What keeps a replica from deciding besides the election."""
+
+    def problem(self) -> str:
+        """Return why it may not, one line; empty if it may."""
+
+
 class ServingState:
     """Changed at the start and at the end; read at every question."""
 
-    def __init__(self, leadership: Leadership | None = None, memory: MemoryWatch = UNLIMITED) -> None:
+    def __init__(
+        self,
+        leadership: Leadership | None = None,
+        memory: MemoryWatch = UNLIMITED,
+        obstacle: Obstacle | None = None,
+    ) -> None:
+        """Take part in an election, where there is one; no question is answered while there is an `obstacle`."""
         self.leadership = leadership
         """None where there is no leader election: then every replica decides."""
         self.draining = False
         """Whether the process is about to end: it answers still, but is not to be asked."""
         self.memory = memory
         """How near the process is to being killed for its memory."""
+        self._obstacle = obstacle
 
     def may_decide(self) -> bool:
         """Tell whether a decision of this replica counts now."""
+        if self._obstacle is not None and self._obstacle.problem():
+            return False
         return self.leadership is None or self.leadership.leads()
 
     def closes_connections(self) -> bool:
@@ -56,12 +72,17 @@ class ServingState:
     def refusal(self) -> str:
         """Return why no question is answered, one line; empty if they are."""
         problem = self.leadership.problem() if self.leadership is not None else ""
-        return f"not leading: {problem}" if problem else ""
+        if problem:
+            return f"not leading: {problem}"
+        return self._obstacle.problem() if self._obstacle is not None else ""
 
     def problems(self) -> list[str]:
         """Return why this replica is not ready, besides its mirror."""
         problem = self.leadership.problem() if self.leadership is not None else ""
-        return [each for each in ("draining" if self.draining else "", problem, self.memory.problem()) if each]
+        obstacle = self._obstacle.problem() if self._obstacle is not None else ""
+        return [
+            each for each in ("draining" if self.draining else "", problem, obstacle, self.memory.problem()) if each
+        ]
 
     def seconds_left(self) -> float:
         """Return the seconds for which no other replica can decide."""

@@ -7,7 +7,7 @@ names they were measured to double the time of a request. Where a server's proto
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 Header: TypeAlias = tuple[bytes, bytes]
 CACHE_OFF: Final[Header] = (b"kindred-cache", b"off")
 """Of a request that is to be answered afresh, to see whether the cache makes a difference."""
+DRY_RUN: Final = b"kindred-dry-run"
+"""The header of a request from which nothing may follow, with any value but `false`."""
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _SHED: Final = {
     Shed.DEADLINE: "it has waited for longer than the deadline (KINDRED_DEADLINE)",
@@ -42,14 +44,34 @@ class Reply(NamedTuple):
     headers: tuple[Header, ...]
 
 
+class Manner(NamedTuple):
+    """How a request wants to be answered, by its headers."""
+
+    cached: bool = True
+    """Whether the equivalence cache may be asked."""
+    dry_run: bool = False
+    """Whether nothing may follow from the answer."""
+
+
+ORDINARY: Final = Manner()
+
+
+def manner_of(headers: Collection[Header]) -> Manner:
+    """Return what the headers of a request say."""
+    if not any(name.startswith(b"kindred-") for name, _ in headers):
+        return ORDINARY
+    dry_run = any(name == DRY_RUN and value.strip().lower() != b"false" for name, value in headers)
+    return Manner(CACHE_OFF not in headers, dry_run)
+
+
 Answer: TypeAlias = VerbResponse | Awaitable[VerbResponse]
 
 
 class Verb(Protocol):
     """What answers a body."""
 
-    def __call__(self, body: Body, *, cached: bool) -> Answer:
-        """Answer, from the equivalence cache or afresh; at once, or later where others are to be asked."""
+    def __call__(self, body: Body, manner: Manner) -> Answer:
+        """Answer, at once or later where others are to be asked."""
 
 
 class Arrival(NamedTuple):
@@ -107,7 +129,7 @@ class VerbEndpoint:
             if reason is not None:
                 await _respond(send, self.reject(reason, arrival))
                 return
-            reply = self.reply(arrival, cached=CACHE_OFF not in scope["headers"])
+            reply = self.reply(arrival, manner_of(scope["headers"]))
             await _respond(send, reply if isinstance(reply, Reply) else await reply)
         except ClientDisconnect:
             return
@@ -120,14 +142,14 @@ class VerbEndpoint:
             return ""
         return next((value.decode("latin-1") for name, value in headers if name == b"traceparent"), "")
 
-    def reply(self, arrival: Arrival, *, cached: bool) -> Reply | Awaitable[Reply]:
+    def reply(self, arrival: Arrival, manner: Manner) -> Reply | Awaitable[Reply]:
         """Answer a request whose turn it is, at once or later."""
         reserve = self._reception.stale_policy.reserve(self.name)
         not_leading = self._reception.state.refusal()
         refusal = not_leading or reserve.refusal
         answer: Answer | None
         try:
-            answer = self._untouched(arrival.body) if refusal else self._verb(arrival.body, cached=cached)
+            answer = self._untouched(arrival.body) if refusal else self._verb(arrival.body, manner)
         except Exception as error:  # noqa: BLE001 - logged, and answered
             answer = self._failed(error)
         if answer is None:

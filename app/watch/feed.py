@@ -9,12 +9,15 @@ from typing import Final, Protocol
 from app.logs import one_line
 from app.watch.bulk_load import BulkLoads
 from core.events import ClusterEvent
+from core.mirror.assumed_pods import AssumedPod
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_states import PodState, PodTransition
+from core.objects.pod import Pod
 
 log = logging.getLogger(__name__)
 
 _EXPIRY_EVERY: Final = 1.0  # seconds
+_FAILURE_LATE: Final = 30.0  # seconds: by then a condition of the attempt before has come
 
 
 class Feed(Protocol):
@@ -44,10 +47,25 @@ class MirrorFeed:
         assumed = self._mirror.assumed.get(event.object.uid)
         transition = self._mirror.apply(event)
         if transition is None:
+            if assumed is not None:
+                self._end_if_failed(event, assumed)
             return
         if assumed is not None and transition.to_state is PodState.ADDED:
             self._observe_confirmation(self._clock() - assumed.assumed_at)
         _report(transition)
+
+    def _end_if_failed(self, event: ClusterEvent, assumed: AssumedPod) -> None:
+        """End an assumption whose scheduler says that its attempt has failed, once that cannot be an attempt before.
+
+        A scheduler writes the condition PodScheduled in the background, and the watch may be late with it. So while an
+        assumption is young, the condition may be of an attempt before it, and to believe it would break a rule.
+        """
+        pod = event.object
+        if not isinstance(pod, Pod) or not pod.failure or assumed.deadline is None:
+            return
+        if self._clock() - assumed.assumed_at > _FAILURE_LATE and self._mirror.is_assumed(pod.uid):
+            self._mirror.forget(pod.uid)
+            log.info("pods: %s: assumed on %s, but scheduling it has failed", pod.full_name, assumed.pod.node_name)
 
     def loading(self) -> AbstractContextManager[None]:
         """Surround the time in which very many objects are told."""

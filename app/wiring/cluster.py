@@ -1,7 +1,8 @@
 """The cluster that a mirror follows, or the dump that it came from: how far it can be trusted, and who decides."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from app.api_server.client import ApiClient
@@ -14,6 +15,7 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.leader_collector import LeaderCollector
 from app.telemetry.metrics.memory_collector import MemoryCollector
 from app.telemetry.metrics.watch_collector import WatchCollector
+from app.verbs.deciding.settling import Settling
 from app.verbs.serving_state import ServingState
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
@@ -34,6 +36,8 @@ class Cluster(NamedTuple):
     client: ApiClient | None
     """None where the mirror came from a dump."""
     background: tuple[Background, ...]
+    settling: Settling | None = None
+    """None where nothing is decided, or nothing was before."""
 
 
 def dumped_cluster(settings: Settings, metrics: Metrics) -> Cluster:
@@ -56,16 +60,28 @@ def followed_cluster(
     known = {reflector.state.plural: reflector.known for reflector in watcher.reflectors}
     metrics.register(WatchCollector(freshness, clock, known))
     following = (watcher.run, feed.expire_assumed_pods)
+
+    def synced() -> bool:
+        return freshness.status() is not SyncStatus.NOT_SYNCED
+
+    async def relist() -> None:
+        await watcher.resync(Pod)
+
+    settling = _settling(settings, mirror, relist)
     if not settings.leader_election:
-        return Cluster(freshness, ServingState(memory=memory), client, following)
+        first = () if settling is None else (partial(settling.after_sync, synced),)
+        return Cluster(freshness, ServingState(None, memory, settling), client, (*following, *first), settling)
     elector = create_elector(
-        settings,
-        client,
-        stands=lambda: freshness.status() is not SyncStatus.NOT_SYNCED,
-        catch_up=lambda: watcher.resync(Pod),
+        settings, client, stands=synced, catch_up=relist if settling is None else settling.after_election
     )
     metrics.register(LeaderCollector(elector))
-    return Cluster(freshness, ServingState(elector, memory), client, (*following, elector.run))
+    return Cluster(freshness, ServingState(elector, memory), client, (*following, elector.run), settling)
+
+
+def _settling(settings: Settings, mirror: ClusterMirror, relist: Callable[[], Awaitable[None]]) -> Settling | None:
+    if settings.answer == "all":
+        return None
+    return Settling(settings.decide_settle, pending=lambda: len(mirror.pending), relist=relist, clock=time.monotonic)
 
 
 def _memory(settings: Settings, states: Sequence[ResourceState], metrics: Metrics) -> MemoryWatch:

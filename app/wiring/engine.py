@@ -13,6 +13,8 @@ from app.telemetry.metrics.cache_collector import CacheCollector
 from app.telemetry.mismatch_log import MismatchLog
 from app.verbs.bypass import Bypass, create_bypass
 from app.verbs.extender import Extender
+from app.wiring.cluster import Cluster
+from app.wiring.deciding import create_decider
 from app.wiring.preemption import Preemption
 from core.derived_states import derive_states
 from core.equivalence.cache import CacheOptions, EquivalenceCache
@@ -90,8 +92,14 @@ def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
     return profile
 
 
-def create_engine(
-    settings: Settings, mirror: ClusterMirror, profile: Profile, preemption: Preemption, metrics: Metrics
+def create_engine(  # noqa: PLR0913  # what answers
+    settings: Settings,
+    mirror: ClusterMirror,
+    profile: Profile,
+    *,
+    cluster: Cluster,
+    preemption: Preemption,
+    metrics: Metrics,
 ) -> Engine:
     """Return what answers schedulers from a prepared mirror. Raises SettingsError."""
     cache = create_cache(settings, mirror, profile)
@@ -107,6 +115,9 @@ def create_engine(
         nominations=preemption.nominations,
         percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
         bypass=bypass,
+        decider=create_decider(
+            settings, mirror, profile, cache, cluster=cluster, preemption=preemption, metrics=metrics
+        ),
     )
     replayer = _replayer(settings, mirror, profile, bypass)
     return Engine(mirror, profile, cache, create_partition(settings, mirror), bypass, extender, replayer)

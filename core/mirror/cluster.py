@@ -196,6 +196,10 @@ class ClusterMirror:
         """Return the nodes of a question. `objects` are whole nodes by position, read only where a name is unknown."""
         return NodeBatch.of(self.nodes, names, objects or {})
 
+    def all_nodes(self) -> NodeBatch:
+        """Return all known nodes as a question would ask about them."""
+        return NodeBatch.of_slots(self.nodes, self.nodes.all_slots())
+
     @property
     def generation(self) -> int:
         """The generation of the last change."""

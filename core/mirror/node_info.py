@@ -69,6 +69,15 @@ class NodeTable:
         """How often a node has come or gone: what was found out about slots at another number may be of other nodes."""
         self._free: list[int] = []
         self._used = 0
+        self._all = (-1, np.empty(0, np.intp))  # `lives`, and the slots of all known nodes then
+
+    def all_slots(self) -> IntpArray:
+        """Return the slots of all known nodes, in order; not to be changed."""
+        lives, slots = self._all
+        if lives != self.lives:
+            slots = np.sort(np.fromiter(self.slots.values(), np.intp, len(self.slots)))
+            self._all = (self.lives, slots)
+        return slots
 
     @property
     def capacity(self) -> int:

@@ -92,12 +92,15 @@ class Binder:
         self._state = state
         self._running: dict[str, _Running] = {}  # uid -> its binding under way
 
-    async def bind(self, body: Body) -> VerbResponse:
-        """Answer ExtenderBindingArgs with an ExtenderBindingResult."""
+    async def bind(self, body: Body, *, dry_run: bool = False) -> VerbResponse:
+        """Answer ExtenderBindingArgs with an ExtenderBindingResult; a dry run ends before anything is done."""
         try:
             args = decode_binding_args(body)
         except DecodeError as error:
             return _response(BindingOutcome(BindingResult.INVALID, str(error)), NOT_KNOWN)
+        if dry_run:
+            asked = Asked(args.full_name, args.uid, 1)
+            return _response(BindingOutcome(BindingResult.INVALID, "a dry run: nothing was bound"), asked)
         return await self._answered(args)
 
     def bind_untouched(self, body: Body) -> Awaitable[VerbResponse] | None:

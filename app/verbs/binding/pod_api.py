@@ -15,7 +15,7 @@ import msgspec
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.verbs.binding.binding_args import BindingArgs
-from app.verbs.extender import decode_incoming_pod
+from app.verbs.incoming_pod import decode_incoming_pod
 from core.objects.pod import Pod
 
 RBAC_RULES: Final = (

@@ -113,7 +113,7 @@ class Wire(asyncio.Transport):
 def wired(connections: Connections) -> tuple[VerbProtocol, Wire]:
     """Make a connection to a verb that does nothing."""
 
-    def verb(body: Body, *, cached: bool) -> VerbResponse:  # noqa: ARG001 - the protocol's
+    def verb(_: Body) -> VerbResponse:
         return VerbResponse(b"{}")
 
     app = ExtenderApp()

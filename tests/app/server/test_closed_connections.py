@@ -36,7 +36,7 @@ def _no_collection() -> Iterator[None]:
 
 def served(certificates: Certificates | None) -> Port:
     app = ExtenderApp()
-    app.add_verbs(preemption_route(Preempting(lambda body, *, cached: VerbResponse(b"{}")), reception()))  # noqa: ARG005 - the protocol's
+    app.add_verbs(preemption_route(Preempting(lambda _: VerbResponse(b"{}")), reception()))
     files: dict[str, str] = {}
     if certificates is not None:
         files = {"tls_cert_file": str(certificates.crt("server")), "tls_key_file": str(certificates.key("server"))}

@@ -153,7 +153,7 @@ def test_a_body_without_end_is_told_to_be_too_large() -> None:
 
 
 def preempting(admission: Admission) -> Port:
-    def verb(body: Body, *, cached: bool) -> VerbResponse:  # noqa: ARG001 - the protocol's
+    def verb(_: Body) -> VerbResponse:
         return VerbResponse(b"{}")
 
     app = ExtenderApp()

@@ -235,7 +235,7 @@ def test_a_request_under_way_is_answered_when_the_server_ends() -> None:
 def late(answered: Callable[[], VerbResponse]) -> ExtenderApp:
     """Make an app whose `preempt` answers after a moment."""
 
-    async def later(body: Body, *, cached: bool) -> VerbResponse:  # noqa: ARG001 - the protocol's
+    async def later(_: Body) -> VerbResponse:
         await asyncio.sleep(0.05)
         return answered()
 

@@ -1,26 +1,26 @@
 """Receptions for tests of single verbs."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from app.objects.limits import Body
 from app.settings import Settings
 from app.verbs.admission import Admission
-from app.verbs.observation import Observation, VerbResponse
+from app.verbs.observation import Observation
 from app.verbs.reception import Reception, create_admission
 from app.verbs.serving_state import ServingState
 from app.verbs.stale_policy import StalePolicy
-from app.verbs.verb_endpoint import Verb
+from app.verbs.verb_endpoint import Answer
 from app.watch.freshness import OF_A_DUMP
 
 
 class Preempting:
     """What answers `preempt` as a test wants it."""
 
-    def __init__(self, verb: Verb) -> None:
+    def __init__(self, verb: Callable[[Body], Answer]) -> None:
         self._verb = verb
 
-    def preempt(self, body: Body, *, cached: bool) -> VerbResponse | Awaitable[VerbResponse]:
-        return self._verb(body, cached=cached)
+    def preempt(self, body: Body) -> Answer:
+        return self._verb(body)
 
     def preempt_untouched(self, _: Body) -> None:
         """No pod passes."""

@@ -28,15 +28,16 @@ class Failing(Binder):
     def __init__(self) -> None:
         pass
 
-    async def bind(self, body: Body) -> VerbResponse:
+    async def bind(self, body: Body, *, dry_run: bool = False) -> VerbResponse:
+        assert not dry_run
         raise KeyError(body)
 
 
 class Bound(Failing):
     """One that says yes."""
 
-    async def bind(self, body: Body) -> VerbResponse:
-        assert body == QUESTION
+    async def bind(self, body: Body, *, dry_run: bool = False) -> VerbResponse:
+        assert (body, dry_run) == (QUESTION, False)
         return VerbResponse(b'{"Error":""}')
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from app.objects.decode import NULL
 from app.settings import Settings
-from app.verbs.extender import decode_incoming_pod
 from app.verbs.extender_results import filter_error, prioritize_error
+from app.verbs.incoming_pod import decode_incoming_pod
 from app.wiring.engine import create_extender
 from tests.app.questions import NEAR_WEB, UNKNOWN, ZONE, Bodies, by_name, decoded, reasons, shop, state, zeros
 from tests.builders import PREFERRED, REQUIRED, Object, expressed, labelled, make_node, make_pod, term

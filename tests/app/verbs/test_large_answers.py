@@ -57,7 +57,7 @@ class Served:
         size: int = connection.transport.get_write_buffer_size()
         return size
 
-    def _answer(self, body: Body, *, cached: bool) -> VerbResponse:  # noqa: ARG002 - the protocol's
+    def _answer(self, _: Body) -> VerbResponse:
         return VerbResponse(LARGE)
 
 

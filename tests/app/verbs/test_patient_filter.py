@@ -11,6 +11,7 @@ from app.verbs import routes
 from app.verbs.extender import Extender
 from app.verbs.observation import VerbResponse
 from app.verbs.routes import PatientFilter
+from app.verbs.verb_endpoint import ORDINARY
 from app.wiring.engine import create_profile
 from core.mirror.cluster import ClusterMirror
 
@@ -26,7 +27,7 @@ class Told(Extender):
         self.answers = list(answers)
         self.asked = 0
 
-    def filter(self, body: Body, *, cached: bool = True) -> VerbResponse:  # noqa: ARG002  # told
+    def filter(self, body: Body, *, cached: bool = True, dry_run: bool = False) -> VerbResponse:  # noqa: ARG002  # told
         self.asked += 1
         return self.answers[min(self.asked, len(self.answers)) - 1]
 
@@ -35,14 +36,14 @@ def ask(monkeypatch: pytest.MonkeyPatch, told: Told) -> VerbResponse:
     monkeypatch.setattr(routes, "_LOOKS_AGAIN", (0.0, 0.0, 0.0))
 
     async def asked() -> VerbResponse:
-        answer = PatientFilter(told)(b"", cached=True)
+        answer = PatientFilter(told)(b"", ORDINARY)
         return answer if isinstance(answer, VerbResponse) else await answer
 
     return asyncio.run(asked())
 
 
 def test_an_answer_without_doubt_is_given_at_once() -> None:
-    answer = PatientFilter(Told([FITS]))(b"", cached=True)
+    answer = PatientFilter(Told([FITS]))(b"", ORDINARY)
     assert answer is FITS
 
 

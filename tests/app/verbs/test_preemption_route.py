@@ -1,6 +1,7 @@
 """The verb `preempt` as an endpoint: bounded bodies, headers, stale mirrors, and faults of our own."""
 
 import logging
+from collections.abc import Callable
 
 import pytest
 from starlette.applications import Starlette
@@ -12,7 +13,7 @@ from app.settings import Settings
 from app.verbs.observation import VerbResponse
 from app.verbs.routes import preemption_route
 from app.verbs.stale_policy import StalePolicy
-from app.verbs.verb_endpoint import Verb
+from app.verbs.verb_endpoint import Answer
 from app.watch.freshness import Freshness, ResourceState
 from core.objects.pod import Pod
 from tests.app.asgi import ask
@@ -23,16 +24,16 @@ EMPTY = b'{"NodeNameToMetaVictims":{}}'
 QUESTION = b'{"Pod":{"metadata":{"name":"p"}},"NodeNameToMetaVictims":{}}'
 
 
-def failing(body: Body, *, cached: bool) -> VerbResponse:
-    raise KeyError(body, cached)
+def failing(body: Body) -> VerbResponse:
+    raise KeyError(body)
 
 
-def nobody(body: Body, *, cached: bool) -> VerbResponse:
-    assert (body, cached) == (QUESTION, True)
+def nobody(body: Body) -> VerbResponse:
+    assert body == QUESTION
     return VerbResponse(EMPTY)
 
 
-def app_of(verb: Verb, age: float = 0.0, counted: list[str] | None = None) -> Starlette:
+def app_of(verb: Callable[[Body], Answer], age: float = 0.0, counted: list[str] | None = None) -> Starlette:
     state = ResourceState(RESOURCES[Pod])
     state.synced, state.followed_at = True, 100.0 - age
     count = counted.append if counted is not None else lambda _: None

@@ -34,7 +34,7 @@ class Slow:
         async def livez() -> str:
             return "ok"
 
-    def _answer(self, body: Body, *, cached: bool) -> VerbResponse:  # noqa: ARG002 - the protocol's
+    def _answer(self, body: Body) -> VerbResponse:
         time.sleep(self._seconds)
         self.asked.append(bytes(body))
         return VerbResponse(EMPTY)

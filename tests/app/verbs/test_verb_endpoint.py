@@ -103,8 +103,8 @@ def test_a_bad_request_is_told_with_its_error(verb: str) -> None:
 
 
 def test_a_fault_of_ours_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    def fails(body: object, *, cached: bool) -> VerbResponse:
-        raise KeyError(body, cached)
+    def fails(body: object) -> VerbResponse:
+        raise KeyError(body)
 
     told: list[Observation] = []
     app = ExtenderApp()

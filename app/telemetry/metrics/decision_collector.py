@@ -1,0 +1,42 @@
+"""What came of decisions, looked up when it is asked for."""
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from app.verbs.deciding.decider import Decision
+
+
+class SettlingTime(Protocol):
+    """How long the replica waited before its first decision."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the last time."""
+
+
+class DecisionCollector:
+    """Counts since the start."""
+
+    def __init__(self, decisions: Mapping[Decision, int], settling: SettlingTime | None) -> None:
+        """Report `decisions`, outcome -> how many; no time to settle where nothing is followed."""
+        self._decisions = decisions
+        self._settling = settling
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics as they are now."""
+        counts = CounterMetricFamily(
+            "kindred_decisions",
+            "Answers with one node or none, by what came of them: replaced is a pod that came again after a decision.",
+            labels=["outcome"],
+        )
+        for outcome, count in self._decisions.items():
+            counts.add_metric([outcome.value], count)
+        yield counts
+        if self._settling is not None:
+            yield GaugeMetricFamily(
+                "kindred_settle_seconds",
+                "Seconds for which decisions before the start, or before the Lease, were waited for the last time.",
+                self._settling.seconds,
+            )

@@ -1,0 +1,47 @@
+"""Pods that an in-tree plugin has to see before a node is reserved for them, whoever decides for that node.
+
+VolumeBinding reserves only for nodes that its own Filter saw; for another one it binds nothing, without a word
+(k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, Reserve). DynamicResources is the
+same for resource claims, and pods of a group are scheduled together.
+"""
+
+from app.settings import variable_of
+from app.verbs.deciding.scopes import DecideScope
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.plugins.volumebinding.claims import ClaimError, claims_of
+
+
+class InTreeNeeds:
+    """Tells whether a pod can be decided for in a scope."""
+
+    def __init__(self, mirror: ClusterMirror, claims_scheduler: str = "") -> None:
+        """Take the scheduler whose profile keeps VolumeBinding and DynamicResources; empty: there is none."""
+        self._mirror = mirror
+        self._claims_scheduler = claims_scheduler
+
+    def problem(self, pod: Pod, scope: DecideScope) -> str:
+        """Return why a pod cannot be decided for, one line with what to do; empty if it can."""
+        if not (pod.volumes or pod.claims_resources or pod.in_group):
+            return ""
+        need = self._need(pod)
+        if not need or (scope is DecideScope.QUESTION and pod.scheduler_name == self._claims_scheduler):
+            return ""
+        if self._claims_scheduler:
+            remedy = f"give it spec.schedulerName: {self._claims_scheduler}"
+        else:
+            remedy = f"name a scheduler whose profile keeps that plugin, {variable_of('decide_claims_scheduler')}"
+        return f"pod {pod.full_name} {need}: {remedy}"
+
+    def _need(self, pod: Pod) -> str:
+        if pod.claims_resources:
+            return "has resource claims, which need the in-tree plugin DynamicResources"
+        if pod.in_group:
+            return "has a scheduling group, which needs the in-tree plugin GangScheduling"
+        try:
+            unbound = claims_of(self._mirror, pod).unbound
+        except ClaimError:
+            return ""  # which fails it on all nodes, and says why
+        return (
+            f"has the unbound claim {unbound[0].name}, which needs the in-tree plugin VolumeBinding" if unbound else ""
+        )

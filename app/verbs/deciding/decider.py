@@ -1,0 +1,180 @@
+"""Decides where a pod goes, and lets it count there in the same step.
+
+In this order: it is clear whether a decision may stand, what was decided for the pod before is forgotten, all nodes
+are judged, one of the best is taken, and the pod is assumed there. Nothing is awaited in between, so two decisions
+never see the same room. Nobody tells an extender what became of its answer. An assumption ends
+
+    when the watch shows the pod bound, there or elsewhere, deleted or ended       (ClusterMirror)
+    when the pod comes again, which it does if anything behind `filter` has failed  (here)
+    when its status tells of a failed attempt long after the decision              (MirrorFeed)
+    when the watch has shown nothing for KINDRED_ASSUMED_POD_TTL                    (ClusterMirror.expire)
+
+A decision stands only for a pod that the API server has without a node, that is not scheduled as one of a group, and
+whose request does not forbid it. Whoever else asks gets the same answer, and nothing is assumed: people with curl,
+simulators, a dump.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Final
+
+from app.verbs.deciding.claims import InTreeNeeds
+from app.verbs.deciding.pod_lookup import PodLookup, Standing
+from app.verbs.deciding.results import any_node, one_of_names, reasons
+from app.verbs.deciding.scopes import DecideScope, DecideScopes
+from app.verbs.evaluations import Evaluations
+from app.verbs.extender_args import ExtenderArgs
+from app.verbs.extender_results import NONE_FAILED, filter_error, result_of_names, result_of_objects
+from app.verbs.nominations import Nominations
+from app.verbs.observation import Asked, VerbOutcome, VerbResponse
+from app.verbs.refused_nodes import RefusedNodes
+from core.framework.interface import Verdicts
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.work import WorkLimitError
+from core.objects.pod import Pod
+from core.profile import Profile
+from core.scheduling_cycle import best_nodes, filter_nodes
+
+
+class Decision(Enum):
+    """What came of a decision; the values are those of the metric's label."""
+
+    ASSUMED = "assumed"
+    """The pod counts on the node that was answered."""
+    REPLACED = "replaced"
+    """The same, for a pod that was assumed already: what was decided before has come to nothing."""
+    NOT_ASSUMED = "not_assumed"
+    """A node was answered, and nothing follows from it."""
+    NO_FIT = "no_fit"
+    """There is no node."""
+    REFUSED = "refused"
+    """An `Error` was answered."""
+
+
+class Decider:
+    """Decides for one pod at a time; it never raises for what a request holds."""
+
+    def __init__(  # noqa: PLR0913  # what a decision needs
+        self,
+        profile: Profile,
+        mirror: ClusterMirror,
+        evaluations: Evaluations,
+        scopes: DecideScopes,
+        *,
+        lookup: PodLookup,
+        needs: InTreeNeeds,
+        choose: Callable[[int], int],
+        clock: Callable[[], float],
+        nominations: Nominations | None = None,
+        refused_nodes: RefusedNodes | None = None,
+    ) -> None:
+        """Decide within the scope that a pod has in `scopes`.
+
+        `choose` of so many equals gives the position of the one to take; `clock` is the mirror's.
+        """
+        self.decisions: Final = dict.fromkeys(Decision, 0)
+        """How many ended how."""
+        self._profile = profile
+        self._mirror = mirror
+        self._evaluations = evaluations
+        self._scopes = scopes
+        self._lookup = lookup
+        self._needs = needs
+        self._choose = choose
+        self._clock = clock
+        self._nominations = nominations
+        self._refused_nodes = refused_nodes
+
+    def scope_of(self, pod: Pod) -> DecideScope | None:
+        """Return among which nodes a pod is decided for; None: it is answered with all nodes that fit."""
+        return self._scopes.of(pod)
+
+    async def look_up(self, pod: Pod) -> VerbResponse | None:
+        """Find out whether a decision for a pod stands; return what to answer where that cannot be known."""
+        problem = await self._lookup.ask(pod)
+        return self._error(f"{_not_seen(pod)}, and could not be looked at: {problem}", pod) if problem else None
+
+    def decide(self, args: ExtenderArgs, pod: Pod, scope: DecideScope, *, cached: bool, dry_run: bool) -> VerbResponse:
+        """Answer with one node, or with why there is none. Where the decision stands, the pod is assumed there."""
+        problem = self._needs.problem(pod, scope)
+        if problem:
+            return self._error(problem, pod)
+        standing = Standing.SETTLED if dry_run or pod.in_group else self._lookup.standing(pod)
+        if standing is Standing.UNKNOWN:
+            told = _not_seen(pod)
+            return VerbResponse(filter_error(told), outcome=VerbOutcome.DOUBTED, error=told, unknown_pod=pod)
+        stands = standing is Standing.PENDING
+        replaces = stands and self._mirror.is_assumed(pod.uid)
+        if replaces:
+            self._mirror.forget(pod.uid)
+        batch = self._batch(args, pod, scope)
+        try:
+            evaluation = self._evaluations.begin(pod, cached=cached)
+            verdicts = filter_nodes(self._profile, evaluation, batch)
+            best = best_nodes(self._profile, evaluation, batch, (verdicts.codes == 0).nonzero()[0])
+        except WorkLimitError as error:
+            self._evaluations.refused(pod, error)
+            return self._error(str(error), pod, VerbOutcome.TOO_MUCH_WORK, len(batch))
+        source = self._evaluations.finish(evaluation, cached=cached)
+        if not len(best):
+            return self._no_node(args, pod, batch, verdicts, source)
+        chosen = int(best[self._choose(len(best)) if len(best) > 1 else 0])
+        body = self._answer(args, batch, chosen)
+        if stands:
+            self._assume(pod, batch.names[chosen])
+        self._count(Decision.REPLACED if replaces else Decision.ASSUMED if stands else Decision.NOT_ASSUMED)
+        return VerbResponse(body, source, asked=Asked(pod.full_name, pod.uid, len(batch), 1))
+
+    def _batch(self, args: ExtenderArgs, pod: Pod, scope: DecideScope) -> NodeBatch:
+        """Return the nodes to judge.
+
+        A scheduler asks about a nominated node by itself first (schedule_one.go, evaluateNominatedNode), and goes on
+        to others if it is refused: so that question is about this node.
+        """
+        asks_nominated = len(args.batch) == 1 and args.batch.names[0] == pod.nominated_node_name
+        return args.batch if scope is DecideScope.QUESTION or asks_nominated else self._mirror.all_nodes()
+
+    def _assume(self, pod: Pod, node: str) -> None:
+        now = self._clock()
+        self._mirror.assume(pod, node, now)
+        self._mirror.finish_binding(pod.uid, now)  # nobody tells when it is: the time runs from here
+        if self._refused_nodes is not None:
+            self._refused_nodes.forget(pod.uid)
+
+    def _answer(self, args: ExtenderArgs, batch: NodeBatch, chosen: int) -> bytes:
+        name = batch.name_json()[chosen] if batch.strangers else self._mirror.nodes.name_json[batch.slots[chosen]]
+        if batch is args.batch:
+            if args.node_list is not None:
+                return result_of_objects(args.node_list, [chosen], NONE_FAILED)
+            return one_of_names(name)
+        return any_node(name)
+
+    def _no_node(self, args: ExtenderArgs, pod: Pod, batch: NodeBatch, verdicts: Verdicts, source: str) -> VerbResponse:
+        asked = Asked(pod.full_name, pod.uid, len(batch))
+        doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
+        if doubt is not None and not doubt.told:
+            told = filter_error(doubt.reason)
+            return VerbResponse(
+                told, source, doubtful=True, outcome=VerbOutcome.DOUBTED, asked=asked, error=doubt.reason
+            )
+        if self._refused_nodes is not None:
+            self._refused_nodes.note(pod, batch, verdicts)
+        self._count(Decision.NO_FIT)
+        failed = reasons(args.batch, batch, verdicts)
+        body = result_of_names(b"", failed) if args.node_list is None else result_of_objects(args.node_list, [], failed)
+        return VerbResponse(body, source, doubt is not None, VerbOutcome.NO_FIT, asked)
+
+    def _error(
+        self, message: str, pod: Pod, outcome: VerbOutcome = VerbOutcome.REFUSED, nodes: int = 0
+    ) -> VerbResponse:
+        self._count(Decision.REFUSED)
+        asked = Asked(pod.full_name, pod.uid, nodes)
+        return VerbResponse(filter_error(message), outcome=outcome, asked=asked, error=message)
+
+    def _count(self, decision: Decision) -> None:
+        self.decisions[decision] += 1
+
+
+def _not_seen(pod: Pod) -> str:
+    return f"pod {pod.full_name} is not in the watch yet"

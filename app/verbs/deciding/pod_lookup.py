@@ -1,0 +1,70 @@
+"""Whether the API server has a pod that the watch has not shown (yet): pods of simulators, and very new ones."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, NamedTuple
+
+from app.api_server.client import ApiError
+from app.api_server.credentials import CredentialsError
+from app.objects.decode import DecodeError
+from app.verbs.binding.binding_args import BindingArgs
+from app.verbs.binding.pod_api import PodApi
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+
+_LASTS: Final = 30.0  # seconds; by then the watch has shown the pod
+_MAX_PODS: Final = 4096
+
+
+class Standing(Enum):
+    """What a pod is to the API server."""
+
+    PENDING = "pending"
+    """It has the pod, without a node: a decision for it stands."""
+    SETTLED = "settled"
+    """It has not, or the pod has a node or has ended: there is nothing to decide."""
+    UNKNOWN = "unknown"
+    """It has to be asked."""
+
+
+class _Found(NamedTuple):
+    standing: Standing
+    until: float
+
+
+class PodLookup:
+    """Tells the standing of pods, by the watch, and else by what the API server has answered lately."""
+
+    def __init__(self, mirror: ClusterMirror, pods: PodApi | None, clock: Callable[[], float]) -> None:
+        """Ask at `pods`; None for a mirror without a cluster, where nothing is decided. Times are of `clock`."""
+        self._mirror = mirror
+        self._pods = pods
+        self._clock = clock
+        self._found: OrderedDict[str, _Found] = OrderedDict()  # uid -> answer; the oldest first
+
+    def standing(self, pod: Pod) -> Standing:
+        """Return what is known of a pod now."""
+        if self._pods is None or not pod.resource_version:  # no API server has written it
+            return Standing.SETTLED
+        if pod.uid in self._mirror.pending or self._mirror.is_assumed(pod.uid):
+            return Standing.PENDING
+        if self._mirror.is_mirrored(pod.uid):
+            return Standing.SETTLED
+        found = self._found.get(pod.uid)
+        return found.standing if found is not None and self._clock() < found.until else Standing.UNKNOWN
+
+    async def ask(self, pod: Pod) -> str:
+        """Ask the API server for a pod; return why that failed, one line, or nothing."""
+        if self._pods is None:
+            return ""
+        try:
+            live = await self._pods.get(BindingArgs(pod.namespace, pod.name, pod.uid, ""))
+        except (ApiError, CredentialsError, DecodeError) as error:
+            return str(error)
+        pending = live is not None and live.uid == pod.uid and not live.node_name and not live.terminal
+        self._found.pop(pod.uid, None)
+        self._found[pod.uid] = _Found(Standing.PENDING if pending else Standing.SETTLED, self._clock() + _LASTS)
+        if len(self._found) > _MAX_PODS:
+            self._found.popitem(last=False)
+        return ""

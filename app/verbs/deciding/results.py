@@ -1,0 +1,69 @@
+"""What kube-scheduler is answered where one node was decided for, or none fits.
+
+The scheduler uses a single node at once (schedule_one.go, schedulePod), and of an answer that has `Nodes` alone only
+their names, whether it has asked about them or not (extender.go, Filter). It counts reasons by node for its message
+(framework/types.go, FitError), so the reason of 5,000 nodes would have to be sent 5,000 times, 300 KB for each attempt
+of each pod that fits nowhere. Names in FailedNodes are not checked, so one entry tells of all nodes.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from app.objects.limits import reason_json
+from app.verbs.extender_results import NONE_FAILED, FailedNodes, failed_nodes, result_of_names
+from core.framework.interface import Verdicts
+from core.framework.status import Code, Status
+from core.mirror.node_info import NodeBatch
+
+MAX_NODES_SINGLY: Final = 100
+"""Nodes up to which each has its own reason, which makes the scheduler's message the one that it has in-tree."""
+_MAX_REASONS: Final = 20
+
+
+def one_of_names(name: bytes) -> bytes:
+    """Return an ExtenderFilterResult of a node that was asked about by name; `name` is its JSON."""
+    return result_of_names(name, NONE_FAILED)
+
+
+def any_node(name: bytes) -> bytes:
+    """Return an ExtenderFilterResult of a node that may not have been asked about; `name` is its JSON."""
+    return (
+        b'{"Nodes":{"metadata":{},"items":[{"metadata":{"name":%s}}]},"NodeNames":null,'
+        b'"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}' % name
+    )
+
+
+def reasons(asked: NodeBatch, judged: NodeBatch, verdicts: Verdicts) -> FailedNodes:
+    """Return why a pod fits on none of the nodes that were judged: node by node, or at once.
+
+    Node by node, where these are the nodes that were asked about, as the scheduler counts them.
+    """
+    if judged is asked and len(judged) <= MAX_NODES_SINGLY:
+        return failed_nodes(judged.name_json(), verdicts)
+    entry = memoryview(bytes(asked.name_json()[0]) + b":" + reason_json(summary(verdicts)))
+    nothing = memoryview(b"")
+    resolvable = any(status.code is Code.UNSCHEDULABLE for status, _ in _counts(verdicts))
+    return FailedNodes(entry, nothing) if resolvable else FailedNodes(nothing, entry)
+
+
+def summary(verdicts: Verdicts) -> str:
+    """Return how many nodes have each reason, the most frequent first.
+
+    The scheduler writes it behind the number of nodes for which it was given: `0/5000 nodes are available: 1 answer of
+    kindred for 5000 nodes: 4990 Insufficient cpu, 10 node(s) were unschedulable.`
+    """
+    by_reason: dict[str, int] = {}
+    for status, nodes in _counts(verdicts):
+        for reason in status.reasons:
+            by_reason[reason] = by_reason.get(reason, 0) + nodes
+    most = sorted(by_reason.items(), key=lambda each: (-each[1], each[0]))
+    told = [f"{nodes} {reason}" for reason, nodes in most[:_MAX_REASONS]]
+    if len(most) > _MAX_REASONS:
+        told.append(f"and {len(most) - _MAX_REASONS} reasons more")
+    return f"answer of kindred for {len(verdicts.codes)} nodes: {', '.join(told)}"
+
+
+def _counts(verdicts: Verdicts) -> list[tuple[Status, int]]:
+    counts = np.bincount(verdicts.codes, minlength=len(verdicts.statuses)).tolist()
+    return [(status, nodes) for status, nodes in zip(verdicts.statuses, counts, strict=True) if nodes]

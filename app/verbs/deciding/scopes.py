@@ -1,0 +1,63 @@
+"""Which pods are decided for, and among which nodes, by the scheduler that they name."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from app.settings import Settings, SettingsError, variable_of
+from core.objects.pod import Pod
+
+
+class DecideScope(Enum):
+    """Among which nodes a pod is decided for; the values are those of the setting."""
+
+    QUESTION = "question"
+    """The nodes of the request."""
+    ANY_NODE = "any-node"
+    """All that the mirror knows, whichever the request names. Right only where the scheduler has no filter left."""
+
+
+class DecideScopes:
+    """spec.schedulerName -> scope."""
+
+    def __init__(self, default: DecideScope | None, by_scheduler: Mapping[str, DecideScope] | None = None) -> None:
+        """Decide for the pods of these schedulers, and by `default` for those of others; None: not at all."""
+        self._default = default
+        self._by_scheduler = by_scheduler or {}
+
+    def of(self, pod: Pod) -> DecideScope | None:
+        """Return the scope of a pod; None: it is answered with all nodes that fit."""
+        return self._by_scheduler.get(pod.scheduler_name, self._default)
+
+    @property
+    def all(self) -> frozenset[DecideScope]:
+        """The scopes that there are."""
+        found = {*self._by_scheduler.values(), self._default}
+        return frozenset(scope for scope in found if scope is not None)
+
+
+def decide_scopes(settings: Settings) -> DecideScopes | None:
+    """Return what the settings want; None where nobody decides. Raises SettingsError."""
+    if settings.answer == "all":
+        return None
+    text = settings.decide_scope.strip()
+    if "=" not in text:
+        return DecideScopes(_scope(text, text))
+    by_scheduler: dict[str, DecideScope] = {}
+    for part in text.split(","):
+        scheduler, _, scope = (piece.strip() for piece in part.partition("="))
+        if not scheduler or scheduler in by_scheduler:
+            raise _wrong(text, f"{part.strip()!r} names {'a scheduler twice' if scheduler else 'no scheduler'}")
+        by_scheduler[scheduler] = _scope(scope, text)
+    return DecideScopes(None, by_scheduler)
+
+
+def _scope(word: str, text: str) -> DecideScope:
+    try:
+        return DecideScope(word)
+    except ValueError:
+        there = " or ".join(scope.value for scope in DecideScope)
+        raise _wrong(text, f"expected {there}, or SCHEDULER={there}, ...; got {word!r}") from None
+
+
+def _wrong(text: str, problem: str) -> SettingsError:
+    return SettingsError(f"{variable_of('decide_scope')}={text!r}: {problem}")

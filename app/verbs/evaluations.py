@@ -1,0 +1,39 @@
+"""The evaluation of a pod for a verb: from the equivalence cache or afresh, unless its class is too heavy."""
+
+from core.equivalence.cache import EquivalenceCache
+from core.equivalence.heavy_pods import HeavyPods
+from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.mirror.cluster import ClusterMirror
+from core.mirror.work import WorkLimitError
+from core.objects.pod import Pod
+from core.profile import Profile
+
+
+class Evaluations:
+    """Begins and ends the evaluations of one verb."""
+
+    def __init__(self, profile: Profile, mirror: ClusterMirror, cache: EquivalenceCache | None) -> None:
+        """Evaluate by the plugins of a profile; without a cache always afresh."""
+        self._mirror = mirror
+        self._cache = cache
+        self._heavy = HeavyPods(mirror, profile.plugins)
+
+    def begin(self, pod: Pod, *, cached: bool) -> Evaluation:
+        """Return the evaluation of a pod; with `cached` false, the cache is neither asked nor told.
+
+        Raises WorkLimitError for a pod of a class that was refused lately.
+        """
+        self._heavy.check(pod)
+        if self._cache is None or not cached:
+            return FreshEvaluation(self._mirror, pod)
+        return self._cache.evaluation(pod)
+
+    def finish(self, evaluation: Evaluation, *, cached: bool) -> str:
+        """End an evaluation; return where its answers are from, see VerbResponse.source."""
+        if self._cache is None:
+            return ""
+        return self._cache.finish(evaluation) if cached else "off"
+
+    def refused(self, pod: Pod, error: WorkLimitError) -> None:
+        """Take note that the evaluation of a pod took too much work."""
+        self._heavy.remember(pod, error)

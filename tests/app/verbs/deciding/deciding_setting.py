@@ -1,0 +1,116 @@
+"""A verb that decides over a small mirror, and an API server that has some pods."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from app.objects.decode_pod import decode_pod
+from app.verbs.binding.binding_args import BindingArgs
+from app.verbs.binding.pod_api import PodApi
+from app.verbs.deciding.claims import InTreeNeeds
+from app.verbs.deciding.decider import Decider
+from app.verbs.deciding.pod_lookup import PodLookup
+from app.verbs.deciding.scopes import DecideScope, DecideScopes
+from app.verbs.evaluations import Evaluations
+from app.verbs.extender import Extender
+from app.verbs.observation import VerbResponse
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import Action, ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.profile import Profile, full_profile
+from tests.builders import PodBuilder
+
+
+class FakePods(PodApi):
+    """The pods that an API server has, whether the watch has shown them or not."""
+
+    def __init__(self) -> None:
+        self.live: dict[str, Pod] = {}  # NAMESPACE/NAME -> pod
+        self.error: Exception | None = None
+        self.asked = 0
+
+    async def get(self, args: BindingArgs) -> Pod | None:
+        self.asked += 1
+        if self.error is not None:
+            raise self.error
+        return self.live.get(args.full_name)
+
+
+class DecidingSetting:
+    """A decider with what it sees and changes."""
+
+    def __init__(
+        self,
+        mirror: ClusterMirror,
+        scope: DecideScope = DecideScope.QUESTION,
+        profile: Profile | None = None,
+        *,
+        cached: bool = True,
+        claims_scheduler: str = "",
+    ) -> None:
+        """Decide for all pods in one scope; among equals the first one is taken, unless `turn` is set."""
+        self.mirror = mirror
+        self.pods = FakePods()
+        self.now = 0.0
+        self.turn = 0
+        profile = profile or full_profile()
+        cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec")) if cached else None
+        self.decider = Decider(
+            profile,
+            mirror,
+            Evaluations(profile, mirror, cache),
+            DecideScopes(scope),
+            lookup=PodLookup(mirror, self.pods, lambda: self.now),
+            needs=InTreeNeeds(mirror, claims_scheduler),
+            choose=lambda number: self.turn % number,
+            clock=lambda: self.now,
+        )
+        self.extender = Extender(profile, mirror, cache, decider=self.decider)
+
+    def tell(self, pod: PodBuilder, action: Action = "Update") -> None:
+        """Show a pod in the watch."""
+        self.mirror.apply(ClusterEvent(action, decode_pod(json.dumps(written(pod)).encode())))
+
+    def ask(self, pod: PodBuilder, names: Sequence[str], *, dry_run: bool = False) -> VerbResponse:
+        """Ask as kube-scheduler does."""
+        return self.extender.filter(args(pod, names), dry_run=dry_run)
+
+    def decide(self, pod: PodBuilder, names: Sequence[str]) -> str:
+        """Ask about a pod that the watch shows; return the node that was answered, or nothing."""
+        self.tell(pod)
+        return node_of(self.ask(pod, names))
+
+    def counts(self) -> dict[str, int]:
+        """Return what came of decisions, without zeros."""
+        return {decision.value: count for decision, count in self.decider.decisions.items() if count}
+
+    def assumed(self) -> dict[str, str]:
+        """Return uid -> node of the assumed pods."""
+        return {uid: each.pod.node_name for uid, each in self.mirror.assumed.items()}
+
+
+def written(pod: PodBuilder) -> dict[str, Any]:
+    """Return a pod as an API server has written it."""
+    made: dict[str, Any] = pod.obj()
+    made["metadata"]["resourceVersion"] = "7"
+    return made
+
+
+def args(pod: PodBuilder, names: Sequence[str]) -> bytes:
+    """Return ExtenderArgs of a pod that an API server has written."""
+    return json.dumps({"Pod": written(pod), "Nodes": None, "NodeNames": list(names)}).encode()
+
+
+def node_of(response: VerbResponse) -> str:
+    """Return the one node of an answer, in either form; empty if there is none."""
+    result = json.loads(response.body)
+    assert not result["Error"], result
+    names = result["NodeNames"]
+    if names is None:
+        names = [item["metadata"]["name"] for item in result["Nodes"]["items"]]
+    assert len(names) <= 1
+    return names[0] if names else ""
+
+
+__all__ = ["Decision"]

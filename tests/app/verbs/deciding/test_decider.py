@@ -1,0 +1,189 @@
+"""`filter` that decides: which node, what is assumed, and when nothing is."""
+
+import json
+
+import pytest
+
+from app.verbs.deciding.scopes import DecideScope
+from app.verbs.observation import VerbOutcome
+from tests.app.questions import mirror_of
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of, written
+from tests.builders import NodeBuilder, PodBuilder, expressed, labelled, make_node, make_pod, named, term
+
+HOSTNAME = "kubernetes.io/hostname"
+NAMES = ["n0", "n1", "n2", "n3"]
+
+
+def node(name: str) -> NodeBuilder:
+    return make_node(name).label(HOSTNAME, name).allocatable(cpu="4", memory="8Gi", pods=10)
+
+
+def cluster(*pods: PodBuilder, scope: DecideScope = DecideScope.QUESTION) -> DecidingSetting:
+    return DecidingSetting(mirror_of(*(node(name) for name in NAMES), *pods), scope)
+
+
+def loner(name: str) -> PodBuilder:
+    return make_pod(name).label("app", "loner").required_anti_affinity(term(HOSTNAME, labelled(app="loner")))
+
+
+def test_a_decision_is_one_node_and_counts_at_once() -> None:
+    setting = cluster()
+    nodes = {setting.decide(loner(f"p{number}"), NAMES) for number in range(4)}
+    assert nodes == set(NAMES)
+    assert setting.assumed() == {f"default/p{number}": node for number, node in enumerate(sorted(nodes))}
+    assert setting.decide(loner("p4"), NAMES) == ""
+    assert setting.counts() == {"assumed": 4, "no_fit": 1}
+    assert setting.mirror.audit() == []
+
+
+def test_without_the_assumption_two_pods_would_meet() -> None:
+    setting = cluster()
+    for name in ("p", "q"):
+        setting.tell(loner(name))
+    assert node_of(setting.ask(loner("p"), NAMES, dry_run=True)) == node_of(
+        setting.ask(loner("q"), NAMES, dry_run=True)
+    )
+    assert setting.assumed() == {}
+    assert setting.counts() == {"not_assumed": 2}
+
+
+def test_the_node_with_the_highest_sum_is_taken_whatever_its_place() -> None:
+    setting = cluster(*(make_pod(f"busy-{name}").requests(cpu="3").on(name) for name in ("n0", "n1", "n3")))
+    assert setting.decide(make_pod("p").requests(cpu="1"), NAMES) == "n2"
+    assert setting.decide(make_pod("q").requests(cpu="1"), ["n3", "n2", "n0"]) == "n2"
+
+
+@pytest.mark.parametrize("scope", DecideScope)
+def test_equal_nodes_are_taken_in_turn(scope: DecideScope) -> None:
+    setting = cluster(scope=scope)
+    setting.tell(make_pod("p"))
+    seen = []
+    for setting.turn in range(8):
+        seen.append(node_of(setting.ask(make_pod("p"), NAMES, dry_run=True)))
+    assert sorted(seen) == sorted(NAMES * 2)
+
+
+def test_any_node_may_be_one_that_was_not_asked_about() -> None:
+    setting = cluster(scope=DecideScope.ANY_NODE)
+    pod = make_pod("p").node_selector({HOSTNAME: "n3"})
+    setting.tell(pod)
+    result = json.loads(setting.ask(pod, ["n0", "n1"]).body)
+    assert result["NodeNames"] is None
+    assert result["Nodes"] == {"metadata": {}, "items": [{"metadata": {"name": "n3"}}]}
+    assert (result["FailedNodes"], result["FailedAndUnresolvableNodes"], result["Error"]) == ({}, {}, "")
+    assert setting.assumed() == {"default/p": "n3"}
+
+
+def test_a_pod_of_a_daemon_set_lands_on_its_node_among_all() -> None:
+    setting = cluster(scope=DecideScope.ANY_NODE)
+    assert setting.decide(make_pod("p").required_node_affinity(named("In", "n2")), ["n0"]) == "n2"
+
+
+def test_a_question_about_the_nominated_node_is_about_that_node() -> None:
+    setting = cluster(make_pod("busy").requests(cpu="3").on("n1"), scope=DecideScope.ANY_NODE)
+    nominated = make_pod("p").requests(cpu="1").nominated("n1")
+    setting.tell(nominated)
+    assert json.loads(setting.ask(nominated, ["n1"]).body)["NodeNames"] == ["n1"]
+    setting.tell(make_pod("q").requests(cpu="2").nominated("n1"))
+    result = json.loads(setting.ask(make_pod("q").requests(cpu="2").nominated("n1"), ["n1"]).body)
+    assert (result["NodeNames"], result["FailedNodes"]) == ([], {"n1": "Insufficient cpu"})
+
+
+def test_a_pod_that_comes_again_is_decided_for_anew() -> None:
+    setting = cluster()
+    first = setting.decide(loner("p"), NAMES)
+    assert node_of(setting.ask(loner("p"), [first])) == first  # its own assumption does not keep it off
+    assert setting.assumed() == {"default/p": first}
+    other = next(name for name in NAMES if name != first)
+    assert node_of(setting.ask(loner("p"), [other])) == other
+    assert setting.assumed() == {"default/p": other}
+    assert setting.counts() == {"assumed": 1, "replaced": 2}
+    assert setting.mirror.audit() == []
+
+
+def test_a_pod_that_comes_again_and_fits_nowhere_counts_nowhere() -> None:
+    setting = cluster()
+    setting.decide(make_pod("p"), NAMES)
+    assert node_of(setting.ask(make_pod("p").node_selector({"no": "such"}), NAMES)) == ""
+    assert setting.assumed() == {}
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(lambda setting: setting.tell(make_pod("p").on("n0")), id="bound-there"),
+        pytest.param(lambda setting: setting.tell(make_pod("p").on("n3")), id="bound-elsewhere"),
+        pytest.param(lambda setting: setting.tell(make_pod("p"), "Delete"), id="deleted"),
+        pytest.param(lambda setting: setting.tell(make_pod("p").phase("Failed")), id="failed"),
+        pytest.param(lambda setting: setting.mirror.expire(1e6), id="expired"),
+    ],
+)
+def test_how_an_assumption_ends(after: object) -> None:
+    setting = cluster()
+    assert setting.decide(make_pod("p"), NAMES) == "n0"
+    assert callable(after)
+    after(setting)
+    assert setting.assumed() == {}
+    assert setting.mirror.audit() == []
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(make_pod("p"), id="of-nobody"),
+        pytest.param(make_pod("p").on("n0"), id="bound"),
+    ],
+)
+def test_a_pod_that_nothing_is_to_be_decided_for_gets_an_answer(pod: PodBuilder) -> None:
+    setting = cluster()
+    if pod.node:
+        setting.tell(pod)
+        response = setting.ask(make_pod("p"), NAMES)
+    else:  # a manifest, which no API server has written
+        response = setting.extender.filter(json.dumps({"Pod": pod.obj(), "NodeNames": NAMES}).encode())
+    assert node_of(response) in NAMES
+    assert setting.assumed() == {}
+    assert setting.counts() == {"not_assumed": 1}
+
+
+def test_a_pod_of_a_group_is_answered_within_the_question_and_not_assumed() -> None:
+    setting = DecidingSetting(mirror_of(node("n0")), claims_scheduler="careful")
+    pod = written(make_pod("p"))
+    pod["spec"] |= {"schedulerName": "careful", "schedulingGroup": {"podGroupName": "g"}}
+    response = setting.extender.filter(json.dumps({"Pod": pod, "NodeNames": ["n0"]}).encode())
+    assert node_of(response) == "n0"
+    assert setting.assumed() == {}
+
+
+def test_whole_nodes_come_back_as_they_came() -> None:
+    setting = cluster()
+    setting.tell(make_pod("p"))
+    items = [node(name).obj() for name in ("n2", "n1")]
+    body = json.dumps({"Pod": written(make_pod("p")), "Nodes": {"metadata": {}, "items": items}}).encode()
+    result = json.loads(setting.extender.filter(body).body)
+    assert result["Nodes"]["items"] == items[:1]
+    assert result["NodeNames"] is None
+    assert setting.assumed() == {"default/p": "n2"}
+
+
+def test_a_pod_that_the_watch_has_not_shown_is_to_be_looked_up() -> None:
+    setting = cluster()
+    response = setting.ask(make_pod("p"), NAMES)
+    assert response.outcome is VerbOutcome.DOUBTED
+    assert response.unknown_pod is not None
+    assert json.loads(response.body)["Error"] == "pod default/p is not in the watch yet"
+    assert setting.assumed() == {}
+
+
+def test_a_few_nodes_have_a_reason_each_and_many_have_one_together() -> None:
+    setting = cluster()
+    setting.tell(make_pod("p").requests(cpu="5"))
+    told = json.loads(setting.ask(make_pod("p").requests(cpu="5"), NAMES).body)
+    assert told["FailedAndUnresolvableNodes"] == dict.fromkeys(NAMES, "Insufficient cpu")
+    many = [f"m{number}" for number in range(101)]
+    setting = DecidingSetting(mirror_of(*(node(name) for name in many)), DecideScope.ANY_NODE)
+    setting.tell(make_pod("p").required_node_affinity(expressed("no", "Exists")))
+    told = json.loads(setting.ask(make_pod("p").required_node_affinity(expressed("no", "Exists")), many[:7]).body)
+    reason = "answer of kindred for 101 nodes: 101 node(s) didn't match Pod's node affinity/selector"
+    assert told["FailedAndUnresolvableNodes"] == {"m0": reason}
+    assert (told["FailedNodes"], told["NodeNames"], told["Error"]) == ({}, [], "")
