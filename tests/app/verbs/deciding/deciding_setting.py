@@ -111,6 +111,3 @@ def node_of(response: VerbResponse) -> str:
         names = [item["metadata"]["name"] for item in result["Nodes"]["items"]]
     assert len(names) <= 1
     return names[0] if names else ""
-
-
-__all__ = ["Decision"]
