@@ -18,7 +18,9 @@ from core.profile import PLUGINS, full_profile
 
 REGISTER = Path("docs/register.md").read_text("utf-8")
 CONFIGURATIONS = {path.stem: path for path in sorted(Path("manifests/scheduler").glob("*.yaml"))}
+DECIDE = ("decide", "decide-any-node")
 each_configuration = pytest.mark.parametrize("name", CONFIGURATIONS)
+each_of_decide = pytest.mark.parametrize("name", DECIDE)
 
 
 def configuration(name: str) -> dict[str, Any]:
@@ -27,12 +29,20 @@ def configuration(name: str) -> dict[str, Any]:
 
 
 def switched_off(config: dict[str, Any], point: str) -> set[str]:
-    (profile,) = config.get("profiles", [{}])
+    """Return what the first profile switches off at a point."""
+    profile = config.get("profiles", [{}])[0]
     return {plugin["name"] for plugin in profile.get("plugins", {}).get(point, {}).get("disabled", [])}
 
 
+def profile_of(name: str, scheduler: str) -> dict[str, Any]:
+    """Return a profile, with the percentage that it has from the whole configuration, if it has none of its own."""
+    config = configuration(name)
+    (found,) = (profile for profile in config["profiles"] if profile["schedulerName"] == scheduler)
+    return {"percentageOfNodesToScore": config.get("percentageOfNodesToScore"), **found}
+
+
 def test_there_is_one_for_each_way_of_registering() -> None:
-    assert {"beside", "score-offload", "full-offload"} == set(CONFIGURATIONS)
+    assert {"beside", "score-offload", "full-offload", *DECIDE} == set(CONFIGURATIONS)
 
 
 @each_configuration
@@ -69,6 +79,76 @@ def test_only_the_full_offload_takes_the_hard_rules_from_the_scheduler() -> None
         name for name in CONFIGURATIONS if "InterPodAffinity" in switched_off(configuration(name), "multiPoint")
     }
     assert without_filter == {"full-offload"}
+
+
+@each_of_decide
+def test_with_decide_a_profile_without_any_filter_leaves_the_node_to_kindred(name: str) -> None:
+    plugins = profile_of(name, "kindred")["plugins"]
+    assert plugins == {
+        "multiPoint": {
+            "disabled": [{"name": "*"}],
+            # Without the first and the last kube-scheduler does not start; the second holds gated pods back.
+            "enabled": [{"name": "PrioritySort"}, {"name": "SchedulingGates"}, {"name": "DefaultBinder"}],
+        }
+    }
+
+
+@each_of_decide
+def test_with_decide_a_second_profile_keeps_the_plugins_that_have_to_filter_for_a_binding(name: str) -> None:
+    plugins = profile_of(name, "kindred-volumes")["plugins"]
+    assert set(plugins) == {"multiPoint"}
+    assert set(plugins["multiPoint"]) == {"disabled"}
+    profile = full_profile()
+    of_kindred = {plugin.name for plugin in (*profile.filters, *(plugin for plugin, _ in profile.scores))}
+    of_volumes = {"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"}
+    assert {plugin["name"] for plugin in plugins["multiPoint"]["disabled"]} == {
+        *(of_kindred - of_volumes),
+        "DefaultPreemption",
+    }
+
+
+def test_only_where_any_node_may_be_chosen_the_scheduler_names_a_few() -> None:
+    asked = {
+        (name, scheduler): profile_of(name, scheduler)["percentageOfNodesToScore"]
+        for name in DECIDE
+        for scheduler in ("kindred", "kindred-volumes")
+    }
+    assert asked == {
+        ("decide", "kindred"): 100,
+        ("decide", "kindred-volumes"): 100,
+        ("decide-any-node", "kindred"): 1,
+        ("decide-any-node", "kindred-volumes"): 100,
+    }
+
+
+@each_of_decide
+def test_with_decide_the_extender_filters_and_does_nothing_else(name: str) -> None:
+    (extender,) = configuration(name)["extenders"]
+    assert {key for key in extender if key.endswith("Verb")} == {"filterVerb"}
+    assert "weight" not in extender
+    assert extender["ignorable"] is False
+
+
+@each_of_decide
+def test_with_decide_the_cluster_keeps_a_scheduler_that_does_not_need_kindred(name: str) -> None:
+    config = configuration(name)
+    assert [profile["schedulerName"] for profile in config["profiles"]] == ["kindred", "kindred-volumes"]
+    assert config["leaderElection"]["resourceName"] != "kube-scheduler"
+
+
+@each_of_decide
+def test_with_decide_the_scheduler_may_bind_more_pods_a_second_than_it_can_schedule(name: str) -> None:
+    connection = configuration(name)["clientConnection"]
+    assert min(connection["qps"], connection["burst"]) >= 2000
+
+
+def test_any_node_differs_from_decide_in_how_many_nodes_are_named_alone() -> None:
+    configs = [configuration(name) for name in DECIDE]
+    for config in configs:
+        config.pop("percentageOfNodesToScore", None)
+        for profile in config["profiles"]:
+            profile.pop("percentageOfNodesToScore", None)
+    assert configs[0] == configs[1]
 
 
 def test_the_second_scheduler_is_score_offload_by_another_name() -> None:

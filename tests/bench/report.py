@@ -148,7 +148,7 @@ class Report(msgspec.Struct, frozen=True):
     def made_now(cls, command: str, sections: Sequence[Section]) -> "Report":
         """Report sections that were measured here and now."""
         today = dt.datetime.now(dt.UTC).date().isoformat()
-        return cls(today, command, _commit(), machine(), list(sections))
+        return cls(today, command, commit(), machine(), list(sections))
 
     def section(self, name: str) -> Section | None:
         """Return a section, if it was measured."""
@@ -161,7 +161,7 @@ class Report(msgspec.Struct, frozen=True):
 
     def encode(self) -> bytes:
         """Write JSON for people and for `git diff`."""
-        return msgspec.json.format(msgspec.json.encode(_rounded(msgspec.to_builtins(self))), indent=2) + b"\n"
+        return encode_rounded(self)
 
 
 def read(path: Path) -> Report:
@@ -173,6 +173,11 @@ def write(report: Report, path: Path) -> None:
     """Write a report into a file, and make its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(report.encode())
+
+
+def encode_rounded(value: object) -> bytes:
+    """Write a value as JSON for people and for `git diff`: indented, and floats with few digits."""
+    return msgspec.json.format(msgspec.json.encode(_rounded(msgspec.to_builtins(value))), indent=2) + b"\n"
 
 
 def machine() -> dict[str, str]:
@@ -194,7 +199,7 @@ def _first(pattern: str, path: Path) -> str:
     return found[1] if found else ""
 
 
-def _commit() -> str:
+def commit() -> str:
     """Return what is checked out, and whether it was changed since; empty outside of a repository."""
     try:
         revision = _git("rev-parse", "--short=12", "HEAD")

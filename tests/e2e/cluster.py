@@ -73,10 +73,10 @@ class Cluster:
         grant(self.api, settings or {}, binds=binds)
         return write_token(self.api, self.plane.folder / "kindred.token")
 
-    def start_scheduler(self, config: Mapping[str, Any], *, verbosity: int = 2) -> Scheduler:
-        """Start a scheduler."""
+    def start_scheduler(self, config: Mapping[str, Any], *, verbosity: int = 2, waits: bool = True) -> Scheduler:
+        """Start a scheduler, and wait until it is healthy unless told otherwise."""
         name = f"kube-scheduler-{next(self._numbers)}"
-        scheduler = Scheduler(self.plane, self._binaries, config, name, verbosity=verbosity)
+        scheduler = Scheduler(self.plane, self._binaries, config, name, verbosity=verbosity, waits=waits)
         self._started.callback(scheduler.end)
         return scheduler
 

@@ -1,7 +1,7 @@
-"""The pods of upstream's scheduler_perf that have inter-pod affinity (test/integration/scheduler_perf/templates).
+"""Pods of upstream's scheduler_perf (test/integration/scheduler_perf/templates): inter-pod affinity, plain, spread.
 
-Namespaces `sched-0` hold what is there before, `sched-1` what is measured; those of the shape with a namespaceSelector
-are `init-ns-N` and `measure-ns-0`, with the label that it selects.
+The namespace `sched-0` holds what is there before, `sched-1` what is measured; those of the shape with a
+namespaceSelector are `init-ns-N` and `measure-ns-0`, with the label that it selects.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.e2e.api import Manifest
-from tests.e2e.shapes import HOSTNAME, ZONE, on, pod, preferred, required, term
+from tests.e2e.shapes import HOSTNAME, RACK, ZONE, on, pod, preferred, required, term
 
 NODE: Final = {"cpu": "4", "memory": "32Gi", "pods": "110"}
 """What node-default.yaml has."""
 _BEFORE, _MEASURED = "sched-0", "sched-1"
+_BOTH: Final = [_MEASURED, _BEFORE]
 _TEAM: Final = {"team": "devops"}
-_SELECTED_NAMESPACES: Final = 10
+_SELECTED_NAMESPACES: Final = tuple(f"init-ns-{number}" for number in range(10))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Shape:
 
     name: str
     labels: Mapping[str, str]
-    affinity: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    """Fields of the pod's spec beside its container."""
     existing: int
     measured: int
     before: tuple[str, ...] = (_BEFORE,)
@@ -38,47 +40,75 @@ class Shape:
             namespace = self.before[index % len(self.before)]
             yield namespace, on(self._pod(f"{self.name}-{index}"), f"node-{(start + index) % nodes:04}")
 
-    def measured_pods(self, number: int) -> Iterator[Manifest]:
-        """Give pods without nodes."""
+    def measured_pods(self, number: int, scheduler_name: str) -> Iterator[Manifest]:
+        """Give pods without nodes, for a scheduler profile."""
         for index in range(number):
-            yield self._pod(f"{self.name}-{index}")
+            yield self._pod(f"{self.name}-{index}", schedulerName=scheduler_name)
 
-    def _pod(self, name: str) -> Manifest:
-        return pod(name, self.labels, affinity=self.affinity, cpu="20m")
+    def _pod(self, name: str, **further: object) -> Manifest:
+        spec: dict[str, Any] = {**self.spec, **further}
+        return pod(name, self.labels, cpu="20m", **spec)
 
 
 def _near(color: str, topology_key: str) -> dict[str, Any]:
-    return term({"color": color}, topology_key, namespaces=[_MEASURED, _BEFORE])
+    return term({"color": color}, topology_key, namespaces=_BOTH)
 
 
-SHAPES: Final = (
-    Shape("anti-affinity", {"color": "green"}, required("podAntiAffinity", _near("green", HOSTNAME)), 100, 400),
-    Shape("affinity", {"color": "blue"}, required("podAffinity", _near("blue", ZONE)), 500, 1000),
-    Shape("preferred-affinity", {"color": "red"}, preferred("podAffinity", 1, [_near("red", HOSTNAME)]), 500, 1000),
+def _apart(color: str, **namespaces: object) -> dict[str, Any]:
+    return required("podAntiAffinity", term({"color": color}, HOSTNAME, **namespaces))
+
+
+AFFINITY_SHAPES: Final = (
+    Shape("anti-affinity", {"color": "green"}, {"affinity": _apart("green", namespaces=_BOTH)}, 100, 400),
+    Shape("affinity", {"color": "blue"}, {"affinity": required("podAffinity", _near("blue", ZONE))}, 500, 1000),
+    Shape(
+        "preferred-affinity",
+        {"color": "red"},
+        {"affinity": preferred("podAffinity", 1, [_near("red", HOSTNAME)])},
+        500,
+        1000,
+    ),
     Shape(
         "preferred-anti-affinity",
         {"color": "yellow"},
-        preferred("podAntiAffinity", 1, [_near("yellow", HOSTNAME)]),
+        {"affinity": preferred("podAntiAffinity", 1, [_near("yellow", HOSTNAME)])},
         500,
         1000,
     ),
     Shape(
         "namespace-selector",
         {"color": "purple"},  # upstream's are green, too; here one cluster holds all shapes
-        required("podAntiAffinity", term({"color": "purple"}, HOSTNAME, namespaceSelector={"matchLabels": _TEAM})),
+        {"affinity": _apart("purple", namespaceSelector={"matchLabels": _TEAM})},
         40,
         400,  # upstream: 100, which are over too soon to be measured
-        tuple(f"init-ns-{number}" for number in range(_SELECTED_NAMESPACES)),
+        _SELECTED_NAMESPACES,
         "measure-ns-0",
     ),
 )
-PLAIN: Final = Shape("plain", {}, {}, 0, 0)
+PLAIN: Final = Shape("plain", {}, {}, 0, 1000)
+# Upstream spreads over zones. Here all nodes are of one zone, as the shape `affinity` has it upstream; so over racks.
+SPREAD: Final = Shape(
+    "topology-spread",
+    {"color": "orange"},
+    {
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 5,
+                "topologyKey": RACK,
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"color": "orange"}},
+            }
+        ]
+    },
+    0,
+    1000,
+)
+SHAPES: Final = (*AFFINITY_SHAPES, PLAIN, SPREAD)
 
 
 def namespaces() -> Iterator[Manifest]:
     """Give all namespaces."""
-    for name in (_BEFORE, _MEASURED):
+    for name in _BOTH:
         yield {"metadata": {"name": name}}
-    for shape in SHAPES[-1:]:
-        for name in (*shape.before, shape.namespace):
-            yield {"metadata": {"name": name, "labels": _TEAM}}
+    for name in (*_SELECTED_NAMESPACES, "measure-ns-0"):
+        yield {"metadata": {"name": name, "labels": _TEAM}}

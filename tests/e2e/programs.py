@@ -65,6 +65,11 @@ class Program:
         self.end()
 
     @property
+    def pid(self) -> int:
+        """Its process id: setpriv becomes the program itself."""
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether it has not ended by itself or otherwise."""
         return self._process.poll() is None

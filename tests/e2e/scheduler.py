@@ -1,5 +1,6 @@
 """kube-scheduler as a process, with a configuration of manifests/scheduler or with its own defaults."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,8 @@ from tests.e2e.programs import Program, free_port
 
 IN_TREE: Final = "in-tree"
 """The name of no file: kube-scheduler's own defaults, without an extender."""
+_DEFAULT_NAME: Final = "default-scheduler"
+_SAMPLE: Final = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 
 
 def configuration(name: str, extender_url: str) -> dict[str, Any]:
@@ -31,10 +34,15 @@ def configuration(name: str, extender_url: str) -> dict[str, Any]:
     return loaded
 
 
+def scheduler_names(config: Mapping[str, Any]) -> list[str]:
+    """Return the names of a configuration's profiles, in their order."""
+    return [profile["schedulerName"] for profile in config.get("profiles", [])] or [_DEFAULT_NAME]
+
+
 class Scheduler:
     """A running kube-scheduler."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what it is started with
         self,
         plane: ControlPlane,
         binaries: Mapping[str, Path],
@@ -42,13 +50,15 @@ class Scheduler:
         name: str,
         *,
         verbosity: int = 2,
+        waits: bool = True,
     ) -> None:
-        """Start it and wait until it is healthy. `name` is that of its files."""
+        """Start it, and wait until it is healthy unless told otherwise. `name` is that of its files."""
         connection = {
-            "kubeconfig": str(plane.kubeconfig("scheduler", client=SCHEDULER_USER)),
             # What scheduler_perf of upstream sets: by default 50 requests a second are what is measured.
             "qps": 5000,
             "burst": 5000,
+            **config.get("clientConnection", {}),
+            "kubeconfig": str(plane.kubeconfig("scheduler", client=SCHEDULER_USER)),
         }
         complete = {**config, "clientConnection": connection, "leaderElection": {"leaderElect": False}}
         file = plane.folder / f"{name}.yaml"
@@ -67,6 +77,11 @@ class Scheduler:
         ]
         self._tls = plane.authority.client_tls()
         self.program = Program(SCHEDULER, command, plane.folder / f"{name}.log")
+        if waits:
+            self.wait_until_healthy()
+
+    def wait_until_healthy(self) -> None:
+        """Wait until it is healthy. Raises ProgramError."""
         self.program.wait_until(self._is_healthy)
 
     def _is_healthy(self) -> bool:
@@ -78,6 +93,15 @@ class Scheduler:
     def log(self) -> str:
         """Return all that it has logged."""
         return self.program.log.read_text("utf-8", "replace")
+
+    def bound(self) -> int:
+        """Count the pods that it has bound, by its log."""
+        return self.program.log.read_bytes().count(b'"Successfully bound pod to node"')
+
+    def samples(self) -> dict[tuple[str, str], float]:
+        """Return the samples of its /metrics: (name, labels as they are written) -> value."""
+        answer = httpx.get(f"{self._url}/metrics", verify=self._tls, timeout=30.0).raise_for_status()
+        return {(name, labels): float(value) for name, labels, value in _SAMPLE.findall(answer.text)}
 
     def failed_bindings(self) -> int:
         """Count the bindings that failed, after each of which it tries the pod again (schedule_one.go)."""

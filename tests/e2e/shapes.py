@@ -7,15 +7,18 @@ from tests.e2e.api import Manifest
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
+RACK: Final = "example.com/rack"
+_RACKS: Final = 3
 _ALLOCATABLE: Final = {"cpu": "32", "memory": "64Gi", "pods": "110"}
 
 
 def node(index: int, zones: int = 3, allocatable: Mapping[str, str] = _ALLOCATABLE) -> Manifest:
-    """Return a ready node, in one of some zones in turn."""
+    """Return a ready node, in one of some zones and one of three racks in turn."""
     name = f"node-{index:04}"
     resources = dict(allocatable)
+    labels = {HOSTNAME: name, ZONE: f"zone-{index % zones}", RACK: f"rack-{index % _RACKS}"}
     return {
-        "metadata": {"name": name, "labels": {HOSTNAME: name, ZONE: f"zone-{index % zones}"}},
+        "metadata": {"name": name, "labels": labels},
         "status": {
             "allocatable": resources,
             "capacity": resources,

@@ -37,6 +37,6 @@ def test_neither_a_change_nor_a_new_one_among_the_other_programs_makes_another_b
     assert before == build_key(module, "server", GO)
 
 
-def test_the_program_of_the_benchmark_is_no_part_of_the_control_plane() -> None:
+def test_the_programs_of_benchmarks_are_no_part_of_the_control_plane() -> None:
     sources = {folder.name for folder in (MODULE / "cmd").iterdir()}
-    assert sources == {*CONTROL_PLANE, "intree-affinity"}
+    assert sources == {*CONTROL_PLANE, "intree-affinity", "scheduler-perf"}

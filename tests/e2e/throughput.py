@@ -1,37 +1,50 @@
-"""Pods per second of a real kube-scheduler: in-tree, score offload and full offload, on the shapes of scheduler_perf.
+"""Pods per second of a real kube-scheduler in each mode, with the CPU time that each program takes for a pod.
 
-    python -m tests.e2e.throughput              500 nodes
-    python -m tests.e2e.throughput --large      5,000 nodes with 50,000 pods
+    python -m tests.e2e.throughput                               500 nodes
+    python -m tests.e2e.throughput --nodes 5000 --rounds 1       5,000 nodes with 50,000 pods
+    python -m tests.e2e.throughput --modes in-tree,ceiling --shapes affinity,plain --pods 100
 
 All in one run, on one control plane, which shares the machine with the scheduler and Kindred: what counts are the
 ratios. The pods wait before the scheduler starts; the time is from the first to the last "Successfully bound" in its
-log. Each cell is the median of the rounds; the order of the modes changes with each.
+log, and CPU time is that of the same time. The order of the modes changes with each round.
 """
 
 import argparse
 import re
-import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeVar
 
-from tests.e2e.api import NAMESPACES, NODES, pods_path
-from tests.e2e.binaries import binaries
+import httpx
+
+from tests.bench.live import Process
+from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
+from tests.e2e.binaries import API_SERVER, ETCD, SCHEDULER, binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
 from tests.e2e.load_shapes import NODE, PLAIN, SHAPES, Shape, namespaces
-from tests.e2e.programs import wait_until
-from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
+from tests.e2e.modes import DEFAULT_MODES, MODES, Mode
+from tests.e2e.programs import ProgramError, wait_until
+from tests.e2e.scheduler import Scheduler
 from tests.e2e.shapes import node
+from tests.throughput.results import Cell, Throughput, default_path
+from tests.throughput.table import tables
+from tests.throughput.windows import binding_times, sampling
 
-_ALL_NODES: Final = "in-tree, 100 %"
-_SAMPLE: Final = "full-offload, sample"
-_BOUND: Final = re.compile(r'^I\d{4} (\d\d):(\d\d):(\d\d\.\d+).*"Successfully bound pod to node"', re.MULTILINE)
+T = TypeVar("T")
+
+KINDRED: Final = "Kindred"
 _PATIENCE: Final = 900.0  # seconds for the pods of one cell
+_ATTEMPTS: Final = 5  # to make an object while etcd and the API server are busy with the others
+_ALGORITHM: Final = "scheduler_scheduling_algorithm_duration_seconds"
+_ATTEMPTS_METRIC: Final = "scheduler_schedule_attempts_total"
+_RESULT: Final = re.compile(r'result="(\w+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,103 +52,201 @@ class Size:
     """A cluster to measure in."""
 
     nodes: int
-    plain: int
     scale: int
     """How many times upstream's number of existing pods for 500 nodes."""
-    measured: int | None
+    plain: int
+    """Existing pods without affinity beside those."""
+    measured: int | None = None
     """Pods that are measured; upstream's number when None."""
-    modes: tuple[str, ...]
 
 
-_SMALL: Final = Size(500, 0, 1, None, (IN_TREE, "score-offload", "full-offload", _SAMPLE))
-_LARGE: Final = Size(5000, 33_600, 10, 300, (IN_TREE, _ALL_NODES, "score-offload", "full-offload", _SAMPLE))
+SIZES: Final = {size.nodes: size for size in (Size(500, 1, 0), Size(2000, 4, 13_440, 300), Size(5000, 10, 33_600, 300))}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured."""
+
+    size: Size
+    shapes: Sequence[Shape]
+    modes: Sequence[Mode]
+    rounds: int
+    pods: int | None
+    settings: Mapping[str, str]
+
+    def number(self, shape: Shape) -> int:
+        """Return how many pods of a shape are measured."""
+        return self.pods or self.size.measured or shape.measured
 
 
 def fill(cluster: Cluster, size: Size) -> int:
     """Make namespaces, nodes and the pods that are there before, and return how many pods these are."""
     api = cluster.api
     api.create_all(NAMESPACES, namespaces())
-    api.create_all(NODES, [node(index, zones=1, allocatable=NODE) for index in range(size.nodes)])
     existing = [
         *(placed for shape in SHAPES for placed in shape.existing_pods(shape.existing * size.scale, size.nodes)),
         *PLAIN.existing_pods(size.plain, size.nodes),
     ]
-    api.at_once(lambda placed: api.create(pods_path(placed[0]), placed[1]), existing)
-    return len(existing)
+    nodes = [(NODES, node(index, zones=1, allocatable=NODE)) for index in range(size.nodes)]
+    pods = [(pods_path(namespace), pod) for namespace, pod in existing]
+    for made in (nodes, pods):
+        api.at_once(lambda each: _make(api, *each), made)
+    return len(pods)
 
 
-def _config(cluster: Cluster, mode: str) -> dict[str, Any]:
-    if mode == IN_TREE:
-        return configuration(IN_TREE, "")
-    if mode == _ALL_NODES:
-        return {**configuration(IN_TREE, ""), "percentageOfNodesToScore": 100}
-    file = mode.split(",", maxsplit=1)[0]
-    settings = {"KINDRED_PERCENTAGE_OF_NODES_TO_SCORE": "0"} if mode == _SAMPLE else {}
-    return configuration(file, cluster.start_kindred(settings, binds=file == "full-offload").url)
+def _make(api: Api, path: str, manifest: Manifest) -> None:
+    """Make an object, and try again where the API server did not answer in time. Raises httpx.HTTPError."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            api.create(path, manifest)
+        except httpx.HTTPStatusError as error:
+            if attempt == 1 or error.response.status_code != HTTPStatus.CONFLICT:
+                raise
+            # A try before has made it after all; of a node, perhaps without its status.
+            if "status" in manifest:
+                api.patch(f"{path}/{manifest['metadata']['name']}/status", {"status": manifest["status"]})
+        except httpx.TransportError:
+            if attempt == _ATTEMPTS:
+                raise
+            continue
+        return
 
 
-def _binding_times(scheduler: Scheduler) -> list[float]:
-    return [int(h) * 3600 + int(m) * 60 + float(s) for h, m, s in _BOUND.findall(scheduler.log())]
-
-
-def pods_per_second(cluster: Cluster, shape: Shape, mode: str, number: int) -> float:
-    """Schedule pods of a shape in a mode, and take them away again."""
-    path = pods_path(shape.namespace)
-    cluster.api.create_all(path, shape.measured_pods(number))
+def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell:
+    """Schedule pods of a shape in a mode, and take them away again. Raises TimeoutError, ProgramError."""
+    path, number = pods_path(shape.namespace), plan.number(shape)
+    cluster.api.create_all(path, shape.measured_pods(number, mode.scheduler_name))
     try:
-        scheduler = cluster.start_scheduler(_config(cluster, mode))
-        wait_until(lambda: len(_binding_times(scheduler)) >= number, _PATIENCE, f"{shape.name} {mode}", every=0.5)
-        times = _binding_times(scheduler)
-        return (number - 1) / (times[-1] - times[0])
+        processes = {API_SERVER: cluster.plane.api_server.pid, ETCD: cluster.plane.etcd.pid}
+        url = ""
+        if mode.has_extender:
+            kindred = cluster.start_kindred({**mode.settings, **plan.settings}, binds=mode.binds)
+            processes, url = {KINDRED: kindred.program.pid, **processes}, kindred.url
+        # Sampled from its start on: it binds a moment before it says that it is ready.
+        scheduler = cluster.start_scheduler(mode.config(url), waits=False)
+        processes = {SCHEDULER: scheduler.program.pid, **processes}
+        with sampling({name: Process(pid).cpu_seconds for name, pid in processes.items()}) as samples:
+            scheduler.wait_until_healthy()
+            wait_until(lambda: scheduler.bound() >= number, _PATIENCE, f"{shape.name}, {mode.name}", every=0.25)
+        times = binding_times(scheduler.program.log.read_bytes(), time.localtime().tm_year)
+        spent = samples.spent(times[0], times[-1])
+        return Cell(
+            *(shape.name, mode.name, number, (number - 1) / (times[-1] - times[0])),
+            {name: 1000 * seconds / (number - 1) for name, seconds in spent.items()},
+            *(_algorithm_ms(scheduler), _attempts(scheduler)),
+        )
     finally:
         cluster.stop_all()
         cluster.api.delete_all(path)
 
 
-def measure(cluster: Cluster, size: Size, rounds: int) -> dict[str, dict[str, float]]:
-    """Return shape -> mode -> pods per second."""
-    found: dict[str, dict[str, float]] = {}
-    for shape in SHAPES:
-        seen: dict[str, list[float]] = {mode: [] for mode in size.modes}
-        for round_number in range(rounds):
-            turn = round_number % len(size.modes)
-            for mode in (*size.modes[turn:], *size.modes[:turn]):
-                rate = pods_per_second(cluster, shape, mode, size.measured or shape.measured)
-                seen[mode].append(rate)
-                _say(f"{shape.name}, {mode}: {rate:.0f}")
-        found[shape.name] = {mode: statistics.median(rates) for mode, rates in seen.items()}
-    return found
+def _algorithm_ms(scheduler: Scheduler) -> float:
+    samples = scheduler.samples()
+    return 1000 * samples[f"{_ALGORITHM}_sum", ""] / samples[f"{_ALGORITHM}_count", ""]
 
 
-def table(found: Mapping[str, Mapping[str, float]], modes: Sequence[str]) -> str:
-    """Return a table in Markdown; behind each figure how many times it is that of the first mode."""
-    lines = [f"| pods per second | {' | '.join(modes)} |", "|---" * (len(modes) + 1) + "|"]
-    for shape, rates in found.items():
-        base = rates[modes[0]]
-        cells = [f"{base:.0f}", *(f"{rates[mode]:.0f} ({rates[mode] / base:.2f})" for mode in modes[1:])]
-        lines.append(f"| {shape} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def _attempts(scheduler: Scheduler) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for (name, labels), value in scheduler.samples().items():
+        result = _RESULT.search(labels)
+        if name == _ATTEMPTS_METRIC and result is not None:
+            found[result[1]] += int(value)
+    return dict(found)
+
+
+def measure(cluster: Cluster, plan: Plan, failed: list[str]) -> Iterator[Cell]:
+    """Give each cell when it is measured; of one that failed, add a line to `failed`, and go on."""
+    for shape in plan.shapes:
+        for number in range(plan.rounds):
+            turn = number % len(plan.modes)
+            for mode in (*plan.modes[turn:], *plan.modes[:turn]):
+                try:
+                    cell = measure_cell(cluster, plan, shape, mode)
+                except (TimeoutError, ProgramError, httpx.HTTPError) as error:
+                    failed.append(f"{shape.name}, {mode.name}: {error}")
+                    _say(f"FAILED {failed[-1]}")
+                else:
+                    _say(f"{shape.name}, {mode.name}: {cell.pods_per_second:.1f}")
+                    yield cell
 
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--large", action="store_true", help="5,000 nodes with 50,000 pods instead of 500 nodes")
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    size = _LARGE if arguments.large else _SMALL
-    with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), binaries()) as plane:
-        cluster = Cluster(plane, binaries())
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m tests.e2e.throughput", description=__doc__.partition("\n")[0])
+    parser.add_argument("--nodes", type=int, choices=SIZES, default=500)
+    parser.add_argument("--rounds", type=int, default=3, help="each figure is the median of them; default: 3")
+    parser.add_argument("--pods", type=int, help="measured pods of each cell; default: 400 or 1,000, or 300 if large")
+    parser.add_argument(
+        "--shapes", type=_chosen({shape.name: shape for shape in SHAPES}), default=SHAPES, metavar="NAME,..."
+    )
+    parser.add_argument(
+        "--modes",
+        type=_chosen(MODES),
+        default=[MODES[name] for name in DEFAULT_MODES],
+        metavar="NAME,...",
+        help=f"of {', '.join(MODES)}; default: {', '.join(DEFAULT_MODES)}",
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of Kindred, in all modes"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="of the JSON; default: docs/bench/throughput-NODES.json, if all runs",
+    )
+    return parser.parse_args(arguments)
+
+
+def _chosen(known: Mapping[str, T]) -> Callable[[str], list[T]]:
+    def choose(text: str) -> list[T]:
+        unknown = [name for name in text.split(",") if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(known)}")
+        return [known[name] for name in text.split(",")]
+
+    return choose
+
+
+def _output(options: argparse.Namespace) -> Path | None:
+    given: Path | None = options.output
+    modes = [mode.name for mode in options.modes]
+    is_all = [*options.shapes] == [*SHAPES] and modes == [*DEFAULT_MODES] and not options.pods and not options.set
+    return given or (default_path(options.nodes) if is_all else None)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print tables, and write the JSON after each cell; 1 if a cell failed."""
+    options = _options(arguments)
+    size = SIZES[options.nodes]
+    settings = dict(each.split("=", maxsplit=1) for each in options.set)
+    plan = Plan(size, options.shapes, options.modes, options.rounds, options.pods, settings)
+    output, failed = _output(options), list[str]()
+    programs = binaries()
+    with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
+        cluster = Cluster(plane, programs)
         begin = time.monotonic()
-        existing = fill(cluster, size)
-        _say(f"{size.nodes} nodes and {existing} pods made in {time.monotonic() - begin:.0f} s")
-        print(f"{size.nodes:,} nodes, {existing:,} pods there before\n")
-        print(table(measure(cluster, size, arguments.rounds), size.modes))
+        before = fill(cluster, size)
+        _say(f"{size.nodes} nodes and {before} pods made in {time.monotonic() - begin:.0f} s")
+        run = Throughput.made_now(
+            " ".join(["python -m tests.e2e.throughput", *arguments]),
+            kubernetes=cluster.api.get("/version")["gitVersion"],
+            nodes=size.nodes,
+            pods_before=before,
+            settings=settings,
+        )
+        for cell in measure(cluster, plan, failed):
+            run.cells.append(cell)
+            if output is not None:
+                output.write_bytes(run.encode())
+    print(tables(run))
+    for line in failed:
+        print(f"FAILED {line}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

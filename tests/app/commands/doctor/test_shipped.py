@@ -15,7 +15,7 @@ SCHEDULER = Path("manifests/scheduler")
 OVERLAYS = Path("manifests/overlays")
 BROKEN = "docs/examples/broken-scheduler.yaml"
 PAGE = Path("docs/doctor.md")
-CONFIGURATIONS = sorted(path.stem for path in SCHEDULER.glob("*.yaml"))
+CONFIGURATIONS = sorted(path.stem for path in SCHEDULER.glob("*.yaml") if (OVERLAYS / path.stem).is_dir())
 
 
 def doctor(*arguments: str) -> Result:

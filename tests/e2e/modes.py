@@ -1,0 +1,61 @@
+"""The modes whose throughput is measured: a kube-scheduler's configuration, and what Kindred is set to beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.e2e.scheduler import IN_TREE, configuration, scheduler_names
+from tests.throughput.results import CEILING
+from tests.throughput.table import ANY_NODE
+
+FULL_OFFLOAD: Final = "full-offload"
+DECIDE: Final = "decide"
+_DECIDES: Final = {"KINDRED_ANSWER": "decide", "KINDRED_PROFILE": "full"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way to schedule."""
+
+    name: str
+    registration: str
+    """A file of manifests/scheduler without its ending, or IN_TREE."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Kindred's settings, beside those that every registration asks for."""
+    has_extender: bool = True
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the configuration that are set otherwise than in the file."""
+
+    @property
+    def binds(self) -> bool:
+        """Whether Kindred binds, and needs a role for it."""
+        return self.registration == FULL_OFFLOAD
+
+    def config(self, extender_url: str) -> dict[str, Any]:
+        """Return the scheduler's configuration."""
+        loaded = {**configuration(self.registration, extender_url), **self.fields}
+        if not self.has_extender:
+            loaded.pop("extenders", None)
+        return loaded
+
+    @property
+    def scheduler_name(self) -> str:
+        """The profile of the configuration that is measured: its first."""
+        return scheduler_names(self.config(""))[0]
+
+
+MODES: Final = {
+    mode.name: mode
+    for mode in (
+        Mode(IN_TREE, IN_TREE, has_extender=False),
+        Mode("score-offload", "score-offload"),
+        Mode(FULL_OFFLOAD, FULL_OFFLOAD),
+        Mode(DECIDE, DECIDE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "question"}),
+        Mode(ANY_NODE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "kindred=any-node,kindred-volumes=question"}),
+        # No filter, no score, no extender: the next node in turn. What is left is queue, binding, events and watch.
+        Mode(CEILING, DECIDE, has_extender=False),
+        Mode("in-tree-100", IN_TREE, has_extender=False, fields={"percentageOfNodesToScore": 100}),
+        Mode("full-offload-sample", FULL_OFFLOAD, {"KINDRED_PERCENTAGE_OF_NODES_TO_SCORE": "0"}),
+    )
+}
+DEFAULT_MODES: Final = (IN_TREE, "score-offload", FULL_OFFLOAD, DECIDE, ANY_NODE, CEILING)

@@ -1,0 +1,89 @@
+"""A run as tables in Markdown: `python -m tests.throughput.table` prints those of the runs in docs/bench."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from tests.bench.live import say
+from tests.bench.text import short
+from tests.throughput.results import CEILING, IN_TREE, Cell, Throughput, read_all
+
+ANY_NODE: Final = "decide-any-node"
+_NONE: Final = "-"
+
+
+def tables(run: Throughput) -> str:
+    """Return the tables of pods per second, of CPU time, and of the scheduler's own time, with what they are of."""
+    before = f"{run.nodes:,} nodes, {run.pods_before:,} pods there before, kube-scheduler {run.kubernetes}"
+    parts = [before, _rates(run), _cpu(run), _algorithm(run), *_failed(run), _measured(run)]
+    return "\n\n".join(parts)
+
+
+def _rates(run: Throughput) -> str:
+    """Behind each figure: how many times it is that of in-tree. Last column: decide-any-node divided by the ceiling."""
+    compares = ANY_NODE in run.modes and CEILING in run.modes
+    headings = ["pods per second", *run.modes, *([f"{ANY_NODE} to {CEILING}"] if compares else [])]
+    lines = []
+    for shape in run.shapes:
+        cells = [_rate(run.rate(shape, mode), run.rate(shape, IN_TREE), mode) for mode in run.modes]
+        if compares:
+            cells.append(_quotient(run.rate(shape, ANY_NODE), run.rate(shape, CEILING)))
+        lines.append([shape, *cells])
+    return _table(headings, lines)
+
+
+def _rate(rate: float | None, base: float | None, mode: str) -> str:
+    if rate is None:
+        return _NONE
+    return short(rate) if base is None or mode == IN_TREE else f"{short(rate)} ({_quotient(rate, base)})"
+
+
+def _quotient(above: float | None, below: float | None) -> str:
+    return f"{above / below:.2f}" if above is not None and below else _NONE
+
+
+def _cpu(run: Throughput) -> str:
+    def cell(shape: str, mode: str) -> str:
+        values = [run.median(shape, mode, _cpu_of(program)) for program in run.programs]
+        return " / ".join(_NONE if value is None else short(value, 2) for value in values)
+
+    heading = f"CPU, ms a pod: {' / '.join(run.programs)}"
+    return _table([heading, *run.modes], [[shape, *(cell(shape, mode) for mode in run.modes)] for shape in run.shapes])
+
+
+def _cpu_of(program: str) -> Callable[[Cell], float | None]:
+    return lambda cell: cell.cpu_ms.get(program)
+
+
+def _algorithm(run: Throughput) -> str:
+    def cell(shape: str, mode: str) -> str:
+        value = run.median(shape, mode, lambda cell: cell.algorithm_ms)
+        return _NONE if value is None else short(value)
+
+    lines = [[shape, *(cell(shape, mode) for mode in run.modes)] for shape in run.shapes]
+    return _table(["scheduling_algorithm_duration, mean, ms", *run.modes], lines)
+
+
+def _failed(run: Throughput) -> Iterable[str]:
+    """Give a line for each shape and mode with attempts that failed: their time is in the figures."""
+    for shape in run.shapes:
+        for mode in run.modes:
+            cells = [cell for cell in run.cells if (cell.shape, cell.mode) == (shape, mode)]
+            failed = sum(cell.failed_attempts for cell in cells)
+            if failed:
+                yield f"{shape}, {mode}: {failed:,} attempts failed beside {sum(cell.pods for cell in cells):,} pods."
+
+
+def _measured(run: Throughput) -> str:
+    given = f", with {' '.join(f'{name}={value}' for name, value in run.settings.items())}" if run.settings else ""
+    machine = ", ".join(f"{key} {value}" for key, value in run.machine.items())
+    return f"Measured on {run.date} by `{run.command}` at {run.commit or 'no commit'}{given}: {machine}."
+
+
+def _table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    rows = [headings, ["---"] * len(headings), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+if __name__ == "__main__":
+    for each in read_all():
+        say(tables(each) + "\n")
