@@ -14,7 +14,7 @@ from app.objects.limits import Body
 from app.verbs.bypass import NOBODY, Bypass
 from app.verbs.deciding.decider import Decider
 from app.verbs.evaluations import Evaluations
-from app.verbs.extender_args import PASSED_NOTHING, ExtenderArgs, PassedOn, decode_args, names_asked
+from app.verbs.extender_args import ExtenderArgs, decode_args, names_asked
 from app.verbs.extender_results import (
     NONE_FAILED,
     HostPriorities,
@@ -27,6 +27,7 @@ from app.verbs.extender_results import (
     result_of_objects,
 )
 from app.verbs.incoming_pod import decode_incoming_pod
+from app.verbs.known_names import KnownNames
 from app.verbs.nominations import Nominations
 from app.verbs.observation import Asked, VerbOutcome, VerbResponse
 from app.verbs.recent_pods import RecentPods
@@ -76,7 +77,7 @@ class Extender:
         self.recent_pods = RecentPods()
         """The pods of the questions, for whoever has to know one by its uid."""
         self._host_priorities = HostPriorities(max_score)
-        self._passed_on = PASSED_NOTHING
+        self._known_names = KnownNames(mirror.nodes)
         self._to_filter = Evaluations(profile, mirror, cache)
         self._to_score = Evaluations(profile, mirror, cache)
 
@@ -86,7 +87,7 @@ class Extender:
         With `cached` false, the equivalence cache is neither asked nor told. With `dry_run`, nothing follows from it.
         """
         try:
-            args = decode_args(body, self._mirror, self._passed_on)
+            args = decode_args(body, self._mirror, self._known_names)
             pod = self._pod(args)
         except DecodeError as error:
             return VerbResponse(filter_error(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
@@ -127,7 +128,7 @@ class Extender:
         scheduler logs and ignores. So is a pod that takes too much work.
         """
         try:
-            args = decode_args(body, self._mirror, self._passed_on)
+            args = decode_args(body, self._mirror, self._known_names)
         except DecodeError as error:
             neutral = _neutral_list(body) or prioritize_error(str(error))
             return VerbResponse(neutral, outcome=VerbOutcome.BAD_REQUEST, error=str(error))
@@ -160,7 +161,7 @@ class Extender:
 
     def _covered(self, body: Body) -> tuple[ExtenderArgs, Pod] | None:
         try:
-            args = decode_args(body, self._mirror, self._passed_on)
+            args = decode_args(body, self._mirror, self._known_names)
             pod = self._pod(args)
         except DecodeError:
             return None
@@ -196,11 +197,12 @@ class Extender:
         if args.node_list is not None:
             return result_of_objects(args.node_list, passed.tolist(), failed)
         if names is None and args.written is not None:
-            passing = bytes(args.written)  # all of them, as they came
+            passing, slots = bytes(args.written), batch.slots  # all of them, as they came
         else:
+            slots = batch.slots.take(passed)
             passing = names_text((batch.name_json() if names is None else names).take(passed))
         if not batch.strangers:
-            self._passed_on = PassedOn(passing, batch.slots.take(passed), self._mirror.nodes.lives)
+            self._known_names.pass_on(passing, slots)
         return result_of_names(passing, failed)
 
 

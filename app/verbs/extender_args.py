@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-import numpy as np
 
 from app.objects.decode import NULL, DecodeError, decoding, under
 from app.objects.decode_node import decode_node
 from app.objects.go_struct import EXTENDER_ARGS, members_of
 from app.objects.limits import MAX_NODES, Body, refuse_too_many_elements
 from app.objects.sizes import MAX_NAME_BYTES, is_longer
+from app.verbs.known_names import Known, KnownNames
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch, NodeTable
-from core.mirror.topology import IntpArray
+from core.mirror.node_info import NodeBatch
 
 ABSENT: Final = msgspec.Raw(b"")
 
@@ -59,19 +58,6 @@ _node_list_decoder: Final = msgspec.json.Decoder(NodeList)
 _node_name_decoder: Final = msgspec.json.Decoder(_NodeName)
 
 
-class PassedOn(NamedTuple):
-    """The nodes that `filter` passed on last, which `prioritize` is mostly asked about next, in the same order."""
-
-    names: bytes
-    """As they were written, without brackets."""
-    slots: IntpArray
-    lives: int
-    """NodeTable.lives of then."""
-
-
-PASSED_NOTHING: Final = PassedOn(b"", np.empty(0, np.intp), -1)
-
-
 class ExtenderArgs(NamedTuple):
     """What one request asks: the pod, not decoded yet, and the nodes in their order."""
 
@@ -81,18 +67,29 @@ class ExtenderArgs(NamedTuple):
     """Where the request came with objects; its items are one for each node of the batch."""
     written: memoryview | None = None
     """The names as they stand in the body, without brackets, where it is such as Go writes it."""
+    known: Known | None = None
+    """Where these names were known."""
 
 
-def decode_args(body: Body, mirror: ClusterMirror, passed_on: PassedOn = PASSED_NOTHING) -> ExtenderArgs:
-    """Decode ExtenderArgs with keys in any case, and look the nodes up. Raises DecodeError, which names the field."""
+def decode_args(body: Body, mirror: ClusterMirror, known_names: KnownNames | None = None) -> ExtenderArgs:
+    """Decode ExtenderArgs with keys in any case, and look up the nodes whose names are not known.
+
+    Raises DecodeError, which names the field.
+    """
     refuse_too_many_elements(body)
-    args = _args_by_known_names(body, mirror, passed_on) or _args(_spelled_as_in_go(body), body, mirror)
-    _refuse_long_names(args)
+    args = _args_by_known_names(body, mirror, known_names)
+    if args is not None and args.known is not None and args.known.distinct:
+        return args
+    if args is None:
+        args = _args(_spelled_as_in_go(body), body, mirror)
+        _refuse_long_names(args)
     repeated = args.batch.repeated()
     if repeated >= 0:
         names = args.batch.names
         field = f"{_nodes_field(args.node_list)}[{repeated}]"
         raise DecodeError(field, f"{names[repeated]} stands at position {names.index(names[repeated])} already")
+    if known_names is not None and args.written is not None and args.known is None:
+        known_names.remember(bytes(args.written), args.batch.slots)
     return args
 
 
@@ -112,7 +109,7 @@ def names_asked(body: Body) -> Sequence[str]:
     return names
 
 
-def _args_by_known_names(body: Body, mirror: ClusterMirror, passed_on: PassedOn) -> ExtenderArgs | None:
+def _args_by_known_names(body: Body, mirror: ClusterMirror, known_names: KnownNames | None) -> ExtenderArgs | None:
     """Read what Go writes of nodes that are all known; None: it is something else.
 
     The names are the last field, and all of them are names, so that the body is JSON if the rest of it is.
@@ -122,21 +119,20 @@ def _args_by_known_names(body: Body, mirror: ClusterMirror, passed_on: PassedOn)
     if not 0 <= begin < end or body[end + len(_NAMES_END) :].strip():
         return None
     names_begin = begin + len(_NAMES_BEGIN)
-    batch = _batch_of_names(body, names_begin, end, mirror.nodes, passed_on)
+    known = known_names.find(body, names_begin, end) if known_names is not None else None
+    if known is not None:
+        batch: NodeBatch | None = NodeBatch.of_slots(mirror.nodes, known.slots)
+    else:
+        batch = NodeBatch.found(mirror.nodes, body, names_begin, end)
     if batch is None:
         return None
     try:
         args = _args_decoder.decode(body[:begin] + b'"NodeNames":null}')
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-    return ExtenderArgs(args.pod, batch, written=memoryview(body)[names_begin:end]) if args.nodes is None else None
-
-
-def _batch_of_names(body: Body, begin: int, end: int, nodes: NodeTable, passed_on: PassedOn) -> NodeBatch | None:
-    names = passed_on.names
-    if names and passed_on.lives == nodes.lives and len(names) == end - begin and body.startswith(names, begin):
-        return NodeBatch.of_slots(nodes, passed_on.slots)  # 3 us for 5,000 names, which to look up takes 100
-    return NodeBatch.found(nodes, body, begin, end)
+    if args.nodes is not None:
+        return None
+    return ExtenderArgs(args.pod, batch, written=memoryview(body)[names_begin:end], known=known)
 
 
 def _args(args: _Args, body: Body, mirror: ClusterMirror) -> ExtenderArgs:

@@ -57,9 +57,30 @@ FAULTS: Final = (
     Fault(
         id="passed-on-slots-of-other-nodes",
         breaks="prioritize scores the nodes that have taken the places of those that filter passed on.",
-        old="if names and passed_on.lives == nodes.lives and len(names) == end - begin",
+        old="if names and lives == self._nodes.lives and len(names) == end - begin",
         new="if names and len(names) == end - begin",
-        tests=("test_extender*.py",),
+        tests=("test_known_names.py", "test_extender*.py"),
+    ),
+    Fault(
+        id="known-names-of-other-nodes",
+        breaks="Names that are known again have the slots that their nodes had before some came and went.",
+        old="        if self._lives != self._nodes.lives:\n            return None\n",
+        new="",
+        tests=("test_known_names.py", "test_extender*.py"),
+    ),
+    Fault(
+        id="known-name-cut-short",
+        breaks="A list that ends in the middle of a known name is taken for one with the whole name.",
+        old="if behind < (end if text is body else len(text)) and text[behind] != _COMMA:",
+        new="if text is not body and behind > len(text):",
+        tests=("test_known_names.py",),
+    ),
+    Fault(
+        id="joined-names-taken-for-distinct",
+        breaks="A node that stands twice in a request is answered twice.",
+        old="np.concatenate([piece.slots for piece in pieces]), distinct=False)",
+        new="np.concatenate([piece.slots for piece in pieces]), distinct=True)",
+        tests=("test_known_names.py",),
     ),
     Fault(
         id="heavy-pod-evaluated-again",
