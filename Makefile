@@ -8,7 +8,8 @@ WEB := tests/web
 WEB_BIN := $(WEB)/node_modules/.bin
 SCRIPTS := 'app/**/*.js' '$(WEB)/*.js'
 GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.jsonl.gz \
-	tests/conformance/data/preempt.jsonl.gz tests/conformance/data/bench_checks_1000.jsonl.gz
+	tests/conformance/data/preempt.jsonl.gz tests/conformance/data/nominated.jsonl.gz \
+	tests/conformance/data/bench_checks_1000.jsonl.gz
 
 # Three workers for two CPUs (tests/conftest.py). A worker that has nothing left takes tests from another (worksteal);
 # the tests of a file mostly stay together, so that what a module sets up is made once or twice.

@@ -1,5 +1,6 @@
 """One question, answered from the mirror between two events: which nodes fit, and how well."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -9,6 +10,7 @@ from core.framework.interface import Verdicts
 from core.framework.status import Code, Status
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
+from core.nominated_pods import Refusal, refusals
 from core.profile import Profile
 
 UNKNOWN_NODE: Final = Status(
@@ -27,10 +29,14 @@ OUT_OF_PARTITION: Final = Status(
 def filter_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Verdicts:
     """Judge each node of the batch: the status of the first predicate that fails there, or success.
 
-    A node of which nothing is known fails with UNKNOWN_NODE, and one out of the partition with OUT_OF_PARTITION,
-    whatever the pod asks and the predicates say.
+    Pods that are nominated for a node count there as they do upstream; see core/nominated_pods.py. A node of which
+    nothing is known fails with UNKNOWN_NODE, and one out of the partition with OUT_OF_PARTITION, whatever the pod asks
+    and the predicates say.
     """
     verdicts = evaluation.filtered(profile.filters, batch)
+    refused = refusals(evaluation.mirror, profile.filters, evaluation.pod, batch)
+    if refused:
+        verdicts = _refused(verdicts, refused)
     unknown, outside = batch.unknown, batch.out_of_partition
     if not unknown and outside is None:
         return verdicts
@@ -38,6 +44,16 @@ def filter_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> 
     codes[unknown] = len(verdicts.statuses)
     codes[outside if outside is not None else []] = len(verdicts.statuses) + 1
     return Verdicts(codes, (*verdicts.statuses, UNKNOWN_NODE, OUT_OF_PARTITION))
+
+
+def _refused(verdicts: Verdicts, refused: Mapping[int, Refusal]) -> Verdicts:
+    """Return the verdicts with other statuses for some nodes."""
+    statuses = dict.fromkeys(refusal.failure.status for refusal in refused.values())
+    code_of = {status: len(verdicts.statuses) + place for place, status in enumerate(statuses)}
+    codes = verdicts.codes.astype(np.int64)  # a copy: verdicts may be the cache's own
+    for position, refusal in refused.items():
+        codes[position] = code_of[refusal.failure.status]
+    return Verdicts(codes, (*verdicts.statuses, *statuses))
 
 
 def score_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:

@@ -30,6 +30,7 @@ CASE_MEMBERS: Final[Mapping[str, Kind]] = {  # member of a golden case -> kind o
     "namespaces": Namespace,
     "nodes": Node,
     "pods": Pod,
+    "nominated": Pod,
     "pvs": PersistentVolume,
     "pvcs": PersistentVolumeClaim,
     "storageclasses": StorageClass,
@@ -41,6 +42,7 @@ CASE_MEMBERS: Final[Mapping[str, Kind]] = {  # member of a golden case -> kind o
 }
 _REQUIRED_OF_A_CASE: Final = frozenset({"nodes", "pods"})
 """By which it is told, too."""
+_KINDS_OF_CASES: Final = frozenset({"", "nominated"})
 _MAX_LINES_LENGTH: Final = 64 * 1024 * 1024  # bytes in which cases are looked for, that is broken: each line is a copy
 
 
@@ -86,8 +88,8 @@ class _Document(_Type, rename="camel"):
 
     @property
     def is_case(self) -> bool:
-        """Whether it is a golden case, which has no kind."""
-        return not self.kind and self.items is None and (self.nodes, self.pods) != (NULL, NULL)
+        """Whether it is a golden case."""
+        return (self.kind or "") in _KINDS_OF_CASES and self.items is None and (self.nodes, self.pods) != (NULL, NULL)
 
 
 _document_decoder: Final = msgspec.json.Decoder(_Document)

@@ -14,6 +14,7 @@ from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
+from core.nominated_pods import Refusal, refusals
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
@@ -60,6 +61,11 @@ class Diagnosis:
         """Of these nodes, 0..100."""
 
     @cached_property
+    def nominated(self) -> Mapping[int, Refusal]:
+        """The nodes, by position, that the pod does not fit because of the pods that are nominated for them."""
+        return refusals(self.mirror, self.profile.filters, self.pod, self.batch)
+
+    @cached_property
     def deciding(self) -> Codes:
         """The plugin that failed each node first: 1 + its place in the profile; 0 where none did."""
         deciding = np.zeros(len(self.batch), np.int16)
@@ -67,6 +73,9 @@ class Diagnosis:
             verdicts = self._recorded.of_filters.get(plugin.name)
             if verdicts is not None:
                 deciding[(verdicts.codes > 0) & (deciding == 0)] = place
+        places = {plugin.name: place for place, plugin in enumerate(self.profile.filters, start=1)}
+        for position, refusal in self.nominated.items():
+            deciding[position] = places[refusal.failure.plugin]
         outside = self.batch.out_of_partition
         deciding[self.batch.unknown] = 0
         if outside is not None:

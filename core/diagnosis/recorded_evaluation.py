@@ -1,6 +1,7 @@
 """An evaluation that remembers what each plugin said, so that an explanation is of the very decision that was made."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from core.framework.evaluation import FreshEvaluation, first_failures
 from core.framework.interface import AnyFilter, AnyScore, Verdicts
@@ -20,6 +21,8 @@ class RecordedEvaluation:
         """Plugin -> its verdicts on every node that was filtered; None: all pass."""
         self.of_scores: dict[str, Int64Array | None] = {}
         """Plugin -> its raw scores of every node that was scored; None: it has nothing to say."""
+        self.mirror: Final = mirror
+        self.pod: Final = pod
         self._fresh = FreshEvaluation(mirror, pod)
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:

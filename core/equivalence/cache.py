@@ -124,7 +124,7 @@ class EquivalenceCache:
         if key is None:
             return FreshEvaluation(self._mirror, pod)
         entry = self._entry(key, pod)
-        cached = CachedEvaluation(self._mirror, entry, self.validities, self)
+        cached = CachedEvaluation(self._mirror, pod, entry, self.validities, self)
         if not self._sampler.chosen():
             return cached
         return ShadowedEvaluation(

@@ -1,7 +1,7 @@
 """The answers of plugins for one pod from the rows of its class, of which only what is invalid is evaluated again."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from core.framework.status import Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array
+from core.objects.pod import Pod
 
 _Prepared: TypeAlias = tuple[Status, Any]
 
@@ -35,12 +36,16 @@ class Keeper(Protocol):
 class CachedEvaluation:
     """The answers of plugins for one pod. Valid until the next event."""
 
-    def __init__(self, mirror: ClusterMirror, entry: ClassEntry, validities: Validities, keeper: Keeper) -> None:
-        self._mirror = mirror
+    def __init__(
+        self, mirror: ClusterMirror, pod: Pod, entry: ClassEntry, validities: Validities, keeper: Keeper
+    ) -> None:
+        """Answer for a pod of the class of `entry`, by the class's representative: plugins see no other."""
+        self.mirror: Final = mirror
+        self.pod: Final = pod
         self._entry = entry
         self._validities = validities
         self._keeper = keeper
-        self._pod = entry.representative
+        self._representative = entry.representative
         self._prepared: dict[Row, _Prepared] = {}  # by plugins that had to be asked before their rows were looked up
         self._prepared_at = NEVER
         self._hits = 0
@@ -134,7 +139,7 @@ class CachedEvaluation:
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Return the raw scores of the class's row; what is missing there is evaluated and kept."""
         if not plugin.scores_alone:
-            return FreshEvaluation(self._mirror, self._pod).raw_scores(plugin, batch)
+            return FreshEvaluation(self.mirror, self._representative).raw_scores(plugin, batch)
         found = self._look_up(ScoreAspect(plugin), self._entry.score_row(plugin.name), batch)
         return None if isinstance(found, Status) else found.astype(np.int64, copy=False)
 
@@ -168,7 +173,7 @@ class CachedEvaluation:
             self._hit(len(batch))
             return row.outcome
         if row.cells is None and prepared is None:
-            prepared = aspect.prepare(self._mirror, self._pod, batch)
+            prepared = aspect.prepare(self.mirror, self._representative, batch)
         if prepared is not None and prepared[1] is None:
             self._miss(row.miss, len(batch))
             return self._settle(row, prepared[0])
@@ -199,7 +204,7 @@ class CachedEvaluation:
             row.drop_some(validity.changed_at > row.as_of, Miss.NODE_CHANGED)
         if not validity.reads_counters:
             return None
-        prepared = aspect.prepare(self._mirror, self._pod, batch)
+        prepared = aspect.prepare(self.mirror, self._representative, batch)
         if not counters_unchanged(row, aspect, prepared):
             row.drop(Miss.COUNTERS_CHANGED)
         return prepared
@@ -209,7 +214,7 @@ class CachedEvaluation:
     ) -> Status | Integers:
         if row.empty:  # nothing needs to be looked up: 40 us less
             self._miss(row.miss, len(batch) - len(batch.strangers))
-            status, state = prepared or aspect.prepare(self._mirror, self._pod, batch)
+            status, state = prepared or aspect.prepare(self.mirror, self._representative, batch)
             return self._settle(row, status) if state is None else self._results(aspect, row, cells, state, batch)
         found = cells.get(batch.slots)
         if not batch.strangers and cells.complete(found):
@@ -227,7 +232,7 @@ class CachedEvaluation:
         if not len(positions):
             return found
         part = batch.part(positions)
-        status, state = prepared or aspect.prepare(self._mirror, self._pod, part)
+        status, state = prepared or aspect.prepare(self.mirror, self._representative, part)
         if state is None:
             return self._settle(row, status)
         numbers = self._results(aspect, row, cells, state, part)

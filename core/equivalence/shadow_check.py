@@ -8,9 +8,11 @@ import msgspec
 from core.framework.evaluation import Evaluation
 from core.framework.interface import AnyFilter, AnyScore, Verdicts
 from core.framework.status import SUCCESS, Status
+from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.mirror.work import Work
+from core.objects.pod import Pod
 
 Result: TypeAlias = Status | int | None
 
@@ -60,6 +62,16 @@ class ShadowedEvaluation:
         self._fresh = fresh
         self._on_checked = on_checked
         self._work = work
+
+    @property
+    def mirror(self) -> ClusterMirror:
+        """What the plugins are asked about."""
+        return self._fresh.mirror
+
+    @property
+    def pod(self) -> Pod:
+        """The pod, with all its fields."""
+        return self._fresh.pod
 
     @property
     def source(self) -> str:

@@ -1,7 +1,7 @@
 """How a plugin's answers for one pod are come by: afresh here, or from the equivalence cache."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -15,6 +15,14 @@ from core.objects.pod import Pod
 
 class Evaluation(Protocol):
     """The answers of plugins for one pod. Valid until the next event."""
+
+    @property
+    def mirror(self) -> ClusterMirror:
+        """What the plugins are asked about."""
+
+    @property
+    def pod(self) -> Pod:
+        """The pod, with all its fields."""
 
     @property
     def source(self) -> str:
@@ -39,13 +47,13 @@ class FreshEvaluation:
     source = "none"
 
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
-        self._mirror = mirror
-        self._pod = pod
+        self.mirror: Final = mirror
+        self.pod: Final = pod
         mirror.work.begin()
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Run PreFilter and Filter."""
-        status, state = plugin.pre_filter(self._mirror, self._pod)
+        status, state = plugin.pre_filter(self.mirror, self.pod)
         return everywhere(status, batch) if state is None else plugin.filter(state, batch)
 
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
@@ -54,7 +62,7 @@ class FreshEvaluation:
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Run PreScore and Score."""
-        _, state = plugin.pre_score(self._mirror, self._pod, batch)
+        _, state = plugin.pre_score(self.mirror, self.pod, batch)
         return None if state is None else plugin.score(state, batch)
 
 

@@ -47,6 +47,15 @@ class Work:
         finally:
             self.limit, self.spent = limit, spent
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Let other evaluations begin and end; then the one in progress goes on with what it had spent."""
+        spent = self.spent
+        try:
+            yield
+        finally:
+            self.spent = spent
+
     def spend(self, units: int, field: str, entries: int) -> None:
         """Charge work before it is done, for so many entries of a field. Raises WorkLimitError past the limit."""
         self.spent += units

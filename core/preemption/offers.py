@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
+from core.framework.fit_checks import Failure
 from core.framework.interface import AnyFilter
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.preemption.candidates import candidates_wanted
 from core.preemption.eligibility import NEVER
-from core.preemption.fit import Failure
 from core.preemption.victims import DryRun
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from core.framework.fit_checks import Failure, FitChecks
 from core.framework.interface import AnyFilter
 from core.framework.status import Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -22,7 +23,6 @@ from core.objects.disruption import PodDisruptionBudget
 from core.objects.go_format import quoted
 from core.objects.pod import Pod
 from core.preemption.disruption import split_by_violation
-from core.preemption.fit import Failure, FitChecks
 from core.preemption.importance import most_important_first
 
 NO_VICTIMS_FOUND: Final = Failure(

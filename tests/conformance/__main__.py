@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.conformance import bench_checks, plugin_cases, preempt_cases, volume_cases
+from tests.conformance import bench_checks, nominated_cases, plugin_cases, preempt_cases, volume_cases
 from tests.conformance.golden_files import GoldenFileError, Kind, Line, read
 from tests.conformance.results import Results
 
@@ -19,6 +19,7 @@ _RUN = {
     Kind.BENCH: bench_checks.run,
     Kind.VOLUME: volume_cases.run,
     Kind.PREEMPTION: preempt_cases.run,
+    Kind.NOMINATED: nominated_cases.run,
 }
 
 

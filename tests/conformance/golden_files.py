@@ -22,6 +22,7 @@ class Kind(Enum):
     PLUGIN = "plugin cases"
     VOLUME = "volume cases"
     PREEMPTION = "preemption cases"
+    NOMINATED = "cases with nominated pods"
     BENCH = "bench checks"
 
 
@@ -60,6 +61,7 @@ _EXPECTED: Final[Mapping[Kind, Mapping[str, type]]] = {  # kind -> the members o
         **dict.fromkeys(_SCORES, dict),
     },
     Kind.PREEMPTION: {"filter_failed": dict, "candidates": dict, "failed": dict},
+    Kind.NOMINATED: {"filter_failed": dict, "feasible": list, "refused_by_nominated": list},
     Kind.VOLUME: {"plugins": dict, "feasible": list},
 }
 

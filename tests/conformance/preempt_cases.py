@@ -6,12 +6,12 @@ from typing import Final
 
 from app.objects.decode_disruption import decode_pod_disruption_budget
 from core.events import ClusterEvent
+from core.framework.fit_checks import Failure, FitChecks
 from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.preemption.choice import best_nodes
 from core.preemption.eligibility import why_not_eligible
-from core.preemption.fit import Failure, FitChecks
 from core.preemption.victims import Victims, dry_run
 from core.profile import Profile, full_profile
 from tests.conformance.engine import decoded_pod, load

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
+from core.framework.fit_checks import Failure
 from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror
 from core.mirror.snapshot import Snapshot
@@ -17,7 +18,6 @@ from core.objects.disruption import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.pod import Pod
 from core.preemption.disruption import split_by_violation
-from core.preemption.fit import Failure
 from core.preemption.importance import most_important_first
 from core.preemption.victims import dry_run
 from core.profile import Profile, full_profile

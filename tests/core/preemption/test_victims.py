@@ -16,7 +16,7 @@ from core.mirror.node_info import NodeBatch
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.pod import Pod
-from core.preemption.fit import Failure, FitChecks
+from core.framework.fit_checks import Failure, FitChecks
 from core.preemption.victims import NO_VICTIMS_FOUND, Victims, dry_run
 from core.profile import Profile, full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term

@@ -73,6 +73,18 @@ class FitChecks:
         self._charge()
         return self._first_failure(position, self._mirror.batch([self._names[position]]))
 
+    def failure_beside(self, position: int, pods: Sequence[Pod]) -> Failure | None:
+        """Return why the pod does not fit one node if these pods, which are on no node, were there, too.
+
+        None if it does fit, and without any pods. Raises WorkLimitError as `failure` does.
+        """
+        if not pods:
+            return None
+        with self._mirror.suppose() as supposed:
+            for each in pods:
+                supposed.place(each, self._names[position])
+            return self.failure(position)
+
     def _charge(self) -> None:
         limit = self._mirror.work.limit
         units = self._looks * (_PER_STEP + _PER_ENTRY * self._entries)

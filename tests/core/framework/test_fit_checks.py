@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
+from core.framework.fit_checks import Failure, FitChecks
 from core.framework.interface import Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
@@ -13,7 +14,6 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.preemption.fit import Failure, FitChecks
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.plain_plugin import PlainPlugin

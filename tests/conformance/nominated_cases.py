@@ -1,0 +1,92 @@
+"""Nominated cases: the filters of a whole scheduler over nodes that pending pods are nominated for.
+
+`filter_failed` and `feasible` are the answer, in whatever way the engine is asked: afresh, of an empty cache, again of
+the cache, and for an explanation. The other members of `expected` explain them, and are for people.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from app.dump.snapshot_file import load_items, read_items
+from core.diagnosis.diagnosis import Diagnosis
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.framework.evaluation import FreshEvaluation
+from core.framework.interface import Verdicts
+from core.mirror.cluster import ClusterMirror
+from core.profile import Profile, full_profile
+from core.scheduling_cycle import filter_nodes
+from tests.conformance.engine import decoded_pod
+from tests.conformance.golden_files import Line, Members
+from tests.conformance.results import Difference, Results, differences
+
+NAME: Final = "nominated pods"
+WAYS: Final = ("fresh", "cold", "cached", "explained")
+_UNTOLERATED: Final = "node(s) had untolerated taint"
+"""How TaintToleration's reason begins: the engine names the taint, as v1.34 does, and v1.37 does not."""
+
+
+def run(lines: Iterable[Line], results: Results) -> None:
+    """Ask the profile of a whole scheduler in all ways."""
+    profile = full_profile()
+    for line in lines:
+        results.add(NAME, f"{line.content['name']} ({line.place})", _differences(profile, line.content))
+
+
+def _differences(profile: Profile, case: Members) -> list[Difference]:
+    try:
+        got = _answer(profile, case)
+    except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
+        return [Difference("answer", dict(case["expected"]), error)]
+    return differences(_wanted(case["expected"]), got)
+
+
+def _wanted(expected: Members) -> Members:
+    failed = expected["filter_failed"]
+    statuses = {name: (each["code"], _comparable(each["reasons"])) for name, each in failed.items()}
+    return {
+        **{f"{way} failed": statuses for way in WAYS},
+        **{f"{way} feasible": expected["feasible"] for way in WAYS},
+        "plugin": {name: each["plugin"] for name, each in failed.items()},
+    }
+
+
+def _answer(profile: Profile, case: Members) -> Members:
+    mirror, pod = _mirror(case), decoded_pod(case["pod"])
+    names = [node["metadata"]["name"] for node in case["nodes"]]
+    batch = mirror.batch(names)
+    cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
+    decision = Diagnosis(profile, mirror, pod, batch)
+    said = {
+        "fresh": filter_nodes(profile, FreshEvaluation(mirror, pod), batch),
+        "cold": filter_nodes(profile, cache.evaluation(pod), batch),
+        "cached": filter_nodes(profile, cache.evaluation(pod), batch),
+        "explained": decision.verdicts,
+    }
+    plugins = ((name, decision.deciding_plugin(position)) for position, name in enumerate(names))
+    return {
+        **{f"{way} failed": dict(_failed(names, verdicts)) for way, verdicts in said.items()},
+        **{
+            f"{way} feasible": [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if not code]
+            for way, verdicts in said.items()
+        },
+        "plugin": {name: plugin for name, plugin in plugins if plugin},
+    }
+
+
+def _mirror(case: Members) -> ClusterMirror:
+    """Load a case as the service loads a dump; the incoming pod is not in the cluster."""
+    mirror = ClusterMirror()
+    load_items(read_items(json.dumps(case).encode()), mirror, skip_invalid=False)
+    return mirror
+
+
+def _failed(names: Sequence[str], verdicts: Verdicts) -> Iterator[tuple[str, tuple[str, list[str]]]]:
+    for name, code in zip(names, verdicts.codes.tolist(), strict=True):
+        if code:
+            status = verdicts.statuses[code]
+            yield name, (status.code.label, _comparable(status.reasons))
+
+
+def _comparable(reasons: Iterable[str]) -> list[str]:
+    return [_UNTOLERATED if reason.startswith(_UNTOLERATED) else reason for reason in reasons]
