@@ -38,12 +38,16 @@ class Settling:
         return "" if self.settled else "decisions before the start settle"
 
     async def after_sync(self, synced: Callable[[], bool]) -> None:
-        """Settle once the mirror is synced, where nobody else can have decided since."""
+        """Settle once the mirror is synced, where nobody else can have decided since; then wait to be cancelled.
+
+        Background work that ends by itself ends the process.
+        """
         while not synced():  # noqa: ASYNC110 - the freshness of several reflectors is no event
             await asyncio.sleep(_LOOKS_EVERY)
         began = self._clock()
         await self._settle()
         self._end(began)
+        await asyncio.Event().wait()
 
     async def after_election(self) -> None:
         """Settle after the Lease was won."""
