@@ -25,9 +25,11 @@ class InTreeNeeds:
         if not (pod.volumes or pod.claims_resources or pod.in_group):
             return ""
         need = self._need(pod)
-        if not need or (scope is DecideScope.QUESTION and pod.scheduler_name == self._claims_scheduler):
+        if not need:
             return ""
         if self._claims_scheduler:
+            if scope is DecideScope.QUESTION and pod.scheduler_name == self._claims_scheduler:
+                return ""
             remedy = f"give it spec.schedulerName: {self._claims_scheduler}"
         else:
             remedy = f"name a scheduler whose profile keeps that plugin, {variable_of('decide_claims_scheduler')}"

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from app.watch import feed as feed_module
 from app.watch.feed import MirrorFeed
@@ -142,6 +143,30 @@ def test_assumed_pods_expire_by_the_clock(monkeypatch: pytest.MonkeyPatch, caplo
     asyncio.run(until_expired())
     assert caplog.messages == ["pods: default/late: assumed on n1 and never seen there, dropped"]
     assert fed.mirror.assumed.keys() == {"default/in-time", "default/unfinished"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "failure", "finished", "counts"),
+    [
+        pytest.param(31, "SchedulerError", True, False, id="long-after"),
+        pytest.param(29, "SchedulerError", True, True, id="perhaps-of-the-attempt-before"),
+        pytest.param(31, "", True, True, id="no-failure"),
+        pytest.param(31, "SchedulerError", False, True, id="binding-still-under-way"),
+    ],
+)
+def test_a_failed_attempt_ends_an_assumption_once_it_cannot_be_an_earlier_one(
+    seconds: float,
+    failure: str,
+    finished: bool,  # noqa: FBT001 - a column of the table
+    counts: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    fed = Fed()
+    fed.assume("p", "n1")
+    if finished:
+        fed.mirror.finish_binding("default/p", fed.now)
+    fed.now += seconds
+    fed.feed.apply(ClusterEvent("Update", replace(pod_of(make_pod("p")), failure=failure)))
+    assert fed.mirror.is_assumed("default/p") is counts
 
 
 def test_loads_are_surrounded_by_a_pause_of_the_collector() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Kind
+from core.framework.fit_checks import Failure, FitChecks
 from core.framework.interface import Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SUCCESS, Code, Status
@@ -16,7 +17,6 @@ from core.mirror.node_info import NodeBatch
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.pod import Pod
-from core.framework.fit_checks import Failure, FitChecks
 from core.preemption.victims import NO_VICTIMS_FOUND, Victims, dry_run
 from core.profile import Profile, full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term

@@ -1,0 +1,84 @@
+"""Pods that an in-tree plugin has to see first."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from app.verbs.deciding.claims import InTreeNeeds
+from app.verbs.deciding.scopes import DecideScope
+from app.verbs.observation import VerbOutcome
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.objects.pod_volumes import PodClaim
+from core.objects.volumes import PersistentVolumeClaim, StorageClass
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting, written
+from tests.builders import make_node, make_pod
+from tests.core.decoded import node_of
+
+BOUND = PersistentVolumeClaim(namespace="default", name="data", volume="pv", bind_completed=True)
+WAITS = PersistentVolumeClaim(namespace="default", name="data", storage_class="late")
+QUESTION, ANY_NODE = DecideScope.QUESTION, DecideScope.ANY_NODE
+
+
+def mirror(claim: PersistentVolumeClaim | None = None) -> ClusterMirror:
+    made = ClusterMirror()
+    made.apply(ClusterEvent("Add", node_of(make_node("n1"))))
+    made.apply(ClusterEvent("Add", StorageClass(name="late", volume_binding_mode="WaitForFirstConsumer")))
+    if claim is not None:
+        made.apply(ClusterEvent("Add", claim))
+    return made
+
+
+def pod(*, scheduler: str = "", group: bool = False, claims: bool = False, volume: bool = False) -> Pod:
+    volumes = (PodClaim("data"),) if volume else ()
+    return Pod("u", "default", "p", scheduler_name=scheduler, in_group=group, claims_resources=claims, volumes=volumes)
+
+
+@pytest.mark.parametrize("scope", DecideScope)
+@pytest.mark.parametrize(
+    ("asked", "claim"),
+    [
+        pytest.param(pod(), None, id="plain"),
+        pytest.param(pod(volume=True), BOUND, id="bound-claim"),
+        pytest.param(pod(volume=True), None, id="missing-claim-which-its-filter-refuses"),
+    ],
+)
+def test_who_needs_nothing_is_decided_for(asked: Pod, claim: PersistentVolumeClaim | None, scope: DecideScope) -> None:
+    assert InTreeNeeds(mirror(claim)).problem(asked, scope) == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "need"),
+    [
+        pytest.param(
+            pod(volume=True), "has the unbound claim data, which needs the in-tree plugin VolumeBinding", id="claim"
+        ),
+        pytest.param(
+            pod(claims=True), "has resource claims, which need the in-tree plugin DynamicResources", id="resource-claim"
+        ),
+        pytest.param(
+            pod(group=True), "has a scheduling group, which needs the in-tree plugin GangScheduling", id="group"
+        ),
+    ],
+)
+def test_who_needs_a_plugin_is_told_which_scheduler_has_it(asked: Pod, need: str) -> None:
+    unnamed, named = InTreeNeeds(mirror(WAITS)), InTreeNeeds(mirror(WAITS), "careful")
+    remedy = "name a scheduler whose profile keeps that plugin, KINDRED_DECIDE_CLAIMS_SCHEDULER"
+    for scope in DecideScope:
+        assert unnamed.problem(asked, scope) == f"pod default/p {need}: {remedy}"
+        assert named.problem(asked, scope) == f"pod default/p {need}: give it spec.schedulerName: careful"
+    careful = replace(asked, scheduler_name="careful")
+    assert named.problem(careful, QUESTION) == ""
+    assert named.problem(careful, ANY_NODE) != ""
+
+
+def test_it_is_an_error_that_ends_the_attempt_and_assumes_nothing() -> None:
+    setting = DecidingSetting(mirror(WAITS), ANY_NODE)
+    asked = make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
+    setting.tell(asked)
+    response = setting.extender.filter(json.dumps({"Pod": written(asked), "NodeNames": ["n1"]}).encode())
+    assert response.outcome is VerbOutcome.REFUSED
+    assert "unbound claim data" in json.loads(response.body)["Error"]
+    assert (setting.assumed(), setting.counts()) == ({}, {"refused": 1})

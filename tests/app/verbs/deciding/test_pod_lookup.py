@@ -1,0 +1,128 @@
+"""What a pod is to the API server, by the watch and by asking."""
+
+import asyncio
+
+import pytest
+
+from app.api_server.client import ConnectionFailedError
+from app.objects.decode_pod import decode_pod
+from app.verbs.deciding.pod_lookup import PodLookup, Standing
+from app.verbs.observation import VerbOutcome, VerbResponse
+from app.verbs.routes import PatientFilter
+from app.verbs.verb_endpoint import ORDINARY, Manner
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from tests.app.questions import mirror_of
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting, FakePods, args, node_of
+from tests.builders import make_node, make_pod
+
+LIVE = Pod("u", "default", "p", resource_version="7")
+
+
+class Looking:
+    """A lookup with its clock and its API server."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.mirror = ClusterMirror()
+        self.pods = FakePods()
+        self.lookup = PodLookup(self.mirror, self.pods, lambda: self.now)
+
+    def asked(self, pod: Pod = LIVE) -> Standing:
+        assert asyncio.run(self.lookup.ask(pod)) == ""
+        return self.lookup.standing(pod)
+
+
+def test_a_pod_without_a_version_was_written_by_no_api_server() -> None:
+    assert Looking().lookup.standing(Pod("u", "default", "p")) is Standing.SETTLED
+
+
+def test_a_mirror_without_a_cluster_has_nothing_to_decide() -> None:
+    lookup = PodLookup(ClusterMirror(), None, lambda: 0.0)
+    assert lookup.standing(LIVE) is Standing.SETTLED
+    assert asyncio.run(lookup.ask(LIVE)) == ""
+
+
+def test_the_watch_tells_of_most_pods() -> None:
+    looking = Looking()
+    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
+    looking.mirror.pending.put(LIVE)
+    assert looking.lookup.standing(LIVE) is Standing.PENDING
+    looking.mirror.pending.remove("u")
+    looking.mirror.assume(LIVE, "n1", 0)
+    assert looking.lookup.standing(LIVE) is Standing.PENDING
+    looking.mirror.forget("u")
+    looking.mirror.apply(ClusterEvent("Add", Pod("u", "default", "p", node_name="n1")))
+    assert looking.lookup.standing(LIVE) is Standing.SETTLED
+    assert looking.pods.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("live", "expected"),
+    [
+        pytest.param(LIVE, Standing.PENDING, id="there"),
+        pytest.param(None, Standing.SETTLED, id="gone"),
+        pytest.param(Pod("v", "default", "p"), Standing.SETTLED, id="another-of-the-name"),
+        pytest.param(Pod("u", "default", "p", node_name="n1"), Standing.SETTLED, id="bound"),
+        pytest.param(Pod("u", "default", "p", terminal=True), Standing.SETTLED, id="ended"),
+    ],
+)
+def test_the_api_server_tells_of_others_for_a_while(live: Pod | None, expected: Standing) -> None:
+    looking = Looking()
+    if live is not None:
+        looking.pods.live["default/p"] = live
+    assert looking.asked() is expected
+    looking.now = 30.0
+    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
+
+
+def test_only_so_many_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.verbs.deciding.pod_lookup._MAX_PODS", 2)
+    looking = Looking()
+    pods = [Pod(uid, "default", uid, resource_version="7") for uid in "abc"]
+    for pod in pods:
+        looking.asked(pod)
+    assert [looking.lookup.standing(pod) for pod in pods] == [Standing.UNKNOWN, Standing.SETTLED, Standing.SETTLED]
+
+
+def asked(setting: DecidingSetting, monkeypatch: pytest.MonkeyPatch, manner: Manner = ORDINARY) -> VerbResponse:
+    monkeypatch.setattr("app.verbs.routes._LOOKS_AGAIN", (0.0, 0.0, 0.0))
+
+    async def once() -> VerbResponse:
+        answer = PatientFilter(setting.extender)(args(make_pod("p").uid("u"), ["n1"]), manner)
+        return answer if isinstance(answer, VerbResponse) else await answer
+
+    return asyncio.run(once())
+
+
+def test_a_pod_that_the_watch_is_late_with_is_looked_up_and_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
+    setting.pods.live["default/p"] = decode_pod(make_pod("p").uid("u").json())
+    assert node_of(asked(setting, monkeypatch)) == "n1"
+    assert (setting.assumed(), setting.pods.asked) == ({"u": "n1"}, 1)
+    setting.tell(make_pod("p").uid("u").on("n1"))
+    assert setting.assumed() == {}
+
+
+def test_a_deleted_pod_that_is_asked_about_late_is_assumed_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
+    setting.tell(make_pod("p").uid("u"))
+    setting.tell(make_pod("p").uid("u"), "Delete")
+    assert node_of(asked(setting, monkeypatch)) == "n1"
+    assert (setting.assumed(), setting.counts()) == ({}, {"not_assumed": 1})
+
+
+def test_nothing_is_decided_if_it_cannot_be_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
+    setting.pods.error = ConnectionFailedError("no route", unsent=True)
+    response = asked(setting, monkeypatch)
+    assert response.outcome is VerbOutcome.REFUSED
+    assert "not in the watch yet, and could not be looked at: no route" in response.error
+    assert setting.assumed() == {}
+
+
+def test_a_dry_run_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
+    assert node_of(asked(setting, monkeypatch, Manner(dry_run=True))) == "n1"
+    assert (setting.assumed(), setting.pods.asked) == ({}, 0)

@@ -1,0 +1,54 @@
+"""Which pods are decided for, by the setting."""
+
+import pytest
+
+from app.settings import Settings, SettingsError
+from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting
+
+
+def pod_of_scheduler(name: str) -> Pod:
+    return Pod("u", "default", "p", scheduler_name=name)
+
+
+def test_nothing_is_decided_unless_it_is_set() -> None:
+    assert decide_scopes(Settings()) is None
+    assert decide_scopes(Settings(decide_scope="nonsense")) is None
+
+
+@pytest.mark.parametrize("scope", DecideScope)
+def test_one_scope_is_that_of_all_schedulers(scope: DecideScope) -> None:
+    scopes = decide_scopes(Settings(answer="decide", decide_scope=f" {scope.value} "))
+    assert scopes is not None
+    assert {scopes.of(pod_of_scheduler(name)) for name in ("", "a", "b")} == {scope} == scopes.all
+
+
+def test_schedulers_that_are_not_named_get_all_nodes() -> None:
+    scopes = decide_scopes(Settings(answer="decide", decide_scope="a=any-node, b = question"))
+    assert scopes is not None
+    found = {name: scopes.of(pod_of_scheduler(name)) for name in ("a", "b", "c")}
+    assert found == {"a": DecideScope.ANY_NODE, "b": DecideScope.QUESTION, "c": None}
+    assert scopes.all == set(DecideScope)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("", "expected question or any-node", id="empty"),
+        pytest.param("all", "got 'all'", id="no-scope"),
+        pytest.param("a=all", "got 'all'", id="no-scope-of-one"),
+        pytest.param("a=question,any-node", "got ''", id="one-without-a-name"),
+        pytest.param("=question", "names no scheduler", id="no-name"),
+        pytest.param("a=question,a=any-node", "names a scheduler twice", id="twice"),
+    ],
+)
+def test_a_scope_that_is_none_is_refused_by_name(text: str, problem: str) -> None:
+    with pytest.raises(SettingsError, match=f"KINDRED_DECIDE_SCOPE={text!r}: .*{problem}"):
+        decide_scopes(Settings(answer="decide", decide_scope=text))
+
+
+def test_a_pod_of_another_scheduler_is_answered_with_all_nodes_that_fit() -> None:
+    setting = DecidingSetting(ClusterMirror())
+    assert setting.decider.scope_of(pod_of_scheduler("any")) is DecideScope.QUESTION

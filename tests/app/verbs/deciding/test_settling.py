@@ -1,0 +1,65 @@
+"""How long a replica waits for the bindings of the decisions before it."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from app.verbs.deciding.settling import Settling
+from app.verbs.serving_state import ServingState
+
+
+class Timeline:
+    """What happens, with a clock that moves only in pauses."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, pending: int) -> None:
+        self.now = 0.0
+        self.relists: list[float] = []
+        self.settling = Settling(3.0, pending=lambda: pending, relist=self._relist, clock=lambda: self.now)
+        self._sleep = asyncio.sleep
+        monkeypatch.setattr("app.verbs.deciding.settling.asyncio.sleep", self._pass)
+
+    async def _pass(self, seconds: float) -> None:
+        self.now = round(self.now + seconds, 3)
+        await self._sleep(0)
+
+    async def _relist(self) -> None:
+        self.relists.append(self.now)
+
+    async def started(self, synced: Callable[[], bool]) -> None:
+        """Run the background work until it has settled."""
+        work = asyncio.create_task(self.settling.after_sync(synced))
+        while self.settling.problem():
+            await self._sleep(0)
+        assert not work.done()
+        work.cancel()
+
+
+def test_at_the_start_pods_that_are_pending_get_their_time_once_the_mirror_is_synced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = Timeline(monkeypatch, pending=2)
+    assert line.settling.problem() == "decisions before the start settle"
+    asyncio.run(line.started(lambda: line.now >= 0.5))
+    assert (line.now, line.relists, line.settling.seconds) == (3.5, [3.5], 3.0)
+
+
+def test_without_pending_pods_nothing_can_be_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Timeline(monkeypatch, pending=0)
+    asyncio.run(line.started(lambda: True))
+    assert (line.now, line.relists, line.settling.seconds) == (0.0, [], 0.0)
+
+
+def test_after_an_election_the_pods_are_listed_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Timeline(monkeypatch, pending=1)
+    asyncio.run(line.settling.after_election())
+    assert (line.relists, line.settling.seconds, line.settling.problem()) == ([0.0, 3.0], 3.0, "")
+
+
+def test_no_question_is_answered_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Timeline(monkeypatch, pending=0)
+    state = ServingState(obstacle=line.settling)
+    told = "decisions before the start settle"
+    assert (state.may_decide(), state.refusal(), state.problems()) == (False, told, [told])
+    asyncio.run(line.started(lambda: True))
+    assert (state.may_decide(), state.refusal(), state.problems()) == (True, "", [])
