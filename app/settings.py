@@ -118,8 +118,9 @@ class Settings(BaseSettings):
     # The equivalence cache.
     equivalence_cache: bool = True
     """Whether results are kept for pods of one class. Off, every question is evaluated afresh."""
-    equivalence_mode: Literal["controller", "spec"] = "controller"
-    """Which pods are of one class: those of one controller that look alike to the plugins, or all that look alike."""
+    equivalence_mode: Literal["controller", "spec"] = "spec"
+    """Which pods are of one class: `spec`, all that look alike to the plugins; `controller`, those of them that have
+    the same controller, and pods without one are evaluated afresh."""
     equivalence_max_bytes: Annotated[int, Field(ge=64 * 1024)] = 128 * 1024 * 1024
     """Bytes that the results may take, about; the classes that were not asked about for longest go first."""
     equivalence_shadow_share: Annotated[float, Field(ge=0, le=1)] = 0.001

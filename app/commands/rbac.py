@@ -22,7 +22,7 @@ from app.wiring.engine import create_profile, watched_kinds
 NAME: Final = "kindred"
 """What all of it is called, and the namespace where the settings name none."""
 _GROUP: Final = "rbac.authorization.k8s.io"
-_DECIDING: Final = ("profile", "plugin_args", "preempt", "leader_election", "lease_name", "pod_namespace")
+_DECIDING: Final = ("profile", "plugin_args", "preempt", "leader_election", "answer", "lease_name", "pod_namespace")
 
 
 def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
@@ -30,6 +30,8 @@ def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
     rules = [RESOURCES[kind].rbac_rule for kind in watched_kinds(settings, create_profile(settings))]
     if binds:
         rules += pod_api.RBAC_RULES
+    if settings.answer == "decide":
+        rules.append(pod_api.GET_RULE)  # to look a pod up that the watch is late with
     if settings.preempt == "evict":
         rules += preemption_api.RBAC_RULES
     return _merged(rules)
@@ -52,7 +54,7 @@ def rbac_documents(settings: Settings, *, binds: bool, account: str = NAME) -> l
 
 def rbac_text(settings: Settings, *, binds: bool, account: str = NAME) -> str:
     """Return the same as YAML, with what it is for. Raises SettingsError."""
-    made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _DECIDING[:4])
+    made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _DECIDING[:5])
     head = f"# Made by `kindred rbac{' --bind' if binds else ''}`, the least for: {made_for}.\n"
     documents = rbac_documents(settings, binds=binds, account=account)
     return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False)

@@ -17,6 +17,7 @@ PROBLEMS: Final = frozenset(
     {
         VerbOutcome.BAD_REQUEST,
         VerbOutcome.TOO_MUCH_WORK,
+        VerbOutcome.REFUSED,
         VerbOutcome.DOUBTED,
         VerbOutcome.STALE,
         VerbOutcome.SHED,

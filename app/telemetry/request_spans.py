@@ -22,7 +22,7 @@ _NANOSECONDS: Final = 1_000_000_000
 _EXPORT_TIMEOUT: Final = 5.0  # seconds; a collector that hangs is asked again with the next batch
 _CLOSING: Final = 0.8  # seconds; the process leaves one for what comes after the last request
 _ANYWHERE: Final = Context()  # not the current one: a span of ours has no parent but the caller's
-_FAULTS: Final = PROBLEMS - {VerbOutcome.BAD_REQUEST, VerbOutcome.TOO_MUCH_WORK}
+_FAULTS: Final = PROBLEMS - {VerbOutcome.BAD_REQUEST, VerbOutcome.TOO_MUCH_WORK, VerbOutcome.REFUSED}
 """Outcomes that are the server's fault, which alone make its span an error: OpenTelemetry, HTTP spans."""
 
 

@@ -31,7 +31,7 @@ _REMEMBERED_EVICTIONS: Final = 16384
 class CacheOptions(msgspec.Struct, frozen=True):
     """Which pods have a class (see Classifier), and what the cache may cost."""
 
-    mode: Mode = "controller"
+    mode: Mode = "spec"
     max_bytes: int = 128 * 1024 * 1024
     """Of all classes together, about."""
     shadow_share: float = 0.0

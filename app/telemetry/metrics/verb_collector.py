@@ -27,7 +27,13 @@ _WHATEVER_THE_VERB: Final = (
     VerbOutcome.INTERNAL_ERROR,
 )
 OUTCOMES: Final[Mapping[str, Sequence[VerbOutcome]]] = {
-    "filter": (*_WHATEVER_THE_VERB, VerbOutcome.NO_FIT, VerbOutcome.DOUBTED, VerbOutcome.TOO_MUCH_WORK),
+    "filter": (
+        *_WHATEVER_THE_VERB,
+        VerbOutcome.NO_FIT,
+        VerbOutcome.DOUBTED,
+        VerbOutcome.TOO_MUCH_WORK,
+        VerbOutcome.REFUSED,
+    ),
     "prioritize": (*_WHATEVER_THE_VERB, VerbOutcome.TOO_MUCH_WORK),
     "bind": (*_WHATEVER_THE_VERB, VerbOutcome.NO_FIT, VerbOutcome.FAILED),
     "preempt": (*_WHATEVER_THE_VERB, VerbOutcome.NO_FIT, VerbOutcome.FAILED, VerbOutcome.TOO_MUCH_WORK),

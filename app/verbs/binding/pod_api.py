@@ -18,10 +18,9 @@ from app.verbs.binding.binding_args import BindingArgs
 from app.verbs.incoming_pod import decode_incoming_pod
 from core.objects.pod import Pod
 
-RBAC_RULES: Final = (
-    'apiGroups: [""], resources: ["pods/binding"], verbs: ["create"]',
-    'apiGroups: [""], resources: ["pods"], verbs: ["get"]',
-)
+GET_RULE: Final = 'apiGroups: [""], resources: ["pods"], verbs: ["get"]'
+"""The rule of a ClusterRole that allows `PodApi.get`, as a line of YAML."""
+RBAC_RULES: Final = ('apiGroups: [""], resources: ["pods/binding"], verbs: ["create"]', GET_RULE)
 """The rules of a ClusterRole that allow to bind, each as one line of YAML: for `PodApi.bind`, and for `PodApi.get`."""
 
 _PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt, unless the server wants longer ones

@@ -89,7 +89,7 @@ def test_a_pods_name_that_is_none_is_a_short_line() -> None:
 def test_what_may_quote_the_request_is_told_at_level_debug_alone(
     outcome: VerbOutcome, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    quotes = outcome in {VerbOutcome.BAD_REQUEST, VerbOutcome.DOUBTED}
+    quotes = outcome in {VerbOutcome.BAD_REQUEST, VerbOutcome.DOUBTED, VerbOutcome.REFUSED}
     observation = FITTING._replace(
         outcome=outcome, error="Pod.spec: has a secret", request=b"a secret", response=b"secret"
     )

@@ -67,6 +67,7 @@ def test_what_is_kindreds_fault_is_an_error(outcome: VerbOutcome) -> None:
         VerbOutcome.BYPASSED,
         VerbOutcome.BAD_REQUEST,
         VerbOutcome.TOO_MUCH_WORK,
+        VerbOutcome.REFUSED,
     }
     assert span.status.status_code is (StatusCode.UNSET if outcome in fine else StatusCode.ERROR)
 

@@ -85,7 +85,7 @@ FAULTS: Final = (
     Fault(
         id="heavy-pod-evaluated-again",
         breaks="A pod that takes too much work is evaluated anew for each request.",
-        old="            self._heavy_to_filter.remember(pod, error)\n",
+        old="            self._to_filter.refused(pod, error)\n",
         new="",
         tests=("test_work_limit.py", "test_extender*.py"),
     ),
