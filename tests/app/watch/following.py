@@ -24,7 +24,6 @@ from app.objects.resources import RESOURCES
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 from app.watch.memory_watch import UNLIMITED, MemoryWatch
 from app.watch.process_memory import MemoryLimit
-from app.watch.reflector import Reflector
 from app.watch.timing import Timing
 from app.watch.watcher import Watcher
 from core.events import ClusterEvent, Kind, Object
@@ -143,7 +142,7 @@ class Following:
             looks = itertools.count()  # a clock by which each look is a new one
             memory = MemoryWatch(LIMIT, 0.9, self.freshness.states, lambda: float(next(looks)), resident=resident)
         self.watcher = Watcher(client, self.freshness.states, feed, timing, memory)
-        self.reflectors: dict[Kind, Reflector] = dict(zip(kinds, self.watcher.reflectors, strict=True))
+        self.reflectors = dict(zip(kinds, self.watcher.reflectors, strict=True))
 
     async def __aenter__(self) -> Self:
         self._there_before = {kind: set(self.expected(kind)) for kind in self.states}

@@ -91,7 +91,7 @@ FAULTS: Final = (
     ),
     Fault(
         id="unwell-server-asked-by-each-backoff",
-        breaks="While the API server is unwell, each resource asks it by its own backoff, and its recovery is seen late.",
+        breaks="While the API server is unwell, each resource asks it by its own backoff: its recovery is late.",
         old="        if self.is_unwell and not attempts.has_own_trouble and not may_go_on:\n",
         new="        if False:\n",
         tests=("test_retry_plan.py",),
