@@ -7,21 +7,35 @@ class Backoff:
     """Exponential backoff with jitter, as client-go's reflector has it (wait.NewExponentialBackoffManager).
 
     The wait doubles from `first` up to `longest` seconds; the jitter adds up to as much again, so that a fleet does not
-    come back in step. It starts anew after a success of `longest` seconds: from then on, to wait for less than that
-    asks no more often than to wait for that without end. client-go goes by the time since the last failure, 2 min; so
+    come back in step. The time that went well before a failure counts as a part of the wait, which is never less than
+    `first`: so a resource that breaks again and again is asked for no more often than one that never works. After a
+    success of `longest` seconds the waits begin anew. client-go goes by the time since the last failure, 2 min; so
     after a long refusal, that of a missing rule perhaps, a break of the connection a minute later costs it half a
     minute, in which nothing is followed.
     """
 
     def __init__(self, first: float, longest: float, random: Callable[[], float]) -> None:
         """Take `random` as a source of numbers in [0, 1)."""
-        self._first = first
+        self.first = first
         self._longest = longest
         self._random = random
-        self._next = first
+        self._last = 0.0  # without jitter; 0: the next wait is the first
 
     def delay(self, success: float) -> float:
         """Return the seconds to wait after a failure; `success` are the seconds that went well just before it."""
-        delay = self._first if success >= self._longest else self._next
-        self._next = min(2 * delay, self._longest)
-        return delay * (1.0 + self._random())
+        if success >= self._longest:
+            self.reset()
+        self._last = min(2 * self._last or self.first, self._longest)
+        return self._jittered(max(self.first, self._last - success))
+
+    def same_delay(self) -> float:
+        """Return the seconds to wait after a failure that is not the resource's own: as long as the last time."""
+        self._last = self._last or self.first
+        return self._jittered(self._last)
+
+    def reset(self) -> None:
+        """Let the next wait be the first."""
+        self._last = 0.0
+
+    def _jittered(self, wait: float) -> float:
+        return wait * (1.0 + self._random())

@@ -5,14 +5,21 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
-from app.api_server.client import StatusError
+from app.api_server.client import ApiError, StatusError
+from app.api_server.credentials import CredentialsError
 from app.logs import one_line
+from app.objects.decode import DecodeError
 from app.watch.backoff import Backoff
 from app.watch.freshness import ResourceState
 from app.watch.memory_watch import MemoryPressureError
-from app.watch.watch_stream import InStreamError
+from app.watch.retries import ResourceRetries
+from app.watch.retry_plan import Wait
+from app.watch.watch_stream import BrokenWatchError, InStreamError
 
 log = logging.getLogger(__name__)
+
+OUTSIDE_ERRORS: Final = (ApiError, CredentialsError, DecodeError, BrokenWatchError)
+"""What may be the trouble of the server, or of what is between. All else is ours."""
 
 _SAME_PROBLEM_EVERY: Final = 60.0  # seconds between two log lines that say the same
 _MAX_RETRY_AFTER_LENGTH: Final = 300.0  # seconds; more than that no server gets
@@ -21,38 +28,50 @@ _MAX_RETRY_AFTER_LENGTH: Final = 300.0  # seconds; more than that no server gets
 class Failures:
     """The failures of one resource's requests."""
 
-    def __init__(self, state: ResourceState, backoff: Backoff, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, state: ResourceState, backoff: Backoff, retries: ResourceRetries, clock: Callable[[], float]
+    ) -> None:
         self._state = state
         self._backoff = backoff
+        self._retries = retries
         self._clock = clock
         self._logged: tuple[str, float] = ("", 0.0)
         self._well_since: float | None = None
 
-    def record(self, error: Exception, shortest: float = 0.0) -> float:
-        """Take note of a failure; return the seconds to wait before the next request, at least the `shortest`."""
+    def record(self, error: Exception, shortest: float = 0.0) -> Wait:
+        """Take note of a failure; return how long to wait before the next request, at least `shortest` seconds."""
+        is_ours = not isinstance(error, OUTSIDE_ERRORS)
+        if not is_ours:
+            self._retries.failed()
         now = self._clock()
-        delay = self._backoff.delay(0.0 if self._well_since is None else now - self._well_since)
-        self._well_since = None
-        delay = max(delay, shortest)
         status = status_of(error)
-        if status is not None and status.retry_after is not None:
-            delay = max(delay, min(status.retry_after, _MAX_RETRY_AFTER_LENGTH))
+        retry_after = min((status.retry_after if status else None) or 0.0, _MAX_RETRY_AFTER_LENGTH)
+        delay = max(self._delay(now), shortest, retry_after)
         if not isinstance(error, MemoryPressureError):
             self._state.listed = 0
         self._state.failures[_kind(error)] += 1
         self._state.problem = one_line(str(error)) or type(error).__name__
         self._state.forbidden = status is not None and status.code == HTTPStatus.FORBIDDEN
         self._report(now, delay)
-        return delay
+        return Wait(now + delay, now + max(self._backoff.first, retry_after), is_ours)
 
     def over(self) -> None:
         """Take note that the resource is followed."""
         if self._well_since is None:
             self._well_since = self._clock()
+        if self._retries.followed():
+            self._backoff.reset()  # it was the server's trouble, which says nothing of the next one
         if self._state.problem:
             log.info("%s: following again", self._state.plural)
             self._state.problem, self._state.forbidden = "", False
             self._logged = ("", 0.0)
+
+    def _delay(self, now: float) -> float:
+        success = 0.0 if self._well_since is None else now - self._well_since
+        self._well_since = None
+        if self._retries.is_server_unwell:
+            return self._backoff.same_delay()
+        return self._backoff.delay(success)
 
     def _report(self, now: float, delay: float) -> None:
         text, at = self._logged
@@ -60,7 +79,8 @@ class Failures:
             return  # with backoff still two lines a minute and resource, all the same
         self._logged = (self._state.problem, now)
         remedy = f"; the RBAC rule that is missing: {self._state.resource.rbac_rule}" if self._state.forbidden else ""
-        log.warning("%s: %s%s; next attempt in %.1f s", self._state.plural, self._state.problem, remedy, delay)
+        again = "in turn with other resources" if self._retries.is_server_unwell else f"within {delay:.1f} s"
+        log.warning("%s: %s%s; next attempt %s", self._state.plural, self._state.problem, remedy, again)
 
 
 def status_of(error: Exception) -> StatusError | None:

@@ -15,21 +15,15 @@ The mirror keeps what it has meanwhile: `ResourceState` says how far it can be t
 
 import asyncio
 import logging
-import random
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing, closing
 from http import HTTPStatus
 from typing import Final
 
-import msgspec
-
-from app.api_server.client import ApiClient, ApiError, ReadTimeoutError, StatusError
-from app.api_server.credentials import CredentialsError
+from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
 from app.logs import one_line
-from app.objects.decode import DecodeError
 from app.watch.backoff import Backoff
-from app.watch.failures import Failures, is_server_error, is_too_large_version, status_of
+from app.watch.failures import OUTSIDE_ERRORS, Failures, is_server_error, is_too_large_version, status_of
 from app.watch.feed import Feed
 from app.watch.freshness import ResourceState
 from app.watch.known_objects import KnownObjects
@@ -38,6 +32,8 @@ from app.watch.loop_share import LoopShare
 from app.watch.memory_watch import UNLIMITED, MemoryPressureError, MemoryWatch
 from app.watch.object_reader import ObjectReader, Unreadable
 from app.watch.pages import MAX_PAGE_BYTES, Pages
+from app.watch.retries import Retries
+from app.watch.retry_plan import Wait
 from app.watch.watch_stream import (
     BrokenWatchError,
     GarbledWatchError,
@@ -56,44 +52,25 @@ _REFUSALS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_E
 """Of a request as such: asked again, it would be refused again."""
 
 
-class Timing(msgspec.Struct, frozen=True):
-    """How long the reflector waits, in seconds; the defaults are client-go's where it has them, but one."""
-
-    backoff_first: float = 0.8
-    backoff_longest: float = 10.0
-    """client-go: 30. Under faults every few seconds that left the mirror unfollowed for up to a minute at a time, and
-    now and then stale; and the replicas of Kindred are no fleet that an API server would have to be spared."""
-    watch_timeout: int = 300
-    """A watch asks the server to end it after this time, up to twice as long, so that not all end at once."""
-    shortest_watch: float = 1.0
-    """A watch that ends sooner, without events, is an error; one with events is not resumed sooner."""
-    initial_events: float = 120.0
-    """Longest wait for the end of the initial events: a server that does not know WatchList never tells it."""
-    memory: float = 30.0
-    """Shortest wait after a sync that there was no memory for, as it has cost seconds of CPU for nothing."""
-    clock: Callable[[], float] = time.monotonic
-    random: Callable[[], float] = random.random
-    """Numbers in [0, 1), for jitter."""
-
-
 class Reflector:
     """List+watch of one resource, for as long as `run` runs."""
 
     def __init__(
-        self, state: ResourceState, client: ApiClient, feed: Feed, timing: Timing, memory: MemoryWatch = UNLIMITED
+        self, state: ResourceState, client: ApiClient, feed: Feed, retries: Retries, memory: MemoryWatch = UNLIMITED
     ) -> None:
-        """Tell `feed` every change, in order, as long as there is memory for it."""
+        """Tell `feed` every change, in order, as long as there is memory for it; share `retries` with all others."""
         self.state = state
         self.known = KnownObjects(feed.apply)
         self._resource = state.resource
         self._client = client
         self._loading = feed.loading
-        self._timing = timing
+        self._timing = timing = retries.timing
         self._memory = memory
         self._allowed = 0  # bytes that the process may hold during the sync under way
         self._clock = timing.clock
         backoff = Backoff(timing.backoff_first, timing.backoff_longest, timing.random)
-        self._failures = Failures(state, backoff, timing.clock)
+        self._retries = retries.join(state, self._interrupt)
+        self._failures = Failures(state, backoff, self._retries, timing.clock)
         self._reader = ObjectReader(state)
         self._turns = LoopShare()
         self._version = ""  # to watch from; empty: a sync is due
@@ -113,50 +90,62 @@ class Reflector:
         """
         done = asyncio.get_running_loop().create_future()
         self._asked.append(done)
-        if self._step_limit is not None:
-            self._step_limit.reschedule(asyncio.get_running_loop().time())
+        self._interrupt()
         await done
 
     async def run(self) -> None:
         """Sync and follow until cancelled."""
+        await self._retries.pass_on()
         while True:
             if self._asked:
                 self._relist("asked")
                 self._answering += self._asked
                 self._asked.clear()
             try:
-                await self._breakable_step()
+                if await self._breakable_step():
+                    await self._retries.pass_on()
                 continue
-            except (ApiError, CredentialsError, DecodeError, BrokenWatchError, MemoryPressureError) as error:
-                delay = self._recover(error)
+            except (*OUTSIDE_ERRORS, MemoryPressureError) as error:
+                wait = self._recover(error)
             except Exception as error:
                 # A fault of ours must not end the watch for ever; what it left half done, a sync mends.
                 log.exception("%s: internal error", self.state.plural)
                 self._relist("internal")
-                delay = self._failures.record(error)
-            await asyncio.sleep(delay)
+                wait = self._failures.record(error)
+            if wait is not None:
+                await self._retries.wait(wait)
 
-    async def _breakable_step(self) -> None:
+    def _interrupt(self) -> None:
+        if self._step_limit is not None:
+            self._step_limit.reschedule(asyncio.get_running_loop().time())
+
+    async def _breakable_step(self) -> bool:
+        """Make a request; return whether that was a watch, or was interrupted."""
         limit = asyncio.timeout(None)
+        self._retries.begin()
         try:
             async with limit:
                 self._step_limit = limit
-                await self._step()
+                return await self._step()
         except TimeoutError:
             if not limit.expired():
                 raise
+            return True
         finally:
             self._step_limit = None
 
-    async def _step(self) -> None:
+    async def _step(self) -> bool:
         if self._version and self._was_quiet:
             await self._check_version()
-        elif self._version:
+            return False
+        if self._version:
             await self._watch()
         elif self._uses_watch_list:
             await self._watch_list()
         else:
             await self._list()
+            return False
+        return True
 
     @property
     def _uses_watch_list(self) -> bool:
@@ -172,6 +161,7 @@ class Reflector:
             self._client.stream(self._resource.path, params) as chunks,
             aclosing(watch_events(chunks, self.state, self._turns)) as events,
         ):
+            self._retries.answered()
             # Unless this one is completed; however it breaks, a list may come through (upstream ListAndWatch).
             self._list_next = True
             with self._loading(), closing(Listing()) as listing:
@@ -224,7 +214,9 @@ class Reflector:
                 self._expired_lists += 1
                 self._relist("expired-continue")
             raise
-        return decode_page(body)
+        page = decode_page(body)
+        self._retries.answered()
+        return page
 
     async def _gather(self, page: ListPage, listing: Listing) -> None:
         for item in page.items:
@@ -270,6 +262,7 @@ class Reflector:
             self._client.stream(self._resource.path, params) as chunks,
             aclosing(watch_events(chunks, self.state, self._turns)) as events,
         ):
+            self._retries.answered()
             accepted = self._clock()
             # That the server accepted it shows little as long as it may end at once: ResourceState.followed_at.
             standing = asyncio.get_running_loop().call_later(self._timing.shortest_watch, self._follows_now)
@@ -306,6 +299,7 @@ class Reflector:
         """
         self.state.requests["list"] += 1
         page = decode_page(await self._client.get(self._resource.path, {"limit": "1"}, MAX_PAGE_BYTES))
+        self._retries.answered()
         self._was_quiet = False
         if is_older(page.resource_version, self._version):
             log.warning(
@@ -357,13 +351,13 @@ class Reflector:
         timeout = round(self._timing.watch_timeout * (1.0 + self._timing.random()))
         return {**self._params(), "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout)}
 
-    def _recover(self, error: Exception) -> float:
-        """Decide what the next request is; return the seconds to wait before it."""
+    def _recover(self, error: Exception) -> Wait | None:
+        """Decide what the next request is; return how long to wait before it, None if not at all."""
         if self._version:
             self._resume_or_relist(error)
         elif self._falls_back(error):
             log.info("%s: listing without WatchList: %s", self.state.plural, one_line(str(error)))
-            return 0.0
+            return None
         return self._failures.record(error, self._timing.memory if isinstance(error, MemoryPressureError) else 0.0)
 
     def _resume_or_relist(self, error: Exception) -> None:

@@ -7,7 +7,9 @@ from app.api_server.client import ApiClient
 from app.watch.feed import Feed
 from app.watch.freshness import ResourceState
 from app.watch.memory_watch import UNLIMITED, MemoryWatch
-from app.watch.reflector import Reflector, Timing
+from app.watch.reflector import Reflector
+from app.watch.retries import Retries
+from app.watch.timing import Timing
 from core.events import Kind
 
 
@@ -24,7 +26,8 @@ class Watcher:
     ) -> None:
         """Take one reflector for each state; what they are told goes to `feed`, between two requests."""
         self._client = client
-        self.reflectors = [Reflector(state, client, feed, timing, memory) for state in states]
+        retries = Retries(timing)
+        self.reflectors = [Reflector(state, client, feed, retries, memory) for state in states]
 
     async def resync(self, kind: Kind) -> None:
         """Sync the objects of one kind once more, from now on; see `Reflector.resync`. Raises LookupError."""

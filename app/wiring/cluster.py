@@ -21,7 +21,7 @@ from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from app.watch.memory_watch import MemoryWatch
 from app.watch.process_memory import MemoryLimit, memory_limit
-from app.watch.reflector import Timing
+from app.watch.timing import Timing
 from app.watch.watcher import Watcher
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror

@@ -29,6 +29,7 @@ class WatchCollector:
         yield self._counts_by("reason", "relists", "Syncs that a watch made necessary.", lambda state: state.relists)
         yield self._counts_by("type", "events", "Watch events, by type.", lambda state: state.events)
         yield self._counts_by("kind", "failures", "Failed requests, by status or error.", lambda state: state.failures)
+        yield self._counts_by("cause", "retries", "Requests made again, by why then.", lambda state: state.retries)
 
     def _gauges(self) -> Iterator[Metric]:
         synced = _gauge("synced", "Whether all objects of the resource were ever held (1) or not (0).")

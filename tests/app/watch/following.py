@@ -24,7 +24,7 @@ from app.objects.resources import RESOURCES
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 from app.watch.memory_watch import UNLIMITED, MemoryWatch
 from app.watch.process_memory import MemoryLimit
-from app.watch.reflector import Reflector, Timing
+from app.watch.timing import Timing
 from app.watch.watcher import Watcher
 from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
@@ -40,7 +40,14 @@ P = ParamSpec("P")
 LIMIT: Final = MemoryLimit(100, "the test")
 PATIENCE: Final = 30.0  # seconds
 QUICK: Final = Timing(
-    backoff_first=0.02, backoff_longest=0.1, shortest_watch=0.25, initial_events=1.5, memory=0.1, random=lambda: 0.0
+    backoff_first=0.02,
+    backoff_longest=0.1,
+    probe_every=0.1,
+    wake_gap=0.002,
+    shortest_watch=0.25,
+    initial_events=1.5,
+    memory=0.1,
+    random=lambda: 0.0,
 )
 READ_TIMEOUT: Final = 1.0
 """More than `shortest_watch`, as it is in service."""
@@ -135,7 +142,7 @@ class Following:
             looks = itertools.count()  # a clock by which each look is a new one
             memory = MemoryWatch(LIMIT, 0.9, self.freshness.states, lambda: float(next(looks)), resident=resident)
         self.watcher = Watcher(client, self.freshness.states, feed, timing, memory)
-        self.reflectors: dict[Kind, Reflector] = dict(zip(kinds, self.watcher.reflectors, strict=True))
+        self.reflectors = dict(zip(kinds, self.watcher.reflectors, strict=True))
 
     async def __aenter__(self) -> Self:
         self._there_before = {kind: set(self.expected(kind)) for kind in self.states}

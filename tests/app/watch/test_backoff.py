@@ -28,14 +28,34 @@ def test_jitter_adds_up_to_as_much_again_and_does_not_grow(random: float, expect
 
 
 @pytest.mark.parametrize(
-    ("well", "expected"), [pytest.param(29.9, 4.0, id="not-yet"), pytest.param(30.0, 1.0, id="long-enough")]
+    ("well", "expected"),
+    [pytest.param(29.9, [1.0, 8.0], id="not-yet"), pytest.param(30.0, [1.0, 2.0], id="long-enough")],
 )
-def test_it_starts_anew_after_a_success_as_long_as_the_longest_wait(well: float, expected: float) -> None:
+def test_it_starts_anew_after_a_success_as_long_as_the_longest_wait(well: float, expected: list[float]) -> None:
     backoff = Backoff(1.0, 30.0, lambda: 0.0)
-    waits(backoff, 0.0, 10.0)
-    assert backoff.delay(well) == expected
+    waits(backoff, 0.0, 0.0)
+    assert waits(backoff, well, 0.0) == expected
+
+
+def test_the_time_that_went_well_is_a_part_of_the_wait_but_for_the_first_second() -> None:
+    backoff = Backoff(1.0, 30.0, lambda: 0.5)
+    assert waits(backoff, 0.0, 0.0, 0.0, 5.0, 15.5, 25.0) == [1.5, 3.0, 6.0, 4.5, 1.5, 7.5]
+
+
+def test_a_failure_that_is_not_the_resources_own_does_not_lengthen_the_wait() -> None:
+    backoff = Backoff(1.0, 30.0, lambda: 0.5)
+    assert [backoff.same_delay(), backoff.same_delay()] == [1.5, 1.5]
+    assert waits(backoff, 0.0, 0.0) == [3.0, 6.0]
+    assert backoff.same_delay() == 6.0
+
+
+def test_after_a_reset_the_next_wait_is_the_first() -> None:
+    backoff = Backoff(1.0, 30.0, lambda: 0.0)
+    waits(backoff, 0.0, 0.0, 0.0)
+    backoff.reset()
+    assert waits(backoff, 0.0, 0.0) == [1.0, 2.0]
 
 
 def test_it_starts_anew_with_each_failure_that_comes_late() -> None:
     backoff = Backoff(1.0, 30.0, lambda: 0.0)
-    assert waits(backoff, 0.0, 200.0, 200.0, 1.0) == [1.0, 1.0, 1.0, 2.0]
+    assert waits(backoff, 0.0, 200.0, 200.0, 0.0) == [1.0, 1.0, 1.0, 2.0]

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.watch.freshness import SyncStatus
-from app.watch.reflector import Timing
+from app.watch.timing import Timing
 from core.events import Action, ClusterEvent
 from core.objects.namespace import Namespace
 from core.objects.node import Node
@@ -194,6 +194,7 @@ async def test_waits_are_jittered(server: FakeApiServer) -> None:
 def test_the_default_pace_is_that_of_client_go_but_for_the_longest_wait() -> None:
     timing = Timing()
     assert (timing.backoff_first, timing.backoff_longest) == (0.8, 10.0)
+    assert (timing.probe_every, timing.wake_gap) == (1.0, 0.05)
     assert (timing.watch_timeout, timing.shortest_watch) == (300, 1.0)
     assert all(0.0 <= timing.random() < 1.0 for _ in range(100))
 

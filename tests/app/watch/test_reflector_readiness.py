@@ -126,7 +126,8 @@ async def test_a_role_that_lacks_a_rule_is_told_which(server: FakeApiServer, cap
     rule = 'the RBAC rule that is missing: apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
     async with Following(server, Node, Pod, Namespace) as following:
         state = following.states[Pod]
-        await following.until(lambda: state.forbidden and following.states[Node].synced, "forbidden")
+        others = [following.states[Node], following.states[Namespace]]
+        await following.until(lambda: state.forbidden and all(other.synced for other in others), "forbidden")
         (problem,) = following.freshness.problems()
         assert problem.startswith("pods: not synced (")
         assert problem.endswith(f"; {rule}")

@@ -15,7 +15,9 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.watch_collector import WatchCollector
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import Freshness, ResourceState
-from app.watch.reflector import Reflector, Timing
+from app.watch.reflector import Reflector
+from app.watch.retries import Retries
+from app.watch.timing import Timing
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
@@ -119,7 +121,7 @@ def test_what_a_reflector_knows_is_counted() -> None:
     metrics = Metrics(mirror, clock)
     client = ApiClient(Credentials(ClusterAccess("test", "http://127.0.0.1:1", None), None))
     feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
-    reflector = Reflector(state, client, feed, Timing())
+    reflector = Reflector(state, client, feed, Retries(Timing()))
     metrics.register(WatchCollector(Freshness([state], 180.0, clock), clock, {"pods": reflector.known}))
     assert samples(metrics, "kindred_watch_known_objects") == {("pods",): 0}
     reflector.known.put(Pod("u", "shop", "web"))

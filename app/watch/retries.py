@@ -1,0 +1,130 @@
+"""Lets the resources of one API server wait after failures, and tries them again one by one; see `RetryPlan`."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from app.watch.freshness import ResourceState
+from app.watch.retry_plan import Attempts, Next, RetryPlan, Wait
+from app.watch.timing import Timing
+
+log = logging.getLogger(__name__)
+
+_MIN_TIMER: Final = 0.001  # seconds: the timer's clock may be ahead of ours by its resolution
+
+
+class Retries:
+    """The retries of all resources of one API server."""
+
+    def __init__(self, timing: Timing) -> None:
+        self.timing = timing
+        self._plan = RetryPlan(timing.probe_every, timing.wake_gap, timing.random)
+        self._interrupts: dict[Attempts, Callable[[], None]] = {}
+        self._waiting: dict[Attempts, asyncio.Future[Next]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._unwell_since = 0.0
+
+    def join(self, state: ResourceState, interrupt: Callable[[], None]) -> "ResourceRetries":
+        """Return the retries of one resource; `interrupt` ends its request under way, to be made anew."""
+        retries = ResourceRetries(self, self._plan, state)
+        self._interrupts[retries.attempts] = interrupt
+        return retries
+
+    async def wait(self, attempts: Attempts, wait: Wait) -> Next:
+        """Return when the resource is to be tried again, which is why."""
+        self._plan.wait(attempts, wait)
+        granted: asyncio.Future[Next] = asyncio.get_running_loop().create_future()
+        self._waiting[attempts] = granted
+        self.reschedule()
+        try:
+            return await granted
+        finally:
+            self._plan.leave(attempts)
+            self._waiting.pop(attempts, None)
+
+    def reschedule(self) -> None:
+        """Look anew which resource is due, and when."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self.timing.clock()
+        while (due := self._plan.next()) is not None:
+            if due.at > now:
+                self._timer = asyncio.get_running_loop().call_later(max(due.at - now, _MIN_TIMER), self.reschedule)
+                return
+            self._plan.grant(due, now)
+            granted = self._waiting.pop(due.attempts)
+            if not granted.done():
+                granted.set_result(due)
+
+    def answered(self, attempts: Attempts) -> None:
+        """Let all that wait, or are stuck, be tried."""
+        for stuck in self._plan.answered(attempts, self.timing.clock()):
+            self._interrupts[stuck]()
+        self.reschedule()
+
+    def report(self, *, was_unwell: bool) -> None:
+        """Log when the server becomes unwell, and when it is well again."""
+        if self._plan.is_unwell == was_unwell:
+            return
+        now = self.timing.clock()
+        failing, of = self._plan.failing()
+        if was_unwell:
+            log.info("API server: %d of %d resources fail, after %.1f s", failing, of, now - self._unwell_since)
+            return
+        self._unwell_since = now
+        every = self.timing.probe_every
+        log.warning("API server: %d of %d resources fail; one of them is tried every %g s", failing, of, every)
+
+
+class ResourceRetries:
+    """The retries of one resource. Its failures and successes decide when others are tried, too."""
+
+    def __init__(self, retries: Retries, plan: RetryPlan, state: ResourceState) -> None:
+        self._retries = retries
+        self._plan = plan
+        self._state = state
+        self.attempts = plan.join()
+        self._clock = retries.timing.clock
+
+    @property
+    def is_server_unwell(self) -> bool:
+        """Tell whether several resources fail, so that the trouble is that of the server."""
+        return self._plan.is_unwell
+
+    def begin(self) -> None:
+        """Take note that a request is made."""
+        self._plan.begin(self.attempts, self._clock())
+
+    def answered(self) -> None:
+        """Take note that the request under way succeeded: others that wait are tried."""
+        self._retries.answered(self.attempts)
+
+    def failed(self) -> None:
+        """Take note that a request failed, in a way that may be the server's."""
+        was_unwell = self._plan.is_unwell
+        self._plan.failed(self.attempts)
+        self._retries.report(was_unwell=was_unwell)
+        self._retries.reschedule()
+
+    def followed(self) -> bool:
+        """Take note that the resource is followed; return whether its failures were those of the server."""
+        if not self.attempts.is_failing:
+            return False
+        was_unwell = self._plan.is_unwell
+        of_server = self._plan.followed(self.attempts)
+        self._retries.report(was_unwell=was_unwell)
+        self._retries.reschedule()
+        return of_server
+
+    async def wait(self, wait: Wait) -> None:
+        """Return when the resource is to be tried again."""
+        due = await self._retries.wait(self.attempts, wait)
+        if due.cause is not None:
+            self._state.retries[due.cause] += 1
+
+    async def pass_on(self) -> None:
+        """Return when a request may be made that follows no failure; mostly at once."""
+        now = self._clock()
+        await self.wait(Wait(now, now))
