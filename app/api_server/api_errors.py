@@ -1,6 +1,9 @@
 """How a request to the API server can fail; each error is one line that says what, and where."""
 
+import os
 import re
+import socket
+import ssl
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -9,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from app.api_server.pem import openssl_reason
 from app.logs import one_line
 
 _SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)
@@ -167,3 +171,29 @@ def _date(text: str) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
+
+
+def system_reason(error: BaseException) -> str:
+    """Return what the system or OpenSSL said of a connection that failed; the layers between say less."""
+    cause = _system_error(error)
+    match cause:
+        case ssl.SSLCertVerificationError():
+            return f"certificate verify failed: {cause.verify_message.rstrip('.')}"
+        case ssl.SSLError():
+            return f"TLS: {openssl_reason(cause)}"
+        case socket.gaierror():
+            return f"unknown host: {cause.strerror}"
+        case OSError(errno=int(number)):
+            return os.strerror(number)  # asyncio writes "Connect call failed" in its own
+    return str(error) or type(error).__name__
+
+
+def _system_error(error: BaseException | None) -> OSError | None:
+    """Return the nearest error of the system below an error (ssl.SSLError is one), of several the first."""
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror:
+            return error
+        # Context, not only cause: httpcore raises its errors once more `from None`.
+        below = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = below or error.__cause__ or error.__context__
+    return None

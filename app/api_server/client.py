@@ -1,17 +1,18 @@
 """Requests to the API server over kept connections: whole answers, or streams of bytes as they arrive.
 
-Nothing else talks to the API server. httpx's transport is used without its client: no redirects, cookies or proxies
-but those that are configured, and no log line for each request.
+Nothing else talks to the API server. POSTs, of which there is one for each pod that is bound, are sent in the leanest
+way (posting.py), unless they go through a proxy. All others go through httpx's transport without its client: no
+redirects, cookies or proxies but those that are configured, and no log line for each request.
 """
 
 import asyncio
-import os
-import socket
 import ssl
+import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from http import HTTPStatus
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
+from urllib.parse import quote
 
 import httpx
 
@@ -22,9 +23,11 @@ from app.api_server.api_errors import (
     ReadTimeoutError,
     ResponseTooLargeError,
     StatusError,
+    system_reason,
 )
+from app.api_server.connection_options import IDLE_SECONDS, MAX_CONNECTIONS, keepalive_options
 from app.api_server.credentials import Credentials
-from app.api_server.pem import openssl_reason
+from app.api_server.posting import PostConnections, PostLimits, PostResponse, decompressed
 
 __all__ = [
     "ApiClient",
@@ -35,12 +38,13 @@ __all__ = [
     "StatusError",
 ]
 
-_MAX_CONNECTIONS: Final = 64  # ten watches, lists beside them, and room: past it, bindings wait, or a leak of ours
+T = TypeVar("T")
+
 _JSON: Final = "application/json"
 _STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
-_IDLE: Final = 30.0  # seconds that an unused connection is kept: less than servers and balancers do
 _MAX_REFUSAL_LENGTH: Final = 64 * 1024  # bytes that are read of an answer other than 200
 _MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024  # of an answer that is one object, as MAX_LINE_BYTES
+_USER_AGENT: Final = f"kindred/{__version__}"
 _DECODED: Final = {"", "identity", "gzip", "deflate"}
 _SUCCESS: Final = {
     "GET": {HTTPStatus.OK},
@@ -52,15 +56,6 @@ _SUCCESS: Final = {
 # TLS that breaks while reading comes through anyio and httpcore as it is.
 _FAULTS: Final = (httpx.TransportError, httpx.DecodingError, ssl.SSLError)
 _UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-
-
-def _keepalive() -> list[tuple[int, int, int]]:
-    """Return the options that find a dead peer within a minute, in seconds, where the system has them."""
-    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, name):
-            options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
-    return options
 
 
 class _Request(NamedTuple):
@@ -85,12 +80,12 @@ class _Pool:
             trust_env=False,
             # Watches count as kept connections for httpcore, so a lower number would close those of lists.
             limits=httpx.Limits(
-                max_connections=_MAX_CONNECTIONS,
-                max_keepalive_connections=_MAX_CONNECTIONS,
-                keepalive_expiry=_IDLE,
+                max_connections=MAX_CONNECTIONS,
+                max_keepalive_connections=MAX_CONNECTIONS,
+                keepalive_expiry=IDLE_SECONDS,
             ),
             proxy=credentials.proxy,
-            socket_options=_keepalive(),
+            socket_options=keepalive_options(),
         )
         self._users = 0
 
@@ -116,6 +111,8 @@ class ApiClient:
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
         self._pool = _Pool(credentials)
+        limits = PostLimits(connect_timeout, read_timeout, _MAX_OBJECT_BYTES, _MAX_REFUSAL_LENGTH)
+        self._posts = None if credentials.proxy else PostConnections(credentials, limits, _SUCCESS["POST"])
         proxy = f" through proxy {httpx.URL(credentials.proxy).host}" if credentials.proxy else ""
         self._place = f"at {credentials.server}{proxy}"
 
@@ -133,7 +130,11 @@ class ApiClient:
         says `unsent`; after any other error, and when cancelled, it is open. A login that the server refuses is renewed
         and the request sent again, as by `get`; nothing else is.
         """
-        return await self._whole(_Request(path, {}, "POST", body, may_send=may_send))
+        request = _Request(path, {}, "POST", body, may_send=may_send)
+        if self._posts is None:
+            return await self._whole(request)
+        posts = self._posts
+        return await self._logged_in(lambda login: self._posted(posts, request, login))
 
     async def put(self, path: str, body: bytes) -> bytes:
         """Replace an object, and return the body of the answer; otherwise as `post`."""
@@ -161,6 +162,22 @@ class ApiClient:
         """Close the connections: at once where they are not in use, else when their users leave."""
         self._pool.retired = True
         await self._pool.close_if_unused()
+        if self._posts is not None:
+            self._posts.close()
+
+    async def _posted(self, posts: PostConnections, request: _Request, login: Mapping[str, str]) -> bytes:
+        where, body = self._where(request), request.body or b""
+        lines = (
+            f"POST {posts.base_path}{quote(request.path)} HTTP/1.1",
+            f"Host: {posts.host_header}",
+            *(f"{name}: {value}" for name, value in (*self._headers(request).items(), *login.items())),
+            f"Content-Length: {len(body)}",
+        )
+        response = await posts.post("\r\n".join((*lines, "", "")).encode("ascii") + body, where, request.may_send)
+        if response.status not in _SUCCESS["POST"]:
+            raise StatusError.of_response(response.status, response.headers, _decoded(response, where), where)
+        self._check_content(request, response.headers)
+        return _decoded(response, where)
 
     async def _whole(self, request: _Request, most: int = _MAX_OBJECT_BYTES) -> bytes:
         body = bytearray()  # one buffer that grows, not a list of pieces: these may be of one byte each
@@ -174,22 +191,22 @@ class ApiClient:
     @asynccontextmanager
     async def _stream(self, request: _Request) -> AsyncIterator[AsyncIterator[bytes]]:
         async with AsyncExitStack() as stack:
-            response = await self._open(stack, request)
+            response = await self._logged_in(lambda login: self._attempt(stack, request, login))
             yield await stack.enter_async_context(aclosing(self._chunks(request, response)))
 
-    async def _open(self, stack: AsyncExitStack, request: _Request) -> httpx.Response:
+    async def _logged_in(self, attempt: Callable[[Mapping[str, str]], Awaitable[T]]) -> T:
         """Send a request, and once more with a new login where the server refuses the login."""
         login = await self._credentials.headers()
         generation = self._credentials.generation
         try:
-            return await self._attempt(stack, request, login)
+            return await attempt(login)
         except StatusError as error:
             if error.code != HTTPStatus.UNAUTHORIZED:
                 raise
         current = await self._credentials.headers()
         if current == login and self._credentials.generation == generation:  # else another request has renewed it
             current = await self._credentials.headers(refresh=True)
-        return await self._attempt(stack, request, current)
+        return await attempt(current)
 
     async def _attempt(self, stack: AsyncExitStack, request: _Request, login: Mapping[str, str]) -> httpx.Response:
         pool = await self._current_pool()
@@ -203,7 +220,7 @@ class ApiClient:
         stack.push_async_callback(response.aclose)
         if response.status_code not in _SUCCESS[request.method]:
             raise await self._refusal(request, response)
-        self._check_content(request, response)
+        self._check_content(request, response.headers)
         return response
 
     async def _current_pool(self) -> _Pool:
@@ -220,19 +237,21 @@ class ApiClient:
             self._credentials.server + request.path,
             params=request.params,
             content=request.body,
-            headers={
-                "Accept": _JSON,
-                **({"Content-Type": request.content_type} if request.body is not None else {}),
-                # Compressed, events would cost the server time, and may be held back until a block is full.
-                "Accept-Encoding": "identity",
-                "User-Agent": f"kindred/{__version__}",
-                **login,
-            },
+            headers={**self._headers(request), **login},
             extensions={
                 "timeout": httpx.Timeout(self._connect_timeout, read=self._read_timeout).as_dict(),
                 **({"trace": self._held_back(request, request.may_send)} if request.may_send is not None else {}),
             },
         )
+
+    def _headers(self, request: _Request) -> dict[str, str]:
+        return {
+            "Accept": _JSON,
+            **({"Content-Type": request.content_type} if request.body is not None else {}),
+            # Compressed, events would cost the server time, and may be held back until a block is full.
+            "Accept-Encoding": "identity",
+            "User-Agent": _USER_AGENT,
+        }
 
     def _held_back(self, request: _Request, may_send: Callable[[], bool]) -> Callable[[str, object], Awaitable[None]]:
         """Return what httpcore calls at each of its steps, to stop one at the last moment."""
@@ -262,14 +281,14 @@ class ApiClient:
                         break
         return StatusError.of_response(response.status_code, response.headers, body, self._where(request))
 
-    def _check_content(self, request: _Request, response: httpx.Response) -> None:
+    def _check_content(self, request: _Request, headers: Mapping[str, str]) -> None:
         """Refuse what no API server answers: a page of HTML for JSON, an encoding that was not asked for."""
-        kind = _media_type(response.headers.get("content-type", ""))
+        kind = _media_type(headers.get("content-type", ""))
         if kind != _JSON:
             told = f"the answer is {kind or 'of no type'}, not {_JSON}"
             raise ConnectionFailedError(f"{self._where(request)}: {told}: is a proxy or a login page in between?")
         # One at most, as of several each multiplies by up to a thousand what a chunk is decoded to.
-        encoding = response.headers.get("content-encoding", "").strip().lower()
+        encoding = headers.get("content-encoding", "").strip().lower()
         if encoding not in _DECODED:
             raise ConnectionFailedError(f"{self._where(request)}: Content-Encoding {encoding} was not asked for")
 
@@ -286,31 +305,27 @@ class ApiClient:
         return ConnectionFailedError(f"{where}: {_reason(error)}", unsent=unsent)
 
 
+def _decoded(response: PostResponse, where: str) -> bytes:
+    """Return the body as it was before it was compressed; of a refusal as it came, where that cannot be done."""
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding in {"", "identity"}:
+        return response.body
+    try:
+        return decompressed(response.body, _MAX_OBJECT_BYTES, where)
+    except (zlib.error, ResponseTooLargeError) as error:
+        if response.status not in _SUCCESS["POST"]:
+            return response.body
+        if isinstance(error, ResponseTooLargeError):
+            raise
+        raise ConnectionFailedError(f"{where}: {error}") from None
+
+
 def _media_type(text: str) -> str:
     return text.partition(";")[0].strip().lower()
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: Exception) -> str:
     """Return what the system or OpenSSL said, where one of them did; the layers between say less."""
-    cause = _system_error(error) if isinstance(error, (httpx.NetworkError, ssl.SSLError)) else None
-    match cause:
-        case ssl.SSLCertVerificationError():
-            return f"certificate verify failed: {cause.verify_message.rstrip('.')}"
-        case ssl.SSLError():
-            return f"TLS: {openssl_reason(cause)}"
-        case socket.gaierror():
-            return f"unknown host: {cause.strerror}"
-        case OSError(errno=int(number)):
-            return os.strerror(number)  # asyncio writes "Connect call failed" in its own
+    if isinstance(error, (httpx.NetworkError, ssl.SSLError)):
+        return system_reason(error)
     return str(error) or type(error).__name__
-
-
-def _system_error(error: BaseException | None) -> OSError | None:
-    """Return the nearest error of the system below an error (ssl.SSLError is one), of several the first."""
-    while error is not None:
-        if isinstance(error, OSError) and error.strerror:
-            return error
-        # Context, not only cause: httpcore raises its errors once more `from None`.
-        below = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
-        error = below or error.__cause__ or error.__context__
-    return None
