@@ -26,17 +26,20 @@ OUT_OF_PARTITION: Final = Status(
 )
 
 
-def filter_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Verdicts:
+def filter_nodes(
+    profile: Profile, evaluation: Evaluation, batch: NodeBatch, *, beside_nominated: bool = True
+) -> Verdicts:
     """Judge each node of the batch: the status of the first predicate that fails there, or success.
 
-    Pods that are nominated for a node count there as they do upstream; see core/nominated_pods.py. A node of which
-    nothing is known fails with UNKNOWN_NODE, and one out of the partition with OUT_OF_PARTITION, whatever the pod asks
-    and the predicates say.
+    Pods that are nominated for a node count there as they do upstream, see core/nominated_pods.py, unless
+    `beside_nominated` is false. A node of which nothing is known fails with UNKNOWN_NODE, and one out of the partition
+    with OUT_OF_PARTITION, whatever the pod asks and the predicates say.
     """
     verdicts = evaluation.filtered(profile.filters, batch)
-    refused = refusals(evaluation.mirror, profile.filters, evaluation.pod, batch)
-    if refused:
-        verdicts = _refused(verdicts, refused)
+    if beside_nominated:
+        refused = refusals(evaluation.mirror, profile.filters, evaluation.pod, batch)
+        if refused:
+            verdicts = _refused(verdicts, refused)
     unknown, outside = batch.unknown, batch.out_of_partition
     if not unknown and outside is None:
         return verdicts
