@@ -53,7 +53,7 @@ def _refused(verdicts: Verdicts, refused: Mapping[int, Refusal]) -> Verdicts:
     """Return the verdicts with other statuses for some nodes."""
     statuses = dict.fromkeys(refusal.failure.status for refusal in refused.values())
     code_of = {status: len(verdicts.statuses) + place for place, status in enumerate(statuses)}
-    codes = verdicts.codes.astype(np.int64)  # a copy: verdicts may be the cache's own
+    codes = verdicts.codes.astype(np.int64)  # a copy: a recorded evaluation keeps the verdicts themselves
     for position, refusal in refused.items():
         codes[position] = code_of[refusal.failure.status]
     return Verdicts(codes, (*verdicts.statuses, *statuses))

@@ -43,13 +43,6 @@ FAULTS: Final = (
         tests=_TESTS,
     ),
     Fault(
-        id="kept-verdicts-overwritten-for-nominated-pods",
-        breaks="A refusal beside nominated pods is written into the row of the equivalence cache.",
-        old="codes = verdicts.codes.astype(np.int64)  # a copy: verdicts may be the cache's own",
-        new="codes = verdicts.codes.astype(np.int64, copy=False)",
-        tests=(*_TESTS, "properties/test_nominated_pods.py"),
-    ),
-    Fault(
         id="out-of-partition-judged-beside-nominated-pods",
         breaks="A node of another scheduler costs an evaluation for each pod nominated there.",
         old="if position not in batch.strangers and not (outside is not None and outside[position])",
