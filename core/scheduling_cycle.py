@@ -26,17 +26,20 @@ OUT_OF_PARTITION: Final = Status(
 )
 
 
-def filter_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Verdicts:
+def filter_nodes(
+    profile: Profile, evaluation: Evaluation, batch: NodeBatch, *, beside_nominated: bool = True
+) -> Verdicts:
     """Judge each node of the batch: the status of the first predicate that fails there, or success.
 
-    Pods that are nominated for a node count there as they do upstream; see core/nominated_pods.py. A node of which
-    nothing is known fails with UNKNOWN_NODE, and one out of the partition with OUT_OF_PARTITION, whatever the pod asks
-    and the predicates say.
+    Pods that are nominated for a node count there as they do upstream, see core/nominated_pods.py, unless
+    `beside_nominated` is false. A node of which nothing is known fails with UNKNOWN_NODE, and one out of the partition
+    with OUT_OF_PARTITION, whatever the pod asks and the predicates say.
     """
     verdicts = evaluation.filtered(profile.filters, batch)
-    refused = refusals(evaluation.mirror, profile.filters, evaluation.pod, batch)
-    if refused:
-        verdicts = _refused(verdicts, refused)
+    if beside_nominated:
+        refused = refusals(evaluation.mirror, profile.filters, evaluation.pod, batch)
+        if refused:
+            verdicts = _refused(verdicts, refused)
     unknown, outside = batch.unknown, batch.out_of_partition
     if not unknown and outside is None:
         return verdicts
@@ -50,7 +53,7 @@ def _refused(verdicts: Verdicts, refused: Mapping[int, Refusal]) -> Verdicts:
     """Return the verdicts with other statuses for some nodes."""
     statuses = dict.fromkeys(refusal.failure.status for refusal in refused.values())
     code_of = {status: len(verdicts.statuses) + place for place, status in enumerate(statuses)}
-    codes = verdicts.codes.astype(np.int64)  # a copy: verdicts may be the cache's own
+    codes = verdicts.codes.astype(np.int64)  # a copy: a recorded evaluation keeps the verdicts themselves
     for position, refusal in refused.items():
         codes[position] = code_of[refusal.failure.status]
     return Verdicts(codes, (*verdicts.statuses, *statuses))

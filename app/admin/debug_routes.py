@@ -25,7 +25,7 @@ from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.objects.resources import Resource
 from core.mirror.cluster import ClusterMirror
-from core.mirror.dump import MirrorCopy, MirrorDump
+from core.mirror.dump import MirrorCopy, MirrorDump, pending_dumps
 
 _JSON = "application/json"
 
@@ -106,6 +106,8 @@ def _dump_all(copy: MirrorCopy) -> Iterator[bytes]:
     yield from _separated(copy.nodes())
     yield b'],"pods_of_unknown_nodes":['
     yield from _separated(copy.pods_of_unknown_nodes())
+    yield b'],"pending_pods":['
+    yield from _separated(copy.pending_pods())
     yield b"]}"
 
 
@@ -136,16 +138,18 @@ async def _dump_pod(mirror: ClusterMirror, pod: str, node: str | None, work: Lon
             raise HTTPException(HTTPStatus.NOT_FOUND, f"node {node}: not in the mirror")
         await _in_steps(mirror.follow_figures(), work)
         nodes = await _nodes_of(mirror, pod, work)
-        if not nodes:
+        pending = [each for each in mirror.pending if pod in {each.uid, each.full_name}] if not nodes else []
+        if not nodes and (not pending or node is not None):
             raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: not in the mirror")
         if node is not None and node not in nodes:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: not on node {node}, but on {', '.join(nodes)}")
         parts = [mirror.dump(name, pod) for name in nodes if node in (None, name)]
     return MirrorDump(
-        parts[0].generation,
-        parts[0].figures,
+        mirror.generation,
+        mirror.figures,
         tuple(node for part in parts for node in part.nodes),
         tuple(pod for part in parts for pod in part.pods_of_unknown_nodes),
+        tuple(pending_dumps(pending)),
     )
 
 

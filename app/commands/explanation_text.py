@@ -53,6 +53,7 @@ def explanation_text(explanation: Explanation) -> str:
     blocks = (
         _head(told),
         _reasons(told.reasons),
+        _beside_nominated(told),
         chain.from_iterable(_topology(each, told) for each in told.topologies),
         _terms(told.terms),
         _scores(told),
@@ -89,6 +90,16 @@ def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:
         by = f"{each.plugin}, {each.code}" if each.plugin else each.code
         yield from wrapped(f"({by}) {_such_as(each.examples, each.nodes)}", width + 4)
     yield from _more(len(reasons), "reason")
+
+
+def _beside_nominated(told: Summary) -> Iterator[str]:
+    if told.refused_beside_nominated:
+        yield _heading(f"Refused together with nominated pods: {counted(told.refused_beside_nominated, 'node')}")
+        for each in told.nominated:
+            yield from wrapped(f"{each.node}: {', '.join(each.pods)}", 4, "  ")
+        left = told.refused_beside_nominated - len(told.nominated)
+        if left:
+            yield f"  ... and {counted(left, 'more node')}, see --limit"
 
 
 def _such_as(examples: Sequence[str], number: int) -> str:
@@ -189,6 +200,7 @@ def _node(explained: ExplainedNode) -> Iterator[str]:
     why_not = "" if detail.fits else f": {', '.join(detail.reasons) or detail.code}{by}"
     text = f"Node {detail.node}: it {'fits' if detail.fits else 'does not fit'}{why_not}"
     yield from _verdict(wrapped(text, 2, ""), fits=detail.fits)
+    yield from _nominated(detail)
     yield from _predicates(detail)
     yield from _node_terms(detail.terms)
     yield from _score_parts(detail.score, detail.score_parts)
@@ -196,10 +208,17 @@ def _node(explained: ExplainedNode) -> Iterator[str]:
         yield from _cells(explained.cells)
 
 
+def _nominated(detail: NodeDetail) -> Iterator[str]:
+    if detail.nominated:
+        named = ", ".join(f"{each.pod} (priority {each.priority:,})" for each in detail.nominated)
+        effect = "with them it does not fit" if detail.refused_beside_nominated else "they are not in the way"
+        yield from wrapped(f"Nominated for it, and counted: {named}; {effect}", 4, "  ")
+
+
 def _predicates(detail: NodeDetail) -> Iterator[str]:
     if not detail.predicates:
         return
-    yield "  Predicates, each by itself"
+    yield f"  Predicates, each by itself{', without nominated pods' if detail.nominated else ''}"
     for each in detail.predicates:
         if each.reasons or each.code not in {"Success", "Skip"}:
             yield from wrapped(f"{each.plugin}: {', '.join(each.reasons) or each.code} ({each.code})", 6, "    ")

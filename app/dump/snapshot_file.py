@@ -108,11 +108,15 @@ class _Identity(msgspec.Struct):
 
 
 class SnapshotSummary:
-    """What a load did: objects taken by kind, pods that occupy no node, objects of other kinds, and broken ones."""
+    """What a load did: objects taken by kind, pods that occupy no node, objects of other kinds, and broken ones.
+
+    Of the pods that occupy no node, those that are nominated for one count there when others are judged.
+    """
 
     def __init__(self) -> None:
         self.taken: Counter[str] = Counter()
         self.unassigned_pods = 0
+        self.nominated_pods = 0
         self.other_kinds: Counter[str] = Counter()
         self.invalid: list[str] = []
 
@@ -124,7 +128,8 @@ class SnapshotSummary:
             if kind in _ALWAYS_COUNTED or self.taken[kind.__name__]
         )
         if self.unassigned_pods:
-            text += f" ({self.unassigned_pods} of the pods pending or finished: not counted)"
+            nominated = f" but for {self.nominated_pods} nominated" if self.nominated_pods else ""
+            text += f" ({self.unassigned_pods} of the pods pending or finished: not counted{nominated})"
         if self.other_kinds:
             text += f"; passed over: {', '.join(f'{n} {kind}' for kind, n in sorted(self.other_kinds.items()))}"
         if self.invalid:
@@ -228,7 +233,9 @@ def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str
     mirror.apply(ClusterEvent("Add", decoded))
     _refuse_broken_terms(decoded)
     summary.taken[type(decoded).__name__] += 1
-    summary.unassigned_pods += isinstance(decoded, Pod) and not decoded.assigned
+    if isinstance(decoded, Pod) and not decoded.assigned:
+        summary.unassigned_pods += 1
+        summary.nominated_pods += decoded.uid in mirror.pending.nominated_for(decoded.nominated_node_name)
 
 
 def _refuse_repetition(decoded: Object, place: str, seen: dict[tuple[str, str], str]) -> None:

@@ -46,9 +46,9 @@ class Evaluator:
         """Return which pods have to go, or why none do; stale after the next event.
 
         `names` are the nodes that the pod was refused on. `going` are pods, by uid, that others have preempted on some
-        of them: a pod that fits once they are gone waits, and preempts nobody, as it cannot be told who will take the
-        room. Upstream counts the others there as nominated and may preempt at once; that is quicker where pods repel
-        each other, but wrong where it evicts for room that is there soon.
+        of them: a pod that fits once they are gone, beside the pods that are nominated there and not less important,
+        waits and preempts nobody. A nomination that the watch has not shown yet does not count, so such a pod may wait
+        for room that another takes.
         """
         try:
             return await self._planned(pod, names, going)

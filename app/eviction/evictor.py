@@ -14,7 +14,7 @@ DryRunPreemption). So, after a `filter` that left no node and a pause in which k
 
 The victims then terminate, kube-scheduler sees them go, and tries the pod again, on the nominated node first. Until
 then nobody else is evicted for the pod, nor for pods that will fit there. Unlike upstream, other pods of lower priority
-that are nominated for the node stay so, as the mirror does not hold them: kube-scheduler finds out when it tries them.
+that are nominated for the node stay so: kube-scheduler finds out when it tries them.
 """
 
 import asyncio

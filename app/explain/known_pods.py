@@ -19,19 +19,22 @@ class KnownPods:
         self._recent = recent
 
     async def find(self, texts: Collection[str]) -> dict[str, list[Pod]]:
-        """Return the pods that each text may stand for: of the mirror, else of those asked about; several of one name.
+        """Return the pods that each text may stand for: of the mirror, else pending, else asked about; or several.
 
         Others are answered in between: names of pods have no index, and 150,000 are looked at.
         """
         found: dict[str, list[Pod]] = {text: [] for text in texts}
         names = set()
         for text in texts:
-            pod = self._mirror.get_pod(text) or self._recent.get(text)
+            pod = self._mirror.get_pod(text) or self._mirror.pending.get(text) or self._recent.get(text)
             if pod is not None:
                 found[text].append(pod)
             else:
                 names.add(text)
         await self._by_name(names, found)
+        for pod in self._mirror.pending:
+            if pod.full_name in names and not found[pod.full_name]:
+                found[pod.full_name].append(pod)
         for pod in self._recent:
             if pod.full_name in names and not found[pod.full_name]:
                 found[pod.full_name].append(pod)

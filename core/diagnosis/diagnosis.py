@@ -14,7 +14,7 @@ from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
-from core.nominated_pods import Refusal, refusals
+from core.nominated_pods import Refusal, nominated_beside, refusals
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
@@ -61,9 +61,15 @@ class Diagnosis:
         """Of these nodes, 0..100."""
 
     @cached_property
-    def nominated(self) -> Mapping[int, Refusal]:
-        """The nodes, by position, that the pod does not fit because of the pods that are nominated for them."""
+    def refused_beside(self) -> Mapping[int, Refusal]:
+        """The nodes, by position, that the pod does not fit together with the pods nominated for them."""
         return refusals(self.mirror, self.profile.filters, self.pod, self.batch)
+
+    def nominated_beside(self, position: int) -> Sequence[Pod]:
+        """Return the pods nominated for a node that count there when this pod is judged."""
+        if position in self.batch.strangers:
+            return ()
+        return nominated_beside(self.mirror, self.pod, self.batch.names[position])
 
     @cached_property
     def deciding(self) -> Codes:
@@ -74,7 +80,7 @@ class Diagnosis:
             if verdicts is not None:
                 deciding[(verdicts.codes > 0) & (deciding == 0)] = place
         places = {plugin.name: place for place, plugin in enumerate(self.profile.filters, start=1)}
-        for position, refusal in self.nominated.items():
+        for position, refusal in self.refused_beside.items():
             deciding[position] = places[refusal.failure.plugin]
         outside = self.batch.out_of_partition
         deciding[self.batch.unknown] = 0
@@ -88,7 +94,7 @@ class Diagnosis:
         return self.profile.filters[place - 1].name if place else NO_PLUGIN
 
     def predicates(self, position: int) -> Sequence[tuple[str, Status]]:
-        """Return what every predicate says of a node, whatever those before it say."""
+        """Return what every predicate says of a node without nominated pods, whatever those before it say."""
         return [
             (plugin.name, _status(self._recorded.of_filters.get(plugin.name), position))
             for plugin in self.profile.filters

@@ -38,6 +38,15 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
     """Some of these pods; none for further terms once the search for them has taken too long."""
 
 
+class NominatedPod(msgspec.Struct, frozen=True, gc=False):
+    """A pod without a node that is nominated for one."""
+
+    pod: str
+    """NAMESPACE/NAME"""
+    uid: str
+    priority: int
+
+
 class NodeDetail(msgspec.Struct, frozen=True, gc=False):
     """The decision about one node."""
 
@@ -48,7 +57,11 @@ class NodeDetail(msgspec.Struct, frozen=True, gc=False):
     code: str
     reasons: Sequence[str]
     predicates: Sequence[PredicateVerdict]
-    """What each predicate says, whatever those before it say."""
+    """What each predicate says without nominated pods, whatever those before it say."""
+    nominated: Sequence[NominatedPod]
+    """The other pods that are nominated for the node and count there: those of the same or a greater priority."""
+    refused_beside_nominated: bool
+    """Whether the status is that of the node together with these pods; else the node is judged without them."""
     terms: Sequence[NodeTerm]
     """At most 500."""
     score: int | None
@@ -69,6 +82,10 @@ def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:
         predicates=[
             PredicateVerdict(plugin, each.code.label, each.reasons) for plugin, each in decision.predicates(position)
         ],
+        nominated=[
+            NominatedPod(each.full_name, each.uid, each.priority) for each in decision.nominated_beside(position)
+        ],
+        refused_beside_nominated=position in decision.refused_beside,
         terms=_terms(decision, position, limit),
         score=scored[0] if scored is not None else None,
         score_parts=scored[1] if scored is not None else (),

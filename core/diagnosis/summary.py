@@ -1,6 +1,7 @@
 """A decision in a few lines: nodes by reason, by topology domain, what the terms count, and how the scores lie."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -89,6 +90,14 @@ class ScoredNode(msgspec.Struct, frozen=True, gc=False):
     score: int
 
 
+class RefusedBeside(msgspec.Struct, frozen=True, gc=False):
+    """A node that the pod does not fit together with the pods that are nominated for it."""
+
+    node: str
+    pods: Sequence[str]
+    """NAMESPACE/NAME"""
+
+
 class Summary(msgspec.Struct, frozen=True, gc=False):
     """A decision about all nodes that were asked about."""
 
@@ -102,6 +111,10 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     message: str
     """As kube-scheduler's events have it."""
     reasons: Sequence[ReasonSummary]
+    refused_beside_nominated: int
+    """Nodes that fail together with the pods that are nominated for them."""
+    nominated: Sequence[RefusedBeside]
+    """Some of these nodes."""
     topologies: Sequence[TopologySummary]
     """Of zones, and of the keys of the terms: 20 keys at most."""
     terms: Sequence[TermSummary]
@@ -121,6 +134,11 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
         fit=len(decision.fitting),
         message=_message(decision, reasons),
         reasons=reasons,
+        refused_beside_nominated=len(decision.refused_beside),
+        nominated=[
+            RefusedBeside(decision.batch.names[position], [pod.full_name for pod in refusal.nominated])
+            for position, refusal in islice(decision.refused_beside.items(), limit)
+        ],
         topologies=[_topology(decision, key, limit) for key in _topology_keys(decision)],
         terms=[_term(term, limit) for term in decision.terms],
         scores=[_scores(decision, plugin, weight) for plugin, weight in decision.profile.scores],

@@ -218,11 +218,11 @@ class ClusterMirror:
 
     def dump(self, node: str | None = None, pod: str | None = None) -> MirrorDump:
         """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME; for debugging, expensive."""
-        return Dumper(self.nodes, self.pods, self.assumed).dump(self.figures, self.generation, node, pod)
+        return Dumper(self.nodes, self.pods, self.assumed, self.pending).dump(self.figures, self.generation, node, pod)
 
     def copy(self) -> MirrorCopy:
         """Begin a copy of what `dump` shows of all; see MirrorCopy."""
-        return MirrorCopy(self.nodes, self.pods, self.assumed, self._figures)
+        return MirrorCopy(self.nodes, self.pods, self.assumed, self.pending, self._figures)
 
     def audit(self) -> list[str]:
         """Recount everything by plain loops; return the differences, none if all is well. For tests, expensive."""

@@ -84,12 +84,12 @@ class Comparer:
         self._other_versions = 0
 
     def add(self, listed: Object) -> None:
-        """Compare an object of the list. A pod that occupies no node is none that the mirror should hold."""
+        """Compare an object of the list. A pod that has ended is none that the mirror should hold."""
         key = self._held.key(listed)
         if key in self._assumed:
             self._seen.add(key)
             return
-        if isinstance(listed, Pod) and not listed.assigned:
+        if isinstance(listed, Pod) and listed.terminal:
             return
         self._listed += 1
         held = self._held.get(key)
@@ -162,18 +162,19 @@ class _ByName:
 
 
 class _Pods:
-    """uid -> pod, also of pods on unknown nodes."""
+    """uid -> pod, also of pods on unknown nodes, and of those that are pending."""
 
     fields = Pod.__struct_fields__
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._pods = mirror.pods
+        self._pending = mirror.pending
 
     def keys(self) -> Collection[str]:
-        return self._pods.rows.keys()
+        return [*self._pods.rows, *(pod.uid for pod in self._pending if pod.uid not in self._pods.rows)]
 
     def get(self, key: str) -> Object | None:
-        return self._pods.get(key)
+        return self._pods.get(key) or self._pending.get(key)
 
     def key_by(self, full_name: str, uid: str) -> str:  # noqa: ARG002 - all others go by the name
         return uid

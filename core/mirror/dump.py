@@ -8,6 +8,7 @@ from core.mirror.assumed_pods import AssumedPod
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.node_follower import NodeFollower
 from core.mirror.node_info import NodeInfo, NodeTable
+from core.mirror.pending_pods import PendingPods
 from core.mirror.pod_columns import PodColumns
 from core.mirror.pod_states import PodState
 from core.mirror.resource_figures import Figures
@@ -26,6 +27,17 @@ class PodDump(msgspec.Struct, frozen=True, gc=False):
     state: PodState
     assumed_at: float | None = None
     deadline: float | None = None
+
+
+class PendingPodDump(msgspec.Struct, frozen=True, gc=False):
+    """A pod that has no node and is not assumed."""
+
+    uid: str
+    name: str
+    """NAMESPACE/NAME"""
+    nominated_node: str
+    """The node that it is nominated for, known or not; empty for none."""
+    priority: int
 
 
 class NodeDump(msgspec.Struct, frozen=True, gc=False):
@@ -52,6 +64,8 @@ class MirrorDump(msgspec.Struct, frozen=True, gc=False):
     nodes: tuple[NodeDump, ...]
     """In the order of their names; where one pod was asked for, only the node that has it."""
     pods_of_unknown_nodes: tuple[PodDump, ...]
+    pending_pods: tuple[PendingPodDump, ...]
+    """In the order of their names; where one node was asked for, those that are nominated for it."""
 
 
 class HeldNode(msgspec.Struct, frozen=True, gc=False):
@@ -68,10 +82,13 @@ class HeldNode(msgspec.Struct, frozen=True, gc=False):
 class Dumper:
     """Writes out parts of a mirror."""
 
-    def __init__(self, nodes: NodeTable, pods: PodColumns, assumed: Mapping[str, AssumedPod]) -> None:
+    def __init__(
+        self, nodes: NodeTable, pods: PodColumns, assumed: Mapping[str, AssumedPod], pending: PendingPods
+    ) -> None:
         self._nodes = nodes
         self._pods = pods
         self._assumed = assumed
+        self._pending = pending
 
     def dump(self, figures: Figures, generation: int, node: str | None, pod: str | None) -> MirrorDump:
         """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME.
@@ -90,7 +107,13 @@ class Dumper:
                 waiting += self.pod_dumps(pods)
             elif pod is None or pods:
                 known.append(self.node_dump(held, pods))
-        return MirrorDump(generation, figures, tuple(known), tuple(waiting))
+        pending = (each for each in self.pending(node) if pod in (None, each.uid, each.full_name))
+        return MirrorDump(generation, figures, tuple(known), tuple(waiting), tuple(pending_dumps(pending)))
+
+    def pending(self, node: str | None) -> Iterator[Pod]:
+        """Yield the pods that have no node and are not assumed, or those of them that are nominated for one node."""
+        pods = self._pending if node is None else self._pending.nominated_for(node).values()
+        return (each for each in pods if each.uid not in self._pods.rows)
 
     def pods_of(self, info: NodeInfo) -> tuple[Pod, ...]:
         """Return the pods of a node name."""
@@ -131,6 +154,12 @@ class Dumper:
         return PodDump(pod.uid, pod.full_name, pod.node_name, PodState.ASSUMED, assumed.assumed_at, assumed.deadline)
 
 
+def pending_dumps(pods: Iterable[Pod]) -> list[PendingPodDump]:
+    """Write out pods that have no node, in the order of their names."""
+    dumps = (PendingPodDump(each.uid, each.full_name, each.nominated_node_name, each.priority) for each in pods)
+    return sorted(dumps, key=lambda pod: (pod.name, pod.uid))
+
+
 class MirrorCopy:
     """What a dump of the whole mirror shows, all of one generation, copied and written out in steps.
 
@@ -140,15 +169,22 @@ class MirrorCopy:
     """
 
     def __init__(
-        self, nodes: NodeTable, pods: PodColumns, assumed: Mapping[str, AssumedPod], figures: ClusterFigures
+        self,
+        nodes: NodeTable,
+        pods: PodColumns,
+        assumed: Mapping[str, AssumedPod],
+        pending: PendingPods,
+        figures: ClusterFigures,
     ) -> None:
         self._table = nodes
-        self._dumper = Dumper(nodes, pods, assumed)
+        self._dumper = Dumper(nodes, pods, assumed, pending)
         self._all_figures = figures
         self._held: dict[str, HeldNode] = {}  # node name -> the node
         self._waiting: tuple[Pod, ...] = ()
+        self._without_node: tuple[Pod, ...] = ()
         self._pods = pods
         self._assumed = assumed
+        self._pending = pending
         self.generation = 0
         """The one that it is of, after the last step."""
         self.figures = Figures({}, {}, {}, {})
@@ -167,7 +203,8 @@ class MirrorCopy:
         self.figures = self._all_figures.follow(known)
         unknown = (info for info in self._table.infos.values() if info.node is None)
         self._waiting = tuple(pod for info in unknown for pod in self._dumper.pods_of(info))
-        self._dumper = Dumper(self._table, self._pods, dict(self._assumed))
+        self._without_node = tuple(self._dumper.pending(None))
+        self._dumper = Dumper(self._table, self._pods, dict(self._assumed), self._pending)
         self.generation = known.latest
 
     def nodes(self) -> Iterator[NodeDump]:
@@ -179,6 +216,10 @@ class MirrorCopy:
     def pods_of_unknown_nodes(self) -> Iterator[PodDump]:
         """Write out the pods that wait for their nodes, in the order of the nodes' names."""
         yield from sorted(self._dumper.pod_dumps(self._waiting), key=lambda pod: pod.node)
+
+    def pending_pods(self) -> Iterator[PendingPodDump]:
+        """Write out the pods that have no node, in the order of their names."""
+        yield from pending_dumps(self._without_node)
 
     def _look(self, name: str) -> None:
         info = self._table.known.values.get(name)

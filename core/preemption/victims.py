@@ -1,7 +1,8 @@
 """The smallest set of less important pods of a node that have to go so that a pod fits.
 
 Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
-(SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
+(SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption). As there, pods that are
+nominated for the node count at each look (see core/nominated_pods.py): the victims make room beside them.
 
 What would be is asked of the mirror itself, in which the pods of one node are supposed to be gone and come back one
 after the other (see Supposition). A copy of what plugins read would cost as much as a sync, at 150,000 pods; a copy of
@@ -19,6 +20,7 @@ from core.framework.interface import AnyFilter
 from core.framework.status import Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition
+from core.nominated_pods import nominated_beside
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.go_format import quoted
 from core.objects.pod import Pod
@@ -49,6 +51,7 @@ class DryRun:
         self._names = names
         self._priority = pod.priority
         self._checks = FitChecks(mirror, filters, pod, names)
+        self._nominated = [nominated_beside(mirror, pod, name) for name in names]
         self._budgets = mirror.objects(PodDisruptionBudget).values()
 
     def fits_without(self, position: int, uids: Collection[str]) -> bool:
@@ -57,7 +60,7 @@ class DryRun:
             for each in pods_on(self._mirror, self._names[position]):
                 if each.uid in uids:
                     _take_away(each, supposed)
-            return self._checks.failure(position) is None
+            return self._failure(position) is None
 
     def find(self, position: int, doomed: Collection[str] = ()) -> Victims | Failure:
         """Find the victims on a node, or why there are none that help; where the pod fits already, that is a failure.
@@ -74,7 +77,7 @@ class DryRun:
         with self._mirror.suppose() as supposed:
             for each in potential:
                 _take_away(each, supposed)
-            failure = self._checks.failure(position)
+            failure = self._failure(position)
             if failure is not None:
                 return failure
             violating, others = split_by_violation(most_important_first(potential), self._budgets)
@@ -85,6 +88,10 @@ class DryRun:
             return Failure(Status(Code.ERROR, (reason,)))
         return Victims(tuple(most_important_first(victims)), len(violating_victims))
 
+    def _failure(self, position: int) -> Failure | None:
+        """Return why the pod does not fit one node as it is supposed, with its nominated pods and without."""
+        return self._checks.failure_beside(position, self._nominated[position]) or self._checks.failure(position)
+
     def _not_reprieved(
         self, pods: Iterable[Pod], doomed: Collection[str], supposed: Supposition, position: int
     ) -> list[Pod]:
@@ -93,7 +100,7 @@ class DryRun:
         for pod in pods:
             if pod.uid not in doomed:
                 supposed.put_back(pod.uid)
-                if self._checks.failure(position) is None:
+                if self._failure(position) is None:
                     continue
                 _take_away(pod, supposed)
             victims.append(pod)

@@ -14,6 +14,7 @@ from tests.conformance.__main__ import main
 DATA = Path(__file__).parent / "data"
 CASES = DATA / "cases.jsonl.gz"
 CHECKS = DATA / "bench_checks_1000.jsonl.gz"
+NOMINATED = DATA / "nominated.jsonl.gz"
 PREEMPTION = DATA / "preempt.jsonl.gz"
 Case = dict[str, Any]
 
@@ -55,6 +56,11 @@ def test_every_volume_plugin_passes_all_golden_cases(capsys: pytest.CaptureFixtu
 def test_preemption_passes_all_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(PREEMPTION)]) == 0
     assert last_lines(capsys.readouterr().out) == ["preemption: 300 passed, 0 failed"]
+
+
+def test_nominated_pods_pass_all_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(NOMINATED)]) == 0
+    assert last_lines(capsys.readouterr().out) == ["nominated pods: 300 passed, 0 failed"]
 
 
 def test_bench_checks_of_one_thousand_nodes_all_pass(capsys: pytest.CaptureFixture[str]) -> None:

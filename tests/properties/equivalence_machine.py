@@ -14,6 +14,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod
 from core.profile import Profile, affinity_profile
+from core.scheduling_cycle import filter_nodes
 from tests.properties import scheduling_pool as pool
 
 TTL: Final = 30.0
@@ -38,6 +39,8 @@ def shown(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Shown:
     # Asked before the plugins or after them, as rows that are brought up to date must not hide a change from the chain.
     filtered = filtered or evaluation.filtered(profile.filters, batch)
     results["all", "filter"] = [filtered.status(at) for at in range(len(batch))]
+    cycle = filter_nodes(profile, evaluation, batch)
+    results["all, beside nominated pods", "filter"] = [cycle.status(at) for at in range(len(batch))]
     for scorer, _ in profile.scores:
         raw = evaluation.raw_scores(scorer, batch)
         results[scorer.name, "score"] = [None] * len(batch) if raw is None else raw.tolist()
@@ -98,6 +101,24 @@ class EquivalenceMachine(RuleBasedStateMachine):
         pod = pool.placed(pool.PODS[template], self.identity(number), node, phase)
         self.mirror.apply(ClusterEvent(action, pod))
 
+    @rule(
+        number=pod_names,
+        template=templates,
+        node=st.sampled_from((*pool.NODE_NAMES, pool.STRANGER, "")),
+        priority=st.sampled_from((0, 1, -1)),
+        terminating=st.booleans(),
+    )
+    def pod_is_nominated_or_no_longer(
+        self,
+        number: int,
+        template: int,
+        node: str,
+        priority: int,
+        terminating: bool,  # noqa: FBT001 - drawn by name
+    ) -> None:
+        pod = pool.nominated(pool.PODS[template], self.identity(number), node, priority, terminating=terminating)
+        self.mirror.apply(ClusterEvent("Update", pod))
+
     @rule(number=pod_names, phase=st.sampled_from(("Succeeded", "Failed")))
     def pod_ends(self, number: int, phase: str) -> None:
         known = self.mirror.get_pod(self.identity(number)[1])
@@ -107,7 +128,8 @@ class EquivalenceMachine(RuleBasedStateMachine):
 
     @rule(number=pod_names)
     def pod_is_deleted_and_the_next_of_its_name_is_another(self, number: int) -> None:
-        known = self.mirror.get_pod(self.identity(number)[1])
+        uid = self.identity(number)[1]
+        known = self.mirror.get_pod(uid) or self.mirror.pending.get(uid)
         if known is not None:
             self.mirror.apply(ClusterEvent("Delete", known))
         self.uids[number] = self.uids.get(number, 0) + 1

@@ -266,6 +266,15 @@ def placed(template: V1, identity: tuple[str, str], node: str, phase: str = "Run
     return decode_pod(json.dumps({"metadata": metadata, "spec": spec, "status": {"phase": phase}}).encode())
 
 
+def nominated(template: V1, identity: tuple[str, str], node: str, priority: int, *, terminating: bool = False) -> Pod:
+    """Decode a pod of the pool that has no node, and is nominated for one (none: it is not)."""
+    metadata = {**template["metadata"], "name": identity[0], "uid": identity[1]}
+    if terminating:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    wire = {"metadata": metadata, "spec": {**template["spec"], "priority": priority}}
+    return decode_pod(json.dumps({**wire, "status": {"nominatedNodeName": node}}).encode())
+
+
 def incoming(template: V1, name: str, controller: str) -> Pod:
     """Decode a pod of the pool that is to be scheduled, of a controller if one is given."""
     metadata = {**template["metadata"], "name": name, "uid": name}

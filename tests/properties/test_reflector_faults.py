@@ -220,11 +220,15 @@ zones = st.sampled_from("abc")
 # What `seed` makes is left alone, so that it tells whether a first sync was complete.
 objects: SearchStrategy[tuple[str, Any]] = st.one_of(
     st.builds(
-        lambda number, node, app, phase: (PODS, make_pod(f"p{number}").on(node).label("app", app).phase(phase)),
+        lambda number, node, app, phase, nominated: (
+            PODS,
+            make_pod(f"p{number}").on(node).label("app", app).phase(phase).nominated(nominated),
+        ),
         st.integers(0, 3),
-        st.sampled_from(("n1", "n2", "x0", "x1", "")),
+        st.sampled_from(("n1", "n2", "x0", "x1", "", "")),
         st.sampled_from(("web", "db")),
         st.sampled_from(("Running", "Running", "Running", "Succeeded")),
+        st.sampled_from(("", "n1", "x0")),
     ),
     st.builds(lambda number, zone: (NODES, make_node(f"x{number}").label(ZONE, zone)), st.integers(0, 1), zones),
     st.builds(

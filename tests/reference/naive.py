@@ -105,6 +105,40 @@ class NaiveCluster:
             normalized_feasible=_normalized(raw_feasible),
         )
 
+    def filtered_beside(self, pod: Object, nominated: Iterable[Object]) -> Mapping[str, Verdict]:
+        """Filter every node twice: with the pods that are nominated for it, and without any pod that is nominated.
+
+        A failure with them is the verdict, else the verdict without them. A pod that is less important than the
+        incoming one, or that is the incoming one, does not count. After Skip or a failure of PreFilter there is nothing
+        to do. Source: pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods).
+        """
+        alone = self.answer(pod)
+        if alone.prefilter != "Success":
+            return alone.filter
+        verdicts = dict(alone.filter)
+        for name, node in self._nodes.items():
+            beside = [
+                parse_pod(each)
+                for each in nominated
+                if each["status"]["nominatedNodeName"] == name
+                and each["spec"].get("priority", 0) >= pod["spec"].get("priority", 0)
+                and each["metadata"]["uid"] != pod["metadata"].get("uid")
+            ]
+            if beside:
+                before = replace(
+                    node,
+                    pods=[*node.pods],
+                    pods_with_affinity=[*node.pods_with_affinity],
+                    pods_with_required_anti_affinity=[*node.pods_with_required_anti_affinity],
+                )
+                for each in beside:
+                    node.add(each)
+                with_them = self.answer(pod).filter[name]
+                self._nodes[name] = before
+                if with_them != SUCCESS:
+                    verdicts[name] = with_them
+        return verdicts
+
     def decision(self, pod: Object) -> Scores:
         """Give the fitting nodes with their normalised scores, and compute nothing else: the cycle that is timed.
 

@@ -132,6 +132,7 @@ export function nodeDetail(cluster, told, suppose, pods) {
     element("h3", { text: decision.node }),
     element("p", { class: "hint", text: where.join(", ") }),
     element("p", { class: "verdict", text: `${symbol(cluster.signOf(place))} ${verdict}` }),
+    decision.nominated.length ? nominatedText(decision) : null,
     table(
       "Predicates",
       ["Predicate", "Verdict"],
@@ -205,6 +206,13 @@ function termDetail(term, suppose) {
       : null,
     left > 0 ? element("p", { class: "hint", text: `and ${left} more` }) : null,
   );
+}
+
+/** @param {NodeDecision} decision */
+function nominatedText(decision) {
+  const pods = decision.nominated.map((each) => `${each.pod} (priority ${each.priority})`).join(", ");
+  const effect = decision.refused_beside_nominated ? "with them the pod does not fit" : "they are not in the way";
+  return element("p", { text: `Nominated for this node, and counted: ${pods}; ${effect}.` });
 }
 
 /** @param {NodeDecision} decision */

@@ -79,6 +79,8 @@ class ConformanceCase(msgspec.Struct, frozen=True):
     pods: Sequence[Pod]
     placed: Sequence[int]
     """Whether each of the pods is on a known node; others, and those that are no more, are in no case."""
+    nominated: Sequence[Pod]
+    """Pending pods that are nominated for a node."""
     pod: bytes
     """A v1.Pod as JSON."""
     volumes: Mapping[str, Sequence[Object]]
@@ -96,6 +98,8 @@ class ConformanceCase(msgspec.Struct, frozen=True):
         yield from _member("namespaces", (encode_namespace(Namespace(*each)) for each in self.namespaces.items()))
         yield from _member("nodes", map(encode_node, self.nodes))
         yield from _member("pods", (encode_pod(without_broken_parts(pod)) for pod in compress(self.pods, self.placed)))
+        if self.nominated:
+            yield from _member("nominated", (encode_pod(without_broken_parts(pod)) for pod in self.nominated))
         # As the scheduler wrote it, but in one line, and UTF-8 also where nobody reads it.
         yield b',"pod":' + msgspec.json.format(self.pod.decode(errors="replace").encode(), indent=-1)
         for member, objects in self.volumes.items():
@@ -110,8 +114,11 @@ def conformance_case(name: str, mirror: ClusterMirror, pod: bytes, args: CaseArg
     the mirror knows. It is a claim, and no truth: whoever makes a test of a bug report corrects it first where it is
     wrong, by what upstream's plugin answers; where it is right, the case keeps it so.
 
-    The pods are those on known nodes, assumed ones too, as no others count; without the pod itself, which may have been
-    bound meanwhile. The partition, Services and owners of pods have no place in a case. Raises DecodeError for the pod.
+    The pods are those on known nodes, assumed ones too. Pods that are nominated for a node stand apart: they count when
+    the case is explained, and not in `expected`. No other pods count. The pod itself, which may have been bound
+    meanwhile, is in neither list. The partition, Services and owners of pods have no place in a case.
+
+    Raises DecodeError for the pod.
     """
     incoming = decode_pod(pod)
     with ExitStack() as stack:
@@ -130,6 +137,12 @@ def conformance_case(name: str, mirror: ClusterMirror, pod: bytes, args: CaseArg
         nodes=nodes,
         pods=pods,
         placed=placed,
+        nominated=[
+            each
+            for nominated in mirror.pending.nominated.values()
+            for uid, each in nominated.items()
+            if uid != incoming.uid and not mirror.is_mirrored(uid)
+        ],
         pod=pod,
         volumes={member: objects for member, objects in volumes.items() if objects},
         expected=expected,

@@ -22,6 +22,8 @@ _BUT_CONTAINERS: Final = Encoder(
         "spec.priority": "priority",
         "spec.preemptionPolicy": "preemption_policy",
         "spec.schedulerName": "scheduler_name",
+        "spec.schedulingGroup": lambda pod: {"podGroupName": "group"} if pod.in_group else {},
+        "spec.resourceClaims": lambda pod: [{"name": "claim"}] if pod.claims_resources else [],
         "status.phase": lambda pod: "Succeeded" if pod.terminal else "",
         "status.startTime": "start_time",
         "status.nominatedNodeName": "nominated_node_name",
@@ -33,11 +35,12 @@ def encode_pod(pod: Pod) -> V1:
     """Return a v1.Pod from which `decode_pod` makes an equal one. Raises NotExpressibleError.
 
     That is for broken terms and selectors (see `without_broken_parts`), and for a demand that no containers were found
-    for. The containers are not those of the pod (see containers_of), and times of its deletion are made up.
+    for. The containers are not those of the pod (see containers_of). Times of its deletion, and the names of its group
+    and of its resource claims, are made up.
     """
     containers = containers_of(pod)
     written: Any = _BUT_CONTAINERS(pod)
-    conditions = [*containers.conditions, *_preempted(pod)]
+    conditions = [*containers.conditions, *_preempted(pod), *_failed(pod)]
     for member, made in (
         ("spec", containers.spec),
         ("status", present({**containers.status, "conditions": conditions})),
@@ -51,6 +54,10 @@ def _preempted(pod: Pod) -> Sequence[V1]:
     if not pod.preempted:
         return ()
     return [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
+
+
+def _failed(pod: Pod) -> Sequence[V1]:
+    return [{"type": "PodScheduled", "status": "False", "reason": pod.failure}] if pod.failure else ()
 
 
 def _volume(pod: Pod, name: str, volume: PodVolume) -> V1:

@@ -188,7 +188,10 @@ class Binder:
         if not_leading := self._not_leading():
             return not_leading
         batch = self._mirror.batch([args.node])
-        verdicts = filter_nodes(self._profile, FreshEvaluation(self._mirror, pod), batch)
+        evaluation = FreshEvaluation(self._mirror, pod)
+        # Without nominated pods. They hold no room yet, and kube-scheduler does not look at them after its filters. It
+        # has counted this pod as assumed when it nominated any of them since: a refusal would only cost an attempt.
+        verdicts = filter_nodes(self._profile, evaluation, batch, beside_nominated=False)
         status = verdicts.statuses[int(verdicts.codes[0])]
         if status.code is not Code.SUCCESS and not self._bypass.covers(pod):
             return BindingOutcome(

@@ -142,6 +142,17 @@ def test_one_pod_is_dumped_with_its_node(query: str, pods: list[str]) -> None:
     assert answer["figures"] == json.loads(msgspec.json.encode(mirror.figures))
 
 
+@pytest.mark.parametrize("query", ["u8", "shop/next"])
+def test_a_pending_pod_is_dumped_with_its_nomination(query: str) -> None:
+    mirror = small_cluster()
+    mirror.apply(ClusterEvent("Add", Pod("u8", "shop", "next", nominated_node_name="n1", priority=3)))
+    answer = dump(mirror, f"?pod={query}")
+    assert (answer["nodes"], answer["pods_of_unknown_nodes"]) == ([], [])
+    assert answer["pending_pods"] == [{"uid": "u8", "name": "shop/next", "nominated_node": "n1", "priority": 3}]
+    assert dump(mirror)["pending_pods"] == dump(mirror, "?node=n1")["pending_pods"] == answer["pending_pods"]
+    assert error(mirror, f"?pod={query}&node=n1", 404) == {"detail": f"pod {query}: not in the mirror"}
+
+
 def test_others_have_their_turns_while_a_pod_is_looked_for_by_its_name() -> None:
     mirror = ClusterMirror()
     for number in range(50_000):

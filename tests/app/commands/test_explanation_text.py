@@ -14,10 +14,12 @@ from app.commands.text_columns import WIDTH
 from app.dump.snapshot_file import load_items, read_items
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
+from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.profile import Profile, affinity_profile, full_profile
@@ -103,6 +105,24 @@ def test_all_of_a_pod_that_fits_nowhere_is_told(small: ClusterMirror) -> None:
         "",
         "Class     " + class_of(small, NEXT) + ", of which nothing is kept",
         f"Mirror    fresh, at generation {small.generation}: 3 nodes, 2 pods",
+    ]
+
+
+def test_nominated_pods_are_told_with_what_they_do(small: ClusterMirror) -> None:
+    waits = make_pod("waits").priority(7).required_anti_affinity(term(HOST, WEB))
+    mirror = small
+    for pod in (waits.nominated("a2"), make_pod("plain").nominated("b1")):
+        mirror.apply(ClusterEvent("Add", decode_pod(pod.json())))
+    lines = Setting(mirror, affinity_profile()).lines({"pod": make_pod("next").label("app", "web").obj()}, "a2", "b1")
+    assert lines[lines.index("Refused together with nominated pods: 2 nodes") :][:3] == [
+        "Refused together with nominated pods: 2 nodes",
+        "  a2: default/waits",
+        "  b1: default/plain",
+    ]
+    told = lines.index("  Nominated for it, and counted: default/waits (priority 7); with them it does not fit")
+    assert lines[told + 1 :][:2] == [
+        "  Predicates, each by itself, without nominated pods",
+        "    passed: InterPodAffinity",
     ]
 
 

@@ -189,6 +189,16 @@ def test_pending_and_finished_pods_are_taken_and_do_not_count() -> None:
     assert str(summary) == "1 nodes, 5 pods, 0 namespaces (3 of the pods pending or finished: not counted)"
 
 
+def test_pending_pods_keep_their_nominations() -> None:
+    pods = (make_pod("pending"), make_pod("next").nominated("n1"), make_pod("done").nominated("n1").phase("Failed"))
+    mirror, summary = load(as_json(listed(*kinded(make_node("n1"), *pods))))
+    assert sorted(pod.name for pod in mirror.pending) == ["next", "pending"]
+    assert [*mirror.pending.nominated_for("n1")] == ["default/next"]
+    assert str(summary) == (
+        "1 nodes, 3 pods, 0 namespaces (3 of the pods pending or finished: not counted but for 1 nominated)"
+    )
+
+
 def test_a_pod_on_a_node_that_the_dump_lacks_is_held() -> None:
     mirror, summary = load(as_json(listed(*kinded(make_pod("early").on("late")))))
     assert list(mirror.pods.rows) == ["default/early"]

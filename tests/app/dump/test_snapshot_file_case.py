@@ -101,6 +101,15 @@ def test_all_objects_of_golden_cases_are_loaded_but_the_pod(file: str) -> None:
         assert (summary.taken["Pod"], summary.unassigned_pods) == (len(case["pods"]) + 1, 1)
 
 
+def test_the_nominated_pods_of_a_case_wait_for_their_nodes() -> None:
+    for line in golden("nominated.jsonl.gz", 4):
+        case: dict[str, Any] = json.loads(line)
+        mirror, summary = load(line)
+        expected = {(pod["metadata"]["uid"], pod["status"]["nominatedNodeName"]) for pod in case["nominated"]}
+        assert expected == {(pod.uid, pod.nominated_node_name) for pod in mirror.pending}
+        assert summary.nominated_pods == len(expected)
+
+
 def test_what_a_service_wrote_is_read_whole() -> None:
     mirror, kinds = shop(), [kind for kind in GOLDEN_MEMBERS.values() if kind not in (Node, Pod, Namespace)]
     for kind in kinds:

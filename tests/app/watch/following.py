@@ -294,6 +294,8 @@ def mirror_differences(fresh: ClusterMirror, mirror: ClusterMirror) -> list[str]
         "nodes": lambda each: {node.name: (node.labels, node.figures, node.pods) for node in each.dump().nodes},
         "pods of unknown nodes": lambda each: each.dump().pods_of_unknown_nodes,
         "pods": lambda each: {uid: each.get_pod(uid) for uid in each.pods.rows},
+        "pending pods": lambda each: {pod.uid: pod for pod in each.pending},
+        "nominations": lambda each: {node: set(pods) for node, pods in each.pending.nominated.items()},
         "namespaces": lambda each: dict(each.namespaces),
         "figures": lambda each: each.dump().figures,
         "other objects": lambda each: {

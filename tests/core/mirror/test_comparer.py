@@ -112,9 +112,19 @@ def test_the_fields_that_differ_are_named(held: Object, change: Mapping[str, obj
 # Pods.
 
 
-def test_pods_that_occupy_no_node_are_not_missed() -> None:
+def test_pods_that_have_ended_are_not_missed() -> None:
     done = msgspec.structs.replace(WEB, uid="u4", terminal=True)
-    assert compared(mirror_of(BATCH), Pod, [BATCH, PENDING, done]) == Differences(listed=1)
+    assert compared(mirror_of(BATCH), Pod, [BATCH, done]) == Differences(listed=1)
+
+
+def test_pending_pods_are_compared_with_their_nominations() -> None:
+    nominated = msgspec.structs.replace(PENDING, nominated_node_name="n1")
+    assert compared(mirror_of(BATCH, PENDING), Pod, [BATCH, PENDING]) == Differences(listed=2)
+    assert names(compared(mirror_of(BATCH), Pod, [BATCH, PENDING]).missed) == ["shop/pending"]
+    assert names(compared(mirror_of(BATCH, PENDING), Pod, [BATCH]).redundant) == ["shop/pending"]
+    assert compared(mirror_of(PENDING), Pod, [nominated]).differing == (
+        Difference("shop/pending", "u3", ("nominated_node_name",)),
+    )
 
 
 def test_a_pod_that_occupies_no_node_any_more_is_redundant() -> None:

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
-from core.mirror.dump import MirrorCopy, MirrorDump, PodDump
+from core.mirror.dump import MirrorCopy, MirrorDump, PendingPodDump, PodDump
 from core.mirror.pod_states import PodState
 from core.mirror.resource_figures import Figures
 from core.objects.node import Node
@@ -102,6 +102,20 @@ def test_a_dump_shows_the_part_that_was_asked_for(
     assert dump.figures == mirror.figures
 
 
+def test_a_dump_shows_the_pods_that_have_no_node_and_are_not_assumed() -> None:
+    mirror = cluster()
+    waiting = replace(pod("7"), nominated_node_name="na", priority=5)
+    tell(mirror, "Add", waiting, pod("6"), replace(pod("3"), nominated_node_name="na"))
+    shown = PendingPodDump("7", "default/7", "na", 5)
+    assert mirror.dump().pending_pods == (PendingPodDump("6", "default/6", "", 0), shown)
+    assert (mirror.dump("na").pending_pods, mirror.dump("nb").pending_pods) == ((shown,), ())
+    assert (mirror.dump(pod="default/7").pending_pods, mirror.dump(pod="7").pending_pods) == ((shown,), (shown,))
+    copy = mirror.copy()
+    assert list(copy.steps()) == []
+    tell(mirror, "Delete", waiting)
+    assert list(copy.pending_pods()) == [PendingPodDump("6", "default/6", "", 0), shown]
+
+
 def test_two_pods_of_one_name_are_shown_both() -> None:
     mirror = cluster()
     tell(mirror, "Add", replace(pod("9", "na"), name="2"))
@@ -126,7 +140,13 @@ def test_a_dump_is_not_changed_by_what_comes_after() -> None:
 
 
 def whole(copy: MirrorCopy) -> MirrorDump:
-    return MirrorDump(copy.generation, copy.figures, tuple(copy.nodes()), tuple(copy.pods_of_unknown_nodes()))
+    return MirrorDump(
+        copy.generation,
+        copy.figures,
+        tuple(copy.nodes()),
+        tuple(copy.pods_of_unknown_nodes()),
+        tuple(copy.pending_pods()),
+    )
 
 
 def test_a_copy_shows_what_a_dump_of_all_shows() -> None:

@@ -94,6 +94,17 @@ def test_where_it_does_not_fit_with_all_of_them_gone_the_first_predicate_tells_w
     assert (found.plugin, found.status.reasons) == ("TaintToleration", ("node(s) had untolerated taint {t: v}",))
 
 
+def test_victims_make_room_for_the_nominated_pods_of_the_node_too() -> None:
+    nominated = make_pod("waits").priority(100).image("i").requests(cpu=1).nominated("n1")
+    pods = (on_n1("a", 2, 1), on_n1("b", 1, 2), on_n1("c", 1, 3))
+    assert names(on_node(mirror_of(N1, *pods), INCOMING)) == ["a"]
+    assert names(on_node(mirror_of(N1, *pods, nominated), INCOMING)) == ["b", "a"]
+    assert names(on_node(mirror_of(N1, *pods, nominated.priority(99)), INCOMING)) == ["a"]
+    full = on_node(mirror_of(N1, *pods, nominated.requests(cpu=4)), INCOMING)
+    assert isinstance(full, Failure)
+    assert full.status.reasons == ("Insufficient cpu",)
+
+
 def test_a_blocker_on_another_node_of_the_domain_stays() -> None:
     repelled = INCOMING.required_anti_affinity(term(ZONE, labelled(app="web")))
     blocker = make_pod("blocker").label("app", "web")

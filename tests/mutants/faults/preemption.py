@@ -66,7 +66,7 @@ FAULTS: Final = (
         breaks="A predicate that PreFilter has skipped judges the pod while victims are supposed to be gone.",
         old="asked_anew=verdicts is not None and _reads_pods(plugin))",
         new="asked_anew=_reads_pods(plugin))",
-        tests=("core/preemption/test_fit.py", "tests/core/preemption"),
+        tests=("core/framework/test_fit_checks.py", "tests/core/preemption"),
     ),
     Fault(
         id="enough-candidates-though-all-violate",

@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
+from app.dump.snapshot_file import load_items, read_items
 from app.explain.conformance_case.case import CaseArgs, ConformanceCase, conformance_case, encoded_pod
 from app.explain.conformance_case.encode import NotExpressibleError
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.summary import summary
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.profile import full_profile
 from tests.app.explain.conformance_case.encoded import GOLDEN_MEMBERS, decoded
 from tests.app.questions import ZONE, mirror_of, shop, state
 from tests.builders import Object, labelled, make_namespace, make_node, make_pod, term
@@ -91,6 +96,30 @@ def test_pods_on_unknown_nodes_have_no_place_in_a_case() -> None:
     case = written(taken(mirror, make_pod("in").obj()))
     assert [pod["metadata"]["name"] for pod in case["pods"]] == ["here"]
     assert [node["metadata"]["name"] for node in case["nodes"]] == list(case["expected"]["filter"]) == ["n1"]
+
+
+def test_a_case_holds_the_nominated_pods_and_is_explained_as_the_mirror_is() -> None:
+    profile = full_profile()
+    for line in islice(read(DATA / "nominated.jsonl.gz"), 0, None, SHARE):
+        mirror, pod = ClusterMirror(), decode_pod(json.dumps(line.content["pod"]).encode())
+        load_items(read_items(json.dumps(line.content).encode()), mirror, skip_invalid=False)
+        read_again = ClusterMirror()
+        pieces = taken(mirror, line.content["pod"]).pieces()
+        load_items(read_items(b"".join(pieces)), read_again, skip_invalid=False)
+        told = [
+            summary(Diagnosis(profile, each, pod, each.batch(list(mirror.nodes.slots))), 5)
+            for each in (mirror, read_again)
+        ]
+        assert replace(told[0], generation=0) == replace(told[1], generation=0), line.content["name"]
+
+
+def test_the_pod_of_a_case_and_pods_that_are_assumed_are_not_among_its_nominated_ones() -> None:
+    pod, other = make_pod("in").uid("u").nominated("n1"), make_pod("a").uid("a").nominated("n1")
+    mirror = mirror_of(make_node("n1"), pod, other, make_pod("b").uid("b").nominated("gone"))
+    mirror.assume(decode_pod(other.json()), "n1", 0)
+    case = written(taken(mirror, pod.obj()))
+    assert [each["metadata"]["name"] for each in case["nominated"]] == ["b"]
+    assert [each["metadata"]["name"] for each in case["pods"]] == ["a"]
 
 
 def test_a_case_has_the_namespaces_with_their_labels() -> None:

@@ -23,6 +23,7 @@ VOLUMES: list[Object] = [
 ]
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "ru", "controller": True}
 PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+FAILED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 TOLERATIONS = [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}, {"value": "v"}, {"operator": "Odd"}]
 
 
@@ -47,6 +48,8 @@ def test_a_volume_comes_back(volume: Object) -> None:
         pytest.param(a_pod({"deletionTimestamp": ""}, {"conditions": [PREEMPTED]}), id="preempted"),
         pytest.param(a_pod(status={"phase": "Failed", "startTime": "t", "nominatedNodeName": "n"}), id="status"),
         pytest.param(a_pod(priority=-5, preemptionPolicy="Never", schedulerName="s", nodeName="n"), id="spec"),
+        pytest.param(a_pod(status={"conditions": [FAILED]}), id="failed-attempt"),
+        pytest.param(a_pod(schedulingGroup={"podGroupName": "g"}, resourceClaims=[{"name": "gpu"}]), id="decide"),
         pytest.param(a_pod(tolerations=TOLERATIONS), id="tolerations"),
         pytest.param(a_pod(nodeSelector={"disk": "", "not a key!": "x"}), id="node-selector"),
     ],

@@ -67,6 +67,17 @@ async def test_an_assumption_that_the_watch_never_confirms_expires(server: FakeA
         assert scheduler.mirror.pod_states.expired == 1
 
 
+@scenario()
+async def test_a_pod_that_is_nominated_after_the_filter_is_no_conflict(server: FakeApiServer) -> None:
+    async with scheduling(server, N1) as scheduler:
+        pod = scheduler.create(loner("first"))
+        assert await scheduler.filter(pod, "n1") == ["n1"]
+        scheduler.create(loner("second").nominated("n1"))
+        await until(lambda: bool(scheduler.mirror.pending.nominated_for("n1")))
+        assert await scheduler.filter(pod, "n1") == []
+        assert await scheduler.bind(pod, "n1") == ""
+
+
 # A pod that a hard rule keeps off.
 
 

@@ -1,0 +1,73 @@
+"""Faults of nominated pods: which of them count when another pod is judged, where, and for whom."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+_TESTS: Final = ("core/test_nominated_pods.py", "test_nominated_cases.py")
+
+FAULTS: Final = (
+    Fault(
+        id="nominated-pods-of-equal-priority-forgotten",
+        breaks="A pod takes the room of a nominated pod that is as important.",
+        old="if each.priority >= pod.priority and",
+        new="if each.priority > pod.priority and",
+        tests=_TESTS,
+    ),
+    Fault(
+        id="nominated-pod-in-its-own-way",
+        breaks="A pod is refused on the node it is nominated for, because it counts there itself.",
+        old="and each.uid != pod.uid and not mirror.is_mirrored(each.uid)",
+        new="and not mirror.is_mirrored(each.uid)",
+        tests=_TESTS,
+    ),
+    Fault(
+        id="assumed-pod-nominated-as-well",
+        breaks="A pod that is assumed elsewhere still counts on its nominated node.",
+        old="and each.uid != pod.uid and not mirror.is_mirrored(each.uid)",
+        new="and each.uid != pod.uid and mirror.get_pod(each.uid) not in mirror.pending",
+        tests=_TESTS,
+    ),
+    Fault(
+        id="terminating-nominated-pods-not-spread-against",
+        breaks="Topology spread does not count a nominated pod that terminates, though upstream does.",
+        old="replace(each, terminating=False) if each.terminating else each",
+        new="each",
+        tests=_TESTS,
+    ),
+    Fault(
+        id="nominated-pods-refuse-nobody",
+        breaks="The verdicts of filter are those without nominated pods.",
+        old="verdicts = _refused(verdicts, refused)",
+        new="verdicts = _refused(verdicts, {})",
+        tests=_TESTS,
+    ),
+    Fault(
+        id="out-of-partition-judged-beside-nominated-pods",
+        breaks="A node of another scheduler costs an evaluation for each pod nominated there.",
+        old="if position not in batch.strangers and not (outside is not None and outside[position])",
+        new="if position not in batch.strangers",
+        tests=_TESTS,
+    ),
+    Fault(
+        id="evaluation-starts-anew-after-nominated-pods",
+        breaks="The work that filter has spent is forgotten before the scores of the same request.",
+        old="        finally:\n            self.spent = spent\n\n    def spend",
+        new="        finally:\n            self.spent = 0\n\n    def spend",
+        tests=_TESTS,
+    ),
+    Fault(
+        id="victims-make-no-room-for-nominated-pods",
+        breaks="The dry run of preemption evicts too few pods where another pod is nominated for the node.",
+        old="return self._checks.failure_beside(position, self._nominated[position]) or self._checks.failure(position)",
+        new="return self._checks.failure(position)",
+        tests=("core/preemption/test_victims.py",),
+    ),
+    Fault(
+        id="case-without-nominated-pods",
+        breaks="A golden case that is exported explains another answer than the mirror it was taken from.",
+        old="if uid != incoming.uid and not mirror.is_mirrored(uid)",
+        new="if uid == incoming.uid",
+        tests=("app/explain/conformance_case/test_case.py",),
+    ),
+)
