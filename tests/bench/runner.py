@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tests.bench import beside, busy, cache, churn, engine, events, explain, growth, http, report, sync
+from tests.bench import beside, busy, cache, churn, decide, engine, events, explain, growth, http, report, sync
 from tests.bench.command import Size
 from tests.bench.live import say
 from tests.bench.report import Report, Section
@@ -18,6 +18,7 @@ SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
     {
         "engine": engine.measure,
         "http": http.measure,
+        "decide": decide.measure,
         "churn": churn.measure,
         "growth": growth.measure,
         "events": events.measure,

@@ -1,0 +1,143 @@
+"""Decisions over HTTP against a bare ASGI app that reads the same bodies and answers as many bytes: the floor.
+
+Each pod is asked about once, and assumed where Kindred decides, so that each decision finds what the one before it has
+changed. The request names 100 nodes, and Kindred chooses among all. For the two servers and the CPUs see `http`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from tests.bench import cluster, command
+from tests.bench.awake import apart_from, cpus_awake
+from tests.bench.cluster import Object
+from tests.bench.command import Size
+from tests.bench.live import BenchError, FakeApi, Process, fake_api, floor_app, kindred
+from tests.bench.report import Ratio, Row, Section, Times
+from tests.bench.wire import Wire, connected, request
+
+AT_MOST: Final = 2.0
+_AIM: Final = 1.5
+_NAMES: Final = 100
+_PODS: Final = 200
+"""Of a kind, in a round."""
+_ROUNDS: Final = 4
+_IN_A_ROW: Final = 20
+_ITERATIONS: Final = 20
+_SETTINGS: Final = {
+    "KINDRED_ANSWER": "decide",
+    "KINDRED_DECIDE_SCOPE": "any-node",
+    "KINDRED_PROFILE": "full",
+    "KINDRED_DECIDE_SETTLE": "0",
+}
+_LARGEST_ANSWER: Final = 2**16
+
+
+@dataclass(slots=True)
+class _Side:
+    """One of the two servers, with the seconds that it took, of waiting and of CPU, by round."""
+
+    process: Process
+    wire: Wire
+    waited: list[list[float]] = field(default_factory=list)
+    cpu: list[list[float]] = field(default_factory=list)
+
+    def ask(self, sent: bytes) -> bytes:
+        """Ask one question of the round that was begun last."""
+        seconds, body = self.wire.ask(sent)
+        self.waited[-1].append(seconds)
+        return bytes(body)
+
+
+def measure(size: Size) -> Section:
+    """Measure decisions for all kinds of pods."""
+    pods = size.samples(_PODS, least=_IN_A_ROW)
+    rows = []
+    with fake_api(size.nodes, size.pods) as api, kindred(api, _SETTINGS) as service, floor_app() as (process, url):
+        service.wait_until_ready()
+        with connected(service.url, _LARGEST_ANSWER) as ours, connected(url, _LARGEST_ANSWER) as floor:
+            for kind in cluster.KINDS:
+                both = _Side(service, ours), _Side(process, floor)
+                fitting = _that_fits(ours, kind, size)
+                if fitting is None:  # in a small cluster there may be nobody to be near
+                    continue
+                iteration, answer = fitting
+                floor.ask(request("PUT", "/filter/0", answer))
+                bodies = list(_bodies(api, kind, iteration, size, pods * _ROUNDS))
+                with cpus_awake(), apart_from((service.pid, process.pid)):
+                    for number in range(_ROUNDS):
+                        _round(*both, bodies[number * pods : (number + 1) * pods])
+                rows.append(_row(kind, *both))
+    title = f"Decisions among all nodes, {_NAMES} asked about, against a bare ASGI app, {size}"
+    return Section("decide", title, rows)
+
+
+def _that_fits(ours: Wire, kind: str, size: Size) -> tuple[int, bytes] | None:
+    """Return an iteration of a kind whose pods fit somewhere, and what is answered about them."""
+    for iteration in range(_ITERATIONS):
+        body = _body(_pod(kind, iteration, size, 0), size)
+        answer = bytes(ours.ask(request("POST", "/filter", body, ("Kindred-Dry-Run", "true")))[1])
+        if _is_decision(answer):
+            return iteration, answer
+    return None
+
+
+def _bodies(api: FakeApi, kind: str, iteration: int, size: Size, count: int) -> Iterator[bytes]:
+    """Create pods that are alike, and yield what is asked about each."""
+    made = [_pod(kind, iteration, size, number) for number in range(count)]
+    api.change("objects", [{"verb": "create", "path": "/api/v1/pods", "object": pod} for pod in made])
+    api.quiet()
+    yield from (_body(pod, size) for pod in made)
+
+
+def _pod(kind: str, iteration: int, size: Size, number: int) -> Object:
+    pod = cluster.incoming(kind, iteration, cluster.app_count(size.pods))
+    name = f"decide-{kind.replace('_', '-')}-{number}"
+    return {**pod, "metadata": {**pod["metadata"], "name": name, "uid": name}}
+
+
+def _body(pod: Object, size: Size) -> bytes:
+    """Return ExtenderArgs about a pod that an API server has."""
+    asked = {**pod, "metadata": {**pod["metadata"], "resourceVersion": "1"}}
+    names = msgspec.json.encode([cluster.node_name(index) for index in range(min(_NAMES, size.nodes))])
+    return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (msgspec.json.encode(asked), names)
+
+
+def _is_decision(answer: bytes) -> bool:
+    return b'"items":[{' in answer or b'"NodeNames":["' in answer
+
+
+def _round(ours: _Side, floor: _Side, bodies: list[bytes]) -> None:
+    """Ask both sides about new pods, some in a row, in turns."""
+    for side in (ours, floor):
+        side.waited.append([])
+    before = [side.process.main_thread_cpu_seconds() for side in (ours, floor)]
+    for begin in range(0, len(bodies), _IN_A_ROW):
+        in_a_row = bodies[begin : begin + _IN_A_ROW]
+        for body in in_a_row:
+            answer = ours.ask(request("POST", "/filter", body))
+            if not _is_decision(answer):
+                raise BenchError(f"no decision: {answer[:500].decode(errors='replace')}")
+        for body in in_a_row:
+            floor.ask(request("POST", "/filter/0", body))
+    for side, seconds in zip((ours, floor), before, strict=True):
+        side.cpu.append([(side.process.main_thread_cpu_seconds() - seconds) / len(bodies)])
+
+
+def _row(kind: str, ours: _Side, floor: _Side) -> Row:
+    times = {
+        "Kindred": Times.of([each for one in ours.waited for each in one]),
+        "floor": Times.of([each for one in floor.waited for each in one]),
+    }
+    ratios = {
+        "p50": Ratio.of(ours.waited, floor.waited, at_most=AT_MOST, aim=_AIM),
+        "p99": Ratio.of(ours.waited, floor.waited, 0.99),
+        "CPU": Ratio.of(ours.cpu, floor.cpu),
+    }
+    return Row(kind, times, ratios=ratios)
+
+
+if __name__ == "__main__":
+    command.run("tests.bench.decide", __doc__, measure)
