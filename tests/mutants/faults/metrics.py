@@ -43,8 +43,8 @@ FAULTS: Final = (
     Fault(
         id="ready-though-draining",
         breaks="A replica that is about to end says that it is ready.",
-        old='return [each for each in ("draining" if self.draining else "", problem, self.memory.problem()) if each]',
-        new="return [each for each in (problem, self.memory.problem()) if each]",
+        old='each for each in ("draining" if self.draining else "", problem, obstacle, self.memory.problem()) if each',
+        new="each for each in (problem, obstacle, self.memory.problem()) if each",
         tests=("test_health*.py", "test_draining.py"),
     ),
     Fault(
