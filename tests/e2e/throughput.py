@@ -15,11 +15,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import httpx
 
@@ -29,15 +29,13 @@ from tests.e2e.binaries import API_SERVER, ETCD, SCHEDULER, binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
 from tests.e2e.load_shapes import NODE, PLAIN, SHAPES, Shape, namespaces
-from tests.e2e.modes import DEFAULT_MODES, MODES, Mode
 from tests.e2e.programs import ProgramError, wait_until
 from tests.e2e.scheduler import Scheduler
 from tests.e2e.shapes import node
+from tests.throughput.modes import DEFAULT_MODES, MODES, Mode, chosen
 from tests.throughput.results import Cell, Throughput, default_path
 from tests.throughput.table import tables
 from tests.throughput.windows import binding_times, sampling
-
-T = TypeVar("T")
 
 KINDRED: Final = "Kindred"
 _PATIENCE: Final = 900.0  # seconds for the pods of one cell
@@ -180,11 +178,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="each figure is the median of them; default: 3")
     parser.add_argument("--pods", type=int, help="measured pods of each cell; default: 400 or 1,000, or 300 if large")
     parser.add_argument(
-        "--shapes", type=_chosen({shape.name: shape for shape in SHAPES}), default=SHAPES, metavar="NAME,..."
+        "--shapes", type=chosen({shape.name: shape for shape in SHAPES}), default=SHAPES, metavar="NAME,..."
     )
     parser.add_argument(
         "--modes",
-        type=_chosen(MODES),
+        type=chosen(MODES),
         default=[MODES[name] for name in DEFAULT_MODES],
         metavar="NAME,...",
         help=f"of {', '.join(MODES)}; default: {', '.join(DEFAULT_MODES)}",
@@ -199,16 +197,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         help="of the JSON; default: docs/bench/throughput-NODES.json, if all runs",
     )
     return parser.parse_args(arguments)
-
-
-def _chosen(known: Mapping[str, T]) -> Callable[[str], list[T]]:
-    def choose(text: str) -> list[T]:
-        unknown = [name for name in text.split(",") if name not in known]
-        if unknown:
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(known)}")
-        return [known[name] for name in text.split(",")]
-
-    return choose
 
 
 def _output(options: argparse.Namespace) -> Path | None:
