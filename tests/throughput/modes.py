@@ -13,7 +13,11 @@ T = TypeVar("T")
 
 FULL_OFFLOAD: Final = "full-offload"
 DECIDE: Final = "decide"
-_DECIDES: Final = {"KINDRED_ANSWER": "decide", "KINDRED_PROFILE": "full"}
+_DECIDES: Final = {
+    "KINDRED_ANSWER": "decide",
+    "KINDRED_PROFILE": "full",
+    "KINDRED_DECIDE_CLAIMS_SCHEDULER": "kindred-volumes",
+}
 
 
 @dataclass(frozen=True, slots=True)
