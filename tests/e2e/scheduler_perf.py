@@ -22,12 +22,12 @@ from typing import Any, Final
 
 import yaml
 
-from tests.e2e.binaries import ETCD, MODULE, BuildError, binaries
+from tests.e2e.binaries import ETCD, MODULE, BuildError, binaries, kubernetes_version, module_of
 from tests.e2e.kindred import Kindred
 from tests.e2e.programs import Program, ProgramError, free_port, wait_until
 from tests.throughput.modes import MODES, Mode, chosen
 from tests.throughput.perf_cases import scheduler_config, single, workloads
-from tests.throughput.perf_results import KEPT, PerfCell, PerfError, SchedulerPerf, table, throughput
+from tests.throughput.perf_results import PerfCell, PerfError, SchedulerPerf, default_path, table, throughput
 from tests.throughput.results import CEILING, IN_TREE
 from tests.throughput.table import ANY_NODE
 
@@ -36,7 +36,7 @@ _DEPTH: Final = 4  # of k8s.io/kubernetes@VERSION/test/integration/scheduler_per
 _TOPIC: Final = "affinity"
 _CONFIG: Final = "performance-config.yaml"
 _DEFAULT_CASES: Final = ("*Pod*Affinity*/5000Nodes", "*AffinityWithNSSelector/5000Nodes")
-_DEFAULT_MODES: Final = (IN_TREE, ANY_NODE, CEILING)
+_DEFAULT_MODES: Final = [MODES[name] for name in (IN_TREE, ANY_NODE, CEILING)]
 _PATIENCE: Final = 45 * 60.0  # seconds for one workload; the benchmark itself gives up after 30 minutes
 _START_PATIENCE: Final = 180.0  # seconds until its API server is there
 
@@ -50,15 +50,14 @@ class Plan:
     rounds: int
 
 
-def module_folder() -> tuple[Path, str]:
-    """Return the folder of scheduler_perf in the Go module, and the module's version. Raises BuildError."""
-    command = ["go", "list", "-m", "-f", "{{.Dir}} {{.Version}}", "k8s.io/kubernetes"]
+def upstream(module: Path) -> Path:
+    """Return the folder of scheduler_perf in the release that a Go module requires. Raises BuildError."""
+    command = ["go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes"]
     try:
-        done = subprocess.run(command, cwd=MODULE, capture_output=True, text=True, check=True)  # noqa: S603  # our own
+        done = subprocess.run(command, cwd=module, capture_output=True, text=True, check=True)  # noqa: S603  # our own
     except (OSError, subprocess.CalledProcessError) as error:
         raise BuildError(f"{' '.join(command)}: {getattr(error, 'stderr', '') or error}") from error
-    folder, _, version = done.stdout.strip().rpartition(" ")
-    return Path(folder) / "test" / "integration" / "scheduler_perf", version
+    return Path(done.stdout.strip()) / "test" / "integration" / "scheduler_perf"
 
 
 class Benchmark:
@@ -168,15 +167,16 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--modes",
         type=chosen(MODES),
-        default=[MODES[name] for name in _DEFAULT_MODES],
+        default=_DEFAULT_MODES,
         metavar="NAME,...",
-        help=f"of {', '.join(MODES)}; default: {', '.join(_DEFAULT_MODES)}",
+        help=f"of {', '.join(MODES)}; default: {', '.join(mode.name for mode in _DEFAULT_MODES)}",
     )
     parser.add_argument("--rounds", type=int, default=1, help="each figure is the median of them; default: 1")
     parser.add_argument("--list", action="store_true", help="list the workloads, and run none")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of Kindred, in all modes"
     )
+    parser.add_argument("--kubernetes", default="", metavar="VERSION", help="another release, v1.N.P; built if missing")
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="of the JSON; default: docs/bench/scheduler-perf.json, if all runs"
     )
@@ -187,14 +187,16 @@ def main(arguments: Sequence[str]) -> int:
     """Run the workloads, print a table, and write the JSON after each; 1 if one failed."""
     options = _options(arguments)
     settings = dict(each.split("=", maxsplit=1) for each in options.set)
-    programs = binaries([ETCD, PROGRAM])
-    source, version = module_folder()
-    is_all = not options.set and options.cases == _DEFAULT_CASES and len(options.modes) >= len(_DEFAULT_MODES)
-    output: Path | None = options.output or (KEPT if is_all else None)
-    run = SchedulerPerf.made_now(" ".join(["python -m tests.e2e.scheduler_perf", *arguments]), version)
+    module = module_of(options.kubernetes) if options.kubernetes else MODULE
+    programs = binaries([ETCD, PROGRAM], module)
+    is_all = not options.set and options.cases == _DEFAULT_CASES and options.modes == _DEFAULT_MODES
+    output: Path | None = options.output or (default_path(options.kubernetes) if is_all else None)
+    run = SchedulerPerf.made_now(
+        " ".join(["python -m tests.e2e.scheduler_perf", *arguments]), kubernetes_version(module)
+    )
     failed: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        benchmark = Benchmark(programs, source, Path(folder), settings)
+        benchmark = Benchmark(programs, upstream(module), Path(folder), settings)
         cases = benchmark.workloads(options.cases)
         if options.list:
             print("\n".join(cases))

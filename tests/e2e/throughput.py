@@ -25,7 +25,7 @@ import httpx
 
 from tests.bench.live import Process
 from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
-from tests.e2e.binaries import API_SERVER, ETCD, SCHEDULER, binaries
+from tests.e2e.binaries import API_SERVER, ETCD, MODULE, SCHEDULER, binaries, module_of
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
 from tests.e2e.load_shapes import NODE, PLAIN, SHAPES, Shape, namespaces
@@ -203,7 +203,7 @@ def _output(options: argparse.Namespace) -> Path | None:
     given: Path | None = options.output
     modes = [mode.name for mode in options.modes]
     is_all = [*options.shapes] == [*SHAPES] and modes == [*DEFAULT_MODES] and not options.pods and not options.set
-    return given or (default_path(options.nodes) if is_all else None)
+    return given or (default_path(options.nodes, options.kubernetes) if is_all else None)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -213,7 +213,7 @@ def main(arguments: Sequence[str]) -> int:
     settings = dict(each.split("=", maxsplit=1) for each in options.set)
     plan = Plan(size, options.shapes, options.modes, options.rounds, options.pods, settings)
     output, failed = _output(options), list[str]()
-    programs = binaries()
+    programs = binaries(module=module_of(options.kubernetes) if options.kubernetes else MODULE)
     with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
         cluster = Cluster(plane, programs)
         begin = time.monotonic()

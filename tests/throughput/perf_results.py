@@ -12,7 +12,6 @@ from tests.bench import report
 from tests.bench.text import short
 from tests.throughput.results import CEILING, IN_TREE
 
-KEPT: Final = report.FOLDER / "scheduler-perf.json"
 _THROUGHPUT: Final = "SchedulingThroughput"
 
 
@@ -55,6 +54,11 @@ class SchedulerPerf(msgspec.Struct, frozen=True):
     def encode(self) -> bytes:
         """Write JSON for people and for `git diff`."""
         return report.encode_rounded(self)
+
+
+def default_path(release: str = "") -> Path:
+    """Return where a run is kept; of another release of Kubernetes than tests/e2e/go has, apart."""
+    return report.FOLDER / f"scheduler-perf{release and f'-{release}'}.json"
 
 
 def read(path: Path) -> SchedulerPerf:

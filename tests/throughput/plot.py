@@ -65,7 +65,8 @@ def _rates(axes: Axes, run: Throughput) -> None:
     axes.yaxis.set_major_formatter(plain_numbers())
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", color="#e5e5e5")
-    axes.set_title(f"{run.nodes:,} nodes, {run.pods_before:,} pods: pods per second (on the bars: times {modes[0]})")
+    cluster = f"{run.nodes:,} nodes, {run.pods_before:,} pods, {run.kubernetes}"
+    axes.set_title(f"{cluster}: pods per second (on the bars: times {modes[0]})")
     axes.legend(ncols=len(modes), loc="upper center", bbox_to_anchor=(0.5, -0.16), columnspacing=1.2, handlelength=1.2)
 
 

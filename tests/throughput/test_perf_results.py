@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.throughput.perf_results import PerfCell, PerfError, SchedulerPerf, read, table, throughput
+from tests.throughput.perf_results import PerfCell, PerfError, SchedulerPerf, default_path, read, table, throughput
 
 CASE = "SchedulingPodAffinity/5000Nodes"
 RUN = SchedulerPerf(
@@ -66,3 +66,7 @@ CPUs 2."""
 def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes(RUN.encode())
     assert read(tmp_path / "run.json") == RUN
+
+
+def test_each_further_release_has_a_file() -> None:
+    assert [default_path().name, default_path("v1.37.1").name] == ["scheduler-perf.json", "scheduler-perf-v1.37.1.json"]

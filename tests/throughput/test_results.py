@@ -48,5 +48,6 @@ def test_a_file_that_is_no_run_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "run.json")
 
 
-def test_each_size_has_a_file() -> None:
+def test_each_size_and_each_further_release_has_a_file() -> None:
     assert default_path(2000).parts[-3:] == ("docs", "bench", "throughput-2000.json")
+    assert default_path(2000, "v1.37.1").name == "throughput-2000-v1.37.1.json"
