@@ -23,6 +23,7 @@ ETCD: Final = "etcd"
 API_SERVER: Final = "kube-apiserver"
 SCHEDULER: Final = "kube-scheduler"
 CONTROL_PLANE: Final = (ETCD, API_SERVER, SCHEDULER)
+_RELEASE: Final = re.compile(r"v1\.\d+\.\d+")
 _SHOW_EVERY: Final = 10.0  # seconds between two lines of progress
 
 
@@ -123,6 +124,8 @@ def module_of(version: str) -> Path:
     own = kubernetes_version(MODULE)
     if version == own:
         return MODULE
+    if _RELEASE.fullmatch(version) is None:
+        raise BuildError(f"{version}: not a release such as {own}")
     go = shutil.which("go")
     if go is None:
         raise BuildError(f"{version}: there is no Go to make its module")

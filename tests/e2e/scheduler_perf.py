@@ -72,10 +72,6 @@ class Benchmark:
             shutil.copytree(source / name, folder / name)
         self._tests: list[dict[str, Any]] = yaml.safe_load((source / _TOPIC / _CONFIG).read_text("utf-8"))
 
-    def workloads(self, patterns: Sequence[str]) -> list[str]:
-        """Return the workloads that a pattern matches."""
-        return workloads(self._tests, patterns)
-
     def run(self, case: str, mode: Mode) -> PerfCell:
         """Run a workload. Raises ProgramError, TimeoutError, PerfError."""
         begin = time.monotonic()
@@ -184,24 +180,23 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the workloads, print a table, and write the JSON after each; 1 if one failed."""
+    """Run the workloads, print a table, and write the JSON after each; 1 if one failed, or if there is none."""
     options = _options(arguments)
-    settings = dict(each.split("=", maxsplit=1) for each in options.set)
     module = module_of(options.kubernetes) if options.kubernetes else MODULE
-    programs = binaries([ETCD, PROGRAM], module)
+    source = upstream(module)
+    tests: list[dict[str, Any]] = yaml.safe_load((source / _TOPIC / _CONFIG).read_text("utf-8"))
+    plan = Plan(workloads(tests, options.cases), options.modes, options.rounds)
+    if options.list:
+        print("\n".join(plan.cases))
+        return 0
     is_all = not options.set and options.cases == _DEFAULT_CASES and options.modes == _DEFAULT_MODES
     output: Path | None = options.output or (default_path(options.kubernetes) if is_all else None)
-    run = SchedulerPerf.made_now(
-        " ".join(["python -m tests.e2e.scheduler_perf", *arguments]), kubernetes_version(module)
-    )
-    failed: list[str] = []
+    command = " ".join(["python -m tests.e2e.scheduler_perf", *arguments])
+    run, failed = SchedulerPerf.made_now(command, kubernetes_version(module)), list[str]()
+    settings = dict(each.split("=", maxsplit=1) for each in options.set)
     with tempfile.TemporaryDirectory() as folder:
-        benchmark = Benchmark(programs, upstream(module), Path(folder), settings)
-        cases = benchmark.workloads(options.cases)
-        if options.list:
-            print("\n".join(cases))
-            return 0
-        for cell in measure(benchmark, Plan(cases, options.modes, options.rounds), failed):
+        benchmark = Benchmark(binaries([ETCD, PROGRAM], module), source, Path(folder), settings)
+        for cell in measure(benchmark, plan, failed):
             run.cells.append(cell)
             if output is not None:
                 output.write_bytes(run.encode())
@@ -212,4 +207,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except BuildError as error:
+        sys.exit(str(error))

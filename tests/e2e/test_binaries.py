@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.binaries import CONTROL_PLANE, MODULE, build_key, kubernetes_version, module_of, of_release
+from tests.e2e.binaries import CONTROL_PLANE, MODULE, BuildError, build_key, kubernetes_version, module_of, of_release
 
 SOURCES = ("go.mod", "go.sum", "cmd/server/main.go", "cmd/server/flags.go", "cmd/other/main.go")
 GO = "go version go1 linux/amd64"
@@ -66,3 +66,9 @@ def test_another_release_changes_the_versions_of_kubernetes_alone() -> None:
 
 def test_for_its_own_release_the_module_is_as_it_is() -> None:
     assert module_of(kubernetes_version(MODULE)) == MODULE
+
+
+@pytest.mark.parametrize("version", ["v1.37", "1.37.1", "latest", "v1.37.1/../x"])
+def test_what_is_no_release_is_refused_before_a_module_is_made(version: str) -> None:
+    with pytest.raises(BuildError, match=r"not a release such as v1\.\d+\.\d+"):
+        module_of(version)

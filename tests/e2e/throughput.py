@@ -25,7 +25,7 @@ import httpx
 
 from tests.bench.live import Process
 from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
-from tests.e2e.binaries import API_SERVER, ETCD, MODULE, SCHEDULER, binaries, module_of
+from tests.e2e.binaries import API_SERVER, ETCD, MODULE, SCHEDULER, BuildError, binaries, module_of
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
 from tests.e2e.load_shapes import NODE, PLAIN, SHAPES, Shape, namespaces
@@ -237,4 +237,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except BuildError as error:
+        sys.exit(str(error))
