@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree load soak-load fuzz cost cost-fuzz mutants conformance lock image clean
+.PHONY: help run test test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock image clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -117,6 +117,9 @@ mutants: $(STAMP) ## Plant faults and see whether the tests find them (tests/mut
 
 bench-intree: $(STAMP) ## The engine against the real in-tree InterPodAffinity, answers compared (needs Go; builds once)
 	$(BIN)/python -m tests.bench.intree
+
+scheduler-perf: $(STAMP) ## Upstream's scheduler_perf at 5,000 nodes: in-tree, decide-any-node and ceiling (needs Go; two hours); ARGS="--list"
+	$(BIN)/python -m tests.e2e.scheduler_perf $(ARGS)
 
 lock: $(STAMP) ## Make the lock files again from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -78,7 +78,7 @@ def test_the_dump_for_every_plugin_has_all_that_the_full_profile_reads() -> None
 
 
 @pytest.mark.parametrize(
-    "target", re.findall(r"`?make ([a-z0-9]+)", README + Path("CONTRIBUTING.md").read_text("utf-8"))
+    "target", re.findall(r"`?make ([a-z0-9-]+)", README + Path("CONTRIBUTING.md").read_text("utf-8"))
 )
 def test_a_make_target_that_the_docs_name_exists(target: str) -> None:
-    assert re.search(rf"^{target}:.*## ", Path("Makefile").read_text("utf-8"), re.MULTILINE)
+    assert re.search(rf"^{target}:", Path("Makefile").read_text("utf-8"), re.MULTILINE)

@@ -16,7 +16,7 @@ _OF_MUTANTS: Final = ("main", "trial")  # that each fault has its place is for `
 _TOOLS: Final = tuple(
     _TESTS / each
     for each in (
-        *("bench", "fake_apiserver", "load"),
+        *("bench", "fake_apiserver", "load", "throughput"),
         *(f"cost/test_{name}.py" for name in _OF_COST),
         *(f"mutants/test_{name}.py" for name in _OF_MUTANTS),
     )

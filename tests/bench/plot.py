@@ -47,12 +47,13 @@ _ROOM: Final = 1.8  # what a logarithmic axis goes beyond its highest bar, for t
 def write(given: Report, path: Path) -> None:
     """Draw the panels that a report has sections for. The in-tree plugin's times are drawn if there is a report."""
     in_tree = report.read(INTREE).section("intree") if INTREE.exists() else None
-    with _style():
+    with style():
         _figure(given, in_tree).savefig(path, metadata={"Date": None})
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
+    """Draw everything in the block in the way of all plots of docs/bench."""
     with mpl.rc_context(
         {
             "svg.hashsalt": "kindred",  # ids are the same in each run
@@ -186,10 +187,15 @@ def _place(position: int, number: int, count: int) -> float:
     return position + (number - (count - 1) / 2) * 0.8 / count
 
 
+def plain_numbers() -> FuncFormatter:
+    """Write the numbers of a logarithmic axis without powers of ten."""
+    return FuncFormatter(lambda value, _: f"{value:g}")
+
+
 def _logarithmic(axes: Axes) -> None:
     axes.set_yscale("log")
     axes.set_ylim(top=axes.get_ylim()[1] * _ROOM)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(plain_numbers())
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", color="#e5e5e5")
 

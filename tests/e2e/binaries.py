@@ -2,6 +2,8 @@
 
 Looked for as envtest does: in KUBEBUILDER_ASSETS, on PATH, and then in a cache outside of the checkout, which is filled
 where something is missing. A build belongs to the module files, the program's own source and the Go that made it.
+
+`python -m tests.e2e.binaries v1.37.1` builds those of another release than that of tests/e2e/go.
 """
 
 import hashlib
@@ -21,6 +23,7 @@ ETCD: Final = "etcd"
 API_SERVER: Final = "kube-apiserver"
 SCHEDULER: Final = "kube-scheduler"
 CONTROL_PLANE: Final = (ETCD, API_SERVER, SCHEDULER)
+_RELEASE: Final = re.compile(r"v1\.\d+\.\d+")
 _SHOW_EVERY: Final = 10.0  # seconds between two lines of progress
 
 
@@ -29,8 +32,11 @@ class BuildError(RuntimeError):
 
 
 def binaries(names: Sequence[str] = CONTROL_PLANE, module: Path = MODULE) -> Mapping[str, Path]:
-    """Return program -> its file, and build what is missing, with progress on stderr. Raises BuildError."""
-    found = {name: path for name in names if (path := _given(name)) is not None}
+    """Return program -> its file, and build what is missing, with progress on stderr. Raises BuildError.
+
+    With a module of another release, only its own builds will do.
+    """
+    found = {name: path for name in names if (path := _given(name)) is not None} if module == MODULE else {}
     missing = [name for name in names if name not in found]
     if missing:
         found.update(_built(missing, module))
@@ -88,7 +94,7 @@ def _build(go: str, names: Sequence[str], folder: Path, module: Path) -> None:
     total = len(_output(module, go, "list", "-deps", *packages).splitlines())
     begin = shown = time.monotonic()
     # The release is told as upstream's build tells it: unset, the programs call themselves v0.0.0-master.
-    flags = f"-s -w -X k8s.io/component-base/version.gitVersion={_kubernetes_version()}"
+    flags = f"-s -w -X k8s.io/component-base/version.gitVersion={kubernetes_version(module)}"
     command = [go, "build", "-v", "-trimpath", "-ldflags", flags, "-o", f"{folder}{os.sep}", *packages]
     lines: list[str] = []
     for line in _lines(command, module):
@@ -102,11 +108,51 @@ def _build(go: str, names: Sequence[str], folder: Path, module: Path) -> None:
     _say(f"built in {time.monotonic() - begin:.0f} s")
 
 
-def _kubernetes_version() -> str:
-    found = re.search(r"^\tk8s\.io/kubernetes (v\S+)$", (MODULE / "go.mod").read_text("utf-8"), re.MULTILINE)
+def kubernetes_version(module: Path) -> str:
+    """Return the release of Kubernetes that a module requires. Raises BuildError."""
+    found = re.search(r"^\tk8s\.io/kubernetes (v\S+)$", (module / "go.mod").read_text("utf-8"), re.MULTILINE)
     if found is None:
         raise BuildError("go.mod requires no k8s.io/kubernetes")
     return found[1]
+
+
+def module_of(version: str) -> Path:
+    """Return the module for a release of Kubernetes, such as `v1.37.1`: a copy of MODULE with the release's versions.
+
+    The copy is in the cache; `go mod tidy` has completed it from the module proxy. Raises BuildError.
+    """
+    own = kubernetes_version(MODULE)
+    if version == own:
+        return MODULE
+    if _RELEASE.fullmatch(version) is None:
+        raise BuildError(f"{version}: not a release such as {own}")
+    go = shutil.which("go")
+    if go is None:
+        raise BuildError(f"{version}: there is no Go to make its module")
+    folder = cache_folder() / f"module-{version}-{_sources_key()}"
+    if not folder.exists():
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        _say(f"making the module of {version}")
+        with tempfile.TemporaryDirectory(dir=cache_folder()) as made:
+            copy = Path(shutil.copytree(MODULE, Path(made) / "go"))
+            text = (copy / "go.mod").read_text("utf-8")
+            (copy / "go.mod").write_text(of_release(text, own, version), "utf-8")
+            _output(copy, go, "mod", "tidy")
+            copy.rename(folder)
+    return folder
+
+
+def of_release(go_mod: str, own: str, version: str) -> str:
+    """Return a go.mod with another release: v1.N.P of Kubernetes, v0.N.P of the modules of its staging folder."""
+    staged = re.sub(rf"(?<![\w.])(k8s\.io/\S+) v0{re.escape(own[2:])}\b", rf"\1 v0{version[2:]}", go_mod)
+    return staged.replace(f"k8s.io/kubernetes {own}", f"k8s.io/kubernetes {version}")
+
+
+def _sources_key() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for path in MODULE.rglob("*") if path.is_file()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _environment() -> dict[str, str]:
@@ -141,6 +187,6 @@ def _say(text: str) -> None:
 
 if __name__ == "__main__":
     try:
-        binaries()
+        binaries(module=module_of(sys.argv[1]) if len(sys.argv) > 1 else MODULE)
     except BuildError as error:
         sys.exit(str(error))

@@ -41,7 +41,7 @@ def write_token(api: Api, path: Path) -> Path:
 class Kindred:
     """`kindred serve` following an API server; it can be killed and started again at the same address."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what it is started with
         self,
         folder: Path,
         kubeconfig: Path,
@@ -49,10 +49,11 @@ class Kindred:
         *,
         module: str = "app.commands.cli",
         follows: bool = False,
+        port: int = 0,
     ) -> None:
-        """Start it. `follows`: another replica leads, so that it will not be ready."""
+        """Start it. `follows`: another replica leads, so that it will not be ready. `port`: 0 is any that is free."""
         self._follows = follows
-        self.port = free_port()
+        self.port = port or free_port()
         self.admin_port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [sys.executable, "-m", module, "serve", "--kubeconfig", str(kubeconfig)]

@@ -40,7 +40,13 @@ class Program:
     """A running program with its output in a file. As a context manager it has ended behind the block."""
 
     def __init__(
-        self, name: str, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        folder: Path | None = None,
     ) -> None:
         self.name = name
         self.log = log
@@ -54,6 +60,7 @@ class Program:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
+                cwd=folder,
             )
 
     def __enter__(self) -> Self:

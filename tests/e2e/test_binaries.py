@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.binaries import CONTROL_PLANE, MODULE, build_key
+from tests.e2e.binaries import CONTROL_PLANE, MODULE, BuildError, build_key, kubernetes_version, module_of, of_release
 
 SOURCES = ("go.mod", "go.sum", "cmd/server/main.go", "cmd/server/flags.go", "cmd/other/main.go")
 GO = "go version go1 linux/amd64"
@@ -40,3 +40,35 @@ def test_neither_a_change_nor_a_new_one_among_the_other_programs_makes_another_b
 def test_the_programs_of_benchmarks_are_no_part_of_the_control_plane() -> None:
     sources = {folder.name for folder in (MODULE / "cmd").iterdir()}
     assert sources == {*CONTROL_PLANE, "intree-affinity", "scheduler-perf"}
+
+
+GO_MOD = """\
+require (
+\tgo.etcd.io/etcd/server/v3 v3.6.16
+\texample.com/of/the/same/number v0.36.3
+\tk8s.io/component-base v0.36.3
+\tk8s.io/kubernetes v1.36.3
+\tk8s.io/klog/v2 v2.140.0
+)
+replace (
+\tk8s.io/api => k8s.io/api v0.36.3
+)
+"""
+
+
+def test_another_release_changes_the_versions_of_kubernetes_alone() -> None:
+    assert of_release(GO_MOD, "v1.36.3", "v1.37.1") == (
+        GO_MOD.replace("v1.36.3", "v1.37.1")
+        .replace("component-base v0.36.3", "component-base v0.37.1")
+        .replace("k8s.io/api v0.36.3", "k8s.io/api v0.37.1")
+    )
+
+
+def test_for_its_own_release_the_module_is_as_it_is() -> None:
+    assert module_of(kubernetes_version(MODULE)) == MODULE
+
+
+@pytest.mark.parametrize("version", ["v1.37", "1.37.1", "latest", "v1.37.1/../x"])
+def test_what_is_no_release_is_refused_before_a_module_is_made(version: str) -> None:
+    with pytest.raises(BuildError, match=r"not a release such as v1\.\d+\.\d+"):
+        module_of(version)

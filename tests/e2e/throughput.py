@@ -15,29 +15,27 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import httpx
 
 from tests.bench.live import Process
 from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
-from tests.e2e.binaries import API_SERVER, ETCD, SCHEDULER, binaries
+from tests.e2e.binaries import API_SERVER, ETCD, MODULE, SCHEDULER, BuildError, binaries, module_of
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
 from tests.e2e.load_shapes import NODE, PLAIN, SHAPES, Shape, namespaces
-from tests.e2e.modes import DEFAULT_MODES, MODES, Mode
 from tests.e2e.programs import ProgramError, wait_until
 from tests.e2e.scheduler import Scheduler
 from tests.e2e.shapes import node
+from tests.throughput.modes import DEFAULT_MODES, MODES, Mode, chosen
 from tests.throughput.results import Cell, Throughput, default_path
 from tests.throughput.table import tables
 from tests.throughput.windows import binding_times, sampling
-
-T = TypeVar("T")
 
 KINDRED: Final = "Kindred"
 _PATIENCE: Final = 900.0  # seconds for the pods of one cell
@@ -180,11 +178,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="each figure is the median of them; default: 3")
     parser.add_argument("--pods", type=int, help="measured pods of each cell; default: 400 or 1,000, or 300 if large")
     parser.add_argument(
-        "--shapes", type=_chosen({shape.name: shape for shape in SHAPES}), default=SHAPES, metavar="NAME,..."
+        "--shapes", type=chosen({shape.name: shape for shape in SHAPES}), default=SHAPES, metavar="NAME,..."
     )
     parser.add_argument(
         "--modes",
-        type=_chosen(MODES),
+        type=chosen(MODES),
         default=[MODES[name] for name in DEFAULT_MODES],
         metavar="NAME,...",
         help=f"of {', '.join(MODES)}; default: {', '.join(DEFAULT_MODES)}",
@@ -201,21 +199,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _chosen(known: Mapping[str, T]) -> Callable[[str], list[T]]:
-    def choose(text: str) -> list[T]:
-        unknown = [name for name in text.split(",") if name not in known]
-        if unknown:
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(known)}")
-        return [known[name] for name in text.split(",")]
-
-    return choose
-
-
 def _output(options: argparse.Namespace) -> Path | None:
     given: Path | None = options.output
     modes = [mode.name for mode in options.modes]
     is_all = [*options.shapes] == [*SHAPES] and modes == [*DEFAULT_MODES] and not options.pods and not options.set
-    return given or (default_path(options.nodes) if is_all else None)
+    return given or (default_path(options.nodes, options.kubernetes) if is_all else None)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -225,7 +213,7 @@ def main(arguments: Sequence[str]) -> int:
     settings = dict(each.split("=", maxsplit=1) for each in options.set)
     plan = Plan(size, options.shapes, options.modes, options.rounds, options.pods, settings)
     output, failed = _output(options), list[str]()
-    programs = binaries()
+    programs = binaries(module=module_of(options.kubernetes) if options.kubernetes else MODULE)
     with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
         cluster = Cluster(plane, programs)
         begin = time.monotonic()
@@ -249,4 +237,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except BuildError as error:
+        sys.exit(str(error))

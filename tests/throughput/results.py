@@ -90,9 +90,9 @@ class Throughput(msgspec.Struct, frozen=True):
         return report.encode_rounded(self)
 
 
-def default_path(nodes: int) -> Path:
-    """Return where the run with so many nodes is kept."""
-    return report.FOLDER / f"throughput-{nodes}.json"
+def default_path(nodes: int, release: str = "") -> Path:
+    """Return where the run with so many nodes is kept; `release`: of Kubernetes, if not the one of tests/e2e/go."""
+    return report.FOLDER / f"throughput-{nodes}{release and f'-{release}'}.json"
 
 
 def read(path: Path) -> Throughput:
@@ -101,5 +101,6 @@ def read(path: Path) -> Throughput:
 
 
 def read_all() -> list[Throughput]:
-    """Read all runs that are kept, the smallest cluster first."""
-    return sorted((read(path) for path in report.FOLDER.glob("throughput-*.json")), key=lambda run: run.nodes)
+    """Read all runs that are kept, the smallest cluster first, and each with the older release first."""
+    runs = [read(path) for path in report.FOLDER.glob("throughput-*.json")]
+    return sorted(runs, key=lambda run: (run.nodes, run.kubernetes))

@@ -4,7 +4,9 @@
 // Its flags are those of a Go test binary and of scheduler_perf. Further settings come from the environment:
 //
 //	SCHEDULER_PERF_CONFIG      the test cases, a performance-config.yaml
-//	SCHEDULER_PERF_KUBECONFIG  where to write a kubeconfig of the API server, before each workload; empty: nowhere
+//	SCHEDULER_PERF_KUBECONFIG  where to write a kubeconfig of the API server; empty: nowhere. The file is there while a
+//	                           workload runs. When it is gone, who follows the API server has to end: the benchmark
+//	                           waits up to ten minutes for the connections of the scheduler's extenders to be closed.
 //	SCHEDULER_PERF_WAIT_FOR    a URL that has to answer 200 before a workload begins; empty: none
 package main
 
@@ -50,6 +52,11 @@ func prepare(tCtx ktesting.TContext) error {
 		if err := writeKubeconfig(tCtx.RESTConfig(), path); err != nil {
 			return err
 		}
+		tCtx.Cleanup(func() {
+			if err := os.Remove(path); err != nil {
+				tCtx.Errorf("remove the kubeconfig: %v", err)
+			}
+		})
 	}
 	if url := os.Getenv("SCHEDULER_PERF_WAIT_FOR"); url != "" {
 		return waitFor(url)

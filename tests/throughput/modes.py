@@ -1,16 +1,23 @@
 """The modes whose throughput is measured: a kube-scheduler's configuration, and what Kindred is set to beside it."""
 
-from collections.abc import Mapping
+import argparse
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tests.e2e.scheduler import IN_TREE, configuration, scheduler_names
 from tests.throughput.results import CEILING
 from tests.throughput.table import ANY_NODE
 
+T = TypeVar("T")
+
 FULL_OFFLOAD: Final = "full-offload"
 DECIDE: Final = "decide"
-_DECIDES: Final = {"KINDRED_ANSWER": "decide", "KINDRED_PROFILE": "full"}
+_DECIDES: Final = {
+    "KINDRED_ANSWER": "decide",
+    "KINDRED_PROFILE": "full",
+    "KINDRED_DECIDE_CLAIMS_SCHEDULER": "kindred-volumes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ MODES: Final = {
         Mode("score-offload", "score-offload"),
         Mode(FULL_OFFLOAD, FULL_OFFLOAD),
         Mode(DECIDE, DECIDE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "question"}),
-        Mode(ANY_NODE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "kindred=any-node,kindred-volumes=question"}),
+        Mode(ANY_NODE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "any-node"}),
         # No filter, no score, no extender: the next node in turn. What is left is queue, binding, events and watch.
         Mode(CEILING, DECIDE, has_extender=False),
         Mode("in-tree-100", IN_TREE, has_extender=False, fields={"percentageOfNodesToScore": 100}),
@@ -59,3 +66,15 @@ MODES: Final = {
     )
 }
 DEFAULT_MODES: Final = (IN_TREE, "score-offload", FULL_OFFLOAD, DECIDE, ANY_NODE, CEILING)
+
+
+def chosen(known: Mapping[str, T]) -> Callable[[str], list[T]]:
+    """Return what argparse reads names with, separated by commas, each of what is known by it."""
+
+    def choose(text: str) -> list[T]:
+        unknown = [name for name in text.split(",") if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(known)}")
+        return [known[name] for name in text.split(",")]
+
+    return choose
