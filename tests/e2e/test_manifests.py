@@ -206,7 +206,7 @@ def test_new_pods_of_chosen_namespaces_are_sent_to_the_second_scheduler(cluster:
         labels = {"kindred.dev/schedule": "decide"} if name == "chosen" else {}
         cluster.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 
-    def scheduler_of(namespace: str = "chosen", labels: Mapping[str, str] | None = None, **spec: object) -> str:
+    def scheduler_of(namespace: str = "chosen", labels: Mapping[str, str] | None = None, **spec: Any) -> str:  # noqa: ANN401  # a value of YAML
         made = cluster.api.request("POST", f"{pods_path(namespace)}?dryRun=All", pod("tried", labels, **spec))
         name: str = made["spec"]["schedulerName"]
         return name
