@@ -73,10 +73,21 @@ class Cluster:
         grant(self.api, settings or {}, binds=binds)
         return write_token(self.api, self.plane.folder / "kindred.token")
 
-    def start_scheduler(self, config: Mapping[str, Any], *, verbosity: int = 2, waits: bool = True) -> Scheduler:
-        """Start a scheduler, and wait until it is healthy unless told otherwise."""
+    def start_scheduler(
+        self, config: Mapping[str, Any], *, verbosity: int = 2, waits: bool = True, account: str = ""
+    ) -> Scheduler:
+        """Start a scheduler, and wait until it is healthy unless told otherwise.
+
+        `account`: a service account of the namespace kindred, under which it runs and takes part in an election.
+        """
         name = f"kube-scheduler-{next(self._numbers)}"
-        scheduler = Scheduler(self.plane, self._binaries, config, name, verbosity=verbosity, waits=waits)
+        kubeconfig = None
+        if account:
+            token = write_token(self.api, self.plane.folder / f"{name}.token", account)
+            kubeconfig = self.plane.kubeconfig(name, token_file=token)
+        scheduler = Scheduler(
+            self.plane, self._binaries, config, name, verbosity=verbosity, waits=waits, kubeconfig=kubeconfig
+        )
         self._started.callback(scheduler.end)
         return scheduler
 

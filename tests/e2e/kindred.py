@@ -17,7 +17,7 @@ from tests.e2e.programs import Program, free_port
 
 ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = ROOT / "manifests"
-_TOKEN_PATH: Final = "/api/v1/namespaces/kindred/serviceaccounts/kindred/token"  # noqa: S105  # a path
+_ACCOUNTS: Final = "/api/v1/namespaces/kindred/serviceaccounts"
 _SAMPLE: Final = re.compile(r"^(\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
 
 
@@ -30,10 +30,10 @@ def grant(api: Api, variables: Mapping[str, str], *, binds: bool) -> None:
         api.apply(document)
 
 
-def write_token(api: Api, path: Path) -> Path:
-    """Write a token of Kindred's service account to a file, as a kubelet does for a pod."""
+def write_token(api: Api, path: Path, account: str = "kindred") -> Path:
+    """Write a token of a service account to a file, as a kubelet does for a pod."""
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 7200}}
-    token: str = api.request("POST", _TOKEN_PATH, request)["status"]["token"]
+    token: str = api.request("POST", f"{_ACCOUNTS}/{account}/token", request)["status"]["token"]
     path.write_text(token)
     return path
 

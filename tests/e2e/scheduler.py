@@ -51,16 +51,21 @@ class Scheduler:
         *,
         verbosity: int = 2,
         waits: bool = True,
+        kubeconfig: Path | None = None,
     ) -> None:
-        """Start it, and wait until it is healthy unless told otherwise. `name` is that of its files."""
+        """Start it, and wait until it is healthy unless told otherwise. `name` is that of its files.
+
+        `kubeconfig`: of an account of its own. Then it takes part in an election, too, as the configuration says.
+        """
         connection = {
             # What scheduler_perf of upstream sets: by default 50 requests a second are what is measured.
             "qps": 5000,
             "burst": 5000,
             **config.get("clientConnection", {}),
-            "kubeconfig": str(plane.kubeconfig("scheduler", client=SCHEDULER_USER)),
+            "kubeconfig": str(kubeconfig or plane.kubeconfig("scheduler", client=SCHEDULER_USER)),
         }
-        complete = {**config, "clientConnection": connection, "leaderElection": {"leaderElect": False}}
+        election = config.get("leaderElection", {}) if kubeconfig else {"leaderElect": False}
+        complete = {**config, "clientConnection": connection, "leaderElection": election}
         file = plane.folder / f"{name}.yaml"
         file.write_text(yaml.safe_dump(complete))
         self._url = f"https://127.0.0.1:{free_port()}"

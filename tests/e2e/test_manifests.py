@@ -17,8 +17,18 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.kindred import Kindred, write_token
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import pod
-from tests.manifests.conftest import VARIANTS, Variant
-from tests.manifests.kustomize import MANIFESTS, OVERLAYS, Manifest, only, render, with_components
+from tests.manifests.conftest import DECIDE_NAMESPACES, VARIANTS, Variant
+from tests.manifests.kustomize import (
+    DECIDE,
+    MANIFESTS,
+    OVERLAYS,
+    Manifest,
+    of_kindred,
+    of_scheduler,
+    only,
+    render,
+    with_components,
+)
 
 ACCOUNT: Final = "system:serviceaccount:kindred:kindred"
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -81,6 +91,26 @@ def test_a_second_time_nothing_changes(knowing: Cluster, variant: Variant, tmp_p
     ]
 
 
+# Of Kindred's settings, what a test machine has no use for: certificates, and addresses of a pod.
+HERE: Final = {
+    "KINDRED_LISTEN_HOST": "127.0.0.1",
+    "KINDRED_HEALTH_PORT": "0",
+    "KINDRED_TLS_CERT_FILE": "",
+    "KINDRED_TLS_KEY_FILE": "",
+    "KINDRED_TLS_CLIENT_CA_FILE": "",
+    "KINDRED_TLS_CLIENT_NAMES": "",
+    "KINDRED_POD_NAMESPACE": "kindred",
+}
+
+
+def start_kindred(cluster: Cluster, overlay: str, folder: Path) -> Kindred:
+    """Start Kindred with the settings of an overlay, under the roles that are applied."""
+    token = write_token(cluster.api, folder / "token")
+    kubeconfig = cluster.plane.kubeconfig("kindred", token_file=token)
+    settings = MANIFESTS / "overlays" / overlay / "kindred.yaml"
+    return Kindred(folder, kubeconfig, {"KINDRED_CONFIG": str(settings), **HERE})
+
+
 def pod_of(manifests: Iterable[Manifest], name: str) -> dict[str, Any]:
     template = only(manifests, "Deployment")["spec"]["template"]
     metadata = {**template["metadata"], "name": name, "namespace": "kindred"}
@@ -89,8 +119,9 @@ def pod_of(manifests: Iterable[Manifest], name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_its_pods_are_admitted_and_those_that_may_gain_privileges_are_not(cluster: Cluster, overlay: str) -> None:
-    manifests = render(MANIFESTS / "overlays" / overlay)
-    applied(cluster, manifests)
+    rendered = render(MANIFESTS / "overlays" / overlay)
+    applied(cluster, rendered)
+    manifests = of_kindred(rendered)
     made = cluster.api.create(PODS, pod_of(manifests, f"{overlay}-0"))
     assert made["spec"]["priorityClassName"] == "system-cluster-critical"
     assert made["spec"]["priority"] == 2_000_000_000
@@ -114,30 +145,14 @@ def test_with_the_roles_of_an_overlay_kindred_is_ready_and_can_do_no_more(
 ) -> None:
     cluster.api.delete(f"{RBAC}/namespaces/kindred/rolebindings/kindred")  # of another overlay
     applied(cluster, render(MANIFESTS / "overlays" / overlay))
-    token = write_token(cluster.api, tmp_path / "token")
-    kubeconfig = cluster.plane.kubeconfig("kindred", token_file=token)
-    kindred = Kindred(
-        tmp_path,
-        kubeconfig,
-        {
-            "KINDRED_CONFIG": str(MANIFESTS / "overlays" / overlay / "kindred.yaml"),
-            "KINDRED_LISTEN_HOST": "127.0.0.1",
-            "KINDRED_HEALTH_PORT": "0",
-            "KINDRED_TLS_CERT_FILE": "",
-            "KINDRED_TLS_KEY_FILE": "",
-            "KINDRED_TLS_CLIENT_CA_FILE": "",
-            "KINDRED_TLS_CLIENT_NAMES": "",
-            "KINDRED_POD_NAMESPACE": "kindred",
-        },
-    )
-    kindred.end()
-    binds = overlay == "full-offload"
+    start_kindred(cluster, overlay, tmp_path).end()
+    binds, evicts = overlay == "full-offload", overlay in DECIDE
     lease: Mapping[str, str] = {"group": "coordination.k8s.io", "namespace": "kindred"}
     assert binds == is_allowed(cluster, "create", "pods", subresource="binding", namespace="default")
-    assert binds == is_allowed(cluster, "update", "leases", name="kindred", **lease)
+    assert (binds or evicts) == is_allowed(cluster, "update", "leases", name="kindred", **lease)
     assert not is_allowed(cluster, "update", "leases", name="another", **lease)
     assert not is_allowed(cluster, "update", "leases", name="kindred", **{**lease, "namespace": "kube-system"})
-    assert not is_allowed(cluster, "delete", "pods", namespace="default")
+    assert evicts == is_allowed(cluster, "delete", "pods", namespace="default")
     assert not is_allowed(cluster, "list", "secrets", namespace="kindred")
 
 
@@ -155,6 +170,62 @@ def test_a_second_scheduler_is_admitted_and_places_the_pods_that_ask_for_it(clus
     cluster.create_pods([pod("other"), {**asking, "spec": {**asking["spec"], "schedulerName": "kindred-scheduler"}}])
     cluster.wait_bound(1)
     assert [each["metadata"]["name"] for each in cluster.pods() if "nodeName" in each["spec"]] == ["asking"]
+
+
+@pytest.mark.parametrize("overlay", DECIDE)
+def test_the_second_scheduler_of_decide_binds_under_its_own_account(
+    cluster: Cluster, overlay: str, tmp_path: Path
+) -> None:
+    rendered = render(MANIFESTS / "overlays" / overlay)
+    applied(cluster, rendered)
+    second = [manifest for manifest in rendered if of_scheduler(manifest)]
+    cluster.api.create(PODS, pod_of(second, f"scheduler-of-{overlay}"))
+    config = yaml.safe_load(only(second, "ConfigMap")["data"]["scheduler.yaml"])
+    (extender,) = config["extenders"]
+    cluster.add_nodes(3)
+    kindred = start_kindred(cluster, overlay, tmp_path)
+    try:
+        of_http = {key: value for key, value in extender.items() if key not in {"tlsConfig", "enableHTTPS"}}
+        config["extenders"] = [{**of_http, "urlPrefix": kindred.url}]
+        scheduler = cluster.start_scheduler(config, account="kindred-scheduler")
+        names = ("default-scheduler", *(profile["schedulerName"] for profile in config["profiles"]))
+        cluster.create_pods(pod(f"of-{name}", schedulerName=name) for name in names)
+        cluster.wait_bound(2)
+    finally:
+        kindred.end()
+    bound = {each["metadata"]["name"] for each in cluster.pods() if "nodeName" in each["spec"]}
+    assert bound == {"of-kindred", "of-kindred-volumes"}
+    assert "is forbidden" not in scheduler.log()
+    lease = cluster.api.get("/apis/coordination.k8s.io/v1/namespaces/kindred/leases/kindred-scheduler")
+    assert lease["spec"]["holderIdentity"]
+
+
+def test_new_pods_of_chosen_namespaces_are_sent_to_the_second_scheduler(cluster: Cluster, tmp_path: Path) -> None:
+    applied(cluster, render(with_components(tmp_path, "decide", [DECIDE_NAMESPACES])))
+    for name in ("chosen", "other"):
+        labels = {"kindred.dev/schedule": "decide"} if name == "chosen" else {}
+        cluster.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+
+    def scheduler_of(namespace: str = "chosen", labels: Mapping[str, str] | None = None, **spec: Any) -> str:  # noqa: ANN401  # a value of YAML
+        made = cluster.api.request("POST", f"{pods_path(namespace)}?dryRun=All", pod("tried", labels, **spec))
+        name: str = made["spec"]["schedulerName"]
+        return name
+
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    empty = {"name": "data", "emptyDir": {}}
+    wait_until(lambda: scheduler_of() == "kindred", 60.0, "the policy is in force")
+    assert scheduler_of(volumes=[empty]) == "kindred"
+    assert scheduler_of(volumes=[empty, {**claim, "name": "more"}]) == "kindred-volumes"
+    assert scheduler_of(schedulerName="kindred", volumes=[claim]) == "kindred-volumes"
+    assert scheduler_of(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}]) == "kindred-volumes"
+    assert scheduler_of(schedulerName="another") == "another"
+    assert scheduler_of(nodeName="node-0000") == "default-scheduler"
+    assert scheduler_of(priorityClassName="system-cluster-critical") == "default-scheduler"
+    assert scheduler_of("other") == "default-scheduler"
+    assert scheduler_of(labels={"app.kubernetes.io/name": "kindred"}) == "default-scheduler"
+    system = {"name": "kube-system", "labels": {"kindred.dev/schedule": "decide"}}
+    cluster.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": system})
+    assert scheduler_of("kube-system") == "default-scheduler"
 
 
 @pytest.mark.parametrize("profile", ["affinity", "full", "VolumeBinding,score:ImageLocality"])

@@ -8,10 +8,22 @@ import pytest
 import yaml
 
 from app.configuration import Configuration, load_configuration
-from tests.manifests.kustomize import MANIFESTS, Manifest, RenderError, only, render, renderer, with_components
+from tests.manifests.kustomize import (
+    DECIDE,
+    MANIFESTS,
+    Manifest,
+    RenderError,
+    of_kindred,
+    of_scheduler,
+    only,
+    render,
+    renderer,
+    with_components,
+)
 
 OPTIONS: Final = ("components/service-monitor", "components/critical-pods-quota", "observability")
 CERT_MANAGER: Final = "components/cert-manager"
+DECIDE_NAMESPACES: Final = "components/decide-namespaces"
 
 
 class Variant(NamedTuple):
@@ -30,6 +42,8 @@ VARIANTS: Final = (
     Variant("full-offload"),
     Variant("score-offload", OPTIONS),
     Variant("full-offload", (*OPTIONS, CERT_MANAGER)),
+    *map(Variant, DECIDE),
+    Variant("decide-any-node", (*OPTIONS, CERT_MANAGER, DECIDE_NAMESPACES)),
 )
 
 
@@ -40,7 +54,8 @@ def variant(request: pytest.FixtureRequest) -> Variant:
 
 
 @pytest.fixture(scope="session")
-def manifests(variant: Variant, tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
+def rendered(variant: Variant, tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
+    """Give all objects."""
     try:
         renderer()
     except RenderError as error:
@@ -48,6 +63,18 @@ def manifests(variant: Variant, tmp_path_factory: pytest.TempPathFactory) -> lis
     if not variant.components:
         return render(MANIFESTS / "overlays" / variant.overlay)
     return render(with_components(tmp_path_factory.mktemp("mine"), variant.overlay, variant.components))
+
+
+@pytest.fixture(scope="session")
+def manifests(rendered: list[Manifest]) -> list[Manifest]:
+    """Give the objects without those of the second scheduler, where there is one."""
+    return of_kindred(rendered)
+
+
+@pytest.fixture(scope="session")
+def of_second_scheduler(rendered: list[Manifest]) -> list[Manifest]:
+    """Give the objects of the second scheduler; none where there is none."""
+    return [manifest for manifest in rendered if of_scheduler(manifest)]
 
 
 @pytest.fixture(scope="session")

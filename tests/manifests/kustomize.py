@@ -15,7 +15,8 @@ from tests.e2e.binaries import BuildError, binaries
 Manifest: TypeAlias = dict[str, Any]
 
 MANIFESTS: Final = Path(__file__).parents[2] / "manifests"
-OVERLAYS: Final = ("beside", "score-offload", "full-offload")
+DECIDE: Final = ("decide", "decide-any-node")
+OVERLAYS: Final = ("beside", "score-offload", "full-offload", *DECIDE)
 _MODULE: Final = Path(__file__).parent / "go"
 _FIRST: Final = ("Namespace",)
 
@@ -77,6 +78,17 @@ def only(manifests: Iterable[Manifest], kind: str) -> Manifest:
     """Return the one object of a kind."""
     (found,) = of_kind(manifests, kind).values()
     return found
+
+
+def of_scheduler(manifest: Manifest) -> bool:
+    """Tell whether an object is the second scheduler's, and not Kindred's."""
+    name: str = manifest["metadata"]["name"]
+    return name.startswith("kindred-scheduler") and manifest["kind"] != "Certificate"
+
+
+def of_kindred(manifests: Iterable[Manifest]) -> list[Manifest]:
+    """Return the objects without those of the second scheduler, where there is one."""
+    return [manifest for manifest in manifests if not of_scheduler(manifest)]
 
 
 def selects(labels: Mapping[str, str], manifest: Manifest) -> bool:

@@ -20,6 +20,7 @@ from tests.manifests.kustomize import (
     OVERLAYS,
     RenderError,
     of_kind,
+    of_kindred,
     only,
     render,
     renderer,
@@ -76,10 +77,13 @@ def shaken_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str, An
 
 
 def test_the_secret_of_the_docs_is_made_of_files_that_are_there(certificates: Path) -> None:
-    (secret,) = commands("kubectl -n kindred create secret")
-    files = re.findall(r"--from-file=(\S+)", secret)
-    assert files == ["tls.crt", "tls.key", "ca.crt"]
-    assert all((certificates / file).is_file() for file in [*files, "scheduler.crt", "scheduler.key"])
+    of_kindred_itself, of_scheduler = (
+        [each.rpartition("=")[2] for each in re.findall(r"--from-file=(\S+)", command)]
+        for command in commands("kubectl -n kindred create secret")
+    )
+    assert of_kindred_itself == ["tls.crt", "tls.key", "ca.crt"]
+    assert of_scheduler == ["ca.crt", "scheduler.crt", "scheduler.key"]
+    assert all((certificates / file).is_file() for file in [*of_kindred_itself, *of_scheduler])
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -98,7 +102,7 @@ def test_a_kustomization_with_settings_and_roles_of_ones_own_is_rendered(overlay
     settings.write_text(mine)
     roles = rbac_text(load_configuration(settings).settings, binds=overlay == "full-offload")
     (tmp_path / "rbac.yaml").write_text(roles)
-    manifests = render(tmp_path)
+    manifests = of_kindred(render(tmp_path))
     (container,) = only(manifests, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "registry.example.com/kindred:0.1.0"
     (config,) = of_kind(manifests, "ConfigMap").values()

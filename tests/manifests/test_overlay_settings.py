@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from app.commands.rbac import rbac_documents, rbac_text
 from app.configuration import Configuration
 from tests.manifests.conftest import Variant
-from tests.manifests.kustomize import MANIFESTS, Manifest, of_kind, only
+from tests.manifests.kustomize import DECIDE, MANIFESTS, Manifest, of_kind, only
 
 PEAK = 290_000_000
 """Bytes of memory that a sync of 5,000 nodes with 150,000 pods took at most, docs/bench/latest.json."""
@@ -129,9 +129,12 @@ def test_what_is_registered_is_switched_on(
     settings = configuration.settings
     replicas = only(manifests, "Deployment")["spec"]["replicas"]
     assert replicas > 1
-    assert settings.leader_election == ("bindVerb" in extender), "of several replicas one binds, or all answer"
-    assert (settings.preempt != "off") == ("preemptVerb" in extender)
-    assert extender["weight"] * settings.max_score in {1, 20}
+    decides = settings.answer == "decide"
+    alone = decides or "bindVerb" in extender
+    assert settings.leader_election == alone, "of several replicas one binds or decides, or all answer"
+    assert (settings.preempt != "off") == (decides or "preemptVerb" in extender)
+    assert ("prioritizeVerb" in extender) != decides
+    assert decides or extender["weight"] * settings.max_score in {1, 20}
 
 
 def test_the_roles_are_what_kindred_rbac_prints(
@@ -147,7 +150,8 @@ def test_the_roles_are_what_kindred_rbac_prints(
         for kind, document in expected.items()
     } == {each["kind"]: each for each in rendered}
     assert len(expected) == len(rendered)
-    file = (MANIFESTS / "overlays" / variant.overlay / "rbac.yaml").read_text("utf-8")
+    folder = "decide" if variant.overlay in DECIDE else variant.overlay
+    file = (MANIFESTS / "overlays" / folder / "rbac.yaml").read_text("utf-8")
     assert rbac_text(settings, binds=binds) == file
 
 

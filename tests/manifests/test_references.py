@@ -18,7 +18,13 @@ from tests.manifests.kustomize import (
     selects,
 )
 
-OF_THE_CLUSTER = {"Namespace", "ClusterRole", "ClusterRoleBinding"}
+OF_THE_CLUSTER = {
+    "Namespace",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+}
 
 
 def test_all_is_in_the_namespace_that_is_made_and_has_a_name_of_its_own(manifests: list[Manifest]) -> None:

@@ -20,7 +20,7 @@ def _two_binders(registration: Registration) -> Found:
 
 
 def _gap(registration: Registration) -> Found:
-    extender, off = registration.extender, registration.filters_off()
+    extender, off = registration.extender, registration.filters_off(registration.undecided)
     if extender.bind_verb or not extender.filter_verb or not off:
         return
     other = next((each for each in registration.config.extenders if each.bind_verb), None)
@@ -73,7 +73,7 @@ def _preempt_off(registration: Registration) -> Found:
             f"node, and nobody is preempted at all",
             "KINDRED_PREEMPT=verb, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
         )
-    elif preempt != "off" and not extender.preempt_verb:
+    elif preempt != "off" and not extender.preempt_verb and not (preempt == "evict" and registration.decided):
         yield info(
             extender.at("preemptVerb"),
             f"not set, while Kindred's preempt is {preempt}: it follows PodDisruptionBudgets for nothing",
@@ -82,7 +82,7 @@ def _preempt_off(registration: Registration) -> Found:
 
 
 def _preempt_missing(registration: Registration) -> Found:
-    extender, off = registration.extender, registration.filters_off()
+    extender, off = registration.extender, registration.filters_off(registration.undecided)
     if off and extender.filter_verb and not extender.preempt_verb:
         yield warning(
             extender.at("preemptVerb"),
@@ -108,14 +108,14 @@ def _evict(registration: Registration) -> Found:
     extender, config = registration.extender, registration.config
     if registration.settings.preempt != "evict" or not extender.filter_verb:
         return
-    if not extender.bind_verb:
+    if not extender.bind_verb and registration.undecided:
         yield error(
             extender.at("bindVerb"),
             "not set, while Kindred's preempt is evict: it evicts pods for one that kube-scheduler has placed a moment "
             "before",
             "bindVerb: bind, or KINDRED_PREEMPT=verb",
         )
-    for profile in config.profiles:
+    for profile in registration.undecided:
         where, percentage = config.percentage_of(profile)
         if percentage < _ALL:
             yield error(

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from app.api_server.credentials import load_credentials
 from app.commands.doctor import (
     binding_checks,
+    decide_checks,
     filter_checks,
     profile_checks,
     rbac_checks,
@@ -34,6 +35,7 @@ REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (
     *binding_checks.CHECKS,
     *verb_checks.CHECKS,
     *profile_checks.CHECKS,
+    *decide_checks.CHECKS,
     *tls_checks.CHECKS,
 )
 _NEEDS_CONFIG: Final = "--scheduler-config FILE"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, info, warning
-from app.commands.doctor.plugin_sets import NEEDS_PRE
+from app.commands.doctor.plugin_sets import NEEDS_PRE, Profile
 from app.commands.doctor.registration import Check, Found, Registration
 from app.commands.doctor.scheduler_schema import Point
 from core.profile import PLUGINS
@@ -35,7 +35,7 @@ def _node_cache(registration: Registration) -> Found:
 def _sampling(registration: Registration) -> Found:
     if not registration.extender.filter_verb:
         return
-    for profile in registration.config.profiles:
+    for profile in registration.undecided:
         off = sorted(name for name in registration.filters if profile.switched_off(name, "filter"))
         where, percentage = registration.config.percentage_of(profile)
         if not off or percentage >= _ALL:
@@ -72,7 +72,7 @@ def _by_nobody(registration: Registration) -> Found:
         )
     for profile in registration.config.profiles:
         for (plugin, point), consequence in _WITHOUT_A_STAND_IN.items():
-            if profile.switched_off(plugin, point):
+            if profile.switched_off(plugin, point) and not _stands_in(registration, profile, plugin):
                 tell = warning if plugin in {"DynamicResources", "DefaultPreemption"} else error
                 yield tell(
                     profile.at(f"plugins.{point}"),
@@ -82,11 +82,23 @@ def _by_nobody(registration: Registration) -> Found:
                 )
 
 
+def _stands_in(registration: Registration, profile: Profile, plugin: str) -> bool:
+    """Tell whether Kindred does without an in-tree plugin in a profile that it decides for.
+
+    A pod with claims that a plugin would have to see gets an `Error` there. See `decide-claims`.
+    """
+    if registration.scope_of(profile) is None:
+        return False
+    if plugin == "DefaultPreemption":
+        return registration.settings.preempt == "evict"
+    return plugin in {"VolumeBinding", "DynamicResources"}
+
+
 def _lost(registration: Registration) -> Found:
     for profile in registration.config.profiles:
         lost = sorted(
             name
-            for name in sorted(PLUGINS.keys() - {"VolumeBinding"})
+            for name in sorted(PLUGINS.keys() - _told_elsewhere(registration, profile))
             if profile.switched_off(name, "filter") and name not in registration.filters
         )
         if lost:
@@ -98,10 +110,15 @@ def _lost(registration: Registration) -> Found:
             )
 
 
+def _told_elsewhere(registration: Registration, profile: Profile) -> set[str]:
+    """Return VolumeBinding, where its absence is always wrong, which `filter-by-nobody` tells."""
+    return {"VolumeBinding"} if registration.scope_of(profile) is None else set()
+
+
 def _twice(registration: Registration) -> Found:
     if not registration.extender.filter_verb:
         return
-    for profile in registration.config.profiles:
+    for profile in registration.undecided:
         twice = sorted(name for name in registration.filters if profile.runs(name, "filter"))
         if twice:
             yield info(

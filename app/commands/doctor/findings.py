@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 HANDBOOK: Final = "docs/register.md"
+DECIDE: Final = "docs/decide.md"
 BEHAVIOUR: Final = "docs/kube-scheduler.md"
 SETTINGS: Final = "docs/configuration.md"
 EXTENDER_TYPE: Final = "kube-scheduler config/v1 types.go (Extender)"

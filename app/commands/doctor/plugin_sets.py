@@ -112,6 +112,10 @@ class Profile(WrittenProfile, frozen=True):
         # VolumeBinding scores only behind the gate StorageCapacityScoring; of others it is not known what they have.
         return known | set(self.enabled("score"))
 
+    def filtering(self) -> set[str]:
+        """Return the plugins that filter, as far as it is known what they have: default ones, and those written so."""
+        return {plugin for plugin in IMPLEMENTED if self.runs(plugin, "filter")} | set(self.enabled("filter"))
+
     def enabled(self, point: Point) -> dict[str, int]:
         """Return what is written as enabled: name -> weight, 0 where there is none."""
         return {each.name: each.weight for each in self._at(point).enabled}

@@ -66,7 +66,7 @@ def _plugin(where: str, name: str, point: str, *, switched_off: bool) -> Found:
 
 
 def _differences(registration: Registration) -> Found:
-    profiles = registration.config.profiles
+    profiles = registration.undecided  # of those that Kindred decides for, each has what its pods need
     for plugin in sorted(registration.filters | set(registration.scores)):
         for point in ("filter", "score"):
             off = [each for each in profiles if each.switched_off(plugin, point)]

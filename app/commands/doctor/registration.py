@@ -1,13 +1,15 @@
 """What the checks of a registration look at: the scheduler's configuration, Kindred in it, and Kindred's settings."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from app.commands.doctor.findings import Finding, NotChecked, Problem, Severity
+from app.commands.doctor.plugin_sets import Profile
 from app.commands.doctor.scheduler_config import Extender, SchedulerConfig
 from app.settings import Settings
+from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from core.profile import COMPOSITES
 from core.profile import Profile as Plugins
 
@@ -53,11 +55,32 @@ class Registration(NamedTuple):
         """Plugin -> weight, of what Kindred scores by."""
         return {plugin.name: weight for plugin, weight in self.known.plugins.scores}
 
-    def filters_off(self) -> dict[str, str]:
-        """Return filter -> the first profile in which kube-scheduler has it switched off, of those that Kindred has."""
+    def scope_of(self, profile: Profile) -> DecideScope | None:
+        """Return among which nodes Kindred decides for the pods of a profile. Raises SettingsError.
+
+        None: `filter` answers all nodes that fit, and kube-scheduler takes one of them.
+        """
+        scopes = decide_scopes(self.settings)
+        return scopes.of_scheduler(profile.name) if scopes is not None else None
+
+    @property
+    def decided(self) -> tuple[Profile, ...]:
+        """The profiles for whose pods Kindred decides. Raises SettingsError."""
+        return tuple(profile for profile in self.config.profiles if self.scope_of(profile) is not None)
+
+    @property
+    def undecided(self) -> tuple[Profile, ...]:
+        """The other profiles: all of them without `answer: decide`. Raises SettingsError."""
+        return tuple(profile for profile in self.config.profiles if self.scope_of(profile) is None)
+
+    def filters_off(self, profiles: Sequence[Profile] | None = None) -> dict[str, str]:
+        """Return filter -> the first profile in which kube-scheduler has it switched off, of those that Kindred has.
+
+        `profiles`: those to look at; all by default.
+        """
         return {
             plugin: profile.at("plugins")
-            for profile in reversed(self.config.profiles)
+            for profile in reversed(self.config.profiles if profiles is None else profiles)
             for plugin in sorted(self.filters)
             if profile.switched_off(plugin, "filter")
         }

@@ -13,6 +13,8 @@ from app.commands.doctor.go_duration import parse_go_duration
 from app.commands.doctor.plugin_sets import Profile
 from app.commands.doctor.scheduler_schema import (
     TYPES,
+    ClientConnection,
+    LeaderElection,
     WrittenConfig,
     WrittenExtender,
     WrittenProfile,
@@ -77,6 +79,8 @@ class SchedulerConfig(NamedTuple):
     percentage_of_nodes_to_score: int
     profiles: tuple[Profile, ...]
     extenders: tuple[Extender, ...]
+    client_connection: ClientConnection = ClientConnection()
+    leader_election: LeaderElection = LeaderElection()
 
     def percentage_of(self, profile: Profile) -> tuple[str, int]:
         """Return where the percentageOfNodesToScore of a profile is written, and what it is."""
@@ -161,4 +165,10 @@ def _config(written: WrittenConfig) -> SchedulerConfig:
     if len(profiles) == 1:
         profiles = [msgspec.structs.replace(each, name=each.name or DEFAULT_SCHEDULER) for each in profiles]
     extenders = [Extender(**msgspec.structs.asdict(each), index=index) for index, each in enumerate(written.extenders)]
-    return SchedulerConfig(written.percentage_of_nodes_to_score, tuple(profiles), tuple(extenders))
+    return SchedulerConfig(
+        written.percentage_of_nodes_to_score,
+        tuple(profiles),
+        tuple(extenders),
+        written.client_connection,
+        written.leader_election,
+    )

@@ -107,8 +107,10 @@ class WrittenProfile(_Part, frozen=True):
     plugin_config: tuple[_PluginConfig, ...] = ()
 
 
-class _LeaderElection(_Part, frozen=True):
-    leader_elect: bool = False
+class LeaderElection(_Part, frozen=True):
+    """LeaderElectionConfiguration. What is not written is on, for the Lease kube-system/kube-scheduler."""
+
+    leader_elect: bool | None = None
     lease_duration: Duration = "0"
     renew_deadline: Duration = "0"
     retry_period: Duration = "0"
@@ -117,7 +119,9 @@ class _LeaderElection(_Part, frozen=True):
     resource_namespace: str = ""
 
 
-class _ClientConnection(_Part, frozen=True):
+class ClientConnection(_Part, frozen=True):
+    """ClientConnectionConfiguration. 0 requests a second stands for the default, a negative number for no limit."""
+
     kubeconfig: str = ""
     accept_content_types: str = ""
     content_type: str = ""
@@ -131,8 +135,8 @@ class WrittenConfig(_Part, frozen=True):
     api_version: str = ""
     kind: str = ""
     parallelism: int = 0
-    leader_election: _LeaderElection = _LeaderElection()
-    client_connection: _ClientConnection = _ClientConnection()
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
     enable_profiling: bool = False
     enable_contention_profiling: bool = False
     percentage_of_nodes_to_score: int = 0

@@ -108,7 +108,7 @@ def _twice(registration: Registration) -> Found:
 def _by_nobody(registration: Registration) -> Found:
     extender = registration.extender
     answered = set(registration.scores) if extender.prioritize_verb else set()
-    for profile in registration.config.profiles:
+    for profile in registration.undecided:
         off = {plugin for plugin, weight in DEFAULTS.items() if weight and profile.switched_off(plugin, "score")}
         ours, others = sorted((off & set(registration.scores)) - answered), sorted(off - set(registration.scores))
         if ours:

@@ -26,7 +26,16 @@ class DecideScopes:
 
     def of(self, pod: Pod) -> DecideScope | None:
         """Return the scope of a pod; None: it is answered with all nodes that fit."""
-        return self._by_scheduler.get(pod.scheduler_name, self._default)
+        return self.of_scheduler(pod.scheduler_name)
+
+    def of_scheduler(self, name: str) -> DecideScope | None:
+        """Return the scope of the pods of a scheduler; None: they are answered with all nodes that fit."""
+        return self._by_scheduler.get(name, self._default)
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        """The schedulers that are named."""
+        return frozenset(self._by_scheduler)
 
     @property
     def all(self) -> frozenset[DecideScope]:

@@ -44,6 +44,49 @@ BESIDE: Final[dict[str, Any]] = {
     "profiles": [{"schedulerName": "default-scheduler"}],
     "extenders": [{**SCORE_OFFLOAD["extenders"][0], "filterVerb": "filter", "ignorable": True}],
 }
+NOTHING_IN_TREE: Final = {
+    "multiPoint": {
+        "disabled": [{"name": "*"}],
+        "enabled": [{"name": "PrioritySort"}, {"name": "SchedulingGates"}, {"name": "DefaultBinder"}],
+    }
+}
+CLAIMS_IN_TREE: Final = {
+    "multiPoint": {
+        "disabled": [
+            {"name": name}
+            for name in (
+                *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"),
+                *("PodTopologySpread", "InterPodAffinity", "NodeResourcesBalancedAllocation", "ImageLocality"),
+                "DefaultPreemption",
+            )
+        ]
+    }
+}
+DECIDE: Final[dict[str, Any]] = {
+    **SCORE_OFFLOAD,
+    "clientConnection": {"qps": 2000, "burst": 2000},
+    "leaderElection": {"resourceNamespace": "kindred", "resourceName": "kindred-scheduler"},
+    "profiles": [
+        {"schedulerName": "kindred", "percentageOfNodesToScore": 1, "plugins": NOTHING_IN_TREE},
+        {"schedulerName": "kindred-volumes", "percentageOfNodesToScore": 100, "plugins": CLAIMS_IN_TREE},
+    ],
+    "extenders": [
+        {
+            "urlPrefix": "http://10.96.0.10:8888",
+            "filterVerb": "filter",
+            "nodeCacheCapable": True,
+            "httpTimeout": "5s",
+        }
+    ],
+}
+"""Of which the doctor has nothing to say, with the settings DECIDING."""
+DECIDING: Final = {
+    "profile": "full",
+    "answer": "decide",
+    "decide_scope": "kindred=any-node,kindred-volumes=question",
+    "decide_claims_scheduler": "kindred-volumes",
+    "preempt": "evict",
+}
 
 
 class Case(NamedTuple):
@@ -87,6 +130,22 @@ def registration(
     assert chosen is not None, problem
     made = Settings(**{"max_score": 20, "preempt": "verb", "leader_election": True, **(settings or {})})
     return Registration(reading.config, chosen, KnownSettings(made, create_profile(made), "the test", assumed), NOW)
+
+
+def deciding(
+    document: Mapping[str, Any] = DECIDE,
+    settings: Mapping[str, Any] | None = None,
+    **extender: Any,  # noqa: ANN401  # a value of YAML
+) -> Registration:
+    """Make one with the settings DECIDING, some of them changed, and fields of the extender changed."""
+    return registration(document, settings={**DECIDING, **(settings or {})}, **extender)
+
+
+def profile_changed(index: int, **fields: object) -> dict[str, Any]:
+    """Give DECIDE with fields of a profile changed."""
+    changed = [dict(each) for each in DECIDE["profiles"]]
+    changed[index].update(fields)
+    return {**DECIDE, "profiles": changed}
 
 
 def profiles(document: Mapping[str, Any], *plugins: Mapping[str, Any], **fields: object) -> dict[str, Any]:

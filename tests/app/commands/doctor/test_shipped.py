@@ -30,8 +30,17 @@ def test_what_is_shipped_together_is_right(name: str) -> None:
     assert "\n0 errors, 0 warnings, " in result.stdout
 
 
+@pytest.mark.parametrize("name", ["decide", "decide-any-node"])
+def test_what_the_second_scheduler_of_an_overlay_has_is_right(name: str) -> None:
+    folder = OVERLAYS / name
+    scheduler, kindred = folder / "scheduler.yaml", folder / "kindred.yaml"
+    result = doctor("--scheduler-config", str(scheduler), "--config", str(kindred), "--strict")
+    assert result.exit_code == 0, result.output
+    assert "\n0 errors, 0 warnings, " in result.stdout
+
+
 def test_there_is_one_of_each() -> None:
-    assert CONFIGURATIONS == ["beside", "full-offload", "score-offload"]
+    assert CONFIGURATIONS == ["beside", "decide", "decide-any-node", "full-offload", "score-offload"]
 
 
 def test_the_page_shows_what_is_printed_of_the_broken_configuration() -> None:

@@ -1,0 +1,261 @@
+"""What has to hold where Kindred alone decides for a node (`answer: decide`), besides what every registration needs."""
+
+from difflib import get_close_matches
+from typing import Final
+
+from app.commands.doctor.findings import BEHAVIOUR, DECIDE, HANDBOOK, error, info, warning
+from app.commands.doctor.plugin_sets import Profile
+from app.commands.doctor.registration import Check, Found, Registration
+from app.commands.doctor.scheduler_config import DEFAULT_SCHEDULER
+from app.verbs.deciding.scopes import DecideScope, decide_scopes
+
+_ALL: Final = 100
+_DEFAULT_QPS: Final = 50  # k8s.io/kubernetes pkg/scheduler/apis/config/v1/defaults.go, as the next one
+_DEFAULT_BURST: Final = 100
+_ENOUGH_QPS: Final = 500  # requests a second; what any node binds in a cluster of 500 nodes comes near to it
+_LEASE: Final = "kube-scheduler"
+_FOR_CLAIMS: Final = ("VolumeBinding", "DynamicResources")
+_OF_VOLUMES: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
+
+
+def _answer(registration: Registration) -> Found:
+    extender = registration.extender
+    if registration.settings.answer == "decide" or set(extender.verbs) != {"filterVerb"}:
+        return
+    for profile in registration.config.profiles:
+        if not profile.filtering() and not profile.scoring():
+            yield error(
+                profile.at("plugins"),
+                f"no filter and no score in the profile {profile.name}, as for KINDRED_ANSWER=decide, and Kindred's "
+                f"answer is all{registration.known.remark}: kube-scheduler takes any of the nodes that fit",
+                "KINDRED_ANSWER=decide; kindred doctor --config FILE, if these are not Kindred's settings",
+            )
+
+
+def _scheduler(registration: Registration) -> Found:
+    for profile in registration.decided:
+        if profile.name == DEFAULT_SCHEDULER:
+            yield error(
+                profile.at("schedulerName"),
+                f"{DEFAULT_SCHEDULER}: pods that Kindred itself, DNS or the control plane need would wait for Kindred",
+                "a second kube-scheduler with a schedulerName of its own, as in manifests/overlays/decide, and "
+                "KINDRED_DECIDE_SCOPE with that name",
+            )
+    election = registration.config.leader_election
+    cluster_s_own = any(profile.name == DEFAULT_SCHEDULER for profile in registration.config.profiles)
+    takes_part = election.leader_elect is not False and election.resource_name in {"", _LEASE}
+    if registration.decided and not cluster_s_own and takes_part:
+        yield error(
+            "leaderElection.resourceName",
+            f"{election.resource_name or 'not set'}: that is the Lease {_LEASE} of the cluster's own scheduler, and "
+            f"while that one holds it, this one schedules nothing",
+            "resourceNamespace: kindred and resourceName: kindred-scheduler",
+        )
+
+
+def _scope(registration: Registration) -> Found:
+    scopes = decide_scopes(registration.settings)
+    if scopes is None:
+        return
+    names = [profile.name for profile in registration.config.profiles]
+    for profile in registration.undecided:
+        yield warning(
+            profile.at("schedulerName"),
+            f"{profile.name} is not in KINDRED_DECIDE_SCOPE: filter answers all nodes that fit for its pods, and they "
+            f"count only from when they are bound",
+            f"add {profile.name}=question",
+        )
+    for scheduler in sorted(scopes.schedulers - set(names)):
+        close = get_close_matches(scheduler, names, 1)
+        yield info(
+            "KINDRED_DECIDE_SCOPE",
+            f"{scheduler} is no profile of this configuration; right, if another kube-scheduler has it",
+            f"{close[0]}, if that is meant" if close else "",
+        )
+
+
+def _filters(registration: Registration) -> Found:
+    for profile in registration.decided:
+        where, left = profile.at("plugins.filter"), profile.filtering()
+        fix = f'disable "*" at multiPoint in the profile {profile.name}, as manifests/scheduler/decide.yaml does'
+        if registration.scope_of(profile) is DecideScope.ANY_NODE:
+            if left:
+                yield error(
+                    where,
+                    f"kube-scheduler filters by {', '.join(sorted(left))} in the profile {profile.name}, and Kindred "
+                    f"chooses among all nodes: it chooses nodes that these have refused",
+                    f"{fix}; or KINDRED_DECIDE_SCOPE with {profile.name}=question",
+                )
+            elif not _all_off(profile):
+                yield warning(
+                    profile.at("plugins.multiPoint.disabled"),
+                    f"switched off by name in the profile {profile.name}: a filter that a newer kube-scheduler has by "
+                    f"default (NodeDeclaredFeatures) is on, and Kindred chooses nodes that it has refused",
+                    fix,
+                )
+        elif twice := left & registration.filters - _needed_for_claims(registration, profile):
+            yield info(
+                where,
+                f"filtered twice, by kube-scheduler and by Kindred, in the profile {profile.name}: "
+                f"{', '.join(sorted(twice))}; kube-scheduler looks at each node for that",
+                f"{fix}, or these by name where plugins for claims have to stay",
+            )
+
+
+def _all_off(profile: Profile) -> bool:
+    return "*" in profile.disabled("multiPoint") or "*" in profile.disabled("filter")
+
+
+def _needed_for_claims(registration: Registration, profile: Profile) -> frozenset[str]:
+    return _OF_VOLUMES if profile.name == registration.settings.decide_claims_scheduler else frozenset()
+
+
+def _sample(registration: Registration) -> Found:
+    for profile in registration.decided:
+        where, percentage = registration.config.percentage_of(profile)
+        shown = f"{percentage}" if percentage else "not set, or 0, which is 50 % to 5 % by the size of the cluster"
+        if registration.scope_of(profile) is DecideScope.QUESTION and percentage < _ALL:
+            yield error(
+                where,
+                f"{shown}: Kindred decides among the nodes that it is asked about in the profile {profile.name}, and "
+                f"is asked about a sample: pods stay pending that would fit on another node",
+                "percentageOfNodesToScore: 100",
+            )
+        elif registration.scope_of(profile) is DecideScope.ANY_NODE and percentage != 1:
+            yield warning(
+                where,
+                f"{shown}: in the profile {profile.name} Kindred chooses among all nodes, whichever it is asked "
+                f"about, and every name costs time in kube-scheduler",
+                "percentageOfNodesToScore: 1, which is 100 names",
+            )
+
+
+def _rate(registration: Registration) -> Found:
+    if not registration.decided:
+        return
+    connection = registration.config.client_connection
+    qps, burst = connection.qps or _DEFAULT_QPS, connection.burst or _DEFAULT_BURST
+    for field, written, value in (("qps", connection.qps, qps), ("burst", connection.burst, burst)):
+        if qps > 0 and value < _ENOUGH_QPS:
+            yield warning(
+                f"clientConnection.{field}",
+                f"{value:g}{'' if written else ', the default'}: kube-scheduler binds the pods, and its client sends "
+                f"no more than {qps:g} requests a second, after a burst of {burst}",
+                f"{field}: 2000",
+            )
+
+
+def _verbs(registration: Registration) -> Found:
+    extender = registration.extender
+    if not registration.decided:
+        return
+    if not extender.filter_verb:
+        yield error(extender.at("filterVerb"), "not set: Kindred is never asked where a pod goes", "filterVerb: filter")
+    if extender.prioritize_verb and not registration.undecided:
+        yield warning(
+            extender.at("prioritizeVerb"),
+            "never asked: with one node in the response of filter, kube-scheduler scores nothing",
+            "take prioritizeVerb and weight out",
+        )
+    if extender.bind_verb:
+        yield warning(
+            extender.at("bindVerb"),
+            "Kindred decides for each pod twice and binds it, in a second call; kube-scheduler would bind while it "
+            "schedules the next pod",
+            "take bindVerb out",
+        )
+
+
+def _other_filter(registration: Registration) -> Found:
+    others = [each for each in registration.config.extenders if each.filter_verb and each is not registration.extender]
+    if registration.decided and others:
+        names = ", ".join(each.at() for each in others)
+        yield error(
+            others[0].at("filterVerb"),
+            f"{names}: an extender beside Kindred filters, and Kindred knows nothing of it. What is asked before, any "
+            f"node passes over; what is asked after can only refuse the one node, and the pod comes again",
+            f"take filterVerb out of {names}",
+        )
+
+
+def _claims(registration: Registration) -> Found:
+    if not registration.decided:
+        return
+    name = registration.settings.decide_claims_scheduler
+    if not name:
+        yield info(
+            "KINDRED_DECIDE_CLAIMS_SCHEDULER",
+            f"not set{registration.known.remark}: pods with unbound claims, resource claims or a scheduling group get "
+            f"an Error",
+            "a second profile that keeps the in-tree plugins for these, as in manifests/scheduler/decide.yaml",
+        )
+        return
+    found = [profile for profile in registration.config.profiles if profile.name == name]
+    if not found:
+        yield warning(
+            "KINDRED_DECIDE_CLAIMS_SCHEDULER",
+            f"{name} is no profile of this configuration: pods that are sent there are scheduled by nobody, unless "
+            f"another kube-scheduler has it",
+            f"a profile with schedulerName: {name}, as in manifests/scheduler/decide.yaml",
+        )
+    for profile in found:
+        yield from _claims_profile(registration, profile)
+
+
+def _claims_profile(registration: Registration, profile: Profile) -> Found:
+    missing = [
+        plugin for plugin in _FOR_CLAIMS for point in ("filter", "reserve", "preBind")
+        if profile.switched_off(plugin, point)
+    ]  # fmt: skip
+    if missing:
+        names = ", ".join(dict.fromkeys(missing))
+        yield error(
+            profile.at("plugins"),
+            f"{names} is switched off in the profile {profile.name}, which is for pods with claims: they are bound, "
+            f"and their claims are not",
+            f"take {names} out of what is disabled there",
+        )
+    if registration.scope_of(profile) is not DecideScope.QUESTION:
+        yield error(
+            "KINDRED_DECIDE_SCOPE",
+            f"{profile.name} is for pods with claims, and its scope is not question: in-tree plugins reserve only on "
+            f"nodes that they have seen",
+            f"{profile.name}=question",
+        )
+
+
+def _preemption(registration: Registration) -> Found:
+    for profile in registration.decided:
+        if profile.runs("DefaultPreemption", "postFilter"):
+            evicts = registration.settings.preempt == "evict"
+            yield warning(
+                profile.at("plugins.postFilter"),
+                f"DefaultPreemption is on in the profile {profile.name}, and has not the filters to try evictions "
+                f"with: it finds no victims, or wrong ones" + (", while Kindred preempts, too" if evicts else ""),
+                "disable DefaultPreemption" + ("" if evicts else ", and KINDRED_PREEMPT=evict, if priorities matter"),
+            )
+
+
+def _replicas(registration: Registration) -> Found:
+    if registration.decided and not registration.settings.leader_election:
+        yield info(
+            "KINDRED_LEADER_ELECTION",
+            f"off{registration.known.remark}: that is right for exactly one replica, as only the one that decides "
+            f"knows what it has decided a moment ago",
+            "replicas: 1, or KINDRED_LEADER_ELECTION=true",
+        )
+
+
+CHECKS: Final = (
+    Check("decide-answer", DECIDE, _answer, of_settings=True),
+    Check("decide-scheduler", DECIDE, _scheduler),
+    Check("decide-scope", DECIDE, _scope),
+    Check("decide-filters", DECIDE, _filters),
+    Check("decide-sample", HANDBOOK, _sample),
+    Check("decide-rate", DECIDE, _rate),
+    Check("decide-verbs", BEHAVIOUR, _verbs),
+    Check("decide-other-filter", DECIDE, _other_filter),
+    Check("decide-claims", DECIDE, _claims),
+    Check("decide-preemption", DECIDE, _preemption),
+    Check("decide-replicas", DECIDE, _replicas),
+)

@@ -1,0 +1,274 @@
+"""What has to hold where Kindred alone decides for a node."""
+
+from typing import Any
+
+import pytest
+
+from app.commands.doctor.examination import REGISTRATION_CHECKS
+from app.settings import SettingsError
+from core.profile import full_profile
+from tests.app.commands.doctor.registrations import (
+    BESIDE,
+    CLAIMS_IN_TREE,
+    DECIDE,
+    FULL_OFFLOAD,
+    NOTHING_IN_TREE,
+    Case,
+    assert_told_apart,
+    deciding,
+    error,
+    extenders,
+    found,
+    info,
+    profile_changed,
+    registration,
+    warning,
+)
+
+OTHER = {"urlPrefix": "http://other", "nodeCacheCapable": True}
+QUESTION = {"decide_scope": "kindred=question,kindred-volumes=question"}
+
+
+def in_tree(point: str, name: str) -> dict[str, Any]:
+    """Give the plugins of the profile `kindred` with one more enabled."""
+    there = NOTHING_IN_TREE.get(point, {})
+    return {**NOTHING_IN_TREE, point: {**there, "enabled": [*there.get("enabled", []), {"name": name}]}}
+
+
+def without(*names: str) -> dict[str, Any]:
+    """Give the plugins of the profile `kindred-volumes` with more of them off."""
+    disabled = [*CLAIMS_IN_TREE["multiPoint"]["disabled"], *({"name": name} for name in names)]
+    return {"multiPoint": {"disabled": disabled}}
+
+
+BY_NAME = without("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "DynamicResources")
+WITH_PREEMPTION = {
+    "multiPoint": {
+        "disabled": [each for each in CLAIMS_IN_TREE["multiPoint"]["disabled"] if each["name"] != "DefaultPreemption"]
+    }
+}
+NO_GATES = {
+    "multiPoint": {
+        "disabled": [{"name": "*"}],
+        "enabled": [{"name": "PrioritySort"}, {"name": "DefaultBinder"}],
+    }
+}
+BUT_VOLUME_BINDING = ",".join(plugin.name for plugin in full_profile().filters if plugin.name != "VolumeBinding")
+CASES = {
+    "kindred-answers-all-nodes-to-a-scheduler-that-leaves-it-the-choice": error(
+        "decide-answer", "profiles[0].plugins", deciding(settings={"answer": "all"}), deciding()
+    ),
+    "the-cluster-s-own-scheduler-waits-for-kindred": error(
+        "decide-scheduler",
+        "profiles[0].schedulerName",
+        deciding(profile_changed(0, schedulerName="default-scheduler"), {"decide_scope": "any-node"}),
+        deciding(profile_changed(0, schedulerName="another"), {"decide_scope": "any-node"}),
+    ),
+    "the-cluster-s-own-scheduler-holds-the-lease": error(
+        "decide-scheduler",
+        "leaderElection.resourceName",
+        deciding({**DECIDE, "leaderElection": {}}),
+        deciding({**DECIDE, "leaderElection": {"leaderElect": False}}),
+    ),
+    "a-profile-that-is-not-decided-for": warning(
+        "decide-scope",
+        "profiles[1].schedulerName",
+        deciding(settings={"decide_scope": "kindred=any-node"}),
+        deciding(settings={"decide_scope": "question"}),
+    ),
+    "a-scheduler-that-is-no-profile": info(
+        "decide-scope",
+        "KINDRED_DECIDE_SCOPE",
+        deciding(settings={"decide_scope": "kindred=any-node,kindred-volumes=question,kindre=question"}),
+        deciding(),
+    ),
+    "a-filter-in-tree-beside-any-node": error(
+        "decide-filters",
+        "profiles[0].plugins.filter",
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "NodeAffinity"))),
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "ImageLocality"))),
+    ),
+    "a-filter-of-others-beside-any-node": error(
+        "decide-filters",
+        "profiles[0].plugins.filter",
+        deciding(profile_changed(0, plugins=in_tree("filter", "Mine"))),
+        deciding(profile_changed(0, plugins=in_tree("score", "Mine"))),
+    ),
+    "any-node-within-a-profile-with-all-its-filters": error(
+        "decide-filters",
+        "profiles[0].plugins.filter",
+        deciding(profile_changed(0, plugins={})),
+        deciding(profile_changed(0, plugins={"filter": {"disabled": [{"name": "*"}]}})),
+    ),
+    "filters-of-a-newer-version-beside-any-node": warning(
+        "decide-filters",
+        "profiles[0].plugins.multiPoint.disabled",
+        deciding(profile_changed(0, plugins=BY_NAME)),
+        deciding(profile_changed(0, plugins=BY_NAME), QUESTION),
+    ),
+    "filtered-twice-within-the-question": info(
+        "decide-filters",
+        "profiles[0].plugins.filter",
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "NodeAffinity")), QUESTION),
+        deciding(settings=QUESTION),
+    ),
+    "a-sample-within-the-question": error(
+        "decide-sample",
+        "profiles[1].percentageOfNodesToScore",
+        deciding(profile_changed(1, percentageOfNodesToScore=50)),
+        deciding(),
+    ),
+    "a-sample-by-default-within-the-question": error(
+        "decide-sample",
+        "percentageOfNodesToScore",
+        deciding(profile_changed(1, percentageOfNodesToScore=None)),
+        deciding({**profile_changed(1, percentageOfNodesToScore=None), "percentageOfNodesToScore": 100}),
+    ),
+    "all-names-beside-any-node": warning(
+        "decide-sample",
+        "profiles[0].percentageOfNodesToScore",
+        deciding(profile_changed(0, percentageOfNodesToScore=100)),
+        deciding(profile_changed(0, percentageOfNodesToScore=100), QUESTION),
+    ),
+    "few-requests-a-second": warning(
+        "decide-rate",
+        "clientConnection.qps",
+        deciding({**DECIDE, "clientConnection": {"qps": 100, "burst": 1000}}),
+        deciding({**DECIDE, "clientConnection": {"qps": 500, "burst": 500}}),
+    ),
+    "a-burst-by-default": warning(
+        "decide-rate",
+        "clientConnection.burst",
+        deciding({**DECIDE, "clientConnection": {"qps": 1000}}),
+        deciding({**DECIDE, "clientConnection": {"qps": -1}}),
+    ),
+    "nobody-is-asked": error(
+        "decide-verbs", "extenders[0].filterVerb", deciding(filterVerb=None, preemptVerb="preempt"), deciding()
+    ),
+    "scores-that-nobody-asks-for": warning(
+        "decide-verbs",
+        "extenders[0].prioritizeVerb",
+        deciding(prioritizeVerb="prioritize", weight=1),
+        deciding(settings={"decide_scope": "kindred=any-node"}, prioritizeVerb="prioritize", weight=1),
+    ),
+    "a-second-call-that-binds": warning(
+        "decide-verbs", "extenders[0].bindVerb", deciding(bindVerb="bind"), registration(FULL_OFFLOAD)
+    ),
+    "another-filters": error(
+        "decide-other-filter",
+        "extenders[0].filterVerb",
+        deciding(extenders(DECIDE, {**OTHER, "filterVerb": "filter"})),
+        deciding(extenders(DECIDE, {**OTHER, "prioritizeVerb": "prioritize", "weight": 1})),
+    ),
+    "passed-over-though-kindred-alone-decides": error(
+        "ignorable-filter", "extenders[0].ignorable", deciding(ignorable=True), registration(BESIDE, ignorable=True)
+    ),
+    "whole-nodes-for-a-choice-among-all": error(
+        "node-cache-capable", "extenders[0].nodeCacheCapable", deciding(nodeCacheCapable=False), deciding()
+    ),
+    "no-scheduler-for-claims": info(
+        "decide-claims",
+        "KINDRED_DECIDE_CLAIMS_SCHEDULER",
+        deciding(settings={"decide_claims_scheduler": ""}),
+        deciding(),
+    ),
+    "a-scheduler-for-claims-that-is-no-profile": warning(
+        "decide-claims",
+        "KINDRED_DECIDE_CLAIMS_SCHEDULER",
+        deciding(settings={"decide_claims_scheduler": "volumes"}),
+        deciding(),
+    ),
+    "claims-that-nobody-binds": error(
+        "decide-claims",
+        "profiles[1].plugins",
+        deciding(profile_changed(1, plugins=without("VolumeBinding"))),
+        deciding(profile_changed(1, plugins=without("NodeVolumeLimits"))),
+    ),
+    "resource-claims-that-nobody-reserves": error(
+        "decide-claims",
+        "profiles[1].plugins",
+        deciding(
+            profile_changed(1, plugins=CLAIMS_IN_TREE | {"reserve": {"disabled": [{"name": "DynamicResources"}]}})
+        ),
+        deciding(profile_changed(1, plugins=CLAIMS_IN_TREE | {"score": {"disabled": [{"name": "DynamicResources"}]}})),
+    ),
+    "claims-on-any-node": error(
+        "decide-claims", "KINDRED_DECIDE_SCOPE", deciding(settings={"decide_scope": "any-node"}), deciding()
+    ),
+    "preemption-without-filters": warning(
+        "decide-preemption",
+        "profiles[1].plugins.postFilter",
+        deciding(profile_changed(1, plugins=WITH_PREEMPTION)),
+        deciding(),
+    ),
+    "several-that-may-decide": info(
+        "decide-replicas", "KINDRED_LEADER_ELECTION", deciding(settings={"leader_election": False}), deciding()
+    ),
+    "a-rule-that-neither-keeps": error(
+        "filter-in-neither",
+        "profiles[0].plugins",
+        deciding(profile_changed(1, plugins={}), {"profile": "NodeAffinity,VolumeBinding", **QUESTION}),
+        deciding(settings=QUESTION),
+    ),
+    "a-rule-for-bound-claims-that-neither-keeps": error(
+        "filter-in-neither",
+        "profiles[0].plugins",
+        deciding(settings={"profile": BUT_VOLUME_BINDING, **QUESTION}),
+        deciding(settings=QUESTION),
+    ),
+    "nobody-preempts": warning(
+        "filter-by-nobody",
+        "profiles[0].plugins.postFilter",
+        deciding(profile_changed(1, plugins=WITH_PREEMPTION), {"preempt": "off"}),
+        deciding(),
+    ),
+    "gates-that-nobody-keeps": error(
+        "filter-by-nobody",
+        "profiles[0].plugins.preEnqueue",
+        deciding(profile_changed(0, plugins=NO_GATES)),
+        deciding(),
+    ),
+    "the-gap-of-a-profile-that-is-not-decided-for": error(
+        "gap",
+        "extenders[0].bindVerb",
+        deciding(settings={"decide_scope": "kindred=any-node"}),
+        deciding(),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
+    assert_told_apart(case)
+
+
+@pytest.mark.parametrize("settings", [pytest.param({}, id="any-node"), pytest.param(QUESTION, id="question")])
+def test_of_a_right_one_nothing_is_said(settings: dict[str, Any]) -> None:
+    document = DECIDE if not settings else profile_changed(0, percentageOfNodesToScore=100)
+    said = [found(deciding(document, settings), check.id) for check in REGISTRATION_CHECKS]
+    assert [findings for findings in said if findings] == []
+
+
+def test_without_decide_none_of_it_is_looked_at() -> None:
+    checks = [check.id for check in REGISTRATION_CHECKS if check.id.startswith("decide-")]
+    assert len(checks) == 11
+    assert [found(registration(FULL_OFFLOAD), check) for check in checks] == [[]] * len(checks)
+
+
+def test_both_limits_of_the_client_are_low_by_default() -> None:
+    findings = found(deciding({**DECIDE, "clientConnection": {}}), "decide-rate")
+    assert [finding.where for finding in findings] == ["clientConnection.qps", "clientConnection.burst"]
+    assert findings[0].message.startswith("50, the default: ")
+
+
+def test_who_preempts_besides_is_said() -> None:
+    document = profile_changed(1, plugins=WITH_PREEMPTION)
+    (both,) = found(deciding(document), "decide-preemption")
+    (alone,) = found(deciding(document, {"preempt": "off"}), "decide-preemption")
+    assert "while Kindred preempts, too" in both.message
+    assert "KINDRED_PREEMPT=evict" in alone.fix
+
+
+def test_a_scope_that_is_none_ends_the_examination() -> None:
+    with pytest.raises(SettingsError, match="KINDRED_DECIDE_SCOPE='every-node'"):
+        found(deciding(settings={"decide_scope": "every-node"}), "decide-scope")
