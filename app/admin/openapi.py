@@ -218,8 +218,8 @@ def _operation(name: str, verb: _Verb) -> Schema:
             }
         },
     }
-    if verb.cached:
-        operation["parameters"] = [_CACHE_OFF]
+    if parameters := [*([_CACHE_OFF] if verb.cached else []), *([_DRY_RUN] if name in _CHANGING else [])]:
+        operation["parameters"] = parameters
     return operation
 
 
@@ -229,6 +229,16 @@ _CACHE_OFF: Final[Schema] = {
     "required": False,
     "description": "`off`: answer afresh, without the equivalence cache.",
     "schema": {"type": "string", "enum": ["off"]},
+}
+
+
+_CHANGING: Final = frozenset({"filter", "bind"})
+_DRY_RUN: Final[Schema] = {
+    "name": "Kindred-Dry-Run",
+    "in": "header",
+    "required": False,
+    "description": "Any value but `false`: no decision is assumed, and nothing is bound.",
+    "schema": {"type": "string"},
 }
 
 

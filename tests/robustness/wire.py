@@ -24,6 +24,7 @@ _HEADERS: Final = (
     b"traceparent: 00-00000000000000000000000000000000-0000000000000000-ff", b"traceparent: \xc3\xa9",
     b"X: " + b"x" * 70_000, b"X-" + b"y" * 70_000 + b": 1", b"\r\n".join(b"X-%d: 1" % number for number in range(2000)),
     b"Authorization: Bearer " + b"z" * 5000, b"Forwarded: for=\x7f", b"Kindred-Cache:", b"Range: bytes=0-",
+    b"Kindred-Dry-Run: \xff", b"Kindred-Dry-Run:",
 )  # fmt: skip
 FIRST_LINES: Final = (
     b"POST /filter HTTP/1.1", b"POST /filter HTTP/1.0", b"POST /filter HTTP/2.0", b"POST /filter",

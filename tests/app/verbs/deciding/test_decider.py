@@ -1,13 +1,17 @@
 """`filter` that decides: which node, what is assumed, and when nothing is."""
 
 import json
+from collections import Counter
 
 import pytest
 
+from app.main import create_service
+from app.settings import Settings
 from app.verbs.deciding.scopes import DecideScope
 from app.verbs.observation import VerbOutcome
+from tests.app.asgi import ask
 from tests.app.questions import mirror_of
-from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of, written
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting, args, node_of, written
 from tests.builders import NodeBuilder, PodBuilder, expressed, labelled, make_node, make_pod, named, term
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -61,6 +65,16 @@ def test_equal_nodes_are_taken_in_turn(scope: DecideScope) -> None:
     for setting.turn in range(8):
         seen.append(node_of(setting.ask(make_pod("p"), NAMES, dry_run=True)))
     assert sorted(seen) == sorted(NAMES * 2)
+
+
+def test_a_thousand_ties_are_spread_over_all_equals() -> None:
+    setting = cluster()
+    service = create_service(Settings(answer="decide", profile="full"), setting.mirror, None)
+    setting.tell(make_pod("p"))
+    asked = [ask(service.app, "POST", "/filter", args(make_pod("p"), NAMES)).json() for _ in range(1000)]
+    chosen = Counter(name for answer in asked for name in answer["NodeNames"])
+    assert chosen.keys() == set(NAMES)
+    assert min(chosen.values()) > 150  # of 250; fewer than 151 come once in 10**13 runs
 
 
 def test_any_node_may_be_one_that_was_not_asked_about() -> None:
