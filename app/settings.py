@@ -253,6 +253,8 @@ class Settings(BaseSettings):
         if self.queue_max_bytes < self.max_body_bytes:
             rule = f"must be at least {variable_of('max_body_bytes')}, {self.max_body_bytes}"
             raise _wrong("queue_max_bytes", self, rule)
+        if self.answer == "decide" and self.stale_policy == "answer":
+            raise _wrong("stale_policy", self, f"must be fail with {variable_of('answer')}=decide")
         if self.drain_delay >= self.grace_period:
             rule = f"must be less than {variable_of('grace_period')}, {self.grace_period}"
             raise _wrong("drain_delay", self, rule)

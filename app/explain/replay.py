@@ -1,6 +1,6 @@
 """Decisions asked again of the present mirror, to see what has changed since."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from typing import Final, TypeAlias
 
@@ -71,8 +71,12 @@ class Replay(msgspec.Struct, frozen=True):
 class Replayer:
     """Asks decisions again, without the equivalence cache, and as if the pod itself were not bound yet."""
 
-    def __init__(self, mirror: ClusterMirror, make_extender: Callable[[], Extender]) -> None:
-        """Ask extenders that `make_extender` makes, over the mirror, which keep nothing and tell nobody."""
+    def __init__(self, mirror: ClusterMirror, make_extender: Callable[[Collection[str]], Extender]) -> None:
+        """Ask extenders that `make_extender` makes, over the mirror, which keep nothing and tell nobody.
+
+        It is given the nodes that were answered then: where one is decided for, the same one is as good as before if it
+        still is among the best.
+        """
         self._mirror = mirror
         self._make_extender = make_extender
 
@@ -81,7 +85,7 @@ class Replayer:
         if decision.verb not in REPLAYED:
             raise NotReplayableError(f"only {' and '.join(REPLAYED)} are asked again, and this was {decision.verb}")
         then = _said(decision.verb, decision.response)
-        answer = self._ask(decision, decision.request or self._request(decision, list(then)))
+        answer = self._ask(decision, decision.request or self._request(decision, list(then)), then)
         now = _said(decision.verb, answer.body)
         differences = [
             NodeDifference(node, then.get(node), now.get(node))
@@ -93,7 +97,7 @@ class Replayer:
             at=decision.answered_at,
             verb=decision.verb,
             pod=decision.asked.pod,
-            nodes_asked="as then" if decision.request or then else "all known",
+            nodes_asked="as then" if decision.request or len(then) == decision.asked.nodes else "all known",
             then=ReplayedResult(
                 decision.generation, decision.outcome, decision.asked.nodes, decision.asked.passed, decision.error
             ),
@@ -104,8 +108,8 @@ class Replayer:
             differences=differences[:limit] if then else [],
         )
 
-    def _ask(self, decision: RecordedDecision, request: bytes) -> VerbResponse:
-        extender = self._make_extender()
+    def _ask(self, decision: RecordedDecision, request: bytes, then: Mapping[str, Said]) -> VerbResponse:
+        extender = self._make_extender([node for node, said in then.items() if said == ""])
         ask = extender.filter if decision.verb == "filter" else extender.prioritize
         held = self._mirror.get_pod(decision.asked.uid)
         with ExitStack() as stack:
@@ -117,7 +121,8 @@ class Replayer:
         """Return a request about these nodes, else about all that are known."""
         if not decision.pod:
             raise NotReplayableError("neither its request nor its pod is known any more")
-        asked = names or list(self._mirror.nodes.slots)
+        whole = len(names) == decision.asked.nodes  # a decision names one node of those that were asked about
+        asked = names if names and whole else list(self._mirror.nodes.slots)
         if not asked:
             raise NotReplayableError("its request is not known any more, and the mirror has no node to ask about")
         return b'{"Pod":%b,"Nodes":null,"NodeNames":%b}' % (decision.pod, msgspec.json.encode(asked))

@@ -2,21 +2,36 @@
 
 import random
 import time
+from collections.abc import Collection
 
 from app.settings import Settings, SettingsError
-from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.decision_collector import DecisionCollector
 from app.verbs.binding.pod_api import PodApi
 from app.verbs.deciding.claims import InTreeNeeds
-from app.verbs.deciding.decider import Decider
+from app.verbs.deciding.decider import Choose, Decider
 from app.verbs.deciding.pod_lookup import PodLookup
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from app.verbs.evaluations import Evaluations
-from app.wiring.cluster import Cluster
 from app.wiring.preemption import Preemption
 from core.equivalence.cache import EquivalenceCache
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import IntpArray
 from core.profile import COMPOSITES, Profile, full_profile
+
+
+def at_random(_: NodeBatch, best: IntpArray) -> int:
+    """Choose among equals so that none is favoured."""
+    return int(random.choice(best))  # noqa: S311 - to spread, not to hide
+
+
+def one_of(names: Collection[str]) -> Choose:
+    """Choose one of these nodes, if it is among the best; else the first."""
+
+    def choose(batch: NodeBatch, best: IntpArray) -> int:
+        positions: list[int] = best.tolist()
+        return next((each for each in positions if batch.names[each] in names), positions[0])
+
+    return choose
 
 
 def create_decider(  # noqa: PLR0913  # what decides
@@ -25,30 +40,31 @@ def create_decider(  # noqa: PLR0913  # what decides
     profile: Profile,
     cache: EquivalenceCache | None,
     *,
-    cluster: Cluster,
-    preemption: Preemption,
-    metrics: Metrics,
+    pods: PodApi | None = None,
+    choose: Choose = at_random,
+    preemption: Preemption | None = None,
 ) -> Decider | None:
-    """Return what the settings want; None where `filter` answers all nodes that fit. Raises SettingsError."""
+    """Return what the settings want; None where `filter` answers all nodes that fit. Raises SettingsError.
+
+    Decisions stand for the pods at `pods`, and none does where there is no cluster.
+    """
     scopes = decide_scopes(settings)
     if scopes is None:
         return None
     if DecideScope.ANY_NODE in scopes.all:
         _check_that_all_is_judged(settings, profile)
-    decider = Decider(
+    return Decider(
         profile,
         mirror,
         Evaluations(profile, mirror, cache),
         scopes,
-        lookup=PodLookup(mirror, PodApi(cluster.client) if cluster.client is not None else None, time.monotonic),
+        lookup=PodLookup(mirror, pods, time.monotonic),
         needs=InTreeNeeds(mirror, settings.decide_claims_scheduler),
-        choose=random.randrange,
+        choose=choose,
         clock=time.monotonic,
-        nominations=preemption.nominations,
-        refused_nodes=preemption.refused_nodes,
+        nominations=preemption.nominations if preemption is not None else None,
+        refused_nodes=preemption.refused_nodes if preemption is not None else None,
     )
-    metrics.register(DecisionCollector(decider.decisions, cluster.settling))
-    return decider
 
 
 def _check_that_all_is_judged(settings: Settings, profile: Profile) -> None:

@@ -1,6 +1,7 @@
 """What answers from a mirror: the plugins, the cache and the verbs `filter` and `prioritize`. For commands, too."""
 
 import time
+from collections.abc import Collection
 from typing import NamedTuple
 
 from app.admin.node_partition import NodePartition, decode_rule
@@ -10,11 +11,13 @@ from app.objects.plugin_args import plugin_arguments
 from app.settings import Settings, SettingsError
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.cache_collector import CacheCollector
+from app.telemetry.metrics.decision_collector import DecisionCollector
 from app.telemetry.mismatch_log import MismatchLog
+from app.verbs.binding.pod_api import PodApi
 from app.verbs.bypass import Bypass, create_bypass
 from app.verbs.extender import Extender
 from app.wiring.cluster import Cluster
-from app.wiring.deciding import create_decider
+from app.wiring.deciding import create_decider, one_of
 from app.wiring.preemption import Preemption
 from core.derived_states import derive_states
 from core.equivalence.cache import CacheOptions, EquivalenceCache
@@ -106,6 +109,10 @@ def create_engine(  # noqa: PLR0913  # what answers
     if cache is not None:
         metrics.register(CacheCollector(cache))
     bypass = create_bypass(settings)
+    pods = PodApi(cluster.client) if cluster.client is not None else None
+    decider = create_decider(settings, mirror, profile, cache, pods=pods, preemption=preemption)
+    if decider is not None:
+        metrics.register(DecisionCollector(decider.decisions, cluster.settling))
     extender = Extender(
         profile,
         mirror,
@@ -115,17 +122,18 @@ def create_engine(  # noqa: PLR0913  # what answers
         nominations=preemption.nominations,
         percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
         bypass=bypass,
-        decider=create_decider(
-            settings, mirror, profile, cache, cluster=cluster, preemption=preemption, metrics=metrics
-        ),
+        decider=decider,
     )
     replayer = _replayer(settings, mirror, profile, bypass)
     return Engine(mirror, profile, cache, create_partition(settings, mirror), bypass, extender, replayer)
 
 
 def _replayer(settings: Settings, mirror: ClusterMirror, profile: Profile, bypass: Bypass) -> Replayer:
-    def fresh_extender() -> Extender:
-        """Return the verbs as they answer schedulers, without the cache and all that is told of questions."""
+    def fresh_extender(preferred: Collection[str]) -> Extender:
+        """Return the verbs as they answer schedulers, without the cache and all that is told of questions.
+
+        Of nodes that are equally good, a preferred one is decided for.
+        """
         return Extender(
             profile,
             mirror,
@@ -133,6 +141,7 @@ def _replayer(settings: Settings, mirror: ClusterMirror, profile: Profile, bypas
             settings.max_score,
             percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
             bypass=bypass,
+            decider=create_decider(settings, mirror, profile, None, choose=one_of(preferred)),
         )
 
     return Replayer(mirror, fresh_extender)

@@ -16,7 +16,7 @@ simulators, a dump.
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.pod_lookup import PodLookup, Standing
@@ -31,10 +31,13 @@ from app.verbs.refused_nodes import RefusedNodes
 from core.framework.interface import Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.mirror.topology import IntpArray
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import best_nodes, filter_nodes
+
+Choose: TypeAlias = Callable[[NodeBatch, IntpArray], int]
 
 
 class Decision(Enum):
@@ -64,14 +67,14 @@ class Decider:
         *,
         lookup: PodLookup,
         needs: InTreeNeeds,
-        choose: Callable[[int], int],
+        choose: Choose,
         clock: Callable[[], float],
         nominations: Nominations | None = None,
         refused_nodes: RefusedNodes | None = None,
     ) -> None:
         """Decide within the scope that a pod has in `scopes`.
 
-        `choose` of so many equals gives the position of the one to take; `clock` is the mirror's.
+        `choose` takes one of the best, given as positions in the batch; `clock` is the mirror's.
         """
         self.decisions: Final = dict.fromkeys(Decision, 0)
         """How many ended how."""
@@ -119,7 +122,7 @@ class Decider:
         source = self._evaluations.finish(evaluation, cached=cached)
         if not len(best):
             return self._no_node(args, pod, batch, verdicts, source)
-        chosen = int(best[self._choose(len(best)) if len(best) > 1 else 0])
+        chosen = int(best[0]) if len(best) == 1 else self._choose(batch, best)
         body = self._answer(args, batch, chosen)
         if stands:
             self._assume(pod, batch.names[chosen])

@@ -39,7 +39,7 @@ def asking() -> Asking:
 @pytest.fixture
 def app(asking: Asking) -> FastAPI:
     served = FastAPI()
-    replayer = Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror))
+    replayer = Replayer(asking.mirror, lambda _: create_extender(Settings(), asking.mirror))
     args = CaseArgs(hard_pod_affinity_weight=7)
     served.include_router(decisions_router(asking.mirror, asking.decisions, replayer, args, LongWork()))
     return served

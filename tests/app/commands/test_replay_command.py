@@ -163,7 +163,7 @@ def test_what_has_changed_at_the_service_meanwhile_is_told(saved: Saved) -> None
     shy = make_pod("shy").required_anti_affinity(term(ZONE, labelled(app="intruder"))).on("c1")
     asking.mirror.apply(ClusterEvent("Add", decode_pod(shy.json())))
     app = FastAPI()
-    replayer = Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror))
+    replayer = Replayer(asking.mirror, lambda _: create_extender(Settings(), asking.mirror))
     app.include_router(decisions_router(asking.mirror, asking.decisions, replayer, CaseArgs(), LongWork()))
     with running(app) as server:
         result = replay(saved, "1", "--url", server.url, "--limit", "1")

@@ -25,7 +25,7 @@ LARGE = by_name(INTRUDER, *(f"n{number}" for number in range(2000)))
 
 def told(asking: Asking, number: int = 1) -> bytes:
     app = FastAPI()
-    replayer = Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror))
+    replayer = Replayer(asking.mirror, lambda _: create_extender(Settings(), asking.mirror))
     app.include_router(decisions_router(asking.mirror, asking.decisions, replayer, CaseArgs(), LongWork()))
     answer: bytes = ask(app, "GET", f"/debug/decisions/{number}").content
     return answer

@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 
+from app.explain.decisions import RecordedDecision
 from app.explain.replay import NodeDifference, NotReplayableError, Replay, Replayer
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from app.settings import Settings
 from app.verbs.observation import Asked, VerbOutcome
-from app.wiring.engine import create_extender
+from app.wiring.engine import create_extender, create_replayer
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from tests.app.explain.noted_decisions import Asking
+from tests.app.explain.noted_decisions import NOON, Asking
 from tests.app.questions import (
     AFFINITY_RULES,
     ANTI_AFFINITY_RULES,
@@ -22,6 +23,7 @@ from tests.app.questions import (
     ZONE,
     by_name,
     by_object,
+    mirror_of,
     shop,
     state,
 )
@@ -46,7 +48,7 @@ def tell(mirror: ClusterMirror, action: Action, built: NodeBuilder | PodBuilder)
 def replayed(asking: Asking, number: int, limit: int = 100) -> Replay:
     decision = asking.decisions.get(number)
     assert decision is not None
-    return Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror)).replay(decision, limit)
+    return Replayer(asking.mirror, lambda _: create_extender(Settings(), asking.mirror)).replay(decision, limit)
 
 
 def padded(body: bytes) -> bytes:
@@ -100,7 +102,7 @@ def test_a_node_that_is_not_in_the_answer_any_more_is_told(asking: Asking) -> No
     decision = asking.decisions.get(number)
     assert decision is not None
     asked = decision._replace(request=by_name(INTRUDER, "a1"))
-    found = Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror)).replay(asked, 100)
+    found = Replayer(asking.mirror, lambda _: create_extender(Settings(), asking.mirror)).replay(asked, 100)
     assert found.differences == [NodeDifference("c1", "", None)]
 
 
@@ -122,7 +124,7 @@ def test_where_both_were_too_large_all_known_nodes_are_asked_about_and_none_is_c
     decision = asking.decisions.get(1)
     assert decision is not None
     tell(asking.mirror, "Delete", make_pod("hermit").on("b1"))
-    replayer = Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror))
+    replayer = Replayer(asking.mirror, lambda _: create_extender(Settings(), asking.mirror))
     found = replayer.replay(decision._replace(request=b"", response=b""), 100)
     assert (found.nodes_asked, found.then.nodes, found.now.nodes) == ("all known", 2, 5)
     assert (found.then.passed, found.now.passed) == (1, 5)
@@ -143,7 +145,7 @@ def test_without_nodes_to_compare_the_ends_are_compared(asking: Asking, then: di
     asking.ask(by_name(INTRUDER, *NODES))
     decision = asking.decisions.get(1)
     assert decision is not None
-    replayer = Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror))
+    replayer = Replayer(asking.mirror, lambda _: create_extender(Settings(), asking.mirror))
     found = replayer.replay(decision._replace(request=b"", response=b"", **then), 100)
     assert (found.differing_nodes, found.same) == (None, same)
 
@@ -185,7 +187,7 @@ def test_what_cannot_be_asked_again_is_refused(asking: Asking, verb: str, reques
     asking.ask(by_name(INTRUDER, "a1"))
     decision = asking.decisions.get(1)
     assert decision is not None
-    replayer = Replayer(asking.mirror, lambda: create_extender(Settings(), asking.mirror))
+    replayer = Replayer(asking.mirror, lambda _: create_extender(Settings(), asking.mirror))
     with pytest.raises(NotReplayableError) as refused:
         replayer.replay(decision._replace(verb=verb, request=request_kept, pod=b""), 100)
     assert str(refused.value) == why
@@ -197,6 +199,28 @@ def test_without_nodes_there_is_nothing_to_ask_about(asking: Asking) -> None:
     assert decision is not None
     empty = ClusterMirror()
     with pytest.raises(NotReplayableError, match="the mirror has no node to ask about"):
-        Replayer(empty, lambda: create_extender(Settings(), empty)).replay(
+        Replayer(empty, lambda _: create_extender(Settings(), empty)).replay(
             decision._replace(request=b"", response=b""), 100
         )
+
+
+def recorded(body: bytes, answer: bytes) -> RecordedDecision:
+    """Record an answer to a request as it would have been given."""
+    asked = Asked("default/p", "default/p", 3, 1)
+    sizes = len(body), body, len(answer), answer
+    return RecordedDecision(1, NOON, 1, "filter", VerbOutcome.FIT, 0.25, 0.0, asked, "", "", "", b"", *sizes)
+
+
+@pytest.mark.parametrize("scope", ["question", "any-node"])
+def test_a_decision_is_the_same_while_its_node_is_one_of_the_best(scope: str) -> None:
+    settings = Settings(answer="decide", decide_scope=scope, profile="full")
+    mirror = mirror_of(*(make_node(name).allocatable(cpu="4", pods=10) for name in ("n1", "n2", "n3")))
+    replayer = create_replayer(settings, mirror)
+    body = by_name(make_pod("p").requests(cpu="1"), "n1", "n2", "n3")
+    for node in ("n1", "n2", "n3"):
+        decided = b'{"Nodes":null,"NodeNames":["%b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{}}' % node.encode()
+        found = replayer.replay(recorded(body, decided), 10)
+        assert (found.same, found.differences) == (True, [])
+    tell(mirror, "Add", make_pod("busy").requests(cpu="1").on("n1"))
+    found = replayer.replay(recorded(body, decided.replace(b"n3", b"n1")), 10)
+    assert [(each.node, each.then, each.now) for each in found.differences] == [("n2", None, ""), ("n1", "", None)]

@@ -63,7 +63,7 @@ class DecidingSetting:
             DecideScopes(scope),
             lookup=PodLookup(mirror, self.pods, lambda: self.now),
             needs=InTreeNeeds(mirror, claims_scheduler),
-            choose=lambda number: self.turn % number,
+            choose=lambda _, best: int(best[self.turn % len(best)]),
             clock=lambda: self.now,
         )
         self.extender = Extender(profile, mirror, cache, decider=self.decider)
