@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from tests.bench.plot import plain_numbers, style
 from tests.bench.report import FOLDER
 from tests.bench.text import short
-from tests.throughput.results import Throughput, read_all
+from tests.throughput.results import PROGRAMS, Throughput, read_all
 
 PLOT: Final = FOLDER / "throughput.svg"
 _MODES: Final = MappingProxyType(
@@ -25,9 +25,7 @@ _MODES: Final = MappingProxyType(
         "ceiling": "#b3b3b3",
     }
 )
-_PROGRAMS: Final = MappingProxyType(
-    {"kube-scheduler": "#d1605e", "Kindred": "#3b6fb6", "kube-apiserver": "#b3b3b3", "etcd": "#dddddd"}
-)
+_COLOURS: Final = MappingProxyType(dict(zip(PROGRAMS, ("#d1605e", "#3b6fb6", "#b3b3b3", "#dddddd"), strict=True)))
 _OTHER: Final = "#4c9f70"
 _GREY: Final = "#777777"
 _WIDTH: Final = 0.85  # of a group of bars
@@ -74,12 +72,9 @@ def _cpu(axes: Axes, run: Throughput) -> None:
     """Draw the CPU time a pod of each mode, by program: the mean over the shapes."""
     modes = run.modes
     lefts = [0.0] * len(modes)
-    known = [program for program in _PROGRAMS if program in run.programs]
-    for program in (*known, *(each for each in run.programs if each not in _PROGRAMS)):
+    for program in run.programs:
         values = [_mean(run, mode, program) for mode in modes]
-        axes.barh(
-            range(len(modes)), values, left=lefts, color=_PROGRAMS.get(program, _OTHER), label=program, height=0.7
-        )
+        axes.barh(range(len(modes)), values, left=lefts, color=_COLOURS[program], label=program, height=0.7)
         lefts = [left + value for left, value in zip(lefts, values, strict=True)]
     for position, total in enumerate(lefts):
         axes.text(total, position, f" {short(total, 2)}", va="center", fontsize=7.5, color=_GREY)
