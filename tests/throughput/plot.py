@@ -1,5 +1,6 @@
 """The plot of the runs in docs/bench, as SVG: `python -m tests.throughput.plot`. Same runs, same file."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -93,4 +94,7 @@ def _mean(run: Throughput, mode: str, program: str) -> float:
 
 
 if __name__ == "__main__":
-    write(read_all(), PLOT)
+    kept = read_all()
+    if not kept:
+        sys.exit(f"{FOLDER}: no throughput-*.json to draw")
+    write(kept, PLOT)
