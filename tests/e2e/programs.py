@@ -13,6 +13,7 @@ from typing import Final, Self
 
 START_PATIENCE: Final = 90.0  # seconds; an API server takes ten on two busy cores
 _END_PATIENCE: Final = 15.0
+_GIVEN_PORTS: Final[set[int]] = set()
 
 
 class ProgramError(RuntimeError):
@@ -20,10 +21,16 @@ class ProgramError(RuntimeError):
 
 
 def free_port() -> int:
-    """Return a port of the loopback that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+    """Return a port of the loopback that was free a moment ago, and another one each time.
+
+    The kernel gives the same one twice, now and then, if nobody has bound it in between.
+    """
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port: int = server.getsockname()[1]
+        if port not in _GIVEN_PORTS:
+            _GIVEN_PORTS.add(port)
+            return port
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, what: str, *, every: float = 0.1) -> float:

@@ -151,7 +151,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
+def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.e2e.scheduler_perf", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--cases",
@@ -179,9 +179,16 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def output_of(options: argparse.Namespace) -> Path | None:
+    """Return where a run is kept: one of all cases and modes in docs/bench, others where the options say."""
+    given: Path | None = options.output
+    is_all = not options.set and options.cases == _DEFAULT_CASES and options.modes == _DEFAULT_MODES
+    return given or (default_path(options.kubernetes) if is_all else None)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the workloads, print a table, and write the JSON after each; 1 if one failed, or if there is none."""
-    options = _options(arguments)
+    options = read_options(arguments)
     module = module_of(options.kubernetes) if options.kubernetes else MODULE
     source = upstream(module)
     tests: list[dict[str, Any]] = yaml.safe_load((source / _TOPIC / _CONFIG).read_text("utf-8"))
@@ -189,8 +196,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.list:
         print("\n".join(plan.cases))
         return 0
-    is_all = not options.set and options.cases == _DEFAULT_CASES and options.modes == _DEFAULT_MODES
-    output: Path | None = options.output or (default_path(options.kubernetes) if is_all else None)
+    output = output_of(options)
     command = " ".join(["python -m tests.e2e.scheduler_perf", *arguments])
     run, failed = SchedulerPerf.made_now(command, kubernetes_version(module)), list[str]()
     settings = dict(each.split("=", maxsplit=1) for each in options.set)

@@ -33,11 +33,10 @@ from tests.e2e.programs import ProgramError, wait_until
 from tests.e2e.scheduler import Scheduler
 from tests.e2e.shapes import node
 from tests.throughput.modes import DEFAULT_MODES, MODES, Mode, chosen
-from tests.throughput.results import Cell, Throughput, default_path
+from tests.throughput.results import KINDRED, Cell, Throughput, default_path
 from tests.throughput.table import tables
 from tests.throughput.windows import binding_times, sampling
 
-KINDRED: Final = "Kindred"
 _PATIENCE: Final = 900.0  # seconds for the pods of one cell
 _ATTEMPTS: Final = 5  # to make an object while etcd and the API server are busy with the others
 _ALGORITHM: Final = "scheduler_scheduling_algorithm_duration_seconds"
@@ -119,10 +118,10 @@ def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell
         url = ""
         if mode.has_extender:
             kindred = cluster.start_kindred({**mode.settings, **plan.settings}, binds=mode.binds)
-            processes, url = {KINDRED: kindred.program.pid, **processes}, kindred.url
+            processes[KINDRED], url = kindred.program.pid, kindred.url
         # Sampled from its start on: it binds a moment before it says that it is ready.
         scheduler = cluster.start_scheduler(mode.config(url), waits=False)
-        processes = {SCHEDULER: scheduler.program.pid, **processes}
+        processes[SCHEDULER] = scheduler.program.pid
         with sampling({name: Process(pid).cpu_seconds for name, pid in processes.items()}) as samples:
             scheduler.wait_until_healthy()
             wait_until(lambda: scheduler.bound() >= number, _PATIENCE, f"{shape.name}, {mode.name}", every=0.25)
@@ -172,7 +171,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
+def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.e2e.throughput", description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", type=int, choices=SIZES, default=500)
     parser.add_argument("--rounds", type=int, default=3, help="each figure is the median of them; default: 3")
@@ -190,6 +189,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of Kindred, in all modes"
     )
+    parser.add_argument("--kubernetes", default="", metavar="VERSION", help="another release, v1.N.P; built if missing")
     parser.add_argument(
         "--output",
         type=Path,
@@ -199,7 +199,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _output(options: argparse.Namespace) -> Path | None:
+def output_of(options: argparse.Namespace) -> Path | None:
+    """Return where a run is kept: one of all shapes and modes in docs/bench, others where the options say."""
     given: Path | None = options.output
     modes = [mode.name for mode in options.modes]
     is_all = [*options.shapes] == [*SHAPES] and modes == [*DEFAULT_MODES] and not options.pods and not options.set
@@ -208,11 +209,11 @@ def _output(options: argparse.Namespace) -> Path | None:
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print tables, and write the JSON after each cell; 1 if a cell failed."""
-    options = _options(arguments)
+    options = read_options(arguments)
     size = SIZES[options.nodes]
     settings = dict(each.split("=", maxsplit=1) for each in options.set)
     plan = Plan(size, options.shapes, options.modes, options.rounds, options.pods, settings)
-    output, failed = _output(options), list[str]()
+    output, failed = output_of(options), list[str]()
     programs = binaries(module=module_of(options.kubernetes) if options.kubernetes else MODULE)
     with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
         cluster = Cluster(plane, programs)

@@ -1,5 +1,6 @@
 """The plot of the runs in docs/bench, as SVG: `python -m tests.throughput.plot`. Same runs, same file."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +13,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from tests.bench.plot import plain_numbers, style
 from tests.bench.report import FOLDER
 from tests.bench.text import short
-from tests.throughput.results import Throughput, read_all
+from tests.throughput.results import PROGRAMS, Throughput, read_all
 
 PLOT: Final = FOLDER / "throughput.svg"
 _MODES: Final = MappingProxyType(
@@ -25,9 +26,7 @@ _MODES: Final = MappingProxyType(
         "ceiling": "#b3b3b3",
     }
 )
-_PROGRAMS: Final = MappingProxyType(
-    {"kube-scheduler": "#d1605e", "Kindred": "#3b6fb6", "kube-apiserver": "#b3b3b3", "etcd": "#dddddd"}
-)
+_COLOURS: Final = MappingProxyType(dict(zip(PROGRAMS, ("#d1605e", "#3b6fb6", "#b3b3b3", "#dddddd"), strict=True)))
 _OTHER: Final = "#4c9f70"
 _GREY: Final = "#777777"
 _WIDTH: Final = 0.85  # of a group of bars
@@ -74,12 +73,9 @@ def _cpu(axes: Axes, run: Throughput) -> None:
     """Draw the CPU time a pod of each mode, by program: the mean over the shapes."""
     modes = run.modes
     lefts = [0.0] * len(modes)
-    known = [program for program in _PROGRAMS if program in run.programs]
-    for program in (*known, *(each for each in run.programs if each not in _PROGRAMS)):
+    for program in run.programs:
         values = [_mean(run, mode, program) for mode in modes]
-        axes.barh(
-            range(len(modes)), values, left=lefts, color=_PROGRAMS.get(program, _OTHER), label=program, height=0.7
-        )
+        axes.barh(range(len(modes)), values, left=lefts, color=_COLOURS[program], label=program, height=0.7)
         lefts = [left + value for left, value in zip(lefts, values, strict=True)]
     for position, total in enumerate(lefts):
         axes.text(total, position, f" {short(total, 2)}", va="center", fontsize=7.5, color=_GREY)
@@ -98,4 +94,7 @@ def _mean(run: Throughput, mode: str, program: str) -> float:
 
 
 if __name__ == "__main__":
-    write(read_all(), PLOT)
+    kept = read_all()
+    if not kept:
+        sys.exit(f"{FOLDER}: no throughput-*.json to draw")
+    write(kept, PLOT)

@@ -9,9 +9,13 @@ from typing import Final
 import msgspec
 
 from tests.bench import report
+from tests.e2e.binaries import API_SERVER, ETCD, SCHEDULER
 
 IN_TREE: Final = "in-tree"
 CEILING: Final = "ceiling"
+KINDRED: Final = "Kindred"
+PROGRAMS: Final = (SCHEDULER, KINDRED, API_SERVER, ETCD)
+"""The programs whose CPU time is measured, in the order in which they are shown."""
 SCHEDULED: Final = "scheduled"
 """The result of a scheduling attempt that chose a node (`scheduler_schedule_attempts_total`)."""
 
@@ -72,8 +76,8 @@ class Throughput(msgspec.Struct, frozen=True):
 
     @property
     def programs(self) -> list[str]:
-        """The programs whose CPU time was measured in any cell."""
-        return list(dict.fromkeys(program for cell in self.cells for program in cell.cpu_ms))
+        """The programs whose CPU time was measured in any cell, in the order of PROGRAMS."""
+        return [program for program in PROGRAMS if any(program in cell.cpu_ms for cell in self.cells)]
 
     def median(self, shape: str, mode: str, figure: Callable[[Cell], float | None]) -> float | None:
         """Return the median of a figure over the rounds. None: not measured."""

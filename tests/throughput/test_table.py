@@ -13,10 +13,10 @@ EXPECTED = """\
 | affinity | 20.0 | 200 (10.00) | 400 (20.00) | 0.50 |
 | plain | 50.0 | - | 1,000 (20.00) | - |
 
-| CPU, ms a pod: kube-scheduler / kube-apiserver / Kindred | in-tree | decide-any-node | ceiling |
+| CPU, ms a pod: kube-scheduler / Kindred / kube-apiserver | in-tree | decide-any-node | ceiling |
 | --- | --- | --- | --- |
-| affinity | 67 / 2.5 / - | 5.0 / 2.5 / 1.2 | 2.5 / 2.5 / - |
-| plain | 20 / 2.5 / - | - / - / - | 1.0 / 2.5 / - |
+| affinity | 67 / - / 2.5 | 5.0 / 1.2 / 2.5 | 2.5 / - / 2.5 |
+| plain | 20 / - / 2.5 | - / - / - | 1.0 / - / 2.5 |
 
 | scheduling_algorithm_duration, mean, ms | in-tree | decide-any-node | ceiling |
 | --- | --- | --- | --- |

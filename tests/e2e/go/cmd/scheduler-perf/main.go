@@ -23,7 +23,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	_ "k8s.io/component-base/logs/json/register"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
-	"k8s.io/kubernetes/test/utils/ktesting"
 )
 
 const (
@@ -45,9 +44,16 @@ func benchmark(b *testing.B) {
 	perf.RunBenchmarkPerfScheduling(b, os.Getenv("SCHEDULER_PERF_CONFIG"), "kindred", nil, perf.WithPrepareFn(prepare))
 }
 
+// testContext is what is used of ktesting.TContext, which is of one package up to v1.36 and of another from v1.37 on.
+type testContext interface {
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	RESTConfig() *rest.Config
+}
+
 // prepare lets another program follow the API server of a workload, and waits until that program is ready. The
 // scheduler runs already, and has nothing to do yet.
-func prepare(tCtx ktesting.TContext) error {
+func prepare[T testContext](tCtx T) error {
 	if path := os.Getenv("SCHEDULER_PERF_KUBECONFIG"); path != "" {
 		if err := writeKubeconfig(tCtx.RESTConfig(), path); err != nil {
 			return err
