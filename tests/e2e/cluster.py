@@ -9,6 +9,7 @@ from typing import Any, Final
 from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.kindred import Kindred, grant, write_token
+from tests.e2e.kubelet import rejections
 from tests.e2e.programs import wait_until
 from tests.e2e.proxy import ApiProxy, api_proxy
 from tests.e2e.scheduler import Scheduler, configuration
@@ -45,9 +46,9 @@ class Cluster:
         """Make nodes in some zones."""
         self.api.create_all(NODES, [node(index, zones) for index in range(number)])
 
-    def start_proxy(self) -> ApiProxy:
-        """Start a proxy before the API server."""
-        return self._started.enter_context(api_proxy(self.plane))
+    def start_proxy(self, client: str | None = None) -> ApiProxy:
+        """Start a proxy before the API server, for those with a token or for the user `client`."""
+        return self._started.enter_context(api_proxy(self.plane, client))
 
     def start_kindred(
         self,
@@ -73,10 +74,12 @@ class Cluster:
         grant(self.api, settings or {}, binds=binds)
         return write_token(self.api, self.plane.folder / "kindred.token")
 
-    def start_scheduler(self, config: Mapping[str, Any], *, verbosity: int = 2, waits: bool = True) -> Scheduler:
-        """Start a scheduler, and wait until it is healthy unless told otherwise."""
+    def start_scheduler(
+        self, config: Mapping[str, Any], *, verbosity: int = 2, waits: bool = True, server: str = ""
+    ) -> Scheduler:
+        """Start a scheduler, and wait until it is healthy unless told otherwise; `server` is a proxy's URL."""
         name = f"kube-scheduler-{next(self._numbers)}"
-        scheduler = Scheduler(self.plane, self._binaries, config, name, verbosity=verbosity, waits=waits)
+        scheduler = Scheduler(self.plane, self._binaries, config, name, verbosity=verbosity, waits=waits, server=server)
         self._started.callback(scheduler.end)
         return scheduler
 
@@ -104,3 +107,7 @@ class Cluster:
     def violations(self) -> list[str]:
         """Return the rules that the final state breaks."""
         return violations(self.api.items(NODES), self.pods())
+
+    def rejections(self) -> list[str]:
+        """Return what kubelets would reject of the final state."""
+        return rejections(self.api.items(NODES), self.pods())

@@ -51,14 +51,18 @@ class Scheduler:
         *,
         verbosity: int = 2,
         waits: bool = True,
+        server: str = "",
     ) -> None:
-        """Start it, and wait until it is healthy unless told otherwise. `name` is that of its files."""
+        """Start it, and wait until it is healthy unless told otherwise. `name` is that of its files.
+
+        `server` is a proxy's URL, if there is one.
+        """
         connection = {
             # What scheduler_perf of upstream sets: by default 50 requests a second are what is measured.
             "qps": 5000,
             "burst": 5000,
             **config.get("clientConnection", {}),
-            "kubeconfig": str(plane.kubeconfig("scheduler", client=SCHEDULER_USER)),
+            "kubeconfig": str(plane.kubeconfig(name, client=SCHEDULER_USER, server=server)),
         }
         complete = {**config, "clientConnection": connection, "leaderElection": {"leaderElect": False}}
         file = plane.folder / f"{name}.yaml"
