@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.control_plane import SCHEDULER_USER, ControlPlane
 from tests.e2e.kindred import Kindred, grant, write_token
+from tests.e2e.kubelet import rejections
 from tests.e2e.programs import wait_until
 from tests.e2e.proxy import ApiProxy, api_proxy
 from tests.e2e.scheduler import Scheduler, configuration
@@ -45,9 +46,9 @@ class Cluster:
         """Make nodes in some zones."""
         self.api.create_all(NODES, [node(index, zones) for index in range(number)])
 
-    def start_proxy(self) -> ApiProxy:
-        """Start a proxy before the API server."""
-        return self._started.enter_context(api_proxy(self.plane))
+    def start_proxy(self, client: str | None = None) -> ApiProxy:
+        """Start a proxy before the API server, for those with a token or for the user `client`."""
+        return self._started.enter_context(api_proxy(self.plane, client))
 
     def start_kindred(
         self,
@@ -74,19 +75,26 @@ class Cluster:
         return write_token(self.api, self.plane.folder / "kindred.token")
 
     def start_scheduler(
-        self, config: Mapping[str, Any], *, verbosity: int = 2, waits: bool = True, account: str = ""
+        self,
+        config: Mapping[str, Any],
+        *,
+        verbosity: int = 2,
+        waits: bool = True,
+        account: str = "",
+        server: str = "",
     ) -> Scheduler:
-        """Start a scheduler, and wait until it is healthy unless told otherwise.
+        """Start a scheduler, and wait until it is healthy unless told otherwise; `server` is a proxy's URL.
 
         `account`: a service account of the namespace kindred, under which it runs and takes part in an election.
         """
         name = f"kube-scheduler-{next(self._numbers)}"
-        kubeconfig = None
         if account:
             token = write_token(self.api, self.plane.folder / f"{name}.token", account)
             kubeconfig = self.plane.kubeconfig(name, token_file=token)
+        else:
+            kubeconfig = self.plane.kubeconfig(name, client=SCHEDULER_USER, server=server)
         scheduler = Scheduler(
-            self.plane, self._binaries, config, name, verbosity=verbosity, waits=waits, kubeconfig=kubeconfig
+            self.plane, self._binaries, config, name, kubeconfig, verbosity=verbosity, waits=waits, elects=bool(account)
         )
         self._started.callback(scheduler.end)
         return scheduler
@@ -115,3 +123,7 @@ class Cluster:
     def violations(self) -> list[str]:
         """Return the rules that the final state breaks."""
         return violations(self.api.items(NODES), self.pods())
+
+    def rejections(self) -> list[str]:
+        """Return what kubelets would reject of the final state."""
+        return rejections(self.api.items(NODES), self.pods())

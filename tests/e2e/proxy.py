@@ -1,4 +1,4 @@
-"""A proxy between Kindred and kube-apiserver that keeps watch events back, holds and cuts connections.
+"""A proxy before kube-apiserver that keeps watch events or bindings back, holds and cuts connections.
 
 TLS ends here and begins anew, so that the requests can be read: what a watch sends can then be late while the answer to
 a binding is not, which is the gap between decision and event at its widest.
@@ -21,15 +21,18 @@ _PATIENCE: Final = 10.0  # seconds
 class ApiProxy:
     """Stands before an API server, in a thread of its own."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, client: str | None = None) -> None:
+        """Pass tokens on, and no certificate of a client but that of the user `client`."""
         self.delay = 0.0
         """Seconds by which all that a watch sends is late."""
+        self.binding_delay = 0.0
+        """Seconds by which a binding comes late to the server."""
         self.watches = 0
         """Watches that were asked for so far."""
         self.url = ""
         self._port = plane.port
         self._inward = plane.authority.server_tls()
-        self._outward = plane.authority.client_tls()
+        self._outward = plane.authority.client_tls(client)
         self._connections: set[_Connection] = set()
         self._flowing = asyncio.Event()
         self._loop = asyncio.new_event_loop()
@@ -129,12 +132,15 @@ class _Connection:
     async def _requests(self) -> None:
         while True:
             head = await self._from_client.readuntil(b"\r\n\r\n")
-            self._is_watch = b"watch=" in head.split(b"\r\n", 1)[0]
+            request = head.split(b"\r\n", 1)[0]
+            self._is_watch = b"watch=" in request
             self._proxy.watches += self._is_watch
             body = b""
             for line in head.lower().split(b"\r\n"):
                 if line.startswith(b"content-length:"):
                     body = await self._from_client.readexactly(int(line.partition(b":")[2]))
+            if b"/binding" in request:
+                await asyncio.sleep(self._proxy.binding_delay)
             self._to_server.write(head + body)
             await self._to_server.drain()
 
@@ -157,9 +163,9 @@ class _Connection:
 
 
 @contextmanager
-def api_proxy(plane: ControlPlane) -> Iterator[ApiProxy]:
+def api_proxy(plane: ControlPlane, client: str | None = None) -> Iterator[ApiProxy]:
     """Run a proxy before an API server."""
-    proxy = ApiProxy(plane)
+    proxy = ApiProxy(plane, client)
     proxy.start()
     try:
         yield proxy

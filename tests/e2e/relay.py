@@ -38,11 +38,12 @@ class Call(msgspec.Struct, frozen=True):
 class Relay:
     """Hands on what is asked, in threads of its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
+        """Ask Kindred at a URL, with further headers."""
         self.faults: dict[tuple[str, str], Fault] = {}
         """(verb, name of a pod) -> what goes wrong, as long as it is there."""
         self.calls: defaultdict[str, list[Call]] = defaultdict(list)  # verb -> its calls
-        self._kindred = httpx.Client(base_url=url, timeout=_PATIENCE)
+        self._kindred = httpx.Client(base_url=url, headers=headers, timeout=_PATIENCE)
         relay = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -94,9 +95,9 @@ class Relay:
 
 
 @contextmanager
-def relay_to(url: str) -> Iterator[Relay]:
-    """Run a relay before Kindred."""
-    relay = Relay(url)
+def relay_to(url: str, headers: Mapping[str, str] | None = None) -> Iterator[Relay]:
+    """Run a relay before Kindred, which adds headers to what is asked."""
+    relay = Relay(url, headers)
     try:
         yield relay
     finally:

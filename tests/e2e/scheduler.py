@@ -9,7 +9,7 @@ import httpx
 import yaml
 
 from tests.e2e.binaries import SCHEDULER
-from tests.e2e.control_plane import SCHEDULER_USER, ControlPlane
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.kindred import MANIFESTS
 from tests.e2e.programs import Program, free_port
 
@@ -48,23 +48,24 @@ class Scheduler:
         binaries: Mapping[str, Path],
         config: Mapping[str, Any],
         name: str,
+        kubeconfig: Path,
         *,
         verbosity: int = 2,
         waits: bool = True,
-        kubeconfig: Path | None = None,
+        elects: bool = False,
     ) -> None:
         """Start it, and wait until it is healthy unless told otherwise. `name` is that of its files.
 
-        `kubeconfig`: of an account of its own. Then it takes part in an election, too, as the configuration says.
+        It takes part in an election, as the configuration says, only if it `elects`.
         """
         connection = {
             # What scheduler_perf of upstream sets: by default 50 requests a second are what is measured.
             "qps": 5000,
             "burst": 5000,
             **config.get("clientConnection", {}),
-            "kubeconfig": str(kubeconfig or plane.kubeconfig("scheduler", client=SCHEDULER_USER)),
+            "kubeconfig": str(kubeconfig),
         }
-        election = config.get("leaderElection", {}) if kubeconfig else {"leaderElect": False}
+        election = config.get("leaderElection", {}) if elects else {"leaderElect": False}
         complete = {**config, "clientConnection": connection, "leaderElection": election}
         file = plane.folder / f"{name}.yaml"
         file.write_text(yaml.safe_dump(complete))

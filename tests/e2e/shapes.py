@@ -33,14 +33,17 @@ def pod(
     *,
     affinity: Mapping[str, Any] | None = None,
     cpu: str = "50m",
+    host_port: int | None = None,
     **spec: object,
 ) -> Manifest:
     """Return a pod of one container; `spec` are further fields of its spec."""
-    container = {
+    container: dict[str, Any] = {
         "name": "main",
         "image": "registry.invalid/none",
         "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}},
     }
+    if host_port is not None:
+        container["ports"] = [{"containerPort": host_port, "hostPort": host_port}]
     return {
         "metadata": {"name": name, "labels": dict(labels or {})},
         "spec": {
@@ -60,6 +63,12 @@ def term(labels: Mapping[str, str], topology_key: str, **more: object) -> dict[s
 def required(kind: str, *terms: Mapping[str, Any]) -> dict[str, Any]:
     """Return an affinity of required terms; `kind` is podAffinity or podAntiAffinity."""
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
+
+
+def required_node(source: str, key: str, *values: str) -> dict[str, Any]:
+    """Return a required node affinity; `source` is matchExpressions, of labels, or matchFields."""
+    rules = [{source: [{"key": key, "operator": "In", "values": list(values)}]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": rules}}}
 
 
 def preferred(kind: str, weight: int, terms: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

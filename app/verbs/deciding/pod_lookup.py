@@ -44,7 +44,11 @@ class PodLookup:
         self._found: OrderedDict[str, _Found] = OrderedDict()  # uid -> answer; the oldest first
 
     def standing(self, pod: Pod) -> Standing:
-        """Return what is known of a pod now."""
+        """Return what is known of a pod now.
+
+        That the API server has it without a node is told once: at the next question it may be deleted, after the watch
+        has shown it come and go.
+        """
         if self._pods is None or not pod.resource_version:  # no API server has written it
             return Standing.SETTLED
         if pod.uid in self._mirror.pending or self._mirror.is_assumed(pod.uid):
@@ -52,7 +56,11 @@ class PodLookup:
         if self._mirror.is_mirrored(pod.uid):
             return Standing.SETTLED
         found = self._found.get(pod.uid)
-        return found.standing if found is not None and self._clock() < found.until else Standing.UNKNOWN
+        if found is None or self._clock() >= found.until:
+            return Standing.UNKNOWN
+        if found.standing is Standing.PENDING:
+            del self._found[pod.uid]
+        return found.standing
 
     async def ask(self, pod: Pod) -> str:
         """Ask the API server for a pod; return why that failed, one line, or nothing."""

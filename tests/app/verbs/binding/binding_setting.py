@@ -122,9 +122,11 @@ class Scheduler:
     def is_assumed(self, pod: Object) -> bool:
         return self.mirror.is_assumed(pod["metadata"]["uid"])
 
-    async def ask(self, verb: str, pod: Object, *nodes: str) -> httpx.Response:
+    async def ask(
+        self, verb: str, pod: Object, *nodes: str, headers: Mapping[str, str] | None = None
+    ) -> httpx.Response:
         """Ask a question about a pod; give the whole response."""
-        return await self._client.post(f"/{verb}", json={"Pod": pod, "NodeNames": nodes})
+        return await self._client.post(f"/{verb}", json={"Pod": pod, "NodeNames": nodes}, headers=headers)
 
     async def _post(self, verb: str, args: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
         response = await self._client.post(f"/{verb}", json=args)

@@ -77,6 +77,16 @@ def test_the_api_server_tells_of_others_for_a_while(live: Pod | None, expected: 
     assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
 
 
+def test_that_the_api_server_has_a_pod_serves_one_decision_as_the_pod_may_come_and_go_unseen_between_two() -> None:
+    looking = Looking()
+    looking.pods.live["default/p"] = LIVE
+    assert looking.asked() is Standing.PENDING
+    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
+    del looking.pods.live["default/p"]
+    assert looking.asked() is Standing.SETTLED
+    assert looking.lookup.standing(LIVE) is Standing.SETTLED
+
+
 def test_only_so_many_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.verbs.deciding.pod_lookup._MAX_PODS", 2)
     looking = Looking()

@@ -1,0 +1,184 @@
+"""Requests that kube-scheduler seldom sends, over HTTP: each has its response, and no assumption leaks."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, loner, scheduling, until
+from tests.app.watch.following import scenario
+from tests.builders import make_node
+from tests.fake_apiserver import FakeApiServer
+from tests.fake_apiserver.resources import PODS
+from tests.fake_apiserver.stored import Object
+
+NODES = [make_node(name).label(HOSTNAME, name).allocatable(cpu="4", pods=10) for name in ("n1", "n2")]
+SCOPES = pytest.mark.parametrize("scope", ["question", "any-node"])
+DECISIONS = tuple(
+    f'kindred_decisions_total{{outcome="{outcome}"}}'
+    for outcome in ("assumed", "replaced", "not_assumed", "no_fit", "refused")
+)
+ASSUMED = "kindred_mirror_assumed_pods"
+
+
+@asynccontextmanager
+async def deciding(server: FakeApiServer, scope: str) -> AsyncIterator[Scheduler]:
+    """Serve with two nodes; in the end nothing may be assumed, once all pods are gone."""
+    async with scheduling(server, *NODES, answer="decide", decide_scope=scope, profile="full") as scheduler:
+        yield scheduler
+        for pod in server.objects(PODS.path):
+            server.delete(PODS.path, pod["metadata"]["name"], pod["metadata"]["namespace"])
+        await until(lambda: not scheduler.mirror.pending and not scheduler.mirror.pod_count())
+        assert scheduler.mirror.assumed == {}
+        assert scheduler.mirror.audit() == []
+
+
+async def pending(scheduler: Scheduler, name: str = "p") -> Object:
+    """Create a pod, and wait until the watch has shown it."""
+    pod = scheduler.create(loner(name))
+    await until(lambda: pod["metadata"]["uid"] in scheduler.mirror.pending)
+    return pod
+
+
+async def answered(scheduler: Scheduler, pod: Object, *nodes: str) -> Any:  # noqa: ANN401 - JSON
+    response = await scheduler.ask("filter", pod, *nodes)
+    assert response.status_code == 200
+    return response.json()
+
+
+def chosen(answer: Any) -> str:  # noqa: ANN401 - JSON
+    """Return the one node of an answer, in either form."""
+    assert answer["Error"] == ""
+    names = answer["NodeNames"] or [item["metadata"]["name"] for item in (answer["Nodes"] or {"items": []})["items"]]
+    assert len(names) == 1
+    return str(names[0])
+
+
+@SCOPES
+@scenario()
+async def test_an_unknown_node_is_not_chosen(server: FakeApiServer, scope: str) -> None:
+    async with deciding(server, scope) as scheduler:
+        pod = await pending(scheduler)
+        assert chosen(await answered(scheduler, pod, "n9", "n2")) in {"n2"} | ({"n1"} if scope == "any-node" else set())
+        assert scheduler.is_assumed(pod)
+
+
+@scenario()
+async def test_an_unknown_node_alone_has_a_reason(server: FakeApiServer) -> None:
+    async with deciding(server, "question") as scheduler:
+        pod = await pending(scheduler)
+        answer = await answered(scheduler, pod, "n9")
+        assert (answer["NodeNames"], answer["Error"]) == ([], "")
+        assert answer["FailedNodes"] | answer["FailedAndUnresolvableNodes"] == {"n9": "node(s) unknown to the extender"}
+        assert not scheduler.is_assumed(pod)
+
+
+@scenario()
+async def test_unknown_nodes_alone_are_no_matter_where_any_node_will_do(server: FakeApiServer) -> None:
+    async with deciding(server, "any-node") as scheduler:
+        pod = await pending(scheduler)
+        assert chosen(await answered(scheduler, pod, "n9")) in {"n1", "n2"}
+
+
+@SCOPES
+@pytest.mark.parametrize(
+    ("nodes", "error"),
+    [
+        pytest.param((), "NodeNames: is empty; there is no node to choose from", id="none"),
+        pytest.param(("n1", "n1"), "NodeNames[1]: n1 stands at position 0 already", id="a-node-twice"),
+    ],
+)
+@scenario()
+async def test_a_list_of_nodes_that_is_wrong_is_an_error(
+    server: FakeApiServer, scope: str, nodes: tuple[str, ...], error: str
+) -> None:
+    async with deciding(server, scope) as scheduler:
+        pod = await pending(scheduler)
+        assert (await answered(scheduler, pod, *nodes))["Error"] == error
+        assert not scheduler.is_assumed(pod)
+
+
+@SCOPES
+@pytest.mark.parametrize("version", [True, False], ids=["written-by-an-api-server", "manifest"])
+@scenario()
+async def test_a_pod_without_a_uid_is_answered_and_not_assumed(
+    server: FakeApiServer, scope: str, *, version: bool
+) -> None:
+    async with deciding(server, scope) as scheduler:
+        pod = await pending(scheduler)
+        gone = {"uid"} if version else {"uid", "resourceVersion"}
+        metadata = {key: value for key, value in pod["metadata"].items() if key not in gone}
+        assert chosen(await answered(scheduler, {**pod, "metadata": metadata}, "n1", "n2"))
+        assert scheduler.mirror.assumed == {}
+
+
+@SCOPES
+@scenario()
+async def test_a_pod_that_is_bound_is_answered_and_not_assumed(server: FakeApiServer, scope: str) -> None:
+    async with deciding(server, scope) as scheduler:
+        pod = await pending(scheduler)
+        server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n2"}})
+        await until(lambda: scheduler.is_added(pod, "n2"))
+        assert chosen(await answered(scheduler, pod, "n1", "n2"))
+        assert scheduler.is_added(pod, "n2")
+        assert await scheduler.metrics(*DECISIONS) == [0, 0, 1, 0, 0]
+
+
+@SCOPES
+@scenario()
+async def test_of_two_questions_for_one_pod_at_once_the_last_answer_counts(server: FakeApiServer, scope: str) -> None:
+    async with deciding(server, scope) as scheduler:
+        pod, other = await pending(scheduler), await pending(scheduler, "q")
+        answers = await asyncio.gather(*(answered(scheduler, pod, "n1", "n2") for _ in range(2)))
+        assert await scheduler.metrics(ASSUMED, *DECISIONS) == [1, 1, 1, 0, 0, 0]
+        known = scheduler.mirror.get_pod(pod["metadata"]["uid"])
+        assert known is not None
+        assert known.node_name in {chosen(answer) for answer in answers}
+        assert chosen(await answered(scheduler, other, "n1", "n2")) != known.node_name
+
+
+@SCOPES
+@scenario()
+async def test_a_deleted_pod_that_is_asked_about_late_is_answered_and_not_assumed(
+    server: FakeApiServer, scope: str
+) -> None:
+    async with deciding(server, scope) as scheduler:
+        pod = await pending(scheduler)
+        chosen(await answered(scheduler, pod, "n1", "n2"))
+        server.delete(PODS.path, "p", "default")
+        await until(lambda: not scheduler.is_assumed(pod))
+        assert chosen(await answered(scheduler, pod, "n1", "n2"))
+        assert not scheduler.is_assumed(pod)
+        assert scheduler.asked() == ["get"]
+
+
+@SCOPES
+@scenario()
+async def test_a_pod_that_was_looked_up_once_and_then_deleted_is_looked_up_again(
+    server: FakeApiServer, scope: str
+) -> None:
+    async with deciding(server, scope) as scheduler:
+        stall = scheduler.stall_watch()
+        pod = scheduler.create(loner("p"))
+        chosen(await answered(scheduler, pod, "n1", "n2"))
+        assert scheduler.is_assumed(pod)
+        stall.release()
+        await until(lambda: pod["metadata"]["uid"] in scheduler.mirror.pending)
+        server.delete(PODS.path, "p", "default")
+        await until(lambda: not scheduler.is_assumed(pod))
+        assert chosen(await answered(scheduler, pod, "n1", "n2"))
+        assert not scheduler.is_assumed(pod)
+        assert scheduler.asked() == ["get", "get"]
+
+
+@scenario()
+async def test_a_dry_run_is_answered_and_changes_nothing(server: FakeApiServer) -> None:
+    async with deciding(server, "question") as scheduler:
+        pod = await pending(scheduler)
+        chosen(await answered(scheduler, pod, "n1", "n2"))
+        before = scheduler.mirror.get_pod(pod["metadata"]["uid"])
+        response = await scheduler.ask("filter", pod, "n1", "n2", headers={"Kindred-Dry-Run": "true"})
+        assert chosen(response.json())
+        assert scheduler.mirror.get_pod(pod["metadata"]["uid"]) is before

@@ -1,0 +1,69 @@
+"""Decide: pods that leave hardly any room find their nodes, all at once; no rule is broken, no pod stays assumed."""
+
+import re
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import Note
+from tests.e2e.deciding import LATE, PATIENCE, Load, assert_followed, decisions, renamed
+from tests.e2e.programs import wait_until
+from tests.e2e.relay import relay_to
+from tests.throughput.modes import DECIDE, MODES
+from tests.throughput.table import ANY_NODE
+
+SECOND = "second"
+BROKEN = {"apart", "together", "pods like spread", "OutOfcpu", "NodePorts"}
+"""How the lines about the rules begin that a pair of pods can break which do not see each other."""
+
+
+@pytest.mark.parametrize("late", [pytest.param(0.0, id="in time"), pytest.param(LATE, id="events late")])
+@pytest.mark.parametrize("mode", [DECIDE, ANY_NODE])
+def test_all_pods_at_once_find_their_nodes(cluster: Cluster, mode: str, late: float, note: Note) -> None:
+    load = Load(cluster, late)
+    kindred = load.start_kindred(MODES[mode])
+    scheduler = cluster.start_scheduler(MODES[mode].config(kindred.url))
+    with load.created(MODES[mode].scheduler_name) as number:
+        pass
+    seconds = load.wait_until_all_are_bound()
+    note(f"all bound {seconds:.1f} s after the last was made: {decisions(kindred)}")
+    assert load.broken_rules() == []
+    assert decisions(kindred)["assumed"] == number
+    assert scheduler.failed_bindings() == 0
+    assert_followed(kindred)
+
+
+def test_two_schedulers_at_once_share_one_kindred(cluster: Cluster, note: Note) -> None:
+    load = Load(cluster)
+    mode, other = MODES[ANY_NODE], MODES[DECIDE]
+    scopes = f"{mode.scheduler_name}=any-node,{SECOND}=question"
+    kindred = load.start_kindred(mode, KINDRED_DECIDE_SCOPE=scopes)
+    first = cluster.start_scheduler(mode.config(kindred.url))
+    second = cluster.start_scheduler(renamed(other.config(kindred.url), SECOND))
+    with load.created(mode.scheduler_name, SECOND) as number:
+        pass
+    load.wait_until_all_are_bound()
+    bound = (first.bound(), second.bound())
+    note(f"bound by each: {bound}; {decisions(kindred)}")
+    assert load.broken_rules() == []
+    assert min(bound) > number // 3
+    assert sum(bound) == number
+    assert_followed(kindred)
+
+
+def test_without_the_assumption_rules_are_broken_so_these_tests_can_fail(cluster: Cluster) -> None:
+    load = Load(cluster, LATE)
+    kindred = load.start_kindred(MODES[ANY_NODE])
+    with relay_to(kindred.url, {"Kindred-Dry-Run": "true"}) as relay:
+        scheduler = cluster.start_scheduler(MODES[ANY_NODE].config(relay.url))
+        with load.created(MODES[ANY_NODE].scheduler_name):
+            pass
+        wait_until(lambda: kinds(load.broken_rules()) >= BROKEN, PATIENCE, f"{BROKEN} broken", every=1.0)
+        scheduler.end()
+    assert decisions(kindred).keys() <= {"not_assumed", "no_fit"}
+    assert kindred.samples()["kindred_mirror_assumed_pods"] == 0
+
+
+def kinds(lines: list[str]) -> set[str]:
+    """Return the letters with which lines about broken rules begin."""
+    return {found[0] for line in lines if (found := re.match(r"[A-Za-z ]+", line))}
