@@ -98,19 +98,19 @@ class Settings(BaseSettings):
     """`verb`: answer `preempt`, for which PodDisruptionBudgets are watched, too; `evict`: besides, preempt by itself
     for pods that only Kindred keeps off every node; `off`: answers of `preempt` have no node."""
     answer: Literal["all", "decide"] = "all"
-    """What `filter` answers: all nodes that fit, or the one that Kindred decides for, on which the pod counts from then
-    on. `decide` is for a scheduler that leaves filters and scores to Kindred."""
+    """What `filter` returns: `all` nodes that fit, or (`decide`) the one node that Kindred chooses, on which the pod counts
+    from then on. `decide` is for a kube-scheduler of its own that leaves filters and scores to Kindred."""
     decide_scope: str = "question"
-    """Among which nodes is decided: `question`, those that the scheduler asks about; `any-node`, all of the cluster,
-    right only for a scheduler profile without any filter plugin; or by `spec.schedulerName`, as `NAME=question,
-    NAME=any-node`: then `filter` answers with all nodes for the pods of other schedulers."""
+    """Which nodes Kindred chooses among: `question`, those of the request; `any-node`, all of the cluster, which is right
+    only for a scheduler profile without any filter plugin. Or by `spec.schedulerName`, as `NAME=question,NAME=any-node`:
+    for the pods of other schedulers `filter` then returns all nodes that fit."""
     decide_claims_scheduler: str = ""
-    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources. Pods of it with unbound claims,
-    resource claims or a scheduling group are decided for in the scope `question`; all others like them get an `Error`.
-    Empty: there is none."""
+    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources, with the scope `question`. A pod
+    with unbound claims, resource claims or a scheduling group has to name it; otherwise it gets an `Error` that says so.
+    Empty: there is none, and all such pods get the `Error`."""
     decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
-    """Seconds from the start, or from the Lease, before the first decision, if pods are pending then: bindings of the
-    decisions before land meanwhile."""
+    """Seconds before the first decision after a start or a fail-over, if pods are pending then. In this time the bindings
+    of decisions before it complete."""
     max_work: Annotated[int, Field(ge=1_000_000)] = DEFAULT_MAX_WORK
     """Work that one evaluation may take, in units of about a nanosecond. A pod that takes more gets an `Error` that
     names the field. Pods of the benchmark take at most a fiftieth."""
@@ -187,7 +187,8 @@ class Settings(BaseSettings):
 
     # Several replicas.
     leader_election: bool = False
-    """Whether only the holder of a Lease is ready, and binds. Needed for more than one replica where `bind` is used."""
+    """Whether only the holder of a Lease is ready, binds and decides. Needed for more than one replica where `bind` is
+    used, or with `answer` `decide`."""
     lease_name: Annotated[str, Field(min_length=1, max_length=253)] = "kindred"
     """Name of the Lease, in `pod_namespace`."""
     lease_duration: Annotated[float, Field(ge=1)] = 15.0

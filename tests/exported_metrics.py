@@ -74,6 +74,9 @@ async def _scraped() -> str:
         authority.make("server", "subjectAltName=DNS:localhost")
         settings: dict[str, Any] = {
             "preempt": "evict",
+            # For a scheduler that nobody names here: what is asked below is answered with all nodes.
+            "answer": "decide",
+            "decide_scope": "kindred=question",
             "leader_election": True,
             "pod_name": "kindred-1",
             "pod_namespace": "kindred",

@@ -139,6 +139,7 @@ def test_each_question_of_an_operator_has_a_row() -> None:
         "Mirror and watch",
         "Equivalence cache",
         "Binding and preemption",
+        "Decisions",
         "Process",
     ]
 

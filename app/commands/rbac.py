@@ -55,7 +55,7 @@ def rbac_documents(settings: Settings, *, binds: bool, account: str = NAME) -> l
 def rbac_text(settings: Settings, *, binds: bool, account: str = NAME) -> str:
     """Return the same as YAML, with what it is for. Raises SettingsError."""
     made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _DECIDING[:5])
-    head = f"# Made by `kindred rbac{' --bind' if binds else ''}`, the least for: {made_for}.\n"
+    head = f"# Made by `kindred rbac{' --bind' if binds else ''}`, the least for:\n#   {made_for}\n"
     documents = rbac_documents(settings, binds=binds, account=account)
     return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False)
 
