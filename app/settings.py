@@ -98,19 +98,19 @@ class Settings(BaseSettings):
     """`verb`: answer `preempt`, for which PodDisruptionBudgets are watched, too; `evict`: besides, preempt by itself
     for pods that only Kindred keeps off every node; `off`: answers of `preempt` have no node."""
     answer: Literal["all", "decide"] = "all"
-    """What `filter` returns: `all` nodes that fit, or (`decide`) the one node that Kindred chooses, on which the pod counts
-    from then on. `decide` is for a kube-scheduler of its own that leaves filters and scores to Kindred."""
+    """What `filter` returns: `all` nodes that fit, or (`decide`) the one node that Kindred chooses, on which the pod
+    counts from then on. `decide` is for a kube-scheduler of its own that leaves filters and scores to Kindred."""
     decide_scope: str = "question"
-    """Which nodes Kindred chooses among: `question`, those of the request; `any-node`, all of the cluster, which is right
-    only for a scheduler profile without any filter plugin. Or by `spec.schedulerName`, as `NAME=question,NAME=any-node`:
-    for the pods of other schedulers `filter` then returns all nodes that fit."""
+    """Which nodes Kindred chooses among: `question`, those of the request; `any-node`, all of the cluster, which is
+    right only for a scheduler profile without any filter plugin. Or by `spec.schedulerName`, as
+    `NAME=question,NAME=any-node`: for the pods of other schedulers `filter` then returns all nodes that fit."""
     decide_claims_scheduler: str = ""
-    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources, with the scope `question`. A pod
-    with unbound claims, resource claims or a scheduling group has to name it; otherwise it gets an `Error` that says so.
-    Empty: there is none, and all such pods get the `Error`."""
+    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources, with the scope `question`. A
+    pod with unbound claims, resource claims or a scheduling group has to name it; otherwise it gets an `Error` that
+    says so. Empty: there is none, and all such pods get the `Error`."""
     decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
-    """Seconds before the first decision after a start or a fail-over, if pods are pending then. In this time the bindings
-    of decisions before it complete."""
+    """Seconds before the first decision after a start or a fail-over, if pods are pending then. In this time the
+    bindings of decisions before it complete."""
     max_work: Annotated[int, Field(ge=1_000_000)] = DEFAULT_MAX_WORK
     """Work that one evaluation may take, in units of about a nanosecond. A pod that takes more gets an `Error` that
     names the field. Pods of the benchmark take at most a fiftieth."""
