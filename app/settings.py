@@ -105,9 +105,9 @@ class Settings(BaseSettings):
     right only for a scheduler profile without any filter plugin. Or by `spec.schedulerName`, as
     `NAME=question,NAME=any-node`: for the pods of other schedulers `filter` then returns all nodes that fit."""
     decide_claims_scheduler: str = ""
-    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources, with the scope `question`. A pod
-    with unbound claims, resource claims or a scheduling group has to name it; otherwise it gets an `Error` that says
-    so. Empty: there is none, and all such pods get the `Error`."""
+    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources, with the scope `question`. A
+    pod with unbound claims, resource claims or a scheduling group has to name it; otherwise it gets an `Error` that
+    says so. Empty: there is none, and all such pods get the `Error`."""
     decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
     """Seconds before the first decision after a start or a fail-over, if pods are pending then. In this time the
     bindings of decisions before it complete."""
