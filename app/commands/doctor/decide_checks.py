@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from app.commands.doctor.findings import BEHAVIOUR, DECIDE, HANDBOOK, error, info, warning
-from app.commands.doctor.plugin_sets import Profile
+from app.commands.doctor.plugin_sets import KNOWN, Profile
 from app.commands.doctor.registration import Check, Found, Registration
 from app.commands.doctor.scheduler_config import DEFAULT_SCHEDULER
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
@@ -85,6 +85,13 @@ def _filters(registration: Registration) -> Found:
                     f"kube-scheduler filters by {', '.join(sorted(left))} in the profile {profile.name}, and Kindred "
                     f"chooses among all nodes: it chooses nodes that these have refused",
                     f"{fix}; or KINDRED_DECIDE_SCOPE with {profile.name}=question",
+                )
+            elif unknown := sorted(set(profile.enabled("multiPoint")) - KNOWN):
+                yield warning(
+                    profile.at("plugins.multiPoint.enabled"),
+                    f"{', '.join(unknown)}: if it filters in the profile {profile.name}, Kindred chooses nodes that it "
+                    f"has refused",
+                    "enable it at the points that it is needed at, and not at filter",
                 )
             elif not _all_off(profile):
                 yield warning(

@@ -60,8 +60,9 @@ IMPLEMENTED: Final[Mapping[str, frozenset[str]]] = {
     "NodeResourcesBalancedAllocation": _PRE_SCORE,
     "ImageLocality": frozenset({"score"}),
     "DefaultBinder": frozenset({"bind"}),
+    "NodeDeclaredFeatures": _PRE_FILTER,
 }
-"""Default plugin -> the extension points that it has something for."""
+"""Plugin -> the extension points that it has something for: the default ones, and one that is so in newer versions."""
 
 NEEDS_PRE: Final[Mapping[tuple[Point, Point], frozenset[str]]] = {
     ("preFilter", "filter"): frozenset({

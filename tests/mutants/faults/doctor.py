@@ -40,4 +40,25 @@ FAULTS: Final = (
         new="        if ours and not registration.extender.ignorable:",
         tests=("test_binding_checks.py",),
     ),
+    Fault(
+        id="filters-beside-any-node-not-told",
+        breaks="A filter that is left in-tree beside any-node is told only where all nodes are asked about.",
+        old="        if registration.scope_of(profile) is DecideScope.ANY_NODE:\n            if left:",
+        new="        if registration.scope_of(profile) is DecideScope.QUESTION:\n            if left:",
+        tests=("test_decide_checks.py",),
+    ),
+    Fault(
+        id="default-rate-not-told",
+        breaks="A kube-scheduler that binds at the default rate is not blamed, as 0 counts as no limit.",
+        old="    qps, burst = connection.qps or _DEFAULT_QPS, connection.burst or _DEFAULT_BURST",
+        new="    qps, burst = connection.qps, connection.burst or _DEFAULT_BURST",
+        tests=("test_decide_checks.py",),
+    ),
+    Fault(
+        id="gap-told-of-decide",
+        breaks="A profile that Kindred decides for is blamed for the gap between decision and event.",
+        old="registration.filters_off(registration.undecided)\n    if extender.bind_verb or",
+        new="registration.filters_off()\n    if extender.bind_verb or",
+        tests=("test_decide_checks.py", "test_shipped.py"),
+    ),
 )

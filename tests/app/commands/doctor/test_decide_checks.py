@@ -94,6 +94,18 @@ CASES = {
         deciding(profile_changed(0, plugins=in_tree("filter", "Mine"))),
         deciding(profile_changed(0, plugins=in_tree("score", "Mine"))),
     ),
+    "a-filter-of-a-newer-version-beside-any-node": error(
+        "decide-filters",
+        "profiles[0].plugins.filter",
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "NodeDeclaredFeatures"))),
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "GangScheduling"))),
+    ),
+    "a-plugin-of-others-that-may-filter-beside-any-node": warning(
+        "decide-filters",
+        "profiles[0].plugins.multiPoint.enabled",
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "Mine"))),
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "Mine")), QUESTION),
+    ),
     "any-node-within-a-profile-with-all-its-filters": error(
         "decide-filters",
         "profiles[0].plugins.filter",
