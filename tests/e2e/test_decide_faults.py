@@ -16,7 +16,7 @@ from tests.throughput.modes import DECIDE, MODES
 from tests.throughput.table import ANY_NODE
 
 SETTLES = 3.0  # seconds; the default of KINDRED_DECIDE_SETTLE
-BINDINGS_LATE = 1.5  # seconds, so that bindings of the leader before are under way when the next one has the Lease
+BINDINGS_LATE = 2.5  # seconds: some are under way when the next leader has the Lease, and land while it settles
 SHORT_LEASE = {
     "KINDRED_LEASE_DURATION": "8",
     "KINDRED_LEASE_RENEW_DEADLINE": "6",

@@ -93,18 +93,16 @@ FAULTS: Final = (
         id="doubted-refusal-remembered",
         breaks="A refusal that is not told, as the watch may be late, still counts as one to preempt for.",
         old=(
-            "len(passed))\n"
+            "        asked = Asked(pod.full_name, pod.uid, len(batch), len(passed))\n"
             "        doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None\n"
             "        if doubt is not None and not doubt.told:\n"
-            "            told = filter_error(doubt.reason)\n"
         ),
         new=(
-            "len(passed))\n"
+            "        asked = Asked(pod.full_name, pod.uid, len(batch), len(passed))\n"
             "        doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None\n"
             "        if doubt is not None and not doubt.told:\n"
             "            if self._refused_nodes is not None:\n"
             "                self._refused_nodes.note(pod, batch, verdicts)\n"
-            "            told = filter_error(doubt.reason)\n"
         ),
         tests=("test_nominations.py", "test_refused_nodes.py", "test_patient_filter.py", "test_preempting.py"),
     ),
