@@ -87,8 +87,11 @@ def test_with_decide_a_profile_without_any_filter_leaves_the_node_to_kindred(nam
     assert plugins == {
         "multiPoint": {
             "disabled": [{"name": "*"}],
-            # Without the first and the last kube-scheduler does not start; the second holds gated pods back.
-            "enabled": [{"name": "PrioritySort"}, {"name": "SchedulingGates"}, {"name": "DefaultBinder"}],
+            # Without the first and the last kube-scheduler does not start; the second holds gated pods back; the third
+            # keeps nominations while victims terminate.
+            "enabled": [
+                {"name": name} for name in ("PrioritySort", "SchedulingGates", "DefaultPreemption", "DefaultBinder")
+            ],
         }
     }
 

@@ -1,4 +1,4 @@
-"""What a preemption asks of the API server: the preemptor as it is, its nomination, and the end of its victims.
+"""What a preemption asks of the API server: the preemptor as it is, nominations, the end of victims, and Events.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (PreemptPod). Upstream's writes go by the
 name alone; here each says which uid it is for, so that it cannot befall a pod that has taken the name since.
@@ -15,6 +15,7 @@ import msgspec
 
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
+from app.eviction.preempted_event import Event
 from app.objects.decode import DecodeError, Wire, decoding
 from app.verbs.incoming_pod import decode_incoming_pod
 from core.objects.pod import Pod
@@ -22,6 +23,7 @@ from core.objects.pod import Pod
 RBAC_RULES: Final = (
     'apiGroups: [""], resources: ["pods"], verbs: ["get", "delete"]',
     'apiGroups: [""], resources: ["pods/status"], verbs: ["patch"]',
+    'apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"]',
 )
 """The rules of a ClusterRole that allow to preempt, each as one line of YAML."""
 
@@ -87,8 +89,18 @@ class EvictionApi:
         """Set the nominated node of a pod; tell whether the pod is still there."""
         return await self._patch_status(pod, {"nominatedNodeName": node})
 
-    async def evict(self, victim: Pod, scheduler_name: str) -> None:
-        """Mark a pod as preempted and delete it; one that is gone already is what was wanted."""
+    async def clear_nomination(self, pod: Pod) -> None:
+        """Remove the nominated node of a pod, if the pod is still there."""
+        await self._patch_status(pod, {"nominatedNodeName": None})
+
+    async def create_event(self, event: Event) -> None:
+        """Create an Event of events.k8s.io in the namespace that it names."""
+        namespace = quote(event.metadata.namespace, safe="")
+        body = msgspec.json.encode(event)
+        await _sent(lambda: self._client.post(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body))
+
+    async def evict(self, victim: Pod, scheduler_name: str) -> bool:
+        """Mark a pod as preempted and delete it; return False if it was gone already, which is what was wanted."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -96,9 +108,10 @@ class EvictionApi:
             "message": f"{scheduler_name}: preempting to accommodate a higher priority pod",
             "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        if await self._patch_status(victim, {"conditions": [condition]}):
-            options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
-            await _sent(lambda: self._client.delete(_path(victim), msgspec.json.encode(options)))
+        if not await self._patch_status(victim, {"conditions": [condition]}):
+            return False
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
+        return await _sent(lambda: self._client.delete(_path(victim), msgspec.json.encode(options))) is not None
 
     async def _patch_status(self, pod: Pod, status: dict[str, Any]) -> bool:
         # The uid is immutable, so that a patch which names another one is refused (pkg/util/pod/pod.go does it so).

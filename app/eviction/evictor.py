@@ -7,14 +7,12 @@ DryRunPreemption). So, after a `filter` that left no node and a pause in which k
     the pod is read         it must be there under its uid, without a node, and given up by its scheduler; so a
                             simulator that asks `filter` about pods of its own causes nothing
     the plan is made        from the mirror as it is now, if it is fresh; see Evaluator
-    the node is nominated   first, so that for a pod which cannot be nominated nobody is evicted; kube-scheduler then
-                            keeps the room for it
-    the victims go          one after the other, each marked and then deleted, as upstream does it; what fails ends the
-                            preemption, so that nobody else is evicted for it
+    it is carried out       see Executor
 
 The victims then terminate, kube-scheduler sees them go, and tries the pod again, on the nominated node first. Until
-then nobody else is evicted for the pod, nor for pods that will fit there. Unlike upstream, other pods of lower priority
-that are nominated for the node stay so: kube-scheduler finds out when it tries them.
+then nobody else is evicted for the pod, nor for pods that will fit there. If the pod loses its nomination meanwhile, it
+is nominated again: kube-scheduler clears nominations when `filter` answers an `Error`, when its own preemption finds no
+candidate, and after each attempt if its profile has no PostFilter plugin (schedule_one.go, schedulingAlgorithm).
 """
 
 import asyncio
@@ -26,6 +24,7 @@ from app.eviction.evaluator import Evaluator, Plan
 from app.eviction.eviction_api import EvictionApi, EvictionError, LivePod
 from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
 from app.eviction.eviction_queue import QueuedPod
+from app.eviction.executor import Executor
 from app.eviction.preemptions import Preemptions
 from app.eviction.unschedulable_pods import UnschedulablePods
 from app.logs import one_line
@@ -52,6 +51,7 @@ class Evictor:
         refused_nodes: RefusedNodes,
         api: EvictionApi,
         *,
+        executor: Executor,
         may_evict: Callable[[], bool],
         clock: Callable[[], float],
         observe: Callable[[EvictionOutcome], None],
@@ -65,6 +65,7 @@ class Evictor:
         self._evaluator = evaluator
         self._refused_nodes = refused_nodes
         self._api = api
+        self._executor = executor
         self._may_evict = may_evict
         self._clock = clock
         self._observe = observe
@@ -104,7 +105,7 @@ class Evictor:
         plan = await self._evaluator.plan(live.pod, self._refused_nodes.all_of_last_filter(pod.uid), going)
         self._planning = self._clock() - began
         if isinstance(plan, Plan) and self._may_evict():
-            return await self._carry_out(live, plan)
+            return await self._executor.carry_out(live, plan)
         return EvictionOutcome(EvictionResult.STALE if isinstance(plan, Plan) else plan)
 
     async def _looked_at(self, pod: Pod) -> LivePod | EvictionResult:
@@ -112,11 +113,19 @@ class Evictor:
         if not self._may_evict():
             return EvictionResult.STALE
         if pod.uid in self._preemptions.going():
-            return EvictionResult.WAITS
+            return await self._kept_nominated(pod)
         if not self._refused_nodes.all_of_last_filter(pod.uid):
             return EvictionResult.FITS
         live = await self._api.read(pod)
         return EvictionResult.SETTLED if live is None else self._obstacle(pod, live) or live
+
+    async def _kept_nominated(self, pod: Pod) -> EvictionResult:
+        """Nominate a pod again if it has lost its nomination while its victims are going."""
+        node = self._preemptions.lost_nomination(pod.uid)
+        live = await self._api.read(pod) if node else None
+        if live is not None and not live.pod.nominated_node_name and self._obstacle(pod, live) is None:
+            await self._executor.nominate_again(live, node)
+        return EvictionResult.WAITS
 
     def _obstacle(self, asked: Pod, live: LivePod) -> EvictionResult | None:
         pod = live.pod
@@ -127,32 +136,3 @@ class Evictor:
         if pod.nominated_node_name not in {"", asked.nominated_node_name, self._preemptions.node_for(pod.uid)}:
             return EvictionResult.NOMINATED
         return None
-
-    async def _carry_out(self, live: LivePod, plan: Plan) -> EvictionOutcome:
-        pod = live.pod
-        self._preemptions.begin(pod.uid)
-        if not await self._api.nominate(pod, plan.node):
-            return EvictionOutcome(EvictionResult.SETTLED)
-        evicted: list[str] = []
-        result = EvictionResult.PREEMPTED
-        try:
-            for victim in plan.victims:
-                if not victim.terminating:
-                    self._check()
-                    await self._api.evict(victim, live.scheduler_name)
-                    evicted.append(victim.uid)
-        except EvictionError as error:
-            log.warning("preemption: %s: %s", pod.full_name, one_line(str(error)))
-            result = EvictionResult.FAILED
-        self._preemptions.add(pod.uid, plan.node, evicted)
-        log.info("preemption: %s", _told(pod, plan, len(evicted)))
-        return EvictionOutcome(result, len(evicted))
-
-    def _check(self) -> None:
-        if not self._may_evict():
-            raise EvictionError("the mirror is stale, or this replica leads no more")
-
-
-def _told(pod: Pod, plan: Plan, evicted: int) -> str:
-    victims = ", ".join(f"{each.full_name} (priority {each.priority})" for each in plan.victims)
-    return one_line(f"{pod.full_name} (priority {pod.priority}) is to get {plan.node}; evicted {evicted} of {victims}")

@@ -32,8 +32,12 @@ class Preemptions:
         self._last = uid
 
     def add(self, uid: str, node: str, victims: Sequence[str]) -> None:
-        """Take note of the node that a pod is to get, and of the pods that were evicted there."""
+        """Take note of the node that a pod is to get, and of the victims there, evicted for it or going already."""
         self._preemptions[uid] = Preemption(node, tuple(victims), self._clock() + _UNSEEN)
+
+    def forget(self, uid: str) -> None:
+        """Remove the preemption for a pod, which is to get its node no longer."""
+        self._preemptions.pop(uid, None)
 
     def includes(self, uid: str) -> bool:
         """Tell whether pods were evicted for a pod lately, or are just now."""
@@ -43,6 +47,11 @@ class Preemptions:
         """Return the node that a pod is to get; empty if it was not preempted for lately."""
         known = self._preemptions.get(uid)
         return known.node if known is not None else ""
+
+    def lost_nomination(self, uid: str) -> str:
+        """Return the node of a preemption for a pod that the watch shows without a nomination; else an empty text."""
+        pending = self._mirror.pending.get(uid)
+        return self.node_for(uid) if pending is not None and not pending.nominated_node_name else ""
 
     def going(self) -> Mapping[str, Preemption]:
         """Return the preemptions whose victims are not all gone, and forget what is long ago."""

@@ -7,6 +7,7 @@ remains, answered with an `Error`. That only ends the attempt (schedule_one.go: 
 nomination is lost), and the pod is tried again after its backoff, which is 1 s at first.
 
 For a pod that Kindred itself preempts for, the moment is all: its victims may take their time, and it stays nominated.
+So it is for each pod that Kindred decides for (app/verbs/deciding/decider.py).
 """
 
 from collections import OrderedDict

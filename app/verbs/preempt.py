@@ -162,8 +162,12 @@ def preempt_error(message: str) -> bytes:
 
 
 def _all_offers(args: PreemptionArgs) -> VerbResponse:
-    asked = _asked(args, args.offers)
-    return VerbResponse(preemption_result(args.offers), outcome=VerbOutcome.BYPASSED, asked=asked)
+    """Return the offers, without those that have no victims, which kube-scheduler refuses.
+
+    These are nodes that another extender has rejected, and that one finds the victims.
+    """
+    offers = {name: offer for name, offer in args.offers.items() if offer.uids}
+    return VerbResponse(preemption_result(offers), outcome=VerbOutcome.BYPASSED, asked=_asked(args, offers))
 
 
 def _invalid(error: Exception, outcome: VerbOutcome, asked: Asked = NOT_KNOWN) -> VerbResponse:

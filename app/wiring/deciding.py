@@ -64,6 +64,7 @@ def create_decider(  # noqa: PLR0913  # what decides
         clock=time.monotonic,
         nominations=preemption.nominations if preemption is not None else None,
         refused_nodes=preemption.refused_nodes if preemption is not None else None,
+        asked_to_preempt=settings.preempt == "verb",
     )
 
 

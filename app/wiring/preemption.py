@@ -10,6 +10,7 @@ from typing import NamedTuple
 from app.eviction.evaluator import Evaluator
 from app.eviction.eviction_api import EvictionApi
 from app.eviction.evictor import Evictor
+from app.eviction.executor import Executor
 from app.eviction.preemptions import Preemptions
 from app.eviction.unschedulable_pods import UnschedulablePods
 from app.server.process import Background
@@ -45,13 +46,19 @@ def create_preemption(
     pods = UnschedulablePods(mirror, clock, observe)
     preemptions = Preemptions(mirror, clock)
     refused_nodes = RefusedNodes(mirror, clock, pods.add)
+    api = EvictionApi(cluster.client)
+
+    def may_evict() -> bool:
+        return cluster.freshness.status() is SyncStatus.FRESH and cluster.state.may_decide()
+
     evictor = Evictor(
         pods,
         preemptions,
         Evaluator(profile, mirror, random.randrange),
         refused_nodes,
-        EvictionApi(cluster.client),
-        may_evict=lambda: cluster.freshness.status() is SyncStatus.FRESH and cluster.state.may_decide(),
+        api,
+        executor=Executor(api, preemptions, mirror.pending, may_evict),
+        may_evict=may_evict,
         clock=clock,
         observe=observe,
     )

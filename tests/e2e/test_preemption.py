@@ -11,15 +11,19 @@ import pytest
 
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import PODS, Cluster
+from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
-from tests.e2e.scheduler import IN_TREE, configuration
+from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
 from tests.e2e.shapes import HOSTNAME, node, on, pod, required, term
+from tests.throughput.modes import DECIDE, MODES
+from tests.throughput.table import ANY_NODE
 
 PRIORITIES: Final = {"lowest": 1, "low": 5, "middle": 10, "high": 1000}
 REPELLED: Final = {"app": "repelled"}
 KEPT: Final = {**REPELLED, "keep": "yes"}
 AFFINITY: Final = required("podAntiAffinity", term(REPELLED, HOSTNAME))
 PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
+EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/e2e/events"
 BUDGETS: Final = "/apis/policy/v1/namespaces/e2e/poddisruptionbudgets"
 
 
@@ -199,3 +203,78 @@ def given_up(cluster: Cluster, name: str) -> bool:
     """Whether the scheduler has said of a pod that it fits nowhere."""
     conditions = cluster.api.get(f"{PODS}/{name}")["status"].get("conditions", [])
     return any(each["type"] == "PodScheduled" and each["status"] == "False" for each in conditions)
+
+
+# Where Kindred decides, nothing but Kindred filters.
+
+
+def start_deciding(cluster: Cluster, mode: str) -> tuple[Kindred, Scheduler]:
+    """Start a Kindred that decides and preempts, and a scheduler that asks it."""
+    kindred = cluster.start_kindred({**MODES[mode].settings, "KINDRED_PREEMPT": "evict"})
+    return kindred, cluster.start_scheduler(MODES[mode].config(kindred.url))
+
+
+def large(name: str, priority: str) -> Manifest:
+    """Return a pod that takes most of a node, for the scheduler that asks Kindred to decide."""
+    return pod(name, cpu="3", priorityClassName=priority, schedulerName="kindred")
+
+
+def nominated(cluster: Cluster, name: str) -> str | None:
+    """Return the node that a pod is nominated for."""
+    found: str | None = cluster.api.get(f"{PODS}/{name}")["status"].get("nominatedNodeName")
+    return found
+
+
+def attempts(scheduler: Scheduler, name: str) -> int:
+    """Count the attempts after which the scheduler found no node for a pod."""
+    return scheduler.log().count(f'"Unable to schedule pod; no fit; waiting" pod="e2e/{name}"')
+
+
+@pytest.mark.parametrize("mode", [DECIDE, ANY_NODE])
+def test_where_kindred_decides_a_preemptor_keeps_the_room_of_its_victim(cluster: Cluster, mode: str) -> None:
+    """The victim is slow, the preemptor is tried meanwhile, and a less important pod comes when the victim is gone."""
+    for index in range(2):
+        cluster.api.create(NODES, node(index, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"}))
+    slow = standing("slow", 0, "lowest", {}, cpu="3")
+    slow["spec"]["terminationGracePeriodSeconds"] = 60
+    cluster.create_pods([slow, standing("equal", 1, "high", {}, cpu="3")])
+    kindred, scheduler = start_deciding(cluster, mode)
+    cluster.create_pods([large("preemptor", "high")])
+    wait_until(lambda: "slow" not in survivors(cluster), 30.0, "the victim terminates")
+    wait_until(lambda: events_of(cluster, "slow") != [], 10.0, "the preemption is told in an event")
+    check_the_event(cluster, mode)
+    for number in range(3):
+        wait_for_an_attempt(cluster, scheduler, f"event-{number}")
+        assert nominated(cluster, "preemptor") == "node-0000"
+    assert "is nominated for node-0000 again" not in kindred.program.log.read_text(), "the scheduler has kept it"
+    cluster.create_pods([large("waiting", "low")])
+    wait_until(lambda: given_up(cluster, "waiting"), 20.0, "the scheduler gives the less important pod up")
+    cluster.api.delete(f"{PODS}/slow")
+    cluster.create_pods([large("newcomer", "middle")])
+    wait_until(lambda: node_of(cluster, "preemptor") is not None, 30.0, "the preemptor has a node")
+    assert survivors(cluster) == ["equal", "event-0", "event-1", "event-2", "newcomer", "preemptor", "waiting"]
+    assert [node_of(cluster, name) for name in ("preemptor", "waiting", "newcomer")] == ["node-0000", None, None]
+
+
+def wait_for_an_attempt(cluster: Cluster, scheduler: Scheduler, name: str) -> None:
+    """Create a pod on a node, which makes the scheduler try the preemptor again, and wait until that is written."""
+    before = attempts(scheduler, "preemptor")
+    cluster.create_pods([standing(name, 1, "low", {}, cpu="10m")])
+    wait_until(lambda: attempts(scheduler, "preemptor") > before, 20.0, "the preemptor is tried again")
+    time.sleep(0.3)  # until the scheduler has written the status
+
+
+def events_of(cluster: Cluster, name: str) -> list[Manifest]:
+    """Return the events about the preemption of a pod that is still there."""
+    uid = cluster.api.get(f"{PODS}/{name}")["metadata"]["uid"]
+    items = cluster.api.get(EVENTS)["items"]
+    return [item for item in items if item["reason"] == "Preempted" and item["regarding"]["uid"] == uid]
+
+
+def check_the_event(cluster: Cluster, mode: str) -> None:
+    (event,) = events_of(cluster, "slow")
+    uid = cluster.api.get(f"{PODS}/preemptor")["metadata"]["uid"]
+    assert event["note"] == f"Preempted by pod {uid} on node node-0000"
+    assert (event["type"], event["action"]) == ("Normal", "Preempting")
+    assert (event["related"]["name"], event["related"]["uid"]) == ("preemptor", uid)
+    assert event["reportingController"] == MODES[mode].scheduler_name

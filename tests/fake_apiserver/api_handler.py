@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.fake_apiserver.event_stream import EventStream, StreamEndedError, undecodable
+from tests.fake_apiserver.events import EventRequest, event_request
 from tests.fake_apiserver.faults import (
     Action,
     Answer,
@@ -70,7 +71,8 @@ class ApiHandler:
 
     async def handle(self, request: Request, connection: Connection) -> None:
         """Answer a request. Raises ConnectionError when the client has gone."""
-        target = self.store.collections.get(request.path) or single_pod(request) or lease_request(request)
+        single = single_pod(request) or lease_request(request) or event_request(request)
+        target = self.store.collections.get(request.path) or single
         if target is None:
             await _answer(connection, refuse(not_found()))
             return
@@ -88,7 +90,7 @@ class ApiHandler:
         self,
         request: Request,
         connection: Connection,
-        target: Collection | SinglePod | LeaseRequest,
+        target: Collection | SinglePod | LeaseRequest | EventRequest,
         logged: LoggedRequest,
     ) -> None:
         action = self.faults.of_request(request.path, logged.kind)
@@ -135,7 +137,7 @@ class ApiHandler:
         self,
         request: Request,
         connection: Connection,
-        asked: SinglePod | LeaseRequest,
+        asked: SinglePod | LeaseRequest | EventRequest,
         logged: LoggedRequest,
         action: Action | None,
     ) -> None:

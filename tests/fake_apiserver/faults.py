@@ -15,7 +15,7 @@ from tests.fake_apiserver.statuses import Status, too_many_requests, unauthorize
 
 Kind: TypeAlias = Literal["list", "page", "watch", "watch-list", "get", "bind", "delete", "patch", "create", "update"]
 """list: a list from its beginning; page: a continuation; watch-list: a watch with sendInitialEvents=true; get, bind,
-delete, and patch (its status): of one pod; get, create and update: of one Lease."""
+delete, and patch (its status): of one pod; get, create and update: of one Lease; create: of an Event."""
 KINDS: Final[tuple[Kind, ...]] = ("list", "page", "watch", "watch-list")  # of a list path
 STREAMS: Final[tuple[Kind, ...]] = ("watch", "watch-list")
 

@@ -44,6 +44,7 @@ REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet", namesp
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True)
 REPLICATION_CONTROLLERS: Final = Resource("", "v1", "replicationcontrollers", "ReplicationController", namespaced=True)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
 
 RESOURCES: Final[Mapping[str, Resource]] = {  # list path -> resource
     resource.path: resource
@@ -64,5 +65,6 @@ RESOURCES: Final[Mapping[str, Resource]] = {  # list path -> resource
         STATEFUL_SETS,
         REPLICATION_CONTROLLERS,
         LEASES,
+        EVENTS,
     )
 }

@@ -232,14 +232,30 @@ def _claims_profile(registration: Registration, profile: Profile) -> Found:
 
 
 def _preemption(registration: Registration) -> Found:
+    evicts = registration.settings.preempt == "evict"
     for profile in registration.decided:
-        if profile.runs("DefaultPreemption", "postFilter"):
-            evicts = registration.settings.preempt == "evict"
+        where, is_on = profile.at("plugins.postFilter"), profile.runs("DefaultPreemption", "postFilter")
+        if is_on and profile.filtering():
             yield warning(
-                profile.at("plugins.postFilter"),
-                f"DefaultPreemption is on in the profile {profile.name}, and has not the filters to try evictions "
-                f"with: it finds no victims, or wrong ones" + (", while Kindred preempts, too" if evicts else ""),
+                where,
+                f"DefaultPreemption is on in the profile {profile.name}, and has not the filters of Kindred to try "
+                f"evictions with: it finds no victims, or wrong ones"
+                + (", while Kindred preempts, too" if evicts else ""),
                 "disable DefaultPreemption" + ("" if evicts else ", and KINDRED_PREEMPT=evict, if priorities matter"),
+            )
+        elif is_on and not evicts:
+            yield warning(
+                where,
+                f"DefaultPreemption has no filters to try evictions with in the profile {profile.name}: nobody is "
+                f"preempted",
+                "KINDRED_PREEMPT=evict, if priorities matter",
+            )
+        elif evicts and not profile.post_filtering():
+            yield warning(
+                where,
+                f"no PostFilter plugin is on in the profile {profile.name}: kube-scheduler clears nominatedNodeName "
+                f"after each attempt that fails, and other pods may take the room of the victims",
+                "enable DefaultPreemption, as manifests/scheduler/decide.yaml does; without filters it evicts nobody",
             )
 
 

@@ -117,6 +117,11 @@ class Profile(WrittenProfile, frozen=True):
         """Return the plugins that filter, as far as it is known what they have: default ones, and those written so."""
         return {plugin for plugin in IMPLEMENTED if self.runs(plugin, "filter")} | set(self.enabled("filter"))
 
+    def post_filtering(self) -> set[str]:
+        """Return the plugins that are asked after no node was left, as far as it is known what they have."""
+        known = {plugin for plugin in IMPLEMENTED if self.runs(plugin, "postFilter")}
+        return known | set(self.enabled("postFilter"))
+
     def enabled(self, point: Point) -> dict[str, int]:
         """Return what is written as enabled: name -> weight, 0 where there is none."""
         return {each.name: each.weight for each in self._at(point).enabled}

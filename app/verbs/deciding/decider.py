@@ -71,10 +71,12 @@ class Decider:
         clock: Callable[[], float],
         nominations: Nominations | None = None,
         refused_nodes: RefusedNodes | None = None,
+        asked_to_preempt: bool = True,
     ) -> None:
         """Decide within the scope that a pod has in `scopes`.
 
         `choose` takes one of the best, given as positions in the batch; `clock` is the mirror's.
+        `asked_to_preempt`: kube-scheduler asks the verb `preempt` about nodes that are refused and resolvable.
         """
         self.decisions: Final = dict.fromkeys(Decision, 0)
         """How many ended how."""
@@ -88,6 +90,7 @@ class Decider:
         self._clock = clock
         self._nominations = nominations
         self._refused_nodes = refused_nodes
+        self._asked_to_preempt = asked_to_preempt
 
     def scope_of(self, pod: Pod) -> DecideScope | None:
         """Return among which nodes a pod is decided for; None: it is answered with all nodes that fit."""
@@ -155,16 +158,13 @@ class Decider:
 
     def _no_node(self, args: ExtenderArgs, pod: Pod, batch: NodeBatch, verdicts: Verdicts, source: str) -> VerbResponse:
         asked = Asked(pod.full_name, pod.uid, len(batch))
+        # Refused even if the doubt remains. An `Error` would take the nomination off the pod, and here it would keep
+        # nobody from preempting once more: without filters, kube-scheduler finds no victims.
         doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
-        if doubt is not None and not doubt.told:
-            told = filter_error(doubt.reason)
-            return VerbResponse(
-                told, source, doubtful=True, outcome=VerbOutcome.DOUBTED, asked=asked, error=doubt.reason
-            )
         if self._refused_nodes is not None:
             self._refused_nodes.note(pod, batch, verdicts)
         self._count(Decision.NO_FIT)
-        failed = reasons(args.batch, batch, verdicts)
+        failed = reasons(args.batch, batch, verdicts, pod.nominated_node_name, all_resolvable=self._asked_to_preempt)
         body = result_of_names(b"", failed) if args.node_list is None else result_of_objects(args.node_list, [], failed)
         return VerbResponse(body, source, doubt is not None, VerbOutcome.NO_FIT, asked)
 

@@ -34,16 +34,33 @@ def any_node(name: bytes) -> bytes:
     )
 
 
-def reasons(asked: NodeBatch, judged: NodeBatch, verdicts: Verdicts) -> FailedNodes:
+def reasons(
+    asked: NodeBatch, judged: NodeBatch, verdicts: Verdicts, nominated: str = "", *, all_resolvable: bool = True
+) -> FailedNodes:
     """Return why a pod fits on none of the nodes that were judged: node by node, or at once.
 
     Node by node, where these are the nodes that were asked about, as the scheduler counts them.
+
+    At once, the one entry is for the pod's nominated node, if that was judged, and is resolvable if that node is.
+    kube-scheduler takes a node without an entry for unresolvable. If that is the nominated one, it does not wait for
+    the victims there, and takes the nomination off the pod (default_preemption.go, PodEligibleToPreemptOthers).
+
+    With `all_resolvable` false, no other node is resolvable. Then kube-scheduler tries no evictions, which find nobody
+    without filters, take as long as all the rest of the attempt, and write a line for each node into the message.
     """
+    position = judged.position(nominated)
+    if not all_resolvable:
+        verdicts = _unresolvable_but(position, verdicts)
     if judged is asked and len(judged) <= MAX_NODES_SINGLY:
         return failed_nodes(judged.name_json(), verdicts)
-    entry = memoryview(bytes(asked.name_json()[0]) + b":" + reason_json(summary(verdicts)))
+    if position >= 0:
+        name = judged.name_json()[position]
+        resolvable = verdicts.statuses[verdicts.codes[position]].code is Code.UNSCHEDULABLE
+    else:
+        name = asked.name_json()[0]
+        resolvable = any(status.code is Code.UNSCHEDULABLE for status, _ in _counts(verdicts))
+    entry = memoryview(bytes(name) + b":" + reason_json(summary(verdicts)))
     nothing = memoryview(b"")
-    resolvable = any(status.code is Code.UNSCHEDULABLE for status, _ in _counts(verdicts))
     return FailedNodes(entry, nothing) if resolvable else FailedNodes(nothing, entry)
 
 
@@ -62,6 +79,19 @@ def summary(verdicts: Verdicts) -> str:
     if len(most) > _MAX_REASONS:
         told.append(f"and {len(most) - _MAX_REASONS} reasons more")
     return f"answer of kindred for {len(verdicts.codes)} nodes: {', '.join(told)}"
+
+
+def _unresolvable_but(position: int, verdicts: Verdicts) -> Verdicts:
+    """Return verdicts of which none but that at a position, if there is one, says that preemption could help."""
+    statuses = tuple(
+        Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, status.reasons) if status.code is Code.UNSCHEDULABLE else status
+        for status in verdicts.statuses
+    )
+    codes = verdicts.codes.astype(np.int64)
+    if position >= 0:
+        codes[position] = len(statuses)
+        statuses += (verdicts.status(position),)
+    return Verdicts(codes, statuses)
 
 
 def _counts(verdicts: Verdicts) -> list[tuple[Status, int]]:

@@ -17,7 +17,7 @@ AFFINITY = {"nodes": "list watch", "pods": "list watch", "namespaces": "list wat
 FULL = {RESOURCES[kind].plural: "list watch" for kind in full_profile().kinds}
 BOUND = {"pods": "list watch get", "pods/binding": "create"}
 BUDGETS = {"poddisruptionbudgets": "list watch"}
-EVICTED = {"pods": "list watch get delete", "pods/status": "patch"}
+EVICTED = {"pods": "list watch get delete", "pods/status": "patch", "events": "create"}
 
 
 def allowed(settings: Settings, *, binds: bool = False) -> dict[str, str]:
@@ -58,6 +58,8 @@ def test_the_groups_are_those_of_the_resources() -> None:
     groups = {rule["resources"][0]: rule["apiGroups"] for rule in cluster_rules(Settings(profile="full"), binds=True)}
     assert {RESOURCES[kind].plural: [RESOURCES[kind].group] for kind in full_profile().kinds}.items() <= groups.items()
     assert groups["pods/binding"] == [""]
+    evicting = cluster_rules(Settings(preempt="evict"), binds=False)
+    assert {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]} in evicting
 
 
 def test_one_lease_may_be_made_read_and_changed_in_the_namespace_of_the_replica() -> None:

@@ -53,7 +53,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_node_is_nominated_the_victim_marked_and_deleted_and_then_the_pod_fits(
     server: FakeApiServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "app.eviction.evictor")
+    caplog.set_level(logging.INFO, "app.eviction.executor")
     async with scheduling(server, N1, preempt="evict") as scheduler:
         await running(scheduler, web("victim", "n1", 3), make_pod("bystander").on("n1"))
         pod = scheduler.create(IMPORTANT)
@@ -195,6 +195,21 @@ async def test_a_pod_that_fits_once_the_victims_of_another_are_gone_waits_too(se
         await attempt(scheduler, scheduler.create(replace(IMPORTANT, name="q")), "n1", "n2")
         await until_counted(scheduler, preempted=1, waits=1)
         assert terminates(scheduler, "a", "b") == [True, False]
+
+
+@scenario()
+async def test_a_pod_that_does_not_fit_beside_the_one_that_the_room_is_kept_for_preempts_at_once(
+    server: FakeApiServer,
+) -> None:
+    async with scheduling(server, N1, N2, preempt="evict") as scheduler:
+        await running(scheduler, web("a", "n1", 1), web("b", "n2", 2))
+        loner = IMPORTANT.label("app", "db").required_anti_affinity(WEB, DB)
+        await attempt(scheduler, scheduler.create(loner), "n1", "n2")
+        await until_counted(scheduler, preempted=1)
+        await until(lambda: bool(scheduler.mirror.pending.nominated_for("n1")))
+        await attempt(scheduler, scheduler.create(replace(loner, name="q")), "n1", "n2")
+        await until_counted(scheduler, preempted=2)
+        assert terminates(scheduler, "a", "b") == [True, True]
 
 
 @scenario()

@@ -10,6 +10,8 @@ from app.eviction.evaluator import Evaluator, Plan
 from app.eviction.eviction_api import EvictionApi, LivePod
 from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
 from app.eviction.evictor import Evictor
+from app.eviction.executor import Executor
+from app.eviction.preempted_event import Event
 from app.eviction.preemptions import Preemptions
 from app.eviction.unschedulable_pods import UnschedulablePods
 from app.verbs.refused_nodes import RefusedNodes
@@ -43,8 +45,12 @@ class AllGivenUp(EvictionApi):
         self.asked.append(f"nominate {pod.name} {node}")
         return True
 
-    async def evict(self, victim: Pod, scheduler_name: str) -> None:
+    async def evict(self, victim: Pod, scheduler_name: str) -> bool:
         self.asked.append(f"evict {victim.name} for {scheduler_name}")
+        return True
+
+    async def create_event(self, event: Event) -> None:
+        self.asked.append(f"event {event.regarding.name}")
 
 
 class Slow(Evaluator):
@@ -68,12 +74,15 @@ async def turns(result: EvictionResult, *asked: Pod, number: int) -> list[tuple[
     clock = asyncio.get_running_loop().time
     outcomes: list[EvictionOutcome] = []
     pods = UnschedulablePods(mirror, clock, outcomes.append)
+    api = AllGivenUp()
+    preemptions = Preemptions(mirror, clock)
     evictor = Evictor(
         pods,
-        Preemptions(mirror, clock),
+        preemptions,
         evaluator,
         AllRefused(mirror, clock),
-        AllGivenUp(),
+        api,
+        executor=Executor(api, preemptions, mirror.pending, lambda: True),
         may_evict=lambda: True,
         clock=clock,
         observe=outcomes.append,
@@ -109,7 +118,10 @@ def test_a_pod_that_is_asked_about_again_and_again_has_its_turns() -> None:
     ("fresh", "result", "asked"),
     [
         pytest.param(
-            [True, True, True], EvictionResult.PREEMPTED, ["read", "nominate a n1", "evict b for mine"], id="fresh"
+            [True, True, True],
+            EvictionResult.PREEMPTED,
+            ["read", "nominate a n1", "evict b for mine", "event b"],
+            id="fresh",
         ),
         pytest.param([False], EvictionResult.STALE, [], id="stale-before"),
         pytest.param([True, False], EvictionResult.STALE, ["read"], id="stale-when-the-plan-is-made"),
@@ -126,13 +138,16 @@ def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
         outcomes: asyncio.Queue[EvictionOutcome] = asyncio.Queue()
         clock = asyncio.get_running_loop().time
         pods = UnschedulablePods(mirror, clock, outcomes.put_nowait)
+        preemptions = Preemptions(mirror, clock)
+        may_evict = iter(fresh).__next__
         evictor = Evictor(
             pods,
-            Preemptions(mirror, clock),
+            preemptions,
             Slow(Plan("n1", (B,))),
             AllRefused(mirror, clock),
             api,
-            may_evict=iter(fresh).__next__,
+            executor=Executor(api, preemptions, mirror.pending, may_evict),
+            may_evict=may_evict,
             clock=clock,
             observe=outcomes.put_nowait,
         )

@@ -109,11 +109,12 @@ def test_a_pod_that_does_not_pass_is_judged() -> None:
     assert json.loads(ask(service, "POST", "/filter", by_name(FAR, "a1", "c1")).content)["NodeNames"] == ["a1"]
 
 
-def test_preempt_leaves_the_offers_to_a_pod_that_passes() -> None:
+def test_preempt_leaves_the_offers_with_victims_to_a_pod_that_passes() -> None:
     settings = Settings(bypass_namespaces=("default",), preempt="verb")
     service = create_service(settings, shop(), None).app
     offers = {"c1": {"Pods": [{"UID": "u"}], "NumPDBViolations": 1}}
-    body = json.dumps({"Pod": FAR.obj(), "NodeNameToMetaVictims": offers}).encode()
+    without_victims = {"a1": {"Pods": [], "NumPDBViolations": 0}, "b1": None}
+    body = json.dumps({"Pod": FAR.obj(), "NodeNameToMetaVictims": {**offers, **without_victims}}).encode()
     assert json.loads(ask(service, "POST", "/preempt", body).content) == {"NodeNameToMetaVictims": offers}
 
 

@@ -83,6 +83,36 @@ FAULTS: Final = (
         tests=("test_evictor.py", "test_evicting_failures.py"),
     ),
     Fault(
+        id="nominations-of-all-pods-cleared",
+        breaks="Pods of equal priority lose their nomination for the node that another preempts on.",
+        old="if each.priority < preemptor.priority]",
+        new="if each.priority <= preemptor.priority]",
+        tests=("test_executor.py",),
+    ),
+    Fault(
+        id="lost-nomination-set-again-for-the-loser",
+        breaks="A preemptor whose node a more important pod has taken is nominated for it again.",
+        old="            self._preemptions.forget(pod.uid)  # or it would be nominated again\n",
+        new="",
+        tests=("test_executor.py",),
+    ),
+    Fault(
+        id="event-of-a-victim-that-was-gone",
+        breaks="An Event tells that a pod was preempted that had gone before.",
+        old="                    if await self._api.evict(victim, live.scheduler_name):\n"
+        "                        deleted.append(victim)\n",
+        new="                    await self._api.evict(victim, live.scheduler_name)\n"
+        "                    deleted.append(victim)\n",
+        tests=("test_executor.py",),
+    ),
+    Fault(
+        id="nominated-node-without-an-entry",
+        breaks="kube-scheduler takes the nominated node for unresolvable, and clears the nomination.",
+        old="    if position >= 0:\n        name = judged.name_json()[position]\n",
+        new="    if position >= 0:\n        name = asked.name_json()[0]\n",
+        tests=("deciding/test_decider.py",),
+    ),
+    Fault(
         id="old-plan-carried-out",
         breaks="Victims are evicted by a plan that other requests have overtaken while it was made.",
         old="            (victims,) = dry_run(self._mirror, self._profile.filters, pod, [node])\n",

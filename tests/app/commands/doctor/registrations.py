@@ -47,7 +47,9 @@ BESIDE: Final[dict[str, Any]] = {
 NOTHING_IN_TREE: Final = {
     "multiPoint": {
         "disabled": [{"name": "*"}],
-        "enabled": [{"name": "PrioritySort"}, {"name": "SchedulingGates"}, {"name": "DefaultBinder"}],
+        "enabled": [
+            {"name": name} for name in ("PrioritySort", "SchedulingGates", "DefaultPreemption", "DefaultBinder")
+        ],
     }
 }
 CLAIMS_IN_TREE: Final = {

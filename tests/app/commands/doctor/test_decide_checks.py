@@ -47,6 +47,12 @@ WITH_PREEMPTION = {
         "disabled": [each for each in CLAIMS_IN_TREE["multiPoint"]["disabled"] if each["name"] != "DefaultPreemption"]
     }
 }
+NO_POST_FILTER = {
+    "multiPoint": {
+        "disabled": [{"name": "*"}],
+        "enabled": [{"name": name} for name in ("PrioritySort", "SchedulingGates", "DefaultBinder")],
+    }
+}
 NO_GATES = {
     "multiPoint": {
         "disabled": [{"name": "*"}],
@@ -213,6 +219,12 @@ CASES = {
         deciding(profile_changed(1, plugins=WITH_PREEMPTION)),
         deciding(),
     ),
+    "nominations-that-are-cleared": warning(
+        "decide-preemption",
+        "profiles[0].plugins.postFilter",
+        deciding(profile_changed(0, plugins=NO_POST_FILTER)),
+        deciding(profile_changed(0, plugins={**NO_POST_FILTER, "postFilter": {"enabled": [{"name": "Own"}]}})),
+    ),
     "several-that-may-decide": info(
         "decide-replicas", "KINDRED_LEADER_ELECTION", deciding(settings={"leader_election": False}), deciding()
     ),
@@ -229,10 +241,10 @@ CASES = {
         deciding(settings=QUESTION),
     ),
     "nobody-preempts": warning(
-        "filter-by-nobody",
-        "profiles[0].plugins.postFilter",
-        deciding(profile_changed(1, plugins=WITH_PREEMPTION), {"preempt": "off"}),
-        deciding(),
+        "filter-by-nobody", "profiles[1].plugins.postFilter", deciding(settings={"preempt": "off"}), deciding()
+    ),
+    "nobody-preempts-without-filters": warning(
+        "decide-preemption", "profiles[0].plugins.postFilter", deciding(settings={"preempt": "off"}), deciding()
     ),
     "gates-that-nobody-keeps": error(
         "filter-by-nobody",
@@ -276,7 +288,7 @@ def test_both_limits_of_the_client_are_low_by_default() -> None:
 def test_who_preempts_besides_is_said() -> None:
     document = profile_changed(1, plugins=WITH_PREEMPTION)
     (both,) = found(deciding(document), "decide-preemption")
-    (alone,) = found(deciding(document, {"preempt": "off"}), "decide-preemption")
+    (_, alone) = found(deciding(document, {"preempt": "off"}), "decide-preemption")
     assert "while Kindred preempts, too" in both.message
     assert "KINDRED_PREEMPT=evict" in alone.fix
 

@@ -13,6 +13,7 @@ from app.verbs.deciding.pod_lookup import PodLookup
 from app.verbs.deciding.scopes import DecideScope, DecideScopes
 from app.verbs.evaluations import Evaluations
 from app.verbs.extender import Extender
+from app.verbs.nominations import Nominations
 from app.verbs.observation import VerbResponse
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Action, ClusterEvent
@@ -40,7 +41,7 @@ class FakePods(PodApi):
 class DecidingSetting:
     """A decider with what it sees and changes."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what a decision depends on
         self,
         mirror: ClusterMirror,
         scope: DecideScope = DecideScope.QUESTION,
@@ -48,6 +49,7 @@ class DecidingSetting:
         *,
         cached: bool = True,
         claims_scheduler: str = "",
+        asked_to_preempt: bool = True,
     ) -> None:
         """Decide for all pods in one scope; among equals the first one is taken, unless `turn` is set."""
         self.mirror = mirror
@@ -65,6 +67,8 @@ class DecidingSetting:
             needs=InTreeNeeds(mirror, claims_scheduler),
             choose=lambda _, best: int(best[self.turn % len(best)]),
             clock=lambda: self.now,
+            nominations=Nominations(mirror, lambda: self.now),
+            asked_to_preempt=asked_to_preempt,
         )
         self.extender = Extender(profile, mirror, cache, decider=self.decider)
 

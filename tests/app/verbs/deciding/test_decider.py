@@ -201,3 +201,56 @@ def test_a_few_nodes_have_a_reason_each_and_many_have_one_together() -> None:
     reason = "answer of kindred for 101 nodes: 101 node(s) didn't match Pod's node affinity/selector"
     assert told["FailedAndUnresolvableNodes"] == {"m0": reason}
     assert (told["FailedNodes"], told["NodeNames"], told["Error"]) == ({}, [], "")
+
+
+# Nominated pods that are refused.
+
+
+def test_a_refusal_of_the_nominated_node_is_told_though_the_watch_may_be_late_with_the_victims() -> None:
+    setting = cluster(*(make_pod(f"low-{name}").requests(cpu="3").on(name) for name in NAMES))
+    pod = make_pod("p").priority(10).requests(cpu="3").nominated("n1")
+    setting.tell(pod)
+    for names in (["n1"], NAMES):
+        response = setting.ask(pod, names)
+        assert response.doubtful, "it is looked at again for a moment"
+        told = json.loads(response.body)
+        assert told["Error"] == ""
+        assert told["FailedNodes"] == dict.fromkeys(names, "Insufficient cpu")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "resolvable"), [pytest.param("3", True, id="resolvable"), pytest.param("5", False, id="unresolvable")]
+)
+def test_a_refusal_on_many_nodes_at_once_is_told_for_the_nominated_one(cpu: str, *, resolvable: bool) -> None:
+    many = [f"m{number}" for number in range(101)]
+    low = (make_pod(f"low-{name}").requests(cpu="3").on(name) for name in many)
+    large = node("large").allocatable(cpu="8", memory="8Gi", pods=10)
+    busy = make_pod("busy").requests(cpu="8").on("large")
+    setting = DecidingSetting(mirror_of(*map(node, many), *low, large, busy), DecideScope.ANY_NODE)
+    pod = make_pod("p").priority(10).requests(cpu=cpu).nominated("m9")
+    setting.tell(pod)
+    told = json.loads(setting.ask(pod, many[:7]).body)
+    failed, others = ("FailedNodes", "FailedAndUnresolvableNodes")[:: 1 if resolvable else -1]
+    assert told[failed].keys() == {"m9"}
+    assert told[failed]["m9"].startswith("answer of kindred for 102 nodes: ")
+    assert told[others] == {}
+
+
+@pytest.mark.parametrize("nominated", ["", "n1"])
+@pytest.mark.parametrize("scope", DecideScope)
+def test_where_kube_scheduler_is_not_asked_for_victims_it_looks_for_none_and_keeps_the_nomination(
+    nominated: str, scope: DecideScope
+) -> None:
+    low = (make_pod(f"low-{name}").requests(cpu="3").on(name) for name in NAMES)
+    setting = DecidingSetting(mirror_of(*map(node, NAMES), *low), scope, asked_to_preempt=False)
+    pod = make_pod("p").priority(10).requests(cpu="3")
+    pod = pod.nominated(nominated) if nominated else pod
+    setting.tell(pod)
+    told = json.loads(setting.ask(pod, NAMES).body)
+    assert told["FailedNodes"].keys() == ({nominated} if nominated else set())
+    assert told["FailedAndUnresolvableNodes"].keys() <= set(NAMES) - {nominated}
+    reasons = [*told["FailedNodes"].values(), *told["FailedAndUnresolvableNodes"].values()]
+    if scope is DecideScope.QUESTION:
+        assert reasons == ["Insufficient cpu"] * 4
+    else:
+        assert reasons == ["answer of kindred for 4 nodes: 4 Insufficient cpu"]

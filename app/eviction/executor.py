@@ -1,0 +1,108 @@
+"""Carries out a plan of preemption: what is written to the API server, in which order, and what a failure ends.
+
+Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (prepareCandidate, PreemptPod).
+
+    the node is nominated   first, so that for a pod which cannot be nominated nobody is evicted; the room is then kept
+                            for it
+    the victims go          one after the other, each marked and then deleted; what fails ends the preemption, so that
+                            nobody else is evicted for it
+    lower nominations end   of pods of lower priority that are nominated for the node and may not fit there any more;
+                            they are tried again sooner, and may preempt elsewhere
+    Events are written      one for each victim
+
+The last two are best effort: a failure is logged, and the preemption has succeeded all the same.
+"""
+
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from app.eviction.evaluator import Plan
+from app.eviction.eviction_api import EvictionApi, EvictionError, LivePod
+from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
+from app.eviction.preempted_event import preempted_event
+from app.eviction.preemptions import Preemptions
+from app.logs import one_line
+from core.mirror.pending_pods import PendingPods
+from core.objects.pod import Pod
+
+log = logging.getLogger(__name__)
+
+
+class Executor:
+    """Writes what a plan wants. Raises EvictionError where a pod cannot be nominated, and nothing was done."""
+
+    def __init__(
+        self, api: EvictionApi, preemptions: Preemptions, pending: PendingPods, may_evict: Callable[[], bool]
+    ) -> None:
+        """Take note in `preemptions`; nominations of other pods are those in `pending`. Evict while it `may_evict`."""
+        self._api = api
+        self._preemptions = preemptions
+        self._pending = pending
+        self._may_evict = may_evict
+        self._host = socket.gethostname()
+
+    async def carry_out(self, live: LivePod, plan: Plan) -> EvictionOutcome:
+        """Nominate, evict, clear, and write Events."""
+        pod = live.pod
+        self._preemptions.begin(pod.uid)
+        if not await self._api.nominate(pod, plan.node):
+            return EvictionOutcome(EvictionResult.SETTLED)
+        deleted: list[Pod] = []
+        going: list[str] = []
+        evicted = 0
+        result = EvictionResult.PREEMPTED
+        try:
+            for victim in plan.victims:
+                if not victim.terminating:
+                    self._check()
+                    if await self._api.evict(victim, live.scheduler_name):
+                        deleted.append(victim)
+                    evicted += 1
+                going.append(victim.uid)
+        except EvictionError as error:
+            log.warning("preemption: %s: %s", pod.full_name, one_line(str(error)))
+            result = EvictionResult.FAILED
+        self._preemptions.add(pod.uid, plan.node, going)
+        log.info("preemption: %s", _told(pod, plan, evicted))
+        if result is EvictionResult.PREEMPTED:
+            await self._clear_lower_nominations(pod, plan.node)
+        await self._write_events(live, plan.node, deleted)
+        return EvictionOutcome(result, evicted)
+
+    async def nominate_again(self, live: LivePod, node: str) -> None:
+        """Nominate a pod whose nomination was lost while its victims are going. Raises EvictionError."""
+        await self._api.nominate(live.pod, node)
+        log.info("preemption: %s is nominated for %s again", one_line(live.pod.full_name), one_line(node))
+
+    def _check(self) -> None:
+        if not self._may_evict():
+            raise EvictionError("the mirror is stale, or this replica leads no more")
+
+    async def _clear_lower_nominations(self, preemptor: Pod, node: str) -> None:
+        lower = [each for each in self._pending.nominated_for(node).values() if each.priority < preemptor.priority]
+        for pod in lower:
+            self._preemptions.forget(pod.uid)  # or it would be nominated again
+            try:
+                await self._api.clear_nomination(pod)
+            except EvictionError as error:
+                told = one_line(f"{pod.full_name} stays nominated for {node}: {error}")
+                log.warning("preemption: %s: %s", one_line(preemptor.full_name), told)
+
+    async def _write_events(self, live: LivePod, node: str, victims: Sequence[Pod]) -> None:
+        """Write an Event for each victim; the first failure ends it, as it may have taken seconds."""
+        for number, victim in enumerate(victims):
+            name, now = live.scheduler_name, datetime.now(UTC)
+            event = preempted_event(victim, live.pod, node, scheduler_name=name, host=self._host, now=now)
+            try:
+                await self._api.create_event(event)
+            except EvictionError as error:
+                told = one_line(f"{len(victims) - number} of {len(victims)} Events were not written: {error}")
+                log.warning("preemption: %s: %s", one_line(live.pod.full_name), told)
+                return
+
+
+def _told(pod: Pod, plan: Plan, evicted: int) -> str:
+    victims = ", ".join(f"{each.full_name} (priority {each.priority})" for each in plan.victims)
+    return one_line(f"{pod.full_name} (priority {pod.priority}) is to get {plan.node}; evicted {evicted} of {victims}")
