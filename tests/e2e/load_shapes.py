@@ -87,6 +87,8 @@ AFFINITY_SHAPES: Final = (
 )
 PLAIN: Final = Shape("plain", {}, {}, 0, 1000)
 # Upstream spreads over zones. Here all nodes are of one zone, as the shape `affinity` has it upstream; so over racks.
+UNFIT: Final = Shape("unfit", {}, {"nodeSelector": {"disk": "none-has-this"}}, 0, 0)
+"""Pods that fit on no node; not measured, but in the way of those that are."""
 SPREAD: Final = Shape(
     "topology-spread",
     {"color": "orange"},

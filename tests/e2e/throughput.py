@@ -16,8 +16,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +29,7 @@ from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
 from tests.e2e.binaries import API_SERVER, ETCD, MODULE, SCHEDULER, BuildError, binaries, module_of
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
-from tests.e2e.load_shapes import NODE, PLAIN, SHAPES, Shape, namespaces
+from tests.e2e.load_shapes import NODE, PLAIN, SHAPES, UNFIT, Shape, namespaces
 from tests.e2e.programs import ProgramError, wait_until
 from tests.e2e.scheduler import Scheduler
 from tests.e2e.shapes import node
@@ -70,6 +71,15 @@ class Plan:
     rounds: int
     pods: int | None
     settings: Mapping[str, str]
+    unfit: int = 0
+    """Pods that fit nowhere, between those that are measured."""
+
+    def pods_of(self, shape: Shape, scheduler_name: str) -> Iterator[Manifest]:
+        """Give the pods that wait for a scheduler profile."""
+        measured = shape.measured_pods(self.number(shape), scheduler_name)
+        unfit = replace(UNFIT, namespace=shape.namespace).measured_pods(self.unfit, scheduler_name)
+        for pair in zip_longest(measured, unfit):
+            yield from (each for each in pair if each is not None)
 
     def number(self, shape: Shape) -> int:
         """Return how many pods of a shape are measured."""
@@ -112,7 +122,7 @@ def _make(api: Api, path: str, manifest: Manifest) -> None:
 def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell:
     """Schedule pods of a shape in a mode, and take them away again. Raises TimeoutError, ProgramError."""
     path, number = pods_path(shape.namespace), plan.number(shape)
-    cluster.api.create_all(path, shape.measured_pods(number, mode.scheduler_name))
+    cluster.api.create_all(path, plan.pods_of(shape, mode.scheduler_name))
     try:
         processes = {API_SERVER: cluster.plane.api_server.pid, ETCD: cluster.plane.etcd.pid}
         url = ""
@@ -176,6 +186,7 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, choices=SIZES, default=500)
     parser.add_argument("--rounds", type=int, default=3, help="each figure is the median of them; default: 3")
     parser.add_argument("--pods", type=int, help="measured pods of each cell; default: 400 or 1,000, or 300 if large")
+    parser.add_argument("--unfit", type=int, default=0, help="pods that fit nowhere, between those that are measured")
     parser.add_argument(
         "--shapes", type=chosen({shape.name: shape for shape in SHAPES}), default=SHAPES, metavar="NAME,..."
     )
@@ -203,7 +214,11 @@ def output_of(options: argparse.Namespace) -> Path | None:
     """Return where a run is kept: one of all shapes and modes in docs/bench, others where the options say."""
     given: Path | None = options.output
     modes = [mode.name for mode in options.modes]
-    is_all = [*options.shapes] == [*SHAPES] and modes == [*DEFAULT_MODES] and not options.pods and not options.set
+    is_all = (
+        [*options.shapes] == [*SHAPES]
+        and modes == [*DEFAULT_MODES]
+        and not (options.pods or options.set or options.unfit)
+    )
     return given or (default_path(options.nodes, options.kubernetes) if is_all else None)
 
 
@@ -212,7 +227,7 @@ def main(arguments: Sequence[str]) -> int:
     options = read_options(arguments)
     size = SIZES[options.nodes]
     settings = dict(each.split("=", maxsplit=1) for each in options.set)
-    plan = Plan(size, options.shapes, options.modes, options.rounds, options.pods, settings)
+    plan = Plan(size, options.shapes, options.modes, options.rounds, options.pods, settings, options.unfit)
     output, failed = output_of(options), list[str]()
     programs = binaries(module=module_of(options.kubernetes) if options.kubernetes else MODULE)
     with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
