@@ -205,7 +205,7 @@ def test_nodes_beyond_the_capacity_are_asked_about() -> None:
 def test_a_pod_without_a_class_is_answered_afresh() -> None:
     mirror = mirror_of(node("a"))
     plugin = SaidPlugin()
-    cache = EquivalenceCache(mirror, [plugin])
+    cache = EquivalenceCache(mirror, [plugin], CacheOptions(mode="controller"))
     for said in ({}, {"a": FULL}):
         plugin.said = said
         evaluation = cache.evaluation(of_class("a"))
