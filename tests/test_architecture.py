@@ -100,6 +100,18 @@ async def test_a_watch_event_takes_the_way_that_is_written(server: FakeApiServer
 
 
 @scenario()
+async def test_a_decision_takes_the_way_that_is_written(server: FakeApiServer) -> None:
+    listed, calls = way("A decision"), Calls()
+    async with scheduling(server, N1, answer="decide", decide_settle=0.0) as scheduler:
+        pod = scheduler.create(WEB)
+        await until(lambda: len(scheduler.mirror.pending) == 1)
+        with calls.watching():
+            assert await scheduler.filter(pod, "n1") == ["n1"]
+    assert len(listed) > 5
+    assert calls.of(listed) == listed
+
+
+@scenario()
 async def test_a_binding_takes_the_way_that_is_written(server: FakeApiServer) -> None:
     listed, calls = way("A binding"), Calls()
     async with scheduling(server, N1) as scheduler:
