@@ -85,7 +85,7 @@ def test_a_mirror_that_has_followed_differs_in_nothing_and_each_resource_is_list
     assert not any(found.values())
     assert {plural: each.listed for plural, each in found.items() if each.listed} == {
         "nodes": 1,
-        "pods": 3,
+        "pods": 4,
         "namespaces": 1,
         "replicasets": 1,
     }
@@ -129,7 +129,7 @@ def test_what_settles_meanwhile_is_not_told() -> None:
         mirror.apply(ClusterEvent("Add", PODS.decode(json.dumps(created).encode())))
 
     found = asyncio.run(diff(server, mirror, sleep=sleep))
-    assert found["pods"] == Differences(listed=4)
+    assert found["pods"] == Differences(listed=5)
 
 
 def test_what_only_the_second_list_shows_is_not_told() -> None:
@@ -152,7 +152,7 @@ def test_lists_come_in_pages_and_leave_out_what_has_ended() -> None:
     server.create(PODS.path, make_pod("done").in_namespace("shop").on("n1").phase("Succeeded").obj())
     found = asyncio.run(diff(server, mirror, [PODS, NODES]))
     assert not any(found.values())
-    assert found["pods"].listed == 1003
+    assert found["pods"].listed == 1004
     asked = requests(server, PODS)
     assert [request["limit"] for request in asked] == ["500", "500", "500"]
     assert {request["fieldSelector"] for request in asked} == {PODS.field_selector}

@@ -59,7 +59,7 @@ def test_everything_has_its_count_from_the_start() -> None:
 
 def test_questions_and_their_cells_are_counted() -> None:
     mirror = three_nodes()
-    cache = EquivalenceCache(mirror, PROFILE.plugins)
+    cache = EquivalenceCache(mirror, PROFILE.plugins, CacheOptions(mode="controller"))
     collector = CacheCollector(cache)
     for pod in (OF_A_CLASS, OF_A_CLASS, OF_NONE):
         ask(cache, mirror, pod)
