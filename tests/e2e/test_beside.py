@@ -15,7 +15,8 @@ NODES: Final = 30
 SIZE: Final = 9
 LEADER: Final = {"app": "leader"}
 LOADED: Final = {"app": "loaded"}
-RACK: Final = "example.com/rack"
+ROW: Final = "example.com/row"
+"""A label that no node has."""
 """A key that no node has."""
 PATIENCE: Final = 60.0  # seconds
 
@@ -42,7 +43,7 @@ def affinities(own: Mapping[str, str]) -> Mapping[str, Mapping[str, Any]]:
         "avoiding": required(apart, term(LOADED, HOSTNAME)),
         "elsewhere": required(apart, term(LEADER, ZONE)),
         "wary": required(apart, term(LEADER, HOSTNAME)),
-        "no-rack": required(apart, term(own, RACK)),
+        "no-row": required(apart, term(own, ROW)),
         "both": {**required(near, term(LEADER, ZONE)), **required(apart, term(own, HOSTNAME))},
         "two-terms": required(near, term(LEADER, ZONE), term(LEADER, HOSTNAME)),
     }
