@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from app.settings import Settings, SettingsError
 from app.verbs.binding.pod_api import PodApi
@@ -42,6 +42,7 @@ def create_decider(  # noqa: PLR0913  # what decides
     *,
     pods: PodApi | None = None,
     choose: Choose = at_random,
+    refusal: Callable[[], str] = lambda: "",
     preemption: Preemption | None = None,
 ) -> Decider | None:
     """Return what the settings want; None where `filter` answers all nodes that fit. Raises SettingsError.
@@ -62,6 +63,7 @@ def create_decider(  # noqa: PLR0913  # what decides
         needs=InTreeNeeds(mirror, settings.decide_claims_scheduler),
         choose=choose,
         clock=time.monotonic,
+        refusal=refusal,
         nominations=preemption.nominations if preemption is not None else None,
         refused_nodes=preemption.refused_nodes if preemption is not None else None,
         asked_to_preempt=settings.preempt == "verb",

@@ -16,6 +16,7 @@ from app.telemetry.mismatch_log import MismatchLog
 from app.verbs.binding.pod_api import PodApi
 from app.verbs.bypass import Bypass, create_bypass
 from app.verbs.extender import Extender
+from app.watch.freshness import SyncStatus
 from app.wiring.cluster import Cluster
 from app.wiring.deciding import create_decider, one_of
 from app.wiring.preemption import Preemption
@@ -110,7 +111,9 @@ def create_engine(  # noqa: PLR0913  # what answers
         metrics.register(CacheCollector(cache))
     bypass = create_bypass(settings)
     pods = PodApi(cluster.client) if cluster.client is not None else None
-    decider = create_decider(settings, mirror, profile, cache, pods=pods, preemption=preemption)
+    decider = create_decider(
+        settings, mirror, profile, cache, pods=pods, refusal=lambda: _refusal(cluster), preemption=preemption
+    )
     if decider is not None:
         metrics.register(DecisionCollector(decider.decisions, cluster.settling))
     extender = Extender(
@@ -126,6 +129,12 @@ def create_engine(  # noqa: PLR0913  # what answers
     )
     replayer = _replayer(settings, mirror, profile, bypass)
     return Engine(mirror, profile, cache, create_partition(settings, mirror), bypass, extender, replayer)
+
+
+def _refusal(cluster: Cluster) -> str:
+    """Return why nothing may be decided now, one line; empty if it may."""
+    stale = "" if cluster.freshness.status() is SyncStatus.FRESH else "the mirror is stale"
+    return cluster.state.refusal() or stale
 
 
 def _replayer(settings: Settings, mirror: ClusterMirror, profile: Profile, bypass: Bypass) -> Replayer:

@@ -89,6 +89,11 @@ def test_lists_and_json_may_be_yaml_in_the_file(file: Path) -> None:
         pytest.param(
             "adminPort: 1\nadminHost: 0.0.0.0", "KINDRED_ADMIN_TOKEN_FILE or KINDRED_ADMIN_CLIENT_CA_FILE", id="open"
         ),
+        pytest.param(
+            "answer: decide\nstalePolicy: answer",
+            ": stalePolicy='answer': must be fail with KINDRED_ANSWER",
+            id="stale",
+        ),
         pytest.param("drainDelay: 20", ": drainDelay=20.0: must be less than KINDRED_GRACE_PERIOD", id="drain"),
         pytest.param("leaseDuration: 10", ": leaseDuration=10.0: must be more than KINDRED_LEASE_RENEW_", id="lease"),
         pytest.param(

@@ -54,6 +54,11 @@ def decode_binding_args(body: Body) -> BindingArgs:
     )
 
 
+def is_name(text: str) -> bool:
+    """Tell whether an object of the API server can have a name."""
+    return len(text) <= _MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
+
+
 def binding_result(error: str = "") -> bytes:
     """Return an ExtenderBindingResult; an error, on one line, makes the scheduler forget the binding and try anew."""
     return b'{"Error":' + msgspec.json.encode(one_line(error)) + b"}"
@@ -68,6 +73,6 @@ def _required(field: str, fields: dict[str, str | None]) -> str:
 
 def _checked_name(field: str, fields: dict[str, str | None]) -> str:
     name = _required(field, fields)
-    if len(name) > _MAX_NAME_LENGTH or not _NAME.fullmatch(name):
+    if not is_name(name):
         raise DecodeError(field, f"{name!r} is no name that an object can have")
     return name

@@ -69,13 +69,15 @@ class Decider:
         needs: InTreeNeeds,
         choose: Choose,
         clock: Callable[[], float],
+        refusal: Callable[[], str] = lambda: "",
         nominations: Nominations | None = None,
         refused_nodes: RefusedNodes | None = None,
         asked_to_preempt: bool = True,
     ) -> None:
         """Decide within the scope that a pod has in `scopes`.
 
-        `choose` takes one of the best, given as positions in the batch; `clock` is the mirror's.
+        `choose` takes one of the best, given as positions in the batch; `clock` is the mirror's. `refusal` returns why
+        no decision may stand now, or an empty text.
         `asked_to_preempt`: kube-scheduler asks the verb `preempt` about nodes that are refused and resolvable.
         """
         self.decisions: Final = dict.fromkeys(Decision, 0)
@@ -88,6 +90,7 @@ class Decider:
         self._needs = needs
         self._choose = choose
         self._clock = clock
+        self._refusal = refusal
         self._nominations = nominations
         self._refused_nodes = refused_nodes
         self._asked_to_preempt = asked_to_preempt
@@ -111,6 +114,8 @@ class Decider:
             told = _not_seen(pod)
             return VerbResponse(filter_error(told), outcome=VerbOutcome.DOUBTED, error=told, unknown_pod=pod)
         stands = standing is Standing.PENDING
+        if stands and (refusal := self._refusal()):  # asked here, too: a pod may have been looked up since the request
+            return self._error(refusal, pod, VerbOutcome.NOT_LEADING)
         replaces = stands and self._mirror.is_assumed(pod.uid)
         if replaces:
             self._mirror.forget(pod.uid)

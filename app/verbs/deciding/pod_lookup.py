@@ -1,5 +1,6 @@
 """Whether the API server has a pod that the watch has not shown (yet): pods of simulators, and very new ones."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from enum import Enum
@@ -8,11 +9,12 @@ from typing import Final, NamedTuple
 from app.api_server.client import ApiError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError
-from app.verbs.binding.binding_args import BindingArgs
+from app.verbs.binding.binding_args import BindingArgs, is_name
 from app.verbs.binding.pod_api import PodApi
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
+_PATIENCE: Final = 2.0  # seconds, below kube-scheduler's httpTimeout
 _LASTS: Final = 30.0  # seconds; by then the watch has shown the pod
 _MAX_PODS: Final = 4096
 
@@ -49,8 +51,8 @@ class PodLookup:
         That the API server has it without a node is told once: at the next question it may be deleted, after the watch
         has shown it come and go.
         """
-        if self._pods is None or not pod.resource_version:  # no API server has written it
-            return Standing.SETTLED
+        if self._pods is None or not pod.resource_version or not (is_name(pod.namespace) and is_name(pod.name)):
+            return Standing.SETTLED  # no API server has written it; what is no name must not get into a path
         if pod.uid in self._mirror.pending or self._mirror.is_assumed(pod.uid):
             return Standing.PENDING
         if self._mirror.is_mirrored(pod.uid):
@@ -67,7 +69,10 @@ class PodLookup:
         if self._pods is None:
             return ""
         try:
-            live = await self._pods.get(BindingArgs(pod.namespace, pod.name, pod.uid, ""))
+            async with asyncio.timeout(_PATIENCE):
+                live = await self._pods.get(BindingArgs(pod.namespace, pod.name, pod.uid, ""))
+        except TimeoutError:
+            return f"the API server has not answered within {_PATIENCE:g} s"
         except (ApiError, CredentialsError, DecodeError) as error:
             return str(error)
         pending = live is not None and live.uid == pod.uid and not live.node_name and not live.terminal

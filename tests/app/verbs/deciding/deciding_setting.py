@@ -56,6 +56,7 @@ class DecidingSetting:
         self.pods = FakePods()
         self.now = 0.0
         self.turn = 0
+        self.refusal = ""
         profile = profile or full_profile()
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec")) if cached else None
         self.decider = Decider(
@@ -67,6 +68,7 @@ class DecidingSetting:
             needs=InTreeNeeds(mirror, claims_scheduler),
             choose=lambda _, best: int(best[self.turn % len(best)]),
             clock=lambda: self.now,
+            refusal=lambda: self.refusal,
             nominations=Nominations(mirror, lambda: self.now),
             asked_to_preempt=asked_to_preempt,
         )

@@ -6,6 +6,7 @@ import pytest
 
 from app.api_server.client import ConnectionFailedError
 from app.objects.decode_pod import decode_pod
+from app.verbs.binding.binding_args import BindingArgs
 from app.verbs.deciding.pod_lookup import PodLookup, Standing
 from app.verbs.observation import VerbOutcome, VerbResponse
 from app.verbs.routes import PatientFilter
@@ -136,3 +137,31 @@ def test_a_dry_run_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
     assert node_of(asked(setting, monkeypatch, Manner(dry_run=True))) == "n1"
     assert (setting.assumed(), setting.pods.asked) == ({}, 0)
+
+
+def test_a_replica_that_has_lost_the_lease_meanwhile_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
+    setting.pods.live["default/p"] = decode_pod(make_pod("p").uid("u").json())
+    setting.refusal = "not leading: another replica leads"
+    response = asked(setting, monkeypatch)
+    assert (response.outcome, response.error) == (VerbOutcome.NOT_LEADING, setting.refusal)
+    assert (setting.assumed(), setting.pods.asked) == ({}, 1)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"), [("../../..", "p"), ("a", "../secrets/s"), ("a", "p?x=1"), ("a/b", "p")]
+)
+def test_what_is_no_name_is_asked_of_nobody(namespace: str, name: str) -> None:
+    assert Looking().lookup.standing(Pod("u", namespace, name, resource_version="7")) is Standing.SETTLED
+
+
+def test_an_api_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.verbs.deciding.pod_lookup._PATIENCE", 0.01)
+
+    async def silence(_: BindingArgs) -> None:
+        await asyncio.Event().wait()
+
+    looking = Looking()
+    monkeypatch.setattr(looking.pods, "get", silence)
+    assert asyncio.run(looking.lookup.ask(LIVE)) == "the API server has not answered within 0.01 s"
+    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN

@@ -1,12 +1,16 @@
 """Which pods are decided for, by the setting."""
 
+from dataclasses import replace
+
 import pytest
 
+from app.main import create_service
 from app.settings import Settings, SettingsError
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
-from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
-from tests.app.verbs.deciding.deciding_setting import DecidingSetting
+from tests.app.asgi import ask
+from tests.app.questions import by_name, mirror_of
+from tests.builders import make_node, make_pod
 
 
 def pod_of_scheduler(name: str) -> Pod:
@@ -50,5 +54,11 @@ def test_a_scope_that_is_none_is_refused_by_name(text: str, problem: str) -> Non
 
 
 def test_a_pod_of_another_scheduler_is_answered_with_all_nodes_that_fit() -> None:
-    setting = DecidingSetting(ClusterMirror())
-    assert setting.decider.scope_of(pod_of_scheduler("any")) is DecideScope.QUESTION
+    nodes = [make_node(name).allocatable(pods=10) for name in ("n1", "n2")]
+    settings = Settings(answer="decide", decide_scope="a=question", profile="full")
+    app = create_service(settings, mirror_of(*nodes), None).app
+    answered = {}
+    for scheduler in "ab":
+        pod = replace(make_pod("p"), spec={"schedulerName": scheduler})
+        answered[scheduler] = len(ask(app, "POST", "/filter", by_name(pod, "n1", "n2")).json()["NodeNames"])
+    assert answered == {"a": 1, "b": 2}
