@@ -8,7 +8,7 @@ WEB := tests/web
 WEB_BIN := $(WEB)/node_modules/.bin
 SCRIPTS := 'app/**/*.js' '$(WEB)/*.js'
 GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.jsonl.gz \
-	tests/conformance/data/preempt.jsonl.gz tests/conformance/data/nominated.jsonl.gz \
+	tests/conformance/data/preempt.jsonl.gz $(wildcard tests/conformance/data/v*/*.jsonl.gz) \
 	tests/conformance/data/bench_checks_1000.jsonl.gz
 
 # Three workers for two CPUs (tests/conftest.py). A worker that has nothing left takes tests from another (worksteal);
@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock image clean
+.PHONY: help run test test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock image clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -117,6 +117,12 @@ mutants: $(STAMP) ## Plant faults and see whether the tests find them (tests/mut
 
 bench-intree: $(STAMP) ## The engine against the real in-tree InterPodAffinity, answers compared (needs Go; builds once)
 	$(BIN)/python -m tests.bench.intree
+
+parity: $(STAMP) ## Random cases: the engine against the real plugins of each release (needs Go; builds once); ARGS="--kubernetes 1.37 --seed 7"
+	$(BIN)/python -m tests.parity $(or $(ARGS),--minutes 5)
+
+parity-tables: $(STAMP) ## The rows of upstream's own unit tests, 1.34 and 1.37, against the real plugins (needs Go; builds once)
+	$(BIN)/python -m tests.parity.tables $(or $(ARGS),--kubernetes 1.34 --kubernetes 1.37)
 
 scheduler-perf: $(STAMP) ## Upstream's scheduler_perf at 5,000 nodes: in-tree, decide-any-node and ceiling (needs Go; two hours); ARGS="--list"
 	$(BIN)/python -m tests.e2e.scheduler_perf $(ARGS)

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 from fastapi import FastAPI
 
+from app.answered_release import AnsweredRelease
 from app.api_server.credentials import Credentials
 from app.server.loop_watch import LoopWatch
 from app.server.ports import Port
 from app.server.process import Background
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
+from app.telemetry.metrics.release_collector import ReleaseCollector
 from app.verbs.serving_state import ServingState
 from app.wiring.apps import Ports, create_ports
 from app.wiring.cluster import Cluster, dumped_cluster, followed_cluster
@@ -49,21 +51,27 @@ def create_service(
     mirror: ClusterMirror,
     credentials: Credentials | None,
     sources: Mapping[str, str] = MappingProxyType({}),
+    release: AnsweredRelease | None = None,
 ) -> Service:
     """Return the service that answers from a mirror, which follows a cluster if there are credentials for one.
 
-    `sources` tells which settings were made, and where; see Configuration. Raises SettingsError.
+    `sources` tells which settings were made, and where; see Configuration. `release` is that of the mirror, where a
+    dump has told it; otherwise it follows from the settings and the API server. Raises SettingsError.
     """
+    if release is None:
+        release = AnsweredRelease(settings, mirror)
     metrics = Metrics(mirror, time.monotonic, node_figures=settings.node_metrics)
+    metrics.register(ReleaseCollector(release))
     profile = prepare_mirror(settings, mirror)
     if credentials is None:
         cluster = dumped_cluster(settings, metrics)
     else:
-        cluster = followed_cluster(settings, mirror, watched_kinds(settings, profile), credentials, metrics)
+        kinds = watched_kinds(settings, profile)
+        cluster = followed_cluster(settings, mirror, release, kinds=kinds, credentials=credentials, metrics=metrics)
     preemption = create_preemption(settings, mirror, profile, cluster, metrics)
     engine = create_engine(settings, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics)
     verbs = create_verbs(settings, engine, cluster, preemption, metrics)
-    ports = create_ports(settings, engine, cluster, verbs, metrics=metrics, sources=sources)
+    ports = create_ports(settings, engine, cluster, verbs, metrics=metrics, sources=sources, release=release)
     return Service(
         app=ports.extender.app,
         admin=ports.admin.app if ports.admin is not None else None,

@@ -13,8 +13,11 @@ from core.framework.interface import MAX_NODE_SCORE
 from core.mirror.work import DEFAULT_MAX_WORK
 from core.node_sample import ADAPTIVE, ALL
 from core.plugins.interpodaffinity.plugin import MAX_HARD_POD_AFFINITY_WEIGHT
+from core.releases import RELEASES, FeatureGateError, nearest, rules_of
 
 PREFIX: Final = "KINDRED_"
+AUTO: Final = "auto"
+_RELEASES: Final = (AUTO, *map(str, RELEASES))
 _RENEWALS: Final = 1.2
 """The deadline of a renewal is more than so many pauses: client-go leaderelection.go, JitterFactor."""
 
@@ -44,12 +47,37 @@ def _joined(value: object) -> object:
     return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
+def _release(value: object) -> str:
+    """Read the name of a release, which YAML takes for a number."""
+    text = str(value)
+    if text not in _RELEASES:
+        raise ValueError(f"expected one of {', '.join(_RELEASES)}")
+    return text
+
+
+def _gates(value: object) -> object:
+    """Read feature gates from the text of an environment variable or a flag, as `--feature-gates` of kube-scheduler."""
+    if not isinstance(value, str):
+        return value
+    gates: dict[str, str] = {}
+    for part in filter(None, map(str.strip, value.split(","))):
+        name, sign, switch = part.partition("=")
+        if not sign:
+            raise ValueError(f"{part}: expected NAME=true or NAME=false")
+        gates[name.strip()] = switch.strip()
+    return gates
+
+
 def _file(value: object) -> object:
     return None if value == "" else value  # as a variable that is set to nothing
 
 
 Names: TypeAlias = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 Json: TypeAlias = Annotated[str, BeforeValidator(_json_text)]
+KubernetesRelease: TypeAlias = Annotated[
+    str, BeforeValidator(_release), Field(json_schema_extra={"enum": list(_RELEASES)})
+]
+Gates: TypeAlias = Annotated[dict[str, bool], NoDecode, BeforeValidator(_gates)]
 File: TypeAlias = Annotated[Path | None, BeforeValidator(_file)]
 Host: TypeAlias = Annotated[str, Field(min_length=1)]
 Port: TypeAlias = Annotated[int, Field(ge=0, le=65535)]
@@ -67,6 +95,12 @@ class Settings(BaseSettings):
     )
 
     # What answers, and how.
+    kubernetes: KubernetesRelease = AUTO
+    """Release of Kubernetes whose answers are given. `auto`: that of the API server, which may change while Kindred
+    runs; of a dump, that of its newest kubelet. docs/versions.md says what differs."""
+    feature_gates: Gates = {}
+    """Feature gates of kube-scheduler that change an answer and are not as the release has them by default, as
+    `NAME=false,NAME=true`."""
     profile: Annotated[str, BeforeValidator(_joined)] = "affinity"
     """Plugins that answer: `affinity` (InterPodAffinity alone), `full` (kube-scheduler's default ones but
     DynamicResources), or a list of `[filter:|score:]NAME[=WEIGHT]`, separated by commas."""
@@ -231,6 +265,8 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _together(self) -> Self:
         """Refuse settings that are wrong with each other; the message names a field first."""
+        if rule := _wrong_gates(self.kubernetes, self.feature_gates):
+            raise _wrong("feature_gates", self, rule)
         for name, needed in (
             ("tls_cert_file", "tls_key_file"),
             ("tls_key_file", "tls_cert_file"),
@@ -273,6 +309,21 @@ class WrongTogetherError(ValueError):
 
 def _wrong(name: str, settings: Settings, rule: str) -> WrongTogetherError:
     return WrongTogetherError(name, getattr(settings, name), rule)
+
+
+def _wrong_gates(release: str, gates: Mapping[str, bool]) -> str:
+    """Return what is wrong with feature gates; empty if nothing is. With `auto`, any known release may allow each."""
+    candidates = [nearest(release).release] if release != AUTO else RELEASES
+    for name, value in gates.items():
+        problems = []
+        for candidate in candidates:
+            try:
+                rules_of(candidate, {name: value})
+            except FeatureGateError as error:
+                problems.append(str(error))
+        if len(problems) == len(candidates):
+            return problems[-1]
+    return ""
 
 
 def _is_loopback(host: str) -> bool:

@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from core.objects.device_class import DeviceClass
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
@@ -36,6 +37,7 @@ Object: TypeAlias = (
     | ReplicaSet
     | StatefulSet
     | ReplicationController
+    | DeviceClass
 )
 """Each has `name`, `full_name` (its key within its kind), `uid` and `resource_version`."""
 Kind: TypeAlias = type[Object]

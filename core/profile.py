@@ -1,10 +1,11 @@
 """Which plugins decide, and how much each score weighs.
 
-Source of the profile `full`: k8s.io/kubernetes v1.34 pkg/scheduler/apis/config/v1/default_plugins.go.
+Source of the profile `full`: k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeGuard
 
@@ -25,6 +26,7 @@ from core.plugins.nodeconditions import (
     CheckNodeMemoryPressure,
     CheckNodePIDPressure,
 )
+from core.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
 from core.plugins.nodename import NodeName
 from core.plugins.nodeports import NodePorts
 from core.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
@@ -38,6 +40,7 @@ from core.plugins.tainttoleration import TaintToleration
 from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumerestrictions.plugin import VolumeRestrictions
 from core.plugins.volumezone import VolumeZone
+from core.releases import Rules
 
 PLUGINS: Final[Mapping[str, Callable[..., Plugin]]] = {
     "NodeUnschedulable": NodeUnschedulable,
@@ -50,6 +53,7 @@ PLUGINS: Final[Mapping[str, Callable[..., Plugin]]] = {
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
     "PodTopologySpread": PodTopologySpread,
     "NodeVolumeLimits": NodeVolumeLimits,
+    "NodeDeclaredFeatures": NodeDeclaredFeatures,
     "VolumeBinding": VolumeBinding,
     "ImageLocality": ImageLocality,
     "VolumeRestrictions": VolumeRestrictions,
@@ -71,11 +75,14 @@ PROFILES: Final[Mapping[str, str]] = {
     "affinity": "InterPodAffinity",
     "full": (
         "NodeUnschedulable,NodeName,TaintToleration=3,NodeAffinity=2,NodePorts,NodeResourcesFit=1,VolumeRestrictions,"
-        "NodeVolumeLimits,VolumeBinding,VolumeZone,PodTopologySpread=2,InterPodAffinity=2,"
-        "NodeResourcesBalancedAllocation=1,ImageLocality=1"
+        "NodeVolumeLimits,VolumeBinding=1,VolumeZone,PodTopologySpread=2,InterPodAffinity=2,"
+        "NodeResourcesBalancedAllocation=1,ImageLocality=1,NodeDeclaredFeatures"
     ),
 }
-"""What a registration beside a scheduler needs, and what a scheduler does by default, by name."""
+"""What a registration beside a scheduler needs, and what a scheduler does by default, by name.
+
+What a release does not have is left out under its rules, see Profile.under.
+"""
 MAX_WEIGHT: Final = 100
 
 _item: Final = re.compile(r"(?:(?P<side>filter|score):)?(?P<name>\w+)(?:=(?P<weight>.*))?")
@@ -91,11 +98,41 @@ class ProfileError(ValueError):
     """A text that is no profile; the message says which part of it, and what there is."""
 
 
-class Profile(msgspec.Struct, frozen=True):
+class Profile(msgspec.Struct, frozen=True, dict=True):
     """The enabled predicates in the order in which they are asked, and the enabled scores with weights (>= 1)."""
 
     filters: tuple[AnyFilter, ...]
     scores: tuple[tuple[AnyScore, int], ...]
+    in_default_order: bool = False
+    """Whether the predicates are in the order of kube-scheduler's defaults, which depends on the release."""
+
+    def under(self, rules: Rules) -> "Profile":
+        """Return the profile as it is in a release: without what the release does not have, and in its order.
+
+        It has the same plugins, as objects; where nothing differs, it is the same profile.
+        """
+        key = bool(rules.declared_features), rules.storage_capacity_scored, rules.node_name_first
+        found = self._by_rules.get(key)
+        if found is None:
+            found = self._by_rules[key] = self._resolved(*key)
+        return found
+
+    @cached_property
+    def _by_rules(self) -> dict[tuple[bool, bool, bool], "Profile"]:
+        """(whether NodeDeclaredFeatures filters, VolumeBinding scores, NodeName is first) -> the profile as it is so.
+
+        It is asked for at every request.
+        """
+        return {}
+
+    def _resolved(self, features: bool, storage: bool, name_first: bool) -> "Profile":  # noqa: FBT001  parts of a key
+        filters = [each for each in self.filters if features or each.name != "NodeDeclaredFeatures"]
+        scores = [each for each in self.scores if storage or each[0].name != "VolumeBinding"]
+        if name_first and self.in_default_order:
+            filters.sort(key=lambda plugin: plugin.name != "NodeName")
+        if (filters, scores) == ([*self.filters], [*self.scores]):
+            return self
+        return Profile(tuple(filters), tuple(scores), self.in_default_order)
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
@@ -146,7 +183,11 @@ def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
             if plugin.name in scores:
                 raise ProfileError(f"{item.text}: {plugin.name} scores already, with weight {scores[plugin.name][1]}")
             scores[plugin.name] = (plugin, item.weight or 1)
-    return Profile(filters=tuple(filters.values()), scores=tuple(scores.values()))
+    return Profile(
+        filters=tuple(filters.values()),
+        scores=tuple(scores.values()),
+        in_default_order=text.strip() == "full",
+    )
 
 
 class _Item(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from core.framework.evaluation import Evaluation
+from core.framework.evaluation import Evaluation, best_nodes, weighted_sums
 from core.framework.interface import Verdicts
 from core.framework.status import Code, Status
 from core.mirror.node_info import NodeBatch
@@ -35,9 +35,10 @@ def filter_nodes(
     `beside_nominated` is false. A node of which nothing is known fails with UNKNOWN_NODE, and one out of the partition
     with OUT_OF_PARTITION, whatever the pod asks and the predicates say.
     """
-    verdicts = evaluation.filtered(profile.filters, batch)
+    filters = profile.under(evaluation.mirror.rules).filters
+    verdicts = evaluation.filtered(filters, batch)
     if beside_nominated:
-        refused = refusals(evaluation.mirror, profile.filters, evaluation.pod, batch)
+        refused = refusals(evaluation.mirror, filters, evaluation.pod, batch)
         if refused:
             verdicts = _refused(verdicts, refused)
     unknown, outside = batch.unknown, batch.out_of_partition
@@ -65,6 +66,7 @@ def score_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> I
     A node of which nothing is known, or out of the partition, gets 0 and has no part in the normalisation of the
     others.
     """
+    profile = profile.under(evaluation.mirror.rules)
     scored = _scored(batch)
     part = batch if scored is None else batch.part(scored)
     means = _weighted_means(profile, evaluation, part)
@@ -75,37 +77,26 @@ def score_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> I
     return total
 
 
-def best_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch, fitting: IntpArray) -> IntpArray:
-    """Return the positions, of those that fit, of the nodes with the highest score; more than one where they tie.
+def choose_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> tuple[IntpArray, Verdicts | None]:
+    """Return the positions of the nodes to choose from: those that fit with the highest score (`best_nodes`).
 
-    As in kube-scheduler, the scores are normalised over the nodes that fit, and compared by their exact weighted sum:
-    by the mean of `score_nodes`, which is rounded, nodes would tie that do not.
-    Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (schedulePod, selectHost).
+    There are none where no node fits; only then the verdicts of `filter_nodes` are sure to be there.
     """
-    if len(fitting) <= 1 or not profile.scores:
-        return fitting
-    sums = _weighted_sums(profile, evaluation, batch if len(fitting) == len(batch) else batch.part(fitting))
-    return fitting.compress(sums == sums.max())
+    profile = profile.under(evaluation.mirror.rules)
+    plain = not batch.strangers and batch.out_of_partition is None
+    if plain and not refusals(evaluation.mirror, profile.filters, evaluation.pod, batch):
+        best = evaluation.best(profile.filters, profile.scores, batch)
+        if best is not None:
+            return best, None
+    verdicts = filter_nodes(profile, evaluation, batch)
+    return best_nodes(profile.scores, evaluation, batch, (verdicts.codes == 0).nonzero()[0]), verdicts
 
 
 def _weighted_means(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
-    sums = _weighted_sums(profile, evaluation, batch)
+    sums = weighted_sums(profile.scores, evaluation, batch)
     if len(profile.scores) <= 1:  # its own mean: to divide 5,000 numbers takes 20 us
         return sums
     return sums // sum(weight for _, weight in profile.scores)
-
-
-def _weighted_sums(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
-    """Return the sums of weight and normalised score; a score that is alone is not weighed, which changes no order."""
-    total: Int64Array | None = None
-    for plugin, weight in profile.scores:
-        raw = evaluation.raw_scores(plugin, batch)
-        if raw is None:
-            continue
-        score = plugin.normalize(raw)
-        weighted = weight * score if len(profile.scores) > 1 else score
-        total = weighted if total is None else total + weighted
-    return np.zeros(len(batch), np.int64) if total is None else total
 
 
 def _scored(batch: NodeBatch) -> IntpArray | None:

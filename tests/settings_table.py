@@ -32,7 +32,7 @@ def _as_key(quoted: re.Match[str]) -> str:
 
 
 def _default(value: object) -> str:
-    if value is None or value in ("", ()):
+    if value is None or value in ("", (), {}):
         return ""
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
@@ -46,8 +46,8 @@ def _allowed(schema: dict[str, Any]) -> str:
             return ", ".join(f"`{value}`" for value in values)
         case {"type": "boolean"}:
             return "`true`, `false`"
-        case {"type": "array"}:
-            return "names, by commas"
+        case {"type": "object" | "array" as kind}:
+            return "names, by commas" if kind == "array" else "`NAME=true` or `NAME=false`, by commas"
         case {"format": "path"}:
             return "a file"
         case {"type": "integer" | "number"}:

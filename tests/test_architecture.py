@@ -60,8 +60,8 @@ class Calls:
 
 def port_of(name: str) -> Port:
     """Return a port of a service over the demo cluster, to listen anywhere."""
-    mirror = load_dump(None, demo=True, skip_invalid=False).mirror
-    service = create_service(Settings(admin_port=1, equivalence_mode="spec"), mirror, None)
+    settings = Settings(admin_port=1, equivalence_mode="spec")
+    service = create_service(settings, load_dump(settings, None, demo=True, skip_invalid=False).mirror, None)
     return next(port for port in service.ports if port.connections.port == name)._replace(number=0)
 
 

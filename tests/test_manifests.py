@@ -15,6 +15,7 @@ from app.main import create_service
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from core.profile import PLUGINS, full_profile
+from core.releases import Release, rules_of
 
 REGISTER = Path("docs/register.md").read_text("utf-8")
 CONFIGURATIONS = {path.stem: path for path in sorted(Path("manifests/scheduler").glob("*.yaml"))}
@@ -182,10 +183,11 @@ def test_the_docs_switches_off_the_scores_of_the_full_profile() -> None:
 
 
 def test_the_docs_weighs_kindred_as_what_it_stands_for() -> None:
-    in_tree = 100 * sum(weight for _, weight in full_profile().scores)
-    assert re.search(rf"100 \* 12 += up to {in_tree}$", REGISTER, re.MULTILINE)
-    assert f"maxScore: 60, weight: 2            60 * 2 * 10 = up to {60 * 2 * 10}, the same" in REGISTER
-    assert in_tree == 60 * 2 * 10
+    for release, steps in ((Release(1, 36), 60), (Release(1, 37), 65)):
+        weights = sum(weight for _, weight in full_profile().under(rules_of(release)).scores)
+        assert re.search(rf"100 \* {weights} += up to {100 * weights}$", REGISTER, re.MULTILINE)
+        assert f"maxScore: {steps}, weight: 2            {steps} * 2 * 10 = up to {20 * steps}, the same" in REGISTER
+        assert 100 * weights == steps * 2 * 10
 
 
 def test_the_docs_names_every_plugin_of_the_full_profile_once_for_its_filter_and_once_for_its_score() -> None:

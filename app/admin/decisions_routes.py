@@ -77,6 +77,8 @@ class DecisionSummary(msgspec.Struct, frozen=True):
     """Hash of the pod's JSON as it was sent."""
     arguments_hash: str
     """Hash of the whole request; empty where it was too large to be kept."""
+    kubernetes: str = ""
+    """Release of Kubernetes as whose it was answered, `1.37`."""
 
 
 class LastDecisions(msgspec.Struct, frozen=True):
@@ -231,6 +233,7 @@ def _summary(decision: RecordedDecision) -> DecisionSummary:
         response_bytes=decision.response_bytes,
         pod_hash=decision.pod_hash,
         arguments_hash=decision.arguments_hash,
+        kubernetes=decision.release,
     )
 
 

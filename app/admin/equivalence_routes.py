@@ -131,7 +131,7 @@ def equivalence_router(
             return StreamingResponse(in_chunks(_all(cache, clock), work), media_type=_JSON)
         entry = _entry(cache, query.equivalence_hash[0])
         if query.node:
-            return JsonResponse(_cells(cache, entry, query.node[0], profile))
+            return JsonResponse(_cells(cache, entry, query.node[0], profile.under(cache.rules)))
         return JsonResponse(_class(entry, clock()))
 
     return router

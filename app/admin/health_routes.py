@@ -4,9 +4,11 @@ import platform
 from http import HTTPStatus
 
 from fastapi import APIRouter, Response
+from msgspec.structs import asdict
 from pydantic import BaseModel
 
 from app import __version__
+from app.answered_release import AnsweredRelease, ReleaseSource
 from app.verbs.serving_state import ServingState
 from app.watch.freshness import Freshness, ResourceState
 from core.mirror.cluster import ClusterMirror
@@ -16,8 +18,10 @@ class ResourceReadiness(BaseModel):
     """How far the mirror follows one resource."""
 
     synced: bool
+    absent: bool
+    """The API server does not have the resource, and need not: it is passed over."""
     seconds_since_last_byte: float | None
-    """Since the API server last showed that the mirror follows it; null before the first sync."""
+    """Since the API server last showed that the mirror follows it; null before the first sync, and if it is absent."""
     problem: str | None
     """What is wrong with the connection, one line; null when nothing is."""
     missing_rbac_rule: str | None
@@ -40,14 +44,32 @@ class Readiness(BaseModel):
     """By resource; empty where the mirror was loaded from a dump."""
 
 
+class KubernetesRelease(BaseModel):
+    """The release of Kubernetes whose answers are given."""
+
+    release: str
+    """`1.37`"""
+    source: ReleaseSource
+    """`setting`; `server`: the API server; `nodes`, `case`: a dump; `default`: nothing says which."""
+    exact: bool
+    """False: the source named an unknown release, or none, and this is the nearest known one."""
+    told: str
+    """What the source said, as `v1.37.1`; empty if it said nothing."""
+    ignored_gates: list[str]
+    """Feature gates of the settings that the release does not have, or has locked."""
+
+
 class Version(BaseModel):
-    """Which program this is."""
+    """Which program this is, and which Kubernetes it answers for."""
 
     version: str
     python: str
+    kubernetes: KubernetesRelease
 
 
-def health_router(mirror: ClusterMirror, freshness: Freshness, state: ServingState) -> APIRouter:
+def health_router(
+    mirror: ClusterMirror, freshness: Freshness, state: ServingState, release: AnsweredRelease
+) -> APIRouter:
     """Return the routes that probes and people ask."""
     router = APIRouter()
 
@@ -72,7 +94,8 @@ def health_router(mirror: ClusterMirror, freshness: Freshness, state: ServingSta
 
     @router.get("/version")
     async def version() -> Version:
-        return Version(version=__version__, python=platform.python_version())
+        kubernetes = KubernetesRelease(**asdict(release.status))
+        return Version(version=__version__, python=platform.python_version(), kubernetes=kubernetes)
 
     return router
 
@@ -81,6 +104,7 @@ def _readiness(state: ResourceState, freshness: Freshness) -> ResourceReadiness:
     age = freshness.age(state)
     return ResourceReadiness(
         synced=state.synced,
+        absent=state.absent,
         seconds_since_last_byte=None if age is None else round(age, 3),
         problem=state.problem or None,
         missing_rbac_rule=state.resource.rbac_rule if state.forbidden else None,

@@ -1,10 +1,11 @@
 """Lists what is watched afresh, page by page, and holds the mirror against it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from http import HTTPStatus
 
 import msgspec
 
-from app.api_server.client import ApiClient
+from app.api_server.client import ApiClient, StatusError
 from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.objects.resources import Resource
@@ -62,7 +63,12 @@ async def _pages(client: ApiClient, resource: Resource) -> AsyncIterator[list[ms
     params = {"fieldSelector": resource.field_selector} if resource.field_selector else {}
     pages = Pages(client, resource.path)
     while True:
-        body = await pages.get(params)
+        try:
+            body = await pages.get(params)
+        except StatusError as error:
+            if error.code == HTTPStatus.NOT_FOUND and resource.optional:
+                return  # passed over as the watch does
+            raise
         try:
             page = decode_page(body)
         except DecodeError as error:

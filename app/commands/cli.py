@@ -22,7 +22,14 @@ from app.commands.explain_command import explain_command
 from app.commands.manifests import one_manifest, read_opened
 from app.commands.rbac import rbac_command
 from app.commands.replay_command import replay_command
-from app.commands.settings_commands import config_group, settings_options, warn_of_unknown_variables
+from app.commands.settings_commands import (
+    OF_ANSWERS,
+    AnswerFlags,
+    config_group,
+    flags_of_answers,
+    settings_options,
+    warn_of_unknown_variables,
+)
 from app.commands.shared_options import with_options
 from app.configuration import Configuration, load_configuration
 from app.dump.snapshot_file import SnapshotError
@@ -54,14 +61,13 @@ class Source(TypedDict):
     context: str | None
 
 
-class PodOptions(TypedDict):
+class PodOptions(AnswerFlags):
     """The options of a command that asks about one pod."""
 
     snapshot: BinaryIO | None
     demo: bool
     skip_invalid: bool
     config: Path | None
-    profile: str | None
     pod: BinaryIO
     nodes: tuple[str, ...]
 
@@ -113,8 +119,9 @@ def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Sourc
     if demo or source["snapshot"] is not None:
         if source["kubeconfig"] or source["context"]:
             raise click.UsageError("--kubeconfig and --context are for following a cluster, not for a dump.")
-        mirror = load_dump(source["snapshot"], demo=demo, skip_invalid=source["skip_invalid"]).mirror
-        return create_service(configuration.settings, mirror, None, configuration.sources)
+        settings = configuration.settings
+        dump = load_dump(settings, source["snapshot"], demo=demo, skip_invalid=source["skip_invalid"])
+        return create_service(settings, dump.mirror, None, configuration.sources, dump.release)
     if source["skip_invalid"]:
         raise click.UsageError("--skip-invalid is for a dump; the watch passes over broken objects anyway.")
     credentials = load_credentials(source["kubeconfig"], source["context"])
@@ -123,14 +130,14 @@ def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Sourc
     return create_service(configuration.settings, mirror, credentials, configuration.sources)
 
 
-@main.command("filter", params=settings_options(("profile",)))
+@main.command("filter", params=settings_options(OF_ANSWERS))
 @with_options(_POD_OPTIONS)
 def filter_command(**question: Unpack[PodOptions]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
     _answer(Extender.filter, question)
 
 
-@main.command(params=settings_options(("profile",)))
+@main.command(params=settings_options(OF_ANSWERS))
 @with_options(_POD_OPTIONS)
 def prioritize(**question: Unpack[PodOptions]) -> None:
     """Print the HostPriorityList for a pod, without a server."""
@@ -200,9 +207,10 @@ def _announcement(url: str, *, demo: bool) -> str:
 def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOptions) -> None:
     """Ask as kube-scheduler would, and print the answer; exit status 2 where it is an error."""
     with _clear_errors():
-        settings = load_configuration(question["config"], {"profile": question["profile"]}).settings
+        settings = load_configuration(question["config"], flags_of_answers(question)).settings
         manifest = _pod_manifest(question["pod"])
-        mirror = load_dump(question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"]).mirror
+        dump = load_dump(settings, question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
+        mirror = dump.mirror
         create_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"

@@ -8,9 +8,12 @@ from typing import BinaryIO, Final, NamedTuple
 import click
 import msgspec
 
+from app.answered_release import AnsweredRelease, newest
 from app.commands.input_file import InputError, read_input
+from app.commands.settings_commands import OF_ANSWERS
 from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
 from app.objects.yaml_documents import is_json
+from app.settings import Settings
 from app.watch.bulk_load import BulkLoads
 from app.watch.process_memory import memory_limit
 from core.mirror.cluster import ClusterMirror
@@ -35,7 +38,7 @@ SOURCE_OPTIONS: Final = (
     click.option("--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."),
 )
 
-OF_A_DUMP_ALONE: Final = frozenset({"config", "profile", "skip_invalid"})
+OF_A_DUMP_ALONE: Final = frozenset({"config", *OF_ANSWERS, "skip_invalid"})
 """Options of commands that ask a dump or a running service, which are for the dump: a service has its settings."""
 
 
@@ -58,6 +61,7 @@ class Dump(NamedTuple):
 
     mirror: ClusterMirror
     items: Sequence[DumpItem]
+    release: AnsweredRelease
 
     def pods(self, names: Collection[str]) -> Iterator[bytes]:
         """Yield the JSON of the pods of these names, NAMESPACE/NAME or uid; a look at every object if there are any."""
@@ -73,8 +77,11 @@ class Dump(NamedTuple):
                 yield bytes(item.raw)
 
 
-def load_dump(snapshot: BinaryIO | None, *, demo: bool, skip_invalid: bool) -> Dump:
-    """Load what the options name, and say on standard error what it was. Raises SnapshotError."""
+def load_dump(settings: Settings, snapshot: BinaryIO | None, *, demo: bool, skip_invalid: bool) -> Dump:
+    """Load what the options name, and say on standard error what it was. Raises SnapshotError.
+
+    A golden case says which release of Kubernetes is answered for, or else the newest kubelet, unless the settings do.
+    """
     if demo == (snapshot is not None):
         raise click.UsageError("Give either --snapshot FILE or --demo.")
     text = _read(snapshot) if snapshot is not None else (DEMO / "cluster.json").read_bytes()
@@ -84,8 +91,13 @@ def load_dump(snapshot: BinaryIO | None, *, demo: bool, skip_invalid: bool) -> D
         hidden = not sys.stderr.isatty()
         with click.progressbar(items, label="Loading", file=sys.stderr, hidden=hidden, update_min_steps=500) as shown:
             summary = load_items(shown, mirror, skip_invalid=skip_invalid)
+    release = AnsweredRelease(settings, mirror)
+    if summary.release:
+        release.take(summary.release, "case")
+    elif summary.kubelet_versions:
+        release.take(newest(summary.kubelet_versions), "nodes")
     _report(summary)
-    return Dump(mirror, items)
+    return Dump(mirror, items, release)
 
 
 def _read(snapshot: BinaryIO) -> bytes:

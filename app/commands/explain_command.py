@@ -24,7 +24,7 @@ from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, Dump, load
 from app.commands.explain_inquiry import Arguments, Inquiry, inquiry_of
 from app.commands.explanation_text import explanation_text
 from app.commands.printed_answer import OUTPUT_OPTION, Output, print_answer
-from app.commands.settings_commands import settings_options
+from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
 from app.commands.shared_options import refuse_options, with_options
 from app.configuration import load_configuration
 from app.dump.snapshot_file import SnapshotError
@@ -44,14 +44,13 @@ EXIT_ERROR: Final = 2
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)
 
 
-class Options(Arguments, Access):
+class Options(Arguments, Access, AnswerFlags):
     """All options of the command."""
 
     snapshot: BinaryIO | None
     demo: bool
     skip_invalid: bool
     config: Path | None
-    profile: str | None
     output: Output
 
 
@@ -63,7 +62,7 @@ class _RefusedError(Exception):
         self.field = field
 
 
-@click.command("explain", params=settings_options(("profile",)))
+@click.command("explain", params=settings_options(OF_ANSWERS))
 @click.argument("pod", metavar="[NAMESPACE/NAME]", required=False)
 @click.option(
     "--file",
@@ -149,12 +148,14 @@ def _of_service(inquiry: Inquiry, access: Access) -> bytes:
 
 def _of_dump(inquiry: Inquiry, options: Options) -> bytes:
     """Answer by the same code as a service. Raises SettingsError, SnapshotError, DecodeError and ExplainError."""
-    settings = load_configuration(options["config"], {"profile": options["profile"]}).settings
+    settings = load_configuration(options["config"], flags_of_answers(options)).settings
     profile = create_profile(settings)  # before a large dump is loaded for nothing
-    dump = load_dump(options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
+    dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     create_partition(settings, dump.mirror)
     cache = create_cache(settings, dump.mirror, profile)
-    explainer = Explainer(profile, dump.mirror, cache, _waiting_pods(dump, inquiry.pods), OF_A_DUMP)
+    explainer = Explainer(
+        profile, dump.mirror, cache, _waiting_pods(dump, inquiry.pods), OF_A_DUMP, release=dump.release
+    )
     question = decode_explain_request(inquiry.body, dump.mirror)
     detail = Detail(inquiry.nodes, inquiry.limit, score_all=inquiry.score == "all")
     return encode(asyncio.run(explainer.explain(question, detail)))

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from app.answered_release import ReleaseStatus
 from app.commands.text_columns import Side, counted, table, wrapped
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
 from core.diagnosis.counted_terms import Direction, Effect, Rule
@@ -276,6 +277,7 @@ def _cells(cells: NodeCells) -> Iterator[str]:
 def _background(explanation: Explanation) -> Iterator[str]:
     yield from _class(explanation.equivalence)
     yield from _mirror(explanation.mirror)
+    yield from _kubernetes(explanation.kubernetes)
     yield from _supposed(explanation.supposed)
 
 
@@ -294,6 +296,11 @@ def _mirror(state: MirrorState) -> Iterator[str]:
     yield from lines if state.standing == "fresh" else (click.style(line, fg="yellow") for line in lines)
     for problem in state.problems:
         yield from wrapped(problem, _LABELS)
+
+
+def _kubernetes(status: ReleaseStatus) -> Iterator[str]:
+    lines = wrapped(str(status), _LABELS, "Release".ljust(_LABELS))
+    yield from lines if status.exact else (click.style(line, fg="yellow") for line in lines)
 
 
 def _supposed(supposed: SupposedState) -> Iterator[str]:

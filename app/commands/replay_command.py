@@ -15,7 +15,7 @@ from app.commands.manifests import read_manifests
 from app.commands.printed_answer import OUTPUT_OPTION, Output, print_answer
 from app.commands.replay_text import replay_text
 from app.commands.saved_decision import decode_decision
-from app.commands.settings_commands import settings_options
+from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
 from app.commands.shared_options import refuse_options, with_options
 from app.configuration import load_configuration
 from app.dump.snapshot_file import SnapshotError
@@ -32,7 +32,7 @@ _NUMBER: Final = re.compile(r"[0-9]+")
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)
 
 
-class Options(Access):
+class Options(Access, AnswerFlags):
     """All options of the command."""
 
     decision: str
@@ -42,10 +42,9 @@ class Options(Access):
     demo: bool
     skip_invalid: bool
     config: Path | None
-    profile: str | None
 
 
-@click.command("replay", params=settings_options(("profile",)))
+@click.command("replay", params=settings_options(OF_ANSWERS))
 @click.argument("decision")
 @click.option(
     "--limit", type=click.IntRange(0, MAX_SHOWN), default=20, show_default=True, help="Nodes that differ to tell of."
@@ -106,10 +105,12 @@ def _of_service(options: Options) -> bytes:
 
 def _of_dump(options: Options) -> bytes:
     """Ask it again by the same code as a service. Raises SettingsError, SnapshotError and CannotAskError."""
-    settings = load_configuration(options["config"], {"profile": options["profile"]}).settings
+    settings = load_configuration(options["config"], flags_of_answers(options)).settings
     create_profile(settings)  # before a large dump is loaded for nothing
     decision = _told(options) if _NUMBER.fullmatch(options["decision"]) else _saved(options["decision"])
-    dump = load_dump(options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
+    dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
+    if decision.release:
+        dump.release.take(decision.release, "decision")
     try:
         return encode(create_replayer(settings, dump.mirror).replay(decision, options["limit"]))
     except NotReplayableError as error:

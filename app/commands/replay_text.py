@@ -46,6 +46,7 @@ def _ends(replay: Replay, *, of_a_dump: bool) -> Iterator[str]:
     rows: list[tuple[str, object, object]] = [
         ("Answered", replay.at, "now"),
         ("Generation", then.generation, "of the dump" if of_a_dump else now.generation),
+        ("Kubernetes", then.kubernetes or "-", now.kubernetes),
         ("Outcome", then.outcome.value, now.outcome.value),
         ("Nodes asked about", f"{then.nodes:,}", f"{now.nodes:,}"),
         (_PASSED.get(replay.verb, "Nodes passed"), f"{then.passed:,}", f"{now.passed:,}"),

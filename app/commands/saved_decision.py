@@ -34,6 +34,7 @@ def decode_decision(told: bytes) -> RecordedDecision:
         request=_kept(detail.request),
         response_bytes=summary.response_bytes,
         response=_kept(detail.answer),
+        release=summary.kubernetes,
     )
 
 

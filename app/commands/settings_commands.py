@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypedDict
 
 import click
 
@@ -18,7 +18,26 @@ from app.settings import Settings, SettingsError, variable_of
 
 _SHORT: Final[Mapping[str, tuple[str, ...]]] = {"listen_host": ("--host",), "listen_port": ("--port",)}
 """Shorter names of flags that people type."""
+OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
+"""The settings of commands that answer a question about a dump."""
 _HEAD: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
+
+
+class AnswerFlags(TypedDict):
+    """The flags of OF_ANSWERS."""
+
+    profile: str | None
+    kubernetes: str | None
+    feature_gates: str | None
+
+
+def flags_of_answers(options: AnswerFlags) -> Mapping[str, str | None]:
+    """Return the flags of OF_ANSWERS out of all options of a command."""
+    return {
+        "profile": options["profile"],
+        "kubernetes": options["kubernetes"],
+        "feature_gates": options["feature_gates"],
+    }
 
 
 def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> list[click.Parameter]:
@@ -42,6 +61,8 @@ def _text(value: object) -> str:
         return ""
     if isinstance(value, tuple):
         return ",".join(value)
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={str(each).lower()}" for name, each in value.items())
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,7 +1,8 @@
 """A cluster dump as source: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints, or a golden case."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import msgspec
@@ -11,6 +12,7 @@ from app.objects.resources import RESOURCES, Resource
 from app.objects.yaml_documents import DocumentsError, documents
 from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
+from core.objects.device_class import DeviceClass
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
@@ -38,8 +40,11 @@ CASE_MEMBERS: Final[Mapping[str, Kind]] = {  # member of a golden case -> kind o
     "csidrivers": CSIDriver,
     "csistoragecapacities": CSIStorageCapacity,
     "volumeattachments": VolumeAttachment,
+    "deviceclasses": DeviceClass,
     "pdbs": PodDisruptionBudget,
 }
+_RELEASE: Final = "kubernetes"
+"""Member of a golden case: the release whose answers it has. It is an item of its own, as the objects are."""
 _REQUIRED_OF_A_CASE: Final = frozenset({"nodes", "pods"})
 """By which it is told, too."""
 _KINDS_OF_CASES: Final = frozenset({"", "nominated"})
@@ -94,6 +99,7 @@ class _Document(_Type, rename="camel"):
 
 _document_decoder: Final = msgspec.json.Decoder(_Document)
 _members_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_text_decoder: Final = msgspec.json.Decoder(str)
 _objects_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw] | None)
 
 
@@ -107,10 +113,23 @@ class _Identity(msgspec.Struct):
     metadata: _Metadata | None = None
 
 
+class _NodeInfo(msgspec.Struct, rename="camel"):
+    kubelet_version: str | None = None
+
+
+class _NodeStatus(msgspec.Struct, rename="camel"):
+    node_info: _NodeInfo | None = None
+
+
+class _Kubelet(msgspec.Struct):
+    status: _NodeStatus | None = None
+
+
 class SnapshotSummary:
     """What a load did: objects taken by kind, pods that occupy no node, objects of other kinds, and broken ones.
 
-    Of the pods that occupy no node, those that are nominated for one count there when others are judged.
+    `kubelet_versions` are those that nodes say. `release` is that of a golden case, empty where it says none. Of the
+    pods that occupy no node, those that are nominated for one count there when others are judged.
     """
 
     def __init__(self) -> None:
@@ -119,6 +138,8 @@ class SnapshotSummary:
         self.nominated_pods = 0
         self.other_kinds: Counter[str] = Counter()
         self.invalid: list[str] = []
+        self.kubelet_versions: set[str] = set()
+        self.release = ""
 
     def __str__(self) -> str:
         """Give the summary as one line for people."""
@@ -181,6 +202,8 @@ def _items_of_case(raw: bytes, *, alone: bool) -> list[DumpItem]:
         if objects is None and member in _REQUIRED_OF_A_CASE:
             raise DecodeError(member, "required in a golden case")
         found += [DumpItem(f"{member}[{place}]", each, kind.__name__) for place, each in enumerate(objects or ())]
+    if (release := members.get(_RELEASE, NULL)) != NULL:
+        found.append(DumpItem(_RELEASE, release, _RELEASE))
     pod = members.get("pod", NULL)
     return found if pod == NULL else [*found, DumpItem("pod", pod, Pod.__name__, asked_about=True)]
 
@@ -218,6 +241,9 @@ def load_items(items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid
 
 
 def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str], summary: SnapshotSummary) -> None:
+    if item.kind == _RELEASE:
+        summary.release = decoding_field(_text_decoder.decode, item.raw, _RELEASE)
+        return
     kind = item.kind or decoding(lambda raw: msgspec.json.decode(raw, type=_Type), item.raw).known_as()
     if not kind:
         raise DecodeError("kind", "required")
@@ -233,6 +259,8 @@ def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str
     mirror.apply(ClusterEvent("Add", decoded))
     _refuse_broken_terms(decoded)
     summary.taken[type(decoded).__name__] += 1
+    if isinstance(decoded, Node):
+        summary.kubelet_versions.update(_kubelet_version(item))
     if isinstance(decoded, Pod) and not decoded.assigned:
         summary.unassigned_pods += 1
         summary.nominated_pods += decoded.uid in mirror.pending.nominated_for(decoded.nominated_node_name)
@@ -253,6 +281,14 @@ def _refuse_broken_terms(decoded: Object) -> None:
     if isinstance(decoded, Pod):
         for error in decoded.affinity.errors:
             raise DecodeError(f"spec.affinity.{error.field}", error.message)
+
+
+def _kubelet_version(item: DumpItem) -> Iterator[str]:
+    """Yield the version of a node's kubelet, if there is one that can be read: it decides nothing about the node."""
+    with suppress(msgspec.DecodeError):
+        status = msgspec.json.decode(item.raw, type=_Kubelet).status
+        if status is not None and status.node_info is not None and status.node_info.kubelet_version:
+            yield status.node_info.kubelet_version
 
 
 def _identity(item: DumpItem) -> str:

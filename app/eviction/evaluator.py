@@ -12,6 +12,7 @@ import msgspec
 
 from app.eviction.eviction_outcome import EvictionResult
 from core.framework.evaluation import FreshEvaluation
+from core.framework.interface import AnyFilter
 from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
@@ -69,6 +70,10 @@ class Evaluator:
             return still
         return self._best(pod, {name: each for name, each in candidates.items() if name in still})
 
+    @property
+    def _filters(self) -> Sequence[AnyFilter]:
+        return self._profile.under(self._mirror.rules).filters
+
     def _nodes_to_look_at(self, pod: Pod, names: Sequence[str]) -> list[str] | EvictionResult:
         """Return the nodes that preemption might help on, or why the pod needs none or may have none."""
         verdicts = filter_nodes(self._profile, FreshEvaluation(self._mirror, pod), self._mirror.batch(names))
@@ -85,14 +90,14 @@ class Evaluator:
         """Return the plan for the best of the candidates that still is one."""
         while candidates:
             node = best_nodes(candidates)[0]
-            (victims,) = dry_run(self._mirror, self._profile.filters, pod, [node])
+            (victims,) = dry_run(self._mirror, self._filters, pod, [node])
             if isinstance(victims, Victims):
                 return Plan(node, victims.pods)
             del candidates[node]
         return EvictionResult.NO_CANDIDATE
 
     def _fits_soon(self, pod: Pod, names: Sequence[str], going: Mapping[str, Collection[str]]) -> bool:
-        run = DryRun(self._mirror, self._profile.filters, pod, names)
+        run = DryRun(self._mirror, self._filters, pod, names)
         return any(run.fits_without(position, going[name]) for position, name in enumerate(names))
 
     async def _candidates(self, pod: Pod, names: Sequence[str]) -> dict[str, Victims]:
@@ -103,7 +108,7 @@ class Evaluator:
         found: dict[str, Victims] = {}
         for begin in range(0, len(order), _AT_ONCE):
             part = [name for name in order[begin : begin + _AT_ONCE] if name in self._mirror.nodes.slots]
-            looked_at = zip(part, dry_run(self._mirror, self._profile.filters, pod, part), strict=True)
+            looked_at = zip(part, dry_run(self._mirror, self._filters, pod, part), strict=True)
             found |= {name: each for name, each in looked_at if isinstance(each, Victims)}
             if are_enough(found, wanted):
                 break

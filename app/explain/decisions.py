@@ -47,6 +47,8 @@ class RecordedDecision(NamedTuple):
     request: bytes
     response_bytes: int
     response: bytes
+    release: str
+    """Of Kubernetes, as whose it was answered, `1.37`; empty of a decision that was saved before it was recorded."""
 
     @property
     def answered_at(self) -> str:
@@ -118,6 +120,7 @@ class Decisions:
             bytes(sent) if len(sent) <= SMALL else b"",
             response_bytes,
             answer if len(answer) <= SMALL else b"",
+            str(self._mirror.rules.release),
         )
         self._bytes += _weight(decision)
         numbers = self._of_pod.get(uid)

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from app.answered_release import AnsweredRelease, ReleaseStatus
 from app.explain.explain_error import ContradictionError, TooMuchWorkError, UnknownError
 from app.explain.explain_request import ExplainRequest, Placing
 from app.explain.known_pods import KnownPods, the_one
@@ -97,6 +98,8 @@ class Explanation(msgspec.Struct, frozen=True):
     equivalence: ClassUse | None
     """None where the cache is off, or the pod has no class."""
     mirror: MirrorState
+    kubernetes: ReleaseStatus
+    """The release whose answers are explained."""
     supposed: SupposedState
 
 
@@ -119,6 +122,7 @@ class Explainer:
         recent: RecentPods,
         freshness: Freshness,
         *,
+        release: AnsweredRelease,
         work: LongWork | None = None,
     ) -> None:
         """`work` is the turn that explanations share with all other long jobs of the process."""
@@ -128,6 +132,7 @@ class Explainer:
         self._cache = cache
         self._known = KnownPods(mirror, recent, self._work)
         self._freshness = freshness
+        self._release = release
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Surround `explain` and `look`: a scheduler's request waits for one explanation at most."""
@@ -196,6 +201,7 @@ class Explainer:
             ],
             equivalence=equivalence,
             mirror=self.mirror_state(),
+            kubernetes=self._release.status,
             supposed=supposed,
         )
 
@@ -224,9 +230,10 @@ class Explainer:
         lookup = self._cache.lookup(entry, node) if self._cache is not None and entry is not None else None
         if lookup is None:
             return None
+        profile = self._profile.under(self.mirror.rules)
         return NodeCells(
-            [lookup.predicate(plugin) for plugin in self._profile.filters],
-            [lookup.score(plugin) for plugin, _ in self._profile.scores],
+            [lookup.predicate(plugin) for plugin in profile.filters],
+            [lookup.score(plugin) for plugin, _ in profile.scores],
         )
 
     def mirror_state(self) -> MirrorState:

@@ -31,6 +31,8 @@ class ReplayedResult(msgspec.Struct, frozen=True):
     nodes: int
     passed: int
     error: str
+    kubernetes: str
+    """Release of Kubernetes as whose it was answered, `1.37`; empty where it was not recorded."""
 
 
 class NodeDifference(msgspec.Struct, frozen=True):
@@ -99,10 +101,20 @@ class Replayer:
             pod=decision.asked.pod,
             nodes_asked="as then" if decision.request or len(then) == decision.asked.nodes else "all known",
             then=ReplayedResult(
-                decision.generation, decision.outcome, decision.asked.nodes, decision.asked.passed, decision.error
+                decision.generation,
+                decision.outcome,
+                decision.asked.nodes,
+                decision.asked.passed,
+                decision.error,
+                decision.release,
             ),
             now=ReplayedResult(
-                self._mirror.generation, answer.outcome, answer.asked.nodes, answer.asked.passed, answer.error
+                self._mirror.generation,
+                answer.outcome,
+                answer.asked.nodes,
+                answer.asked.passed,
+                answer.error,
+                str(self._mirror.rules.release),
             ),
             differing_nodes=len(differences) if then else None,
             differences=differences[:limit] if then else [],

@@ -11,6 +11,7 @@ from app.objects.decode_resources import WireAmounts, amounts_of
 from core.objects.host_port import ALL_ADDRESSES, NO_HOST_PORTS, HostPort
 from core.objects.pod import normalized_image_name
 from core.objects.pod_requests import (
+    Amounts,
     Container,
     PodResources,
     Resources,
@@ -19,7 +20,10 @@ from core.objects.pod_requests import (
     pod_requests,
     scored_requests,
 )
+from core.releases import RequestCounting
 
+_COUNTING: Final = RequestCounting()
+"""How requests are counted here; where another way gives others, the mirror counts them again (core `counted`)."""
 _MEMO_ENTRIES: Final = 8192
 _MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time: the memo is bounded to 32 MiB of keys
 
@@ -42,14 +46,31 @@ class _Condition(Wire):
     reason: str | None = None
 
 
+class WireRestartRule(Wire):
+    """What a v1.ContainerRestartRule does."""
+
+    action: str | None = None
+
+
+class WireVolumeMount(Wire):
+    """What a v1.VolumeMount asks of the runtime of its node."""
+
+    bind_mount_options: list[str] | None = None
+
+
 class WireContainer(Wire, omit_defaults=True):
-    """What a v1.Container says of what it needs of its node."""
+    """What a v1.Container says of what it needs of its node.
+
+    The last two are read by `needed_features`, and are left out of the JSON that tells pods alike.
+    """
 
     name: str | None = None
     image: str | None = None
     restart_policy: str | None = None
     ports: Annotated[msgspec.Raw, Unread(list[_ContainerPort])] = NULL
     resources: Annotated[msgspec.Raw, Unread(WireResources)] = NULL
+    restart_policy_rules: Annotated[msgspec.Raw, Unread(list[WireRestartRule])] = NULL
+    volume_mounts: Annotated[msgspec.Raw, Unread(list[WireVolumeMount])] = NULL
 
 
 class WireContainerStatus(Wire, omit_defaults=True):
@@ -71,10 +92,15 @@ class WireContainers(Wire, array_like=True):
     init_container_statuses: list[WireContainerStatus] | None
     conditions: msgspec.Raw
     qos_class: str | None
+    pod_level_status: msgspec.Raw
+    pod_level_allocated: msgspec.Raw
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
-    """What the containers of a pod ask of its node; pods that ask the same mostly share one value."""
+    """What the containers of a pod ask of its node; pods that ask the same mostly share one value.
+
+    `resources` is None where every release counts the requests alike.
+    """
 
     requests: Mapping[str, int]
     non_zero_requests: tuple[int, int]
@@ -82,6 +108,7 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     best_effort: bool
     host_ports: frozenset[HostPort]
     images: tuple[str, ...]
+    resources: PodResources | None = None
 
 
 _containers_decoder: Final = msgspec.json.Decoder(WireContainers)
@@ -127,15 +154,19 @@ def _parse_demand(raw: bytes) -> Demand:
         overhead=amounts_of(wire.overhead, "spec.overhead"),
         resize_infeasible=_is_resize_infeasible(wire.conditions),
         qos_class=wire.qos_class or "",
+        pod_level_actual=_reported(wire.pod_level_status, "status.resources"),
+        pod_level_allocated=_amounts(wire.pod_level_allocated, "status.allocatedResources"),
+        pod_level_reported=wire.pod_level_status != NULL,
     )
     demand = _shared_demand if len(raw) <= _MEMO_BYTES else _new_demand
-    return demand(
-        tuple(pod_requests(pod).items()),
-        (non_zero_requests(pod), scored_requests(pod)),
+    found = demand(
+        tuple(pod_requests(pod, _COUNTING).items()),
+        (non_zero_requests(pod, _COUNTING), scored_requests(pod)),
         is_best_effort(pod),
         _host_ports(containers, init_containers),
         tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),
     )
+    return found if pod.counts_alike else msgspec.structs.replace(found, resources=pod)
 
 
 def _new_demand(
@@ -160,13 +191,12 @@ def _container(
     resources = _resources(container.resources, f"{field}.resources")
     sidecar = container.restart_policy == "Always"
     status, place = statuses.get(container.name, (WireContainerStatus(), ""))
-    if status.resources == NULL:
-        return Container(resources, sidecar)
     return Container(
         resources,
         sidecar,
-        actual=_resources(status.resources, f"{place}.resources").requests,
-        allocated=amounts_of(status.allocated_resources, f"{place}.allocatedResources"),
+        actual=_reported(status.resources, f"{place}.resources"),
+        allocated=_amounts(status.allocated_resources, f"{place}.allocatedResources"),
+        reported=status.resources != NULL,
     )
 
 
@@ -190,6 +220,17 @@ def _ports(container: WireContainer, field: str) -> list[HostPort]:
 def _resources(raw: msgspec.Raw, field: str) -> Resources:
     wire = decoding_field(_resources_decoder.decode, raw, field) or WireResources()
     return Resources(amounts_of(wire.requests, f"{field}.requests"), amounts_of(wire.limits, f"{field}.limits"))
+
+
+def _reported(raw: msgspec.Raw, field: str) -> Amounts | None:
+    """Return the requests that a status reports; None where it reports none, not even empty ones."""
+    wire = decoding_field(_resources_decoder.decode, raw, field) or WireResources()
+    amounts_of(wire.limits, f"{field}.limits")  # not read, and refused where it is broken
+    return _amounts(wire.requests, f"{field}.requests")
+
+
+def _amounts(raw: msgspec.Raw, field: str) -> Amounts | None:
+    return None if raw == NULL else amounts_of(raw, field)
 
 
 def _is_resize_infeasible(raw: msgspec.Raw) -> bool:

@@ -13,6 +13,7 @@ from core.objects.volumes import CSIDriver, CSIStorageCapacity, VolumeAttachment
 
 class _CSIDriverSpec(Wire):
     storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
 
 
 class _CSIDriver(Wire):
@@ -55,9 +56,11 @@ def decode_csi_driver(raw: bytes | msgspec.Raw) -> CSIDriver:
     """Decode a storage.k8s.io/v1 CSIDriver. Raises DecodeError."""
     wire = decoding(_driver_decoder.decode, raw)
     metadata = wire.metadata or Metadata()
+    spec = wire.spec or _CSIDriverSpec()
     return CSIDriver(
         name=checked_name("CSIDriver", wire.kind, metadata),
-        storage_capacity=(wire.spec or _CSIDriverSpec()).storage_capacity or False,
+        storage_capacity=spec.storage_capacity or False,
+        prevents_scheduling_if_missing=spec.prevent_pod_scheduling_if_missing or False,
         uid=metadata.uid or "",
         resource_version=metadata.resource_version or "",
     )
@@ -75,6 +78,7 @@ def decode_csi_storage_capacity(raw: bytes | msgspec.Raw) -> CSIStorageCapacity:
         storage_class=wire.storage_class_name or "",
         topology=_topology(wire.node_topology),
         limit=capacity if maximum is None else maximum,
+        capacity=capacity or 0,
         uid=metadata.uid or "",
         resource_version=metadata.resource_version or "",
     )

@@ -21,7 +21,7 @@ from app.objects.decode import (
 )
 from app.objects.decode_resources import WireAmounts, allocatable_of
 from app.objects.sizes import MAX_LABEL_VALUE_BYTES
-from core.objects.node import CONDITION_TYPES, Node
+from core.objects.node import CONDITION_TYPES, NO_FEATURES, Node
 from core.objects.toleration import Taint
 
 _MEMO_ENTRIES: Final = 8192
@@ -52,6 +52,7 @@ class _NodeSpec(Wire):
 class _NodeStatus(Wire):
     allocatable: WireAmounts = NULL
     conditions: list[_NodeCondition] | None = None
+    declared_features: list[str] | None = None
     images: list[_Image] | None = None
 
 
@@ -88,7 +89,16 @@ def decode_node(raw: bytes | msgspec.Raw) -> Node:
         conditions=_conditions_of(status.conditions) if status.conditions else {},
         uid=metadata.uid or "",
         resource_version=metadata.resource_version or "",
+        declared_features=_shared_features(frozenset(status.declared_features))
+        if status.declared_features
+        else NO_FEATURES,
     )
+
+
+@lru_cache(maxsize=_MEMO_ENTRIES)
+def _shared_features(features: frozenset[str]) -> frozenset[str]:
+    """Return the features; nodes of one version declare the same ones, and share them."""
+    return features
 
 
 def _taints_of(raw: msgspec.Raw) -> tuple[Taint, ...]:

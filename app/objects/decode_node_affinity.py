@@ -74,6 +74,7 @@ def _parse_node_affinity(affinity: bytes, node_selector: bytes) -> NodeAffinity:
         required=required,
         preferred=preferred,
         node_names=_node_names((wire.required or WireNodeSelector()).node_selector_terms or ()),
+        empty_preferences=bool(wire.preferred) and not preferred,
     )
     return NO_NODE_AFFINITY if parsed == NO_NODE_AFFINITY else parsed
 

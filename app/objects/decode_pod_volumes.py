@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from app.objects.decode import Wire
+from core.objects.pod import normalized_image_name
 from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume, RBDImage
 from core.objects.volumes import VolumeSource
 
@@ -48,6 +49,10 @@ class _RBD(Wire):
     read_only: bool | None = None
 
 
+class _ImageVolumeSource(Wire):
+    reference: str | None = None
+
+
 class WireVolume(Wire):
     """A v1.Volume; kinds that no plugin reads are passed over."""
 
@@ -61,6 +66,13 @@ class WireVolume(Wire):
     portworx_volume: _VolumeID | None = None
     iscsi: _ISCSI | None = None
     rbd: _RBD | None = None
+    image: _ImageVolumeSource | None = None
+
+
+def image_volumes_of(wires: Sequence[WireVolume]) -> tuple[str, ...]:
+    """Return the normalized names of the images of image volumes, one for each, sorted."""
+    names = [wire.image.reference or "" for wire in wires if wire.image is not None]
+    return tuple(sorted(map(normalized_image_name, names))) if names else ()
 
 
 def volumes_of(pod: str, wires: Sequence[WireVolume]) -> tuple[PodVolume, ...]:

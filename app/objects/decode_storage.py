@@ -78,6 +78,7 @@ def decode_csi_node(raw: bytes | msgspec.Raw) -> CSINode:
             for driver in drivers
             if driver.allocatable is not None and driver.allocatable.count is not None
         },
+        drivers=frozenset(driver.name or "" for driver in drivers),
         migrated_plugins=frozenset(migrated.split(",") if migrated else ()),
         uid=metadata.uid or "",
         resource_version=metadata.resource_version or "",

@@ -8,6 +8,7 @@ import msgspec
 
 from app.objects.decode import DecodeError, Wire, decoding
 from app.objects.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
+from app.objects.decode_device_class import decode_device_class
 from app.objects.decode_disruption import decode_pod_disruption_budget
 from app.objects.decode_namespace import decode_namespace
 from app.objects.decode_node import decode_node
@@ -17,6 +18,7 @@ from app.objects.decode_service import decode_service
 from app.objects.decode_storage import decode_csi_node, decode_storage_class
 from app.objects.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
 from core.events import Kind, Object
+from core.objects.device_class import DeviceClass
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
@@ -48,6 +50,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     version: str = "v1"
     field_selector: str = ""
+    optional: bool = False
+    """An API server of a release that is answered for may not have it."""
 
     @property
     def api_version(self) -> str:
@@ -98,6 +102,9 @@ _ALL: Final = (
     Resource(kind=ReplicaSet, plural="replicasets", decode=decode_replica_set, group="apps"),
     Resource(kind=StatefulSet, plural="statefulsets", decode=decode_stateful_set, group="apps"),
     Resource(kind=ReplicationController, plural="replicationcontrollers", decode=decode_replication_controller),
+    Resource(
+        kind=DeviceClass, plural="deviceclasses", decode=decode_device_class, group="resource.k8s.io", optional=True
+    ),
 )
 
 RESOURCES: Final[Mapping[Kind, Resource]] = MappingProxyType({resource.kind: resource for resource in _ALL})

@@ -93,7 +93,8 @@ class PreemptVerb:
         if self._bypass.covers(args.pod):
             return _all_offers(args)
         try:
-            found = accepted(self._mirror, self._profile.filters, args.pod, args.offers, self._more_nodes(args))
+            filters = self._profile.under(self._mirror.rules).filters
+            found = accepted(self._mirror, filters, args.pod, args.offers, self._more_nodes(args))
         except WorkLimitError as error:
             return _invalid(error, VerbOutcome.TOO_MUCH_WORK, _asked(args, {}))
         asked = _asked(args, found)

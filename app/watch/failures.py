@@ -55,6 +55,26 @@ class Failures:
         self._report(now, delay)
         return Wait(now + delay, now + max(self._backoff.first, retry_after), is_ours)
 
+    def is_absence(self, error: Exception) -> bool:
+        """Tell whether the server does not have the resource, and need not have it.
+
+        While other resources fail, a 404 may be that of a proxy or of a server that has trouble, and says nothing.
+        """
+        is_missing = isinstance(error, StatusError) and error.code == HTTPStatus.NOT_FOUND
+        return is_missing and self._state.resource.optional and not self._retries.is_server_unwell
+
+    def absent(self, seconds: float) -> Wait:
+        """Take note that the server does not have the resource; return how long to wait before the next look."""
+        if not self._state.absent:
+            log.warning(
+                "%s: the API server does not have %s, passed over", self._state.plural, self._state.resource.api_version
+            )
+        self.over()
+        self._state.synced = self._state.absent = True
+        self._state.objects = self._state.listed = 0
+        until = self._clock() + seconds
+        return Wait(until, until, is_ours=True)
+
     def over(self) -> None:
         """Take note that the resource is followed."""
         if self._well_since is None:

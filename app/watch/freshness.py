@@ -16,6 +16,8 @@ class ResourceState:
         self.resource = resource
         self.synced = False
         """Whether the mirror has ever held all objects of the resource."""
+        self.absent = False
+        """Whether the server does not have the resource, so that there is nothing to follow."""
         self.followed_at = 0.0
         """When the server last showed that the mirror follows it: a line of a watch that resumes from what the mirror
         has, such a watch standing open for a second, or the begin of a list that was completed since, as it tells the
@@ -56,7 +58,7 @@ class ResourceState:
         """Judge the mirror for this resource alone."""
         if not self.synced:
             return SyncStatus.NOT_SYNCED
-        return SyncStatus.FRESH if now - self.followed_at <= stale_after else SyncStatus.STALE
+        return SyncStatus.FRESH if self.absent or now - self.followed_at <= stale_after else SyncStatus.STALE
 
     def lacks(self, now: float, stale_after: float) -> str:
         """Return why the mirror cannot be trusted for this resource, one line; empty when it can."""
@@ -81,14 +83,27 @@ class SyncStatus(Enum):
 class Freshness:
     """The states of all watched resources, judged together. Without resources (a dump) it is always fresh."""
 
-    def __init__(self, states: Sequence[ResourceState], stale_after: float, clock: Callable[[], float]) -> None:
-        """Take `stale_after` in seconds of `clock`."""
+    def __init__(
+        self,
+        states: Sequence[ResourceState],
+        stale_after: float,
+        clock: Callable[[], float],
+        unknown_release: Callable[[], str] = lambda: "",
+    ) -> None:
+        """Take `stale_after` in seconds of `clock`.
+
+        `unknown_release` says why it is not known yet which release of Kubernetes is answered for, one line; empty if
+        it is.
+        """
         self.states = states
+        self._unknown_release = unknown_release
         self.stale_after = stale_after
         self._clock = clock
 
     def status(self) -> SyncStatus:
         """Judge the mirror now; cheap enough for every request."""
+        if self._unknown_release():
+            return SyncStatus.NOT_SYNCED
         now = self._clock()
         worst = SyncStatus.FRESH
         for state in self.states:
@@ -100,13 +115,17 @@ class Freshness:
         return worst
 
     def problems(self) -> list[str]:
-        """Return why the mirror is not fresh, a line for each resource; empty when it is."""
+        """Return why the mirror is not fresh, a line for the release and each resource; empty when it is."""
         now = self._clock()
-        return [lack for state in self.states if (lack := state.lacks(now, self.stale_after))]
+        lacks = (self._unknown_release(), *(state.lacks(now, self.stale_after) for state in self.states))
+        return [*filter(None, lacks)]
 
     def age(self, state: ResourceState) -> float | None:
-        """Return the seconds since the mirror was last seen to follow a resource; None before it is synced."""
-        return self._clock() - state.followed_at if state.synced else None
+        """Return the seconds since the mirror was last seen to follow a resource.
+
+        None before it is synced, and if the server does not have it.
+        """
+        return self._clock() - state.followed_at if state.synced and not state.absent else None
 
 
 OF_A_DUMP: Final = Freshness((), float("inf"), time.monotonic)

@@ -60,6 +60,11 @@ class KnownObjects:
         if known is not None and uid and known.uid != uid:
             self.drop(full_name)
 
+    def clear(self) -> None:
+        """Take over that there is no object any more."""
+        for name in list(self._objects):
+            self.drop(name)
+
     def replace(self, present: Mapping[str, Object], unreadable: Mapping[str, str]) -> Iterator[None]:
         """Take over a whole list, one object at each step, so that the caller can let others run in between.
 

@@ -243,7 +243,7 @@ class Reflector:
         self._version = version
         self._list_next = False
         self._expired_lists = 0
-        self.state.synced = True
+        self.state.synced, self.state.absent = True, False
         self.state.objects, self.state.listed = len(self.known), 0
         self._follows(as_of)
         for done in self._answering:
@@ -353,6 +353,10 @@ class Reflector:
 
     def _recover(self, error: Exception) -> Wait | None:
         """Decide what the next request is; return how long to wait before it, None if not at all."""
+        if self._failures.is_absence(error):
+            self._version = ""
+            self.known.clear()
+            return self._failures.absent(self._timing.absent)
         if self._version:
             self._resume_or_relist(error)
         elif self._falls_back(error):

@@ -26,6 +26,8 @@ class Timing(msgspec.Struct, frozen=True):
     """Longest wait for the end of the initial events: a server that does not know WatchList never tells it."""
     memory: float = 30.0
     """Shortest wait after a sync that there was no memory for, as it has cost seconds of CPU for nothing."""
+    absent: float = 300.0
+    """Between two looks for a resource that the server does not have. Only an upgrade brings it."""
     clock: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
     """Numbers in [0, 1), for jitter."""

@@ -19,6 +19,7 @@ from app.admin.health_routes import health_router
 from app.admin.metrics_routes import metrics_router
 from app.admin.openapi import openapi_router
 from app.admin.page_routes import OPEN_PATHS, page_router
+from app.answered_release import AnsweredRelease
 from app.explain.conformance_case.case import CaseArgs
 from app.explain.explainer import Explainer
 from app.objects.plugin_args import plugin_arguments
@@ -55,18 +56,20 @@ def create_ports(  # noqa: PLR0913  # all that there is to see of a service
     *,
     metrics: Metrics,
     sources: Mapping[str, str],
+    release: AnsweredRelease,
 ) -> Ports:
     """Return the ports that the settings want. Raises ConfigurationError.
 
     `sources` tells which settings were made, and where; see Configuration.
     """
-    probes = (health_router(engine.mirror, cluster.freshness, cluster.state), metrics_router(metrics, verbs.work))
+    health = health_router(engine.mirror, cluster.freshness, cluster.state, release)
+    probes = (health, metrics_router(metrics, verbs.work))
     ports = Ports(
         extender_port(settings, _extender_app(probes, verbs, metrics)),
         health_port(settings, settings.health_port, _app(FastAPI, *probes))
         if settings.health_port is not None
         else None,
-        _admin_port(settings, engine, cluster, verbs, sources),
+        _admin_port(settings, engine, cluster, verbs, sources=sources, release=release),
     )
     wanted = ports.wanted()
     metrics.register(ConnectionCollector([port.connections for port in wanted]))
@@ -86,14 +89,22 @@ def _extender_app(probes: Sequence[APIRouter], verbs: Verbs, metrics: Metrics) -
     return app
 
 
-def _admin_port(
-    settings: Settings, engine: Engine, cluster: Cluster, verbs: Verbs, sources: Mapping[str, str]
+def _admin_port(  # noqa: PLR0913  # as create_ports
+    settings: Settings,
+    engine: Engine,
+    cluster: Cluster,
+    verbs: Verbs,
+    *,
+    sources: Mapping[str, str],
+    release: AnsweredRelease,
 ) -> Port | None:
     if settings.admin_port is None:
         return None
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.extender.recent_pods
     resources = [state.resource for state in cluster.freshness.states]
-    explainer = Explainer(engine.profile, mirror, engine.cache, recent_pods, cluster.freshness, work=work)
+    explainer = Explainer(
+        engine.profile, mirror, engine.cache, recent_pods, cluster.freshness, release=release, work=work
+    )
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     app = _app(
         FastAPI,

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from app.answered_release import AnsweredRelease
 from app.api_server.client import ApiClient
 from app.api_server.credentials import Credentials
 from app.leadership.elector import create_elector
@@ -21,6 +22,7 @@ from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from app.watch.memory_watch import MemoryWatch
 from app.watch.process_memory import MemoryLimit, memory_limit
+from app.watch.server_release import ServerRelease
 from app.watch.timing import Timing
 from app.watch.watcher import Watcher
 from core.events import Kind
@@ -46,20 +48,29 @@ def dumped_cluster(settings: Settings, metrics: Metrics) -> Cluster:
     return Cluster(OF_A_DUMP, ServingState(memory=_memory(settings, (), metrics)), None, ())
 
 
-def followed_cluster(
-    settings: Settings, mirror: ClusterMirror, kinds: Sequence[Kind], credentials: Credentials, metrics: Metrics
+def followed_cluster(  # noqa: PLR0913  # what follows, and what is followed
+    settings: Settings,
+    mirror: ClusterMirror,
+    release: AnsweredRelease,
+    *,
+    kinds: Sequence[Kind],
+    credentials: Credentials,
+    metrics: Metrics,
 ) -> Cluster:
     """Return the cluster that the mirror follows, for objects of these kinds. Raises SettingsError."""
     clock = time.monotonic
     states = [ResourceState(RESOURCES[kind]) for kind in kinds]
-    freshness = Freshness(states, settings.stale_after, clock)
-    memory = _memory(settings, states, metrics)
     client = ApiClient(credentials)
+    asking = ServerRelease(client, release, states, clock)
+    freshness = Freshness(states, settings.stale_after, clock, asking.problem)
+    memory = _memory(settings, states, metrics)
     feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
     watcher = Watcher(client, states, feed, Timing(clock=clock), memory)
     known = {reflector.state.plural: reflector.known for reflector in watcher.reflectors}
     metrics.register(WatchCollector(freshness, clock, known))
-    following = (watcher.run, feed.expire_assumed_pods)
+    following: tuple[Background, ...] = (watcher.run, feed.expire_assumed_pods)
+    if not release.is_fixed:
+        following = (*following, asking.run)
 
     def synced() -> bool:
         return freshness.status() is not SyncStatus.NOT_SYNCED

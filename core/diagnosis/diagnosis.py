@@ -47,7 +47,7 @@ class Diagnosis:
     ) -> None:
         self.pod: Final = pod
         self.batch: Final = batch
-        self.profile: Final = profile
+        self.profile: Final = profile.under(mirror.rules)
         self.mirror: Final = mirror
         self.generation: Final = mirror.generation
         self.search: Final = PodSearch()
@@ -73,12 +73,15 @@ class Diagnosis:
 
     @cached_property
     def deciding(self) -> Codes:
-        """The plugin that failed each node first: 1 + its place in the profile; 0 where none did."""
+        """The plugin that failed each node first: 1 + its place in the profile; 0 where none did.
+
+        One whose PreFilter failed comes before all that looked at nodes, see `first_failures`.
+        """
         deciding = np.zeros(len(self.batch), np.int16)
-        for place, plugin in enumerate(self.profile.filters, start=1):
-            verdicts = self._recorded.of_filters.get(plugin.name)
-            if verdicts is not None:
-                deciding[(verdicts.codes > 0) & (deciding == 0)] = place
+        recorded = enumerate((self._recorded.of_filters.get(each.name) for each in self.profile.filters), start=1)
+        failed = [(place, verdicts) for place, verdicts in recorded if verdicts is not None]
+        for place, verdicts in sorted(failed, key=lambda each: not each[1].of_pre_filter):
+            deciding[(verdicts.codes > 0) & (deciding == 0)] = place
         places = {plugin.name: place for place, plugin in enumerate(self.profile.filters, start=1)}
         for position, refusal in self.refused_beside.items():
             deciding[position] = places[refusal.failure.plugin]

@@ -7,7 +7,7 @@ from core.framework.evaluation import FreshEvaluation, first_failures
 from core.framework.interface import AnyFilter, AnyScore, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import Int64Array
+from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
 
 
@@ -38,3 +38,9 @@ class RecordedEvaluation:
         """Run PreScore and Score."""
         found = self.of_scores[plugin.name] = self._fresh.raw_scores(plugin, batch)
         return found
+
+    def best(
+        self, _filters: Sequence[AnyFilter], _scores: Sequence[tuple[AnyScore, int]], _batch: NodeBatch
+    ) -> IntpArray | None:
+        """Return None: what plugins have not said cannot be explained."""
+        return None

@@ -15,13 +15,15 @@ from core.equivalence.cells import Miss
 from core.equivalence.class_entry import ClassEntry
 from core.equivalence.classes import Classifier, ClassKey, Mode, equivalence_hash
 from core.equivalence.lookup import CellLookup
+from core.equivalence.ranking import Ranker
 from core.equivalence.shadow_check import Difference, Sampler, ShadowedEvaluation
 from core.equivalence.validity import Validities
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import Plugin
-from core.mirror.changes import Change
+from core.framework.interface import AnyFilter, AnyScore, Plugin
+from core.mirror.changes import Change, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.releases import Rules
 
 RESULTS: Final = ("hit", "partial", "miss", "none")
 """How a question was answered: all cells were there, some, or none; or the pod has no class."""
@@ -103,6 +105,7 @@ class EquivalenceCache:
         self._entries: OrderedDict[ClassKey, ClassEntry] = OrderedDict()
         self._evicted: OrderedDict[int, None] = OrderedDict()  # hashes of the classes that were dropped last
         self._sampler = Sampler(options.shadow_share)
+        self._ranker: Ranker | None = None
         self._on_mismatch = on_mismatch
         self._clock = clock
         mirror.listen(self)
@@ -110,16 +113,25 @@ class EquivalenceCache:
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def rules(self) -> Rules:
+        """The rules that all that is kept follows from."""
+        return self._mirror.rules
+
     def __iter__(self) -> Iterator[ClassEntry]:
         """Yield the classes, the one asked about least recently first."""
         yield from self._entries.values()
 
     def changed(self, change: Change) -> None:
         """Take note of a change that the mirror has made."""
-        self.validities.changed(change, self._mirror.nodes.extent)
+        if isinstance(change, RulesChange):
+            self.clear()  # what is kept follows from rules that hold no more
+        else:
+            self.validities.changed(change, self._mirror.nodes.extent)
 
     def evaluation(self, pod: Pod) -> Evaluation:
         """Return what answers for a pod: from the cache, if it has a class."""
+        pod = self._mirror.counted(pod)
         key = self._classifier.key(self._mirror, pod)
         if key is None:
             return FreshEvaluation(self._mirror, pod)
@@ -136,7 +148,7 @@ class EquivalenceCache:
 
     def class_of(self, pod: Pod) -> tuple[str, ClassEntry | None]:
         """Return the hash of a pod's class and what is kept of it, without asking; an empty hash: it has no class."""
-        key = self._classifier.key(self._mirror, pod)
+        key = self._classifier.key(self._mirror, self._mirror.counted(pod))
         if key is None:
             return "", None
         entry = self._entries.get(key)
@@ -183,6 +195,12 @@ class EquivalenceCache:
         self.nbytes += entry.nbytes - before
         while self.nbytes > self.max_bytes:
             self._evict()
+
+    def ranker(self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]]) -> Ranker:
+        """Return what makes and reads the rankings of classes; it is always for the same plugins."""
+        if self._ranker is None or not self._ranker.ranks(filters, scores):
+            self._ranker = Ranker(filters, scores, self.validities)
+        return self._ranker
 
     def _entry(self, key: ClassKey, pod: Pod) -> ClassEntry:
         entry = self._entries.get(key)

@@ -7,6 +7,7 @@ import numpy as np
 
 from core.equivalence.cells import Cells, Integers, Miss
 from core.equivalence.class_entry import ClassEntry
+from core.equivalence.ranking import Question, Ranker
 from core.equivalence.rows import NEVER, Aspect, FilterAspect, Row, ScoreAspect, counters_unchanged, kept_codes
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import FreshEvaluation, everywhere, first_failures
@@ -14,7 +15,7 @@ from core.framework.interface import AnyFilter, AnyScore, Verdicts, Versions
 from core.framework.status import Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.mirror.topology import BoolArray, Int64Array
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.pod import Pod
 
 _Prepared: TypeAlias = tuple[Status, Any]
@@ -31,6 +32,9 @@ class Keeper(Protocol):
 
     def weigh(self, entry: ClassEntry) -> None:
         """Take note that a class may have grown."""
+
+    def ranker(self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]]) -> Ranker:
+        """Return what makes and reads the rankings of classes."""
 
 
 class CachedEvaluation:
@@ -142,6 +146,30 @@ class CachedEvaluation:
             return FreshEvaluation(self.mirror, self._representative).raw_scores(plugin, batch)
         found = self._look_up(ScoreAspect(plugin), self._entry.score_row(plugin.name), batch)
         return None if isinstance(found, Status) else found.astype(np.int64, copy=False)
+
+    def best(
+        self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]], batch: NodeBatch
+    ) -> IntpArray | None:
+        """Return the best nodes by the class's ranking, which is made when the same nodes are asked about again."""
+        entry = self._entry
+        if entry.last_slots is not batch.slots or batch.strangers or not len(batch):
+            entry.last_slots = batch.slots
+            return None
+        ranker, ranking = self._keeper.ranker(filters, scores), entry.ranking
+        size = 0 if ranking is None else ranking.nbytes
+        question = Question(self.mirror, self._representative, batch)
+        again = None if ranking is None else ranker.refreshed(ranking, question)
+        if again is not None:
+            self._hit((len(batch) - again) * ranker.own_plugins)
+            self._miss(Miss.NODE_CHANGED, again * ranker.own_plugins)
+        else:
+            ranking = entry.ranking = ranker.made(self, batch)
+        if ranking is None:
+            return None
+        best = ranker.best(ranking, question)
+        if ranking.nbytes != size:
+            self._keeper.weigh(entry)
+        return best
 
     def _look_up(self, aspect: Aspect, row: Row, batch: NodeBatch) -> Status | Integers:
         if row.as_of == self._validities.now:  # no event since: nothing can have become invalid, or larger

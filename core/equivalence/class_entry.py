@@ -4,6 +4,7 @@ from typing import Final
 
 from core.equivalence.cells import Miss
 from core.equivalence.classes import ClassKey, equivalence_hash, key_text
+from core.equivalence.ranking import NO_RANKING, NO_SLOTS
 from core.equivalence.rows import Row
 from core.objects.pod import Pod
 
@@ -29,11 +30,13 @@ class ClassEntry:
         "hits",
         "in_cache",
         "key",
+        "last_slots",
         "made_at",
         "miss",
         "misses",
         "nbytes",
         "questions",
+        "ranking",
         "representative",
         "scores",
     )
@@ -50,6 +53,8 @@ class ClassEntry:
         self.filters: dict[str, Row] = {}
         self.scores: dict[str, Row] = {}
         self.chain: Row | None = None  # the verdicts of all filters together: of the first that fails
+        self.last_slots = NO_SLOTS  # of the last decision
+        self.ranking = NO_RANKING
         self.made_at = now
         self.asked_at = now
         self.questions = 0
@@ -83,4 +88,5 @@ class ClassEntry:
         rows = [*self.filters.values(), *self.scores.values()]
         if self.chain is not None:
             rows.append(self.chain)
-        return self._own_bytes + sum(row.nbytes for row in rows)
+        ranking = 0 if self.ranking is None else self.ranking.nbytes
+        return self._own_bytes + ranking + sum(row.nbytes for row in rows)

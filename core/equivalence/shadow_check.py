@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
+import numpy as np
 
-from core.framework.evaluation import Evaluation
+from core.framework.evaluation import Evaluation, best_nodes
 from core.framework.interface import AnyFilter, AnyScore, Verdicts
 from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import Int64Array
+from core.mirror.topology import Int64Array, IntpArray
 from core.mirror.work import Work
 from core.objects.pod import Pod
 
@@ -19,6 +20,10 @@ Result: TypeAlias = Status | int | None
 
 CHAIN: Final = "first failing filter"
 """What the verdicts of all filters together are called where plugins are called by their names."""
+
+
+BEST: Final = "best nodes"
+"""What a choice among the nodes that fit is called there; 1 stands for a node that may be chosen, 0 for the others."""
 
 
 class Difference(msgspec.Struct, frozen=True, gc=False):
@@ -104,6 +109,19 @@ class ShadowedEvaluation:
             self._compare(plugin.name, batch, _numbers(cached, batch), _numbers(fresh, batch))
         return fresh
 
+    def best(
+        self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]], batch: NodeBatch
+    ) -> IntpArray | None:
+        """Return the best nodes by a fresh evaluation; None where the cache does not tell them."""
+        cached = self._cached.best(filters, scores, batch)
+        if cached is None:
+            return None
+        with self._work.uncharged():
+            fitting = (self._fresh.filtered(filters, batch).codes == 0).nonzero()[0]
+            fresh = best_nodes(scores, self._fresh, batch, fitting)
+        self._compare(BEST, batch, _among(cached, batch), _among(fresh, batch))
+        return fresh
+
     def _compare(self, name: str, batch: NodeBatch, cached: Sequence[Result], fresh: Sequence[Result]) -> None:
         known = [position for position in range(len(batch)) if position not in batch.strangers]
         self._on_checked(
@@ -120,6 +138,12 @@ def _statuses(verdicts: Verdicts | None, batch: NodeBatch) -> Sequence[Result]:
     if verdicts is None:
         return [SUCCESS] * len(batch)
     return [verdicts.statuses[code] for code in verdicts.codes.tolist()]
+
+
+def _among(best: IntpArray, batch: NodeBatch) -> Sequence[Result]:
+    among = np.zeros(len(batch), np.int64)
+    among[best] = 1
+    return _numbers(among, batch)
 
 
 def _numbers(scores: Int64Array | None, batch: NodeBatch) -> Sequence[Result]:

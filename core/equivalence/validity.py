@@ -1,22 +1,27 @@
 """When something last made a plugin's results invalid: one store per event, one comparison per question."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
-from typing import Final
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable
+from itertools import islice
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from core.events import Kind
 from core.framework.interface import Plugin
 from core.framework.invalidation import NODE_LIFE, InvalidationRule, Operation, Scope
-from core.mirror.changes import Change, NamespaceChange, NodeChange, PodChange
+from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.node_info import NO_SLOT
 from core.mirror.topology import Int64Array
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 
+ClusterChange: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange
+
 _NEVER: Final = 0
+_REMEMBERED_CHANGES: Final = 256
+"""After so many changes it is as well to compare all nodes."""
 
 
 class Validity:
@@ -44,6 +49,9 @@ class Validities:
         self.now = 1
         """Number of the last change; what was computed now is right until the next one."""
         self._capacity = capacity
+        self._slots: deque[int] = deque(
+            maxlen=_REMEMBERED_CHANGES
+        )  # of the last changes, NO_SLOT where nothing became invalid
         self.of: dict[str, Validity] = {}
         self._rules: dict[tuple[Kind, Operation], list[tuple[Validity, InvalidationRule]]] = defaultdict(list)
         for plugin in plugins:
@@ -60,7 +68,7 @@ class Validities:
         """Number of slots that every validity has."""
         return self._capacity
 
-    def changed(self, change: Change, capacity: int) -> None:
+    def changed(self, change: ClusterChange, capacity: int) -> None:
         """Take note of a change of a mirror with so many slots."""
         self.now += 1
         if capacity > self._capacity:
@@ -69,10 +77,20 @@ class Validities:
                 validity.grow(capacity)
         kind, slot = _subject(change)
         operation = Operation.of(change.before, change.after)
+        touched = NO_SLOT
         for validity, rule in self._rules.get((kind, operation), ()):
             if rule.touches(change.before, change.after):
                 self._invalidate(validity, rule.scope, slot)
                 validity.counts[kind.__name__, operation.value] += 1
+                touched = slot
+        self._slots.append(touched)
+
+    def slots_since(self, as_of: int) -> Collection[int] | None:
+        """Return the slots of which anything became invalid after a time; None: too long ago to tell."""
+        changes = self.now - as_of
+        if changes > len(self._slots):
+            return None
+        return {slot for slot in islice(reversed(self._slots), changes) if slot != NO_SLOT}
 
     def _invalidate(self, validity: Validity, scope: Scope, slot: int) -> None:
         validity.last_at = self.now
@@ -86,7 +104,7 @@ def _times(length: int) -> Int64Array:
     return np.full(length, _NEVER, np.int64)
 
 
-def _subject(change: Change) -> tuple[Kind, int]:
+def _subject(change: ClusterChange) -> tuple[Kind, int]:
     if isinstance(change, PodChange):
         return Pod, change.slot
     if isinstance(change, NodeChange):

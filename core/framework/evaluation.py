@@ -9,7 +9,7 @@ from core.framework.interface import AnyFilter, AnyScore, Codes, Verdicts
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import Int64Array
+from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
 
 
@@ -40,6 +40,14 @@ class Evaluation(Protocol):
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Return a plugin's raw score of every node of the batch; None: it has nothing to say, every node gets 0."""
 
+    def best(
+        self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]], batch: NodeBatch
+    ) -> IntpArray | None:
+        """Return what `best_nodes` finds among the nodes on which all filters pass, where that is known at less cost.
+
+        None: it has to be found by `filtered` and `raw_scores`. So it is where no node fits, which has reasons.
+        """
+
 
 class FreshEvaluation:
     """Asks the plugins."""
@@ -48,7 +56,7 @@ class FreshEvaluation:
 
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
         self.mirror: Final = mirror
-        self.pod: Final = pod
+        self.pod: Final = mirror.counted(pod)
         mirror.work.begin()
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
@@ -65,20 +73,34 @@ class FreshEvaluation:
         _, state = plugin.pre_score(self.mirror, self.pod, batch)
         return None if state is None else plugin.score(state, batch)
 
+    def best(
+        self, _filters: Sequence[AnyFilter], _scores: Sequence[tuple[AnyScore, int]], _batch: NodeBatch
+    ) -> IntpArray | None:
+        """Return None: nothing is known yet."""
+        return None
+
 
 def first_failures(
     filters: Sequence[AnyFilter],
     batch: NodeBatch,
     verdicts_of: Callable[[AnyFilter, NodeBatch], Verdicts | None],
 ) -> Verdicts:
-    """Ask all plugins for their verdicts; the first one that fails a node gives it its status."""
+    """Ask all plugins for their verdicts; the first one that fails a node gives it its status.
+
+    kube-scheduler runs every PreFilter before any Filter. So the first one that fails gives all nodes its status.
+    Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (findNodesThatFitPod).
+    """
     if len(filters) == 1:
         return verdicts_of(filters[0], batch) or Verdicts(np.zeros(len(batch), np.uint8), (SUCCESS,))
     codes: Codes | None = None
     statuses: tuple[Status, ...] = (SUCCESS,)
+    everywhere_failed: Verdicts | None = None
     for plugin in filters:
         verdicts = verdicts_of(plugin, batch)
         if verdicts is None or not verdicts.codes.any():
+            continue
+        if verdicts.of_pre_filter:
+            everywhere_failed = everywhere_failed or verdicts
             continue
         if codes is None:  # mostly all that there is, and taken as it is
             codes, statuses = verdicts.codes, verdicts.statuses
@@ -88,11 +110,41 @@ def first_failures(
         codes = codes.astype(np.int64)
         codes[fails_first_here] = verdicts.codes[fails_first_here].astype(np.int64) + (len(statuses) - 1)
         statuses += verdicts.statuses[1:]
+    if everywhere_failed is not None:
+        return everywhere_failed
     return Verdicts(np.zeros(len(batch), np.uint8) if codes is None else codes, statuses)
+
+
+def best_nodes(
+    scores: Sequence[tuple[AnyScore, int]], evaluation: Evaluation, batch: NodeBatch, fitting: IntpArray
+) -> IntpArray:
+    """Return the positions, of those that fit, of the nodes with the highest score; more than one where they tie.
+
+    As in kube-scheduler, the scores are normalised over the nodes that fit, and compared by their exact weighted sum:
+    by the mean of `score_nodes`, which is rounded, nodes would tie that do not.
+    Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (schedulePod, selectHost).
+    """
+    if len(fitting) <= 1 or not scores:
+        return fitting
+    sums = weighted_sums(scores, evaluation, batch if len(fitting) == len(batch) else batch.part(fitting))
+    return fitting.compress(sums == sums.max())
+
+
+def weighted_sums(scores: Sequence[tuple[AnyScore, int]], evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
+    """Return the sums of weight and normalised score; a score that is alone is not weighed, which changes no order."""
+    total: Int64Array | None = None
+    for plugin, weight in scores:
+        raw = evaluation.raw_scores(plugin, batch)
+        if raw is None:
+            continue
+        score = plugin.normalize(raw)
+        weighted = weight * score if len(scores) > 1 else score
+        total = weighted if total is None else total + weighted
+    return np.zeros(len(batch), np.int64) if total is None else total
 
 
 def everywhere(status: Status, batch: NodeBatch) -> Verdicts | None:
     """Return the verdicts that a PreFilter without a state stands for: all pass, or all fail with its status."""
     if status.code in {Code.SKIP, Code.SUCCESS}:
         return None
-    return Verdicts(np.ones(len(batch), np.uint8), (SUCCESS, status))
+    return Verdicts(np.ones(len(batch), np.uint8), (SUCCESS, status), of_pre_filter=True)

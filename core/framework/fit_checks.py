@@ -59,6 +59,9 @@ class FitChecks:
             _Predicate(plugin, verdicts, asked_anew=verdicts is not None and _reads_pods(plugin))
             for plugin, verdicts in ((plugin, self._evaluation.verdicts(plugin, batch)) for plugin in filters)
         ]
+        # kube-scheduler runs every PreFilter before any Filter.
+        failed = [each for each in self._predicates if each.verdicts is not None and each.verdicts.of_pre_filter]
+        self._predicates = failed[:1] or self._predicates
 
     def failures(self) -> list[Failure | None]:
         """Return for each node why the pod does not fit, with all pods there; None where it does."""
@@ -80,7 +83,7 @@ class FitChecks:
         """
         if not pods:
             return None
-        with self._mirror.suppose() as supposed:
+        with self._mirror.suppose(after_pre_filter=True) as supposed:
             for each in pods:
                 supposed.place(each, self._names[position])
             return self.failure(position)

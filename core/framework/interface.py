@@ -31,13 +31,17 @@ NOT_SCORED: Final = -(2**62)
 
 
 class Verdicts:
-    """A status for each node of a batch: `codes[i]` is the index of its status in `statuses`, and 0 is success."""
+    """A status for each node of a batch: `codes[i]` is the index of its status in `statuses`, and 0 is success.
 
-    __slots__ = ("codes", "statuses")
+    `of_pre_filter` says that PreFilter has failed, and the plugin has looked at no node.
+    """
 
-    def __init__(self, codes: Codes, statuses: tuple[Status, ...]) -> None:
+    __slots__ = ("codes", "of_pre_filter", "statuses")
+
+    def __init__(self, codes: Codes, statuses: tuple[Status, ...], *, of_pre_filter: bool = False) -> None:
         self.codes = codes
         self.statuses = statuses
+        self.of_pre_filter = of_pre_filter
 
     def status(self, position: int) -> Status:
         """Return the status of one node of the batch."""
@@ -86,6 +90,10 @@ class ScorePlugin(Plugin, Protocol[ScoreState]):
     @property
     def scores_alone(self) -> bool:
         """Whether a node's raw score is the same whichever other nodes are asked about, so that it can be kept."""
+
+    @property
+    def normalizes_alone(self) -> bool:
+        """Whether a node's normalised score is the same whichever other nodes are asked about."""
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, ScoreState | None]:
         """Gather what the pod prefers. No state: every node gets 0 (SKIP)."""

@@ -41,6 +41,10 @@ class AssumedPods:
         """Take out a pod: confirmed, forgotten, deleted or expired."""
         return self.by_uid.pop(uid)
 
+    def replace(self, pod: Pod) -> None:
+        """Hold another state of an assumed pod."""
+        self.by_uid[pod.uid] = msgspec.structs.replace(self.by_uid[pod.uid], pod=pod)
+
     def finish_binding(self, uid: str, now: float) -> None:
         """Let a pod expire when the TTL has passed from now; nothing happens to a pod that is not assumed."""
         known = self.by_uid.get(uid)

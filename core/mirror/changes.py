@@ -8,6 +8,7 @@ import msgspec
 from core.events import Kind
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.releases import Rules
 
 
 class NodeChange(msgspec.Struct, frozen=True, gc=False):
@@ -27,6 +28,8 @@ class PodChange(msgspec.Struct, frozen=True, gc=False):
     slot: int
     before: Pod | None
     after: Pod | None
+    after_pre_filter: bool = False
+    """Whether it is supposed for a request whose PreFilter kube-scheduler would have run already; see Supposition."""
 
 
 class NamespaceChange(msgspec.Struct, frozen=True, gc=False):
@@ -46,7 +49,14 @@ class ObjectChange(msgspec.Struct, frozen=True, gc=False):
     after: Any
 
 
-Change: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange
+class RulesChange(msgspec.Struct, frozen=True, gc=False):
+    """Other rules than before. Pods whose requests count otherwise by them have changed before, each by itself."""
+
+    before: Rules
+    after: Rules
+
+
+Change: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange | RulesChange
 
 
 class Listener(Protocol):

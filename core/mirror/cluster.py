@@ -25,8 +25,9 @@ from core.mirror.work import Work
 from core.objects.labels import Selector
 from core.objects.namespace import Namespace
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import Pod, counted
 from core.objects.volumes import CSINode
+from core.releases import DEFAULT_RELEASE, Rules, rules_of
 
 DerivedState = TypeVar("DerivedState", bound=Listener)
 
@@ -64,10 +65,11 @@ class ClusterMirror:
     what to look at; what changes nothing takes none.
     """
 
-    def __init__(self, assumed_pod_ttl: float = 30.0) -> None:
+    def __init__(self, assumed_pod_ttl: float = 30.0, rules: Rules | None = None) -> None:
+        """Begin empty. Without `rules`, those of DEFAULT_RELEASE hold until `change_rules`."""
         self._generations = GenerationCounter()
         self.work = Work()
-        self._placement = Placement(self._generations, self.work)
+        self._placement = Placement(self._generations, self.work, rules or rules_of(DEFAULT_RELEASE))
         self.nodes = self._placement.nodes
         self.pods = self._placement.pods
         self.namespaces = self._placement.namespaces
@@ -89,7 +91,8 @@ class ClusterMirror:
         """
         deleted = event.action == "Delete"
         match event.object:
-            case Pod() as pod:
+            case Pod() as decoded:
+                pod = self.counted(decoded)
                 self._see_whether_pending(pod, deleted=deleted)
                 if pod.uid in self._assumed.by_uid:  # not through `in`: this is asked at every event
                     return self._see_assumed_pod(pod, deleted=deleted)
@@ -103,6 +106,25 @@ class ClusterMirror:
                 self._tell_of_object(type(other), other.name, before, None if deleted else other)
         return None
 
+    # The release of Kubernetes whose answers are given.
+
+    @property
+    def rules(self) -> Rules:
+        """The rules by which plugins answer: a fact of the cluster, which an upgrade changes."""
+        return self._placement.rules
+
+    def change_rules(self, rules: Rules) -> None:
+        """Let other rules hold. Pods whose requests count otherwise by them change; equal rules change nothing."""
+        if rules == self.rules:
+            return
+        for pod in self._placement.change_rules(rules):
+            if pod.uid in self._assumed:
+                self._assumed.replace(pod)
+
+    def counted(self, pod: Pod) -> Pod:
+        """Return a pod with its requests as the rules count them, which every pod in the mirror has already."""
+        return pod if pod.resources is None else counted(pod, self._placement.counting)
+
     # What is decided here.
 
     def assume(self, pod: Pod, node_name: str, now: float) -> Pod:
@@ -115,7 +137,7 @@ class ClusterMirror:
             raise self._state_error(pod.uid, tried)
         if pod.terminal or not node_name:
             raise PodStateError(f"pod {pod.full_name} ({pod.uid}){' has ended and' if pod.terminal else ''} {tried}")
-        placed = replace(pod, node_name=node_name)
+        placed = self.counted(replace(pod, node_name=node_name))
         self._assumed.add(placed, now)
         self._placement.add_pod(placed)
         self.pod_states.assumed += 1
@@ -212,9 +234,9 @@ class ClusterMirror:
         """
         snapshot.update(self.nodes, self.pods, self._objects, self.generation)
 
-    def suppose(self) -> Supposition:
+    def suppose(self, *, after_pre_filter: bool = False) -> Supposition:
         """Begin to suppose, in a `with` block, that there are other pods and nodes; see Supposition."""
-        return Supposition(self._placement, self._derived.values)
+        return Supposition(self._placement, self._derived.values, after_pre_filter=after_pre_filter)
 
     def dump(self, node: str | None = None, pod: str | None = None) -> MirrorDump:
         """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME; for debugging, expensive."""

@@ -73,6 +73,7 @@ class Comparer:
     """
 
     def __init__(self, mirror: ClusterMirror, kind: Kind) -> None:
+        self._mirror = mirror
         self._held = _held(mirror, kind)
         self._assumed = mirror.assumed if kind is Pod else {}
         self._seen: set[str] = set()  # keys in the list that the mirror holds, or of which nothing is said
@@ -85,6 +86,8 @@ class Comparer:
 
     def add(self, listed: Object) -> None:
         """Compare an object of the list. A pod that has ended is none that the mirror should hold."""
+        if isinstance(listed, Pod):
+            listed = self._mirror.counted(listed)
         key = self._held.key(listed)
         if key in self._assumed:
             self._seen.add(key)

@@ -3,20 +3,23 @@
 from collections.abc import Mapping
 
 from core.mirror.affinity_counts import AffinityCounts
-from core.mirror.changes import Listeners, NamespaceChange, NodeChange, PodChange
+from core.mirror.changes import Listeners, NamespaceChange, NodeChange, PodChange, RulesChange
 from core.mirror.generation_store import GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
 from core.mirror.pod_columns import PodColumns
 from core.mirror.topology import TopologyColumn
 from core.mirror.work import Work
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import Pod, counted
+from core.releases import Rules
 
 
 class Placement:
     """Nodes, pods and namespaces, with their term counters, requests and generations; all pods in here are placed."""
 
-    def __init__(self, generations: GenerationCounter, work: Work) -> None:
+    def __init__(self, generations: GenerationCounter, work: Work, rules: Rules) -> None:
+        self.rules = rules
+        self.counting = rules.request_counting
         self.listeners = Listeners()
         self.nodes = NodeTable(generations)
         self.pods = PodColumns()
@@ -53,6 +56,20 @@ class Placement:
                 info.requested.count(pod, 1)
             self.nodes.touch(info)
             self._tell_of_pod(pod.node_name, known, pod)
+
+    def change_rules(self, rules: Rules) -> list[Pod]:
+        """Count all pods by other rules; return those that count otherwise than before, as they are now."""
+        before, self.rules = self.rules, rules
+        self.counting = rules.request_counting
+        recounted = []
+        resized = [pod for row in self.pods.rows.values() if (pod := self.pods.pods[row]).resources is not None]
+        for known in resized:
+            pod = counted(known, self.counting)
+            if pod != known:
+                self.update_pod(known, pod)
+                recounted.append(pod)
+        self.listeners.tell(RulesChange(before, rules))
+        return recounted
 
     # For Supposition, which tells those who have to know. Nothing here takes a generation.
 

@@ -12,7 +12,7 @@ from core.mirror.node_info import NO_SLOT
 from core.mirror.placement import Placement
 from core.mirror.snapshot import WhatIfError
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import Pod, counted
 
 
 class _Step(NamedTuple):
@@ -41,11 +41,17 @@ class Supposition:
     Batches are of no use beyond the step in which they were made. Another Supposition may begin in the block, and has
     to end before it.
 
+    `after_pre_filter` is for what kube-scheduler supposes between PreFilter and Filter, of which it tells plugins by
+    AddPod and RemovePod.
+
     What contradicts the mirror, or what is supposed already, raises WhatIfError, and all is left as it is.
     """
 
-    def __init__(self, placement: Placement, derived: Callable[[], Collection[Listener]]) -> None:
+    def __init__(
+        self, placement: Placement, derived: Callable[[], Collection[Listener]], *, after_pre_filter: bool = False
+    ) -> None:
         self._placement = placement
+        self._after_pre_filter = after_pre_filter
         self._derived = derived
         self._steps: list[_Step] = []
 
@@ -73,7 +79,7 @@ class Supposition:
         self._placement.suppose_deleted(pod.uid)
         told = tuple(self._derived())
         self._steps.append(_Step(partial(self._bring_back, gone, slot, told), gone))
-        self._tell(PodChange(slot, gone, None))
+        self._tell(self._pod_change(slot, gone, None))
 
     def put_back(self, uid: str) -> None:
         """Let a pod that is supposed to be gone be back. Raises WhatIfError for any other, or if it is placed again."""
@@ -93,10 +99,10 @@ class Supposition:
             raise WhatIfError(
                 f"pod {pod.full_name} ({pod.uid}) cannot be placed on {node_name or 'no node'}: {why_not}"
             )
-        placed = replace(pod, node_name=node_name)
+        placed = counted(replace(pod, node_name=node_name), self._placement.counting)
         row = self._placement.suppose_pod(placed)
         self._steps.append(_Step(partial(self._take_away, placed, row)))
-        self._tell(PodChange(self._placement.nodes.slots[node_name], None, placed))
+        self._tell(self._pod_change(self._placement.nodes.slots[node_name], None, placed))
         return placed
 
     def add_node(self, node: Node) -> None:
@@ -119,11 +125,11 @@ class Supposition:
         for listener in self._derived():
             # One that was made since then has never seen the pod, and will hear of it next as it is held.
             knew = any(listener is each for each in told)
-            listener.changed(PodChange(slot, None, pod if knew else held))
+            listener.changed(self._pod_change(slot, None, pod if knew else held))
 
     def _take_away(self, placed: Pod, row: int | None) -> None:
         self._placement.withdraw_pod(placed, row)
-        self._tell(PodChange(self._placement.nodes.slots[placed.node_name], placed, None))
+        self._tell(self._pod_change(self._placement.nodes.slots[placed.node_name], placed, None))
 
     def _take_node(self, node: Node) -> None:
         info = self._placement.nodes.infos[node.name]
@@ -171,6 +177,9 @@ class Supposition:
             return "it is gone already"
         known = held.node_name in self._placement.nodes.slots
         return f"it is on {held.node_name}{' already' if known else ', which is not known'}"
+
+    def _pod_change(self, slot: int, before: Pod | None, after: Pod | None) -> PodChange:
+        return PodChange(slot, before, after, self._after_pre_filter)
 
     def _tell(self, *changes: Change) -> None:
         for change in changes:

@@ -1,7 +1,8 @@
 """The syntax of label keys and values, with upstream's messages.
 
 A selector with an invalid key or value fails the whole affinity term, and kube-scheduler prints these very words,
-so they are kept to the letter (k8s.io/apimachinery pkg/util/validation/validation.go).
+so they are kept to the letter (k8s.io/apimachinery pkg/util/validation/validation.go, as it is until v1.34; since v1.35
+pkg/api/validate/content, see `in_bytes`).
 """
 
 import re
@@ -28,6 +29,7 @@ _MAX_SUBDOMAIN = 253
 _qualified_name = re.compile(_QUALIFIED_NAME)
 _label_value = re.compile(_LABEL_VALUE)
 _subdomain = re.compile(_SUBDOMAIN)
+_too_long_text = re.compile(f"must be no more than ({_MAX_NAME}|{_MAX_SUBDOMAIN}) characters")
 
 
 def label_key_errors(key: str) -> list[str]:
@@ -60,6 +62,12 @@ def label_value_errors(value: str) -> list[str]:
     if not _label_value.fullmatch(value):
         errors.append(_mismatch(_LABEL_VALUE_RULE, _LABEL_VALUE, "MyValue", "my_value", "12345"))
     return errors
+
+
+def in_bytes(message: str) -> str:
+    """Return a message as v1.35 and later have it: they call a key a label key, and say that lengths are in bytes."""
+    message = message.replace("a qualified name " + _QUALIFIED_NAME_RULE, "a valid label key " + _QUALIFIED_NAME_RULE)
+    return _too_long_text.sub(r"must be no more than \1 bytes", message)
 
 
 def _subdomain_errors(value: str) -> list[str]:

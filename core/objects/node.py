@@ -11,6 +11,10 @@ CONDITION_TYPES: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "
 """The types of node conditions that decide something."""
 
 
+NO_FEATURES: Final[frozenset[str]] = frozenset()
+"""What nodes that declare no features share."""
+
+
 class Node(msgspec.Struct, frozen=True, gc=False):
     """A v1.Node reduced to what the plugins and the mirror read.
 
@@ -18,6 +22,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     keep the order of the spec, as the first one that a pod does not tolerate is reported. `images` has every name of
     every image, with the size in bytes. `conditions` has the status of CONDITION_TYPES alone: what else a condition
     says changes with every heartbeat and decides nothing. Conditions that the node does not report are absent.
+    `declared_features` is status.declaredFeatures.
     """
 
     name: str
@@ -29,6 +34,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     unschedulable: bool = False
     images: Mapping[str, int] = {}
     conditions: Mapping[str, str] = {}
+    declared_features: frozenset[str] = NO_FEATURES
 
     @property
     def full_name(self) -> str:

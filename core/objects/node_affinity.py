@@ -26,6 +26,7 @@ class NodeAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     `selector` is its nodeSelector. `required` is None when the pod has no required node affinity, whereas one without
     terms matches nothing; its terms are sorted, as they are alternatives. `preferred` leaves out terms of weight 0 and
     empty ones; it is sorted, unless a term is broken, as `preferred_error` tells the errors in their order.
+    `empty_preferences` tells that the pod has preferences, and that all of them are left out.
 
     `node_names` are the only nodes that the `metadata.name` fields of the required terms allow: None when a term has no
     such field, empty when every term contradicts itself.
@@ -35,6 +36,7 @@ class NodeAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     required: NodeSelector | None = None
     preferred: tuple[PreferredTerm, ...] = ()
     node_names: frozenset[str] | None = None
+    empty_preferences: bool = False
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
         """Tell whether a node meets what is required; a broken term is met by none (RequiredNodeAffinity.Match)."""

@@ -1,16 +1,23 @@
 """The pod as scheduling sees it."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from core.objects.affinity import NO_AFFINITY, PodAffinity
 from core.objects.host_port import NO_HOST_PORTS, HostPort
 from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from core.objects.owner import ControllerRef
+from core.objects.pod_requests import PodResources, non_zero_requests, pod_requests
 from core.objects.pod_volumes import PodVolume
 from core.objects.toleration import NO_TOLERATIONS, Toleration
 from core.objects.topology_spread import SpreadConstraint
+from core.releases import RequestCounting
+
+NO_FEATURES: Final[frozenset[str]] = frozenset()
+"""What pods and nodes without features share."""
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
@@ -21,10 +28,13 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     `requests` is what the scheduler reserves for the whole pod: cpu in millicores, all others in their own unit (bytes,
     pieces). `non_zero_requests` and `scored_requests` are the cpu and the memory that scoring takes it for, on the node
     that it occupies and while it is being scheduled. `best_effort` is QoS class BestEffort: no cpu and no memory asked
-    for or limited.
+    for or limited. `resources` is what the first two follow from where releases count them differently, and None where
+    they do not; see `counted`.
 
-    `images` has one normalized name a container, init containers too, sorted. `volumes` are those that a plugin reads,
-    in the order of the spec, as the first one at fault is told; `spread` keeps its order for the same reason.
+    `images` has one normalized name a container, init containers too, sorted, and `image_volumes` one an image volume.
+    `volumes` are those that a plugin reads, in the order of the spec, as the first one at fault is told; `spread` keeps
+    its order for the same reason. `needed_features` are the features that a node has to declare for the pod, of those
+    that any release knows.
 
     What preemption reads: `start_time` is the text of status.startTime, empty while the pod has not started. The API
     server writes it in UTC and whole seconds, so that texts are in the order of their times. `preemption_policy` is
@@ -64,6 +74,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     in_group: bool = False
     claims_resources: bool = False
     failure: str = ""
+    resources: PodResources | None = None
+    image_volumes: tuple[str, ...] = ()
+    needed_features: frozenset[str] = NO_FEATURES
 
     @property
     def full_name(self) -> str:
@@ -75,10 +88,16 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         """Whether the pod occupies a node, which is what the mirror holds and the plugins count."""
         return bool(self.node_name) and not self.terminal
 
-    @property
-    def containers(self) -> int:
-        """How many containers and init containers there are, which ImageLocality divides by."""
-        return len(self.images)
+
+def counted(pod: Pod, counting: RequestCounting) -> Pod:
+    """Return the pod with its requests as a release counts them; the same pod where all releases count them alike."""
+    if pod.resources is None:
+        return pod
+    return replace(
+        pod,
+        requests=pod_requests(pod.resources, counting),
+        non_zero_requests=non_zero_requests(pod.resources, counting),
+    )
 
 
 def normalized_image_name(name: str) -> str:

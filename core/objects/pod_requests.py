@@ -1,9 +1,9 @@
 """What the scheduler reserves for a pod, from the resources of its containers, and whether it is best effort.
 
-Source: k8s.io/component-helpers resource/helpers.go (PodRequests, with UseStatusResources and pod-level resources, as
-NodeInfo calls it with the feature gates of v1.34), k8s.io/kubernetes pkg/scheduler/framework/types.go
-(CalculateResource, getNonMissingContainerRequests), pkg/scheduler/framework/plugins/noderesources (NewFit,
-calculatePodResourceRequest) and pkg/apis/core/v1/helper/qos/qos.go.
+Source: k8s.io/component-helpers resource/helpers.go (PodRequests, as NodeInfo calls it: see RequestCounting),
+k8s.io/kubernetes pkg/scheduler/framework/types.go (CalculateResource, getNonMissingContainerRequests),
+pkg/scheduler/framework/plugins/noderesources (NewFit, calculatePodResourceRequest) and
+pkg/apis/core/v1/helper/qos/qos.go.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +13,7 @@ import msgspec
 
 from core.objects.label_validation import label_key_errors
 from core.objects.quantity import millis, nanos, units
+from core.releases import RequestCounting
 
 Amounts: TypeAlias = Mapping[str, int]
 """Resource name -> exact amount, as `quantity.nanos` gives it: sums are rounded, not their parts."""
@@ -24,6 +25,7 @@ _PREFIXES: Final = (_HUGE_PAGES, "attachable-volumes-")
 _NOTHING: Final[Amounts] = {}
 _MISSING: Final[Amounts] = {"cpu": nanos("100m"), "memory": nanos("200Mi")}
 """What a container that asks for none is taken to use (schedutil.DefaultMilliCPURequest, DefaultMemoryRequest)."""
+_BY_CONTAINER_SPECS: Final = RequestCounting(status=False, pod_level=False)
 
 
 class Resources(msgspec.Struct, frozen=True, gc=False):
@@ -37,20 +39,24 @@ class Container(msgspec.Struct, frozen=True, gc=False):
     """A container's resources. `sidecar` is an init container with restartPolicy Always.
 
     `actual` is what its status reports as configured, `allocated` what the node has set aside, while it is resized in
-    place; `actual` is None when the status reports no resources, and then `allocated` does not count either.
+    place; None where the status does not say. `reported` tells whether the status has resources at all.
     """
 
     resources: Resources = Resources()
     sidecar: bool = False
     actual: Amounts | None = None
-    allocated: Amounts = {}
+    allocated: Amounts | None = None
+    reported: bool = False
 
 
 class PodResources(msgspec.Struct, frozen=True, gc=False):
     """All that the resources of a pod follow from.
 
-    `pod_level` is None when the pod has none of its own. `resize_infeasible` is a PodResizePending condition that says
-    so: what was asked for will not come. `qos_class` is what the status says, empty when it says nothing.
+    `pod_level` is None when the pod has none of its own. Of what its status reports for the pod as a whole,
+    `pod_level_actual` is what is configured, and `pod_level_allocated` what the node has set aside; None where the
+    status does not say. `pod_level_reported` tells whether it has resources at all. `resize_infeasible` is a
+    PodResizePending condition that says so: what was asked for will not come. `qos_class` is what the status says,
+    empty when it says nothing.
     """
 
     containers: Sequence[Container] = ()
@@ -59,26 +65,41 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
     overhead: Amounts = {}
     resize_infeasible: bool = False
     qos_class: str = ""
+    pod_level_actual: Amounts | None = None
+    pod_level_allocated: Amounts | None = None
+    pod_level_reported: bool = False
+
+    @property
+    def counts_alike(self) -> bool:
+        """Whether every RequestCounting gives the same: the pod has no resources as a whole, and is not resized."""
+        if self.pod_level is not None or self.resize_infeasible:
+            return False
+        if not (all(map(_as_asked, self.containers)) and all(map(_as_asked, self.init_containers))):
+            return False
+        if self.pod_level_actual is None or self.pod_level_allocated is None:
+            return True
+        asked = _summed(self, _NOTHING, lambda each, _: each.resources.requests)
+        return asked == self.pod_level_actual and asked == self.pod_level_allocated
 
 
-def pod_requests(pod: PodResources) -> dict[str, int]:
+def pod_requests(pod: PodResources, counting: RequestCounting) -> dict[str, int]:
     """Return what is reserved: cpu in millicores, all others in whole units, rounded up.
 
     Names that kube-scheduler does not account (Resource.Add) are left out.
     """
-    return rounded({name: amount for name, amount in _requests(pod).items() if _is_accounted(name)})
+    return rounded({name: amount for name, amount in _requests(pod, counting).items() if _is_accounted(name)})
 
 
-def non_zero_requests(pod: PodResources) -> tuple[int, int]:
+def non_zero_requests(pod: PodResources, counting: RequestCounting) -> tuple[int, int]:
     """Return the millicores and the bytes that scoring takes the pod for: a container that asks for none uses some.
 
     This is what NodeInfo counts. In a pod with requests of its own, only what nothing in it asks for is made up.
     """
     missing = _MISSING
-    if pod.pod_level is not None and any(map(_has_pod_level, pod.pod_level.requests)):
-        asked = _requests(pod)
+    if counting.pod_level and _asks_as_a_whole(pod):
+        asked = _requests(pod, counting)
         missing = {name: amount for name, amount in _MISSING.items() if name not in asked}
-    total = _requests(pod, missing)
+    total = _requests(pod, counting, missing)
     return millis(total.get("cpu", 0)), units(total.get("memory", 0))
 
 
@@ -88,13 +109,7 @@ def scored_requests(pod: PodResources) -> tuple[int, int]:
     Its scorers are made without the feature gates (NewFit): they look neither at requests of the pod as a whole nor at
     the status of its containers.
     """
-    return non_zero_requests(
-        PodResources(
-            [Container(each.resources, each.sidecar) for each in pod.containers],
-            [Container(each.resources, each.sidecar) for each in pod.init_containers],
-            overhead=pod.overhead,
-        )
-    )
+    return non_zero_requests(pod, _BY_CONTAINER_SPECS)
 
 
 def is_best_effort(pod: PodResources) -> bool:
@@ -120,45 +135,103 @@ def rounded(amounts: Amounts) -> dict[str, int]:
     return {name: millis(amount) if name == "cpu" else units(amount) for name, amount in amounts.items()}
 
 
-def _requests(pod: PodResources, missing: Amounts = _NOTHING) -> dict[str, int]:
+def _requests(pod: PodResources, counting: RequestCounting, missing: Amounts = _NOTHING) -> dict[str, int]:
     """Upstream PodRequests; `missing` stands in for what a container does not ask for."""
-    total = _container_requests(pod, missing)
-    if pod.pod_level is not None:
-        total |= {name: amount for name, amount in pod.pod_level.requests.items() if _has_pod_level(name)}
+    if not counting.status:
+        total = _summed(pod, missing, lambda each, _: each.resources.requests)
+    elif counting.aggregates:
+        total = _most_of_sums(pod, counting, missing)
+    else:
+        total = _summed(pod, missing, lambda each, init: _effective(each, pod, init=init))
+    if counting.pod_level and pod.pod_level is not None and _asks_as_a_whole(pod):
+        total |= {name: amount for name, amount in _as_a_whole(pod, pod.pod_level, counting) if _has_pod_level(name)}
     _combine(total, pod.overhead, int.__add__)
     return total
 
 
-def _container_requests(pod: PodResources, missing: Amounts) -> dict[str, int]:
-    """Upstream AggregateContainerRequests: the most that is held at once, starting or running."""
+def _as_a_whole(pod: PodResources, asked: Resources, counting: RequestCounting) -> Iterable[tuple[str, int]]:
+    """Yield what is requested for the pod as a whole, whatever its containers ask for."""
+    if not (counting.pod_level_status and counting.status and pod.pod_level_reported):
+        return asked.requests.items()
+    most = {} if pod.resize_infeasible else dict(asked.requests)
+    _combine(most, pod.pod_level_actual or _NOTHING, max)
+    _combine(most, pod.pod_level_allocated or _NOTHING, max)
+    if counting.aggregates:
+        return most.items()
+    # Until v1.36 what is not asked for does not count, and what only an infeasible spec asks for counts as 0.
+    return [(name, most.get(name, 0)) for name in asked.requests]
+
+
+def _most_of_sums(pod: PodResources, counting: RequestCounting, missing: Amounts) -> dict[str, int]:
+    """Upstream AggregateContainerRequests since v1.37: the most of spec, allocation and status, each summed up."""
+    actual, allocated = pod.pod_level_actual, pod.pod_level_allocated
+    if not counting.pod_level_status or actual is None or allocated is None:
+        actual = _summed(pod, missing, lambda each, _: _actual(each, pod))
+        allocated = _summed(pod, missing, lambda each, _: _allocated(each, pod))
+    most = dict(actual)
+    _combine(most, allocated, max)
+    if not pod.resize_infeasible:
+        _combine(most, _summed(pod, missing, lambda each, _: each.resources.requests), max)
+    return most
+
+
+def _allocated(container: Container, pod: PodResources) -> Amounts:
+    """Upstream containerAllocatedRequests."""
+    if container.allocated is not None:
+        return container.allocated
+    return _NOTHING if pod.resize_infeasible else container.resources.requests
+
+
+def _actual(container: Container, pod: PodResources) -> Amounts:
+    """Upstream containerActuatedRequests."""
+    return _allocated(container, pod) if container.actual is None else container.actual
+
+
+def _effective(container: Container, pod: PodResources, *, init: bool) -> Amounts:
+    """Upstream determineContainerReqs, until v1.36: the most of what is asked for, configured and allocated."""
+    if not container.reported or (init and not container.sidecar):
+        return container.resources.requests
+    most = {} if pod.resize_infeasible else dict(container.resources.requests)
+    _combine(most, container.actual or _NOTHING, max)
+    _combine(most, container.allocated or _NOTHING, max)
+    return most
+
+
+def _summed(pod: PodResources, missing: Amounts, asked: Callable[[Container, bool], Amounts]) -> dict[str, int]:
+    """Return the most that is held at once, starting or running, if each container holds what `asked` says of it.
+
+    `asked` is told whether it is an init container.
+    """
     running: dict[str, int] = {}
     for container in pod.containers:
-        _combine(running, {**missing, **_effective(container, pod)}, int.__add__)
+        _combine(running, {**missing, **asked(container, False)}, int.__add__)  # noqa: FBT003  one of two kinds
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
     # Only what a container asks for itself is compared: the rest of what is held then, was compared when it last grew.
     for container in pod.init_containers:
+        requests = {**missing, **asked(container, True)}  # noqa: FBT003  as above
         if container.sidecar:
-            requests = {**missing, **_effective(container, pod)}
             _combine(running, requests, int.__add__)
             _combine(sidecars, requests, int.__add__)
             held = {name: sidecars[name] for name in requests}
         else:
-            requests = {**missing, **container.resources.requests}
             held = {name: amount + sidecars.get(name, 0) for name, amount in requests.items()}
         _combine(starting, held, max)
     _combine(running, starting, max)
     return running
 
 
-def _effective(container: Container, pod: PodResources) -> Amounts:
-    """Upstream determineContainerReqs: the most of what is asked for, configured and allocated."""
-    if container.actual is None:
-        return container.resources.requests
-    most = {} if pod.resize_infeasible else dict(container.resources.requests)
-    _combine(most, container.actual, max)
-    _combine(most, container.allocated, max)
-    return most
+def _as_asked(container: Container) -> bool:
+    """Tell whether the status says of a container what its spec does, or nothing."""
+    asked = container.resources.requests
+    if container.allocated is not None and container.allocated != asked:
+        return False
+    return container.actual is None or container.actual == asked
+
+
+def _asks_as_a_whole(pod: PodResources) -> bool:
+    """Upstream IsPodLevelRequestsSet."""
+    return pod.pod_level is not None and any(map(_has_pod_level, pod.pod_level.requests))
 
 
 def _combine(total: dict[str, int], amounts: Amounts, operation: Callable[[int, int], int]) -> None:

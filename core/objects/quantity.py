@@ -16,6 +16,7 @@ _NANOS_PER_MILLI: Final = 10**6
 _LARGEST: Final = MAX_INT64 * _NANOS
 _MAX_LENGTH: Final = 1024  # characters; the API server writes at most some twenty
 _MEMO_ENTRIES: Final = 4096
+_MANY_DOUBLINGS: Final = 50  # of Pi and Ei
 
 _FORMAT: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"  # what upstream quotes; its scanner decides by this:
 # Possessive: digits that were taken are never given back to the suffix, or a text that does not match costs its square.
@@ -52,6 +53,9 @@ def nanos(text: str) -> int:
         raise QuantityError(f"quantities must match the regular expression '{_FORMAT}'")
     sign, whole, fraction, suffix = scanned.groups(default="")
     exponent, doublings = _suffix(suffix)
+    if not (whole or fraction) and (doublings >= _MANY_DOUBLINGS or exponent < -_NANO):
+        # Upstream takes no digits for 0, but where its fast path does not reach.
+        raise QuantityError("unable to parse numeric part of quantity")
     # Python ints, so nothing overflows; the length of the text bounds them.
     mantissa = int(whole + fraction or "0") << doublings
     amount = _shifted(mantissa, exponent - len(fraction) + _NANO)

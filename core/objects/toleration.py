@@ -3,10 +3,15 @@
 Source: k8s.io/api core/v1 toleration.go (ToleratesTaint).
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
+
+_COMPARED: Final = ("Lt", "Gt")
+_LONGEST_INT64: Final = 20
+_canonical: Final = re.compile("-?[1-9][0-9]*|0")
 
 
 class Taint(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -29,21 +34,45 @@ class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
     value: str = ""
     effect: str = ""
 
-    def tolerates(self, taint: Taint) -> bool:
-        """Tell whether the taint does not matter to the pod; an unknown operator tolerates nothing."""
+    def tolerates(self, taint: Taint, *, numeric: bool = False) -> bool:
+        """Tell whether the taint does not matter to the pod; an unknown operator tolerates nothing.
+
+        `numeric` is whether the operators Lt and Gt are known (TaintTolerationComparisonOperators).
+        """
         if (self.effect and self.effect != taint.effect) or (self.key and self.key != taint.key):
             return False
+        if numeric and self.operator in _COMPARED:
+            return self._compares(taint.value)
         return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)
+
+    def _compares(self, value: str) -> bool:
+        """Upstream compareNumericValues: the taint's value is less than the toleration's (Lt), or greater (Gt)."""
+        tolerated, there = _number(self.value), _number(value)
+        if tolerated is None or there is None:
+            return False
+        return there < tolerated if self.operator == "Lt" else there > tolerated
+
+
+def _number(text: str) -> int | None:
+    """Return a decimal integer in canonical form, None for anything else, and for what an int64 does not hold."""
+    if len(text) > _LONGEST_INT64 or not _canonical.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
 
 
 class ToleratedTaints:
-    """The taints that some tolerations tolerate. A look-up costs the same however many tolerations there are."""
+    """The taints that some tolerations tolerate.
 
-    __slots__ = ("_equal", "_existing")
+    A look-up costs the same however many tolerations there are, but for those that compare numbers.
+    """
 
-    def __init__(self, tolerations: Iterable[Toleration]) -> None:
+    __slots__ = ("_compared", "_equal", "_existing")
+
+    def __init__(self, tolerations: Collection[Toleration], *, numeric: bool = False) -> None:
         self._existing: set[tuple[str, str]] = set()  # (key, effect), each "" for any
         self._equal: set[tuple[str, str, str]] = set()  # (key, effect, value)
+        self._compared = [each for each in tolerations if each.operator in _COMPARED] if numeric else []
         for each in tolerations:
             if each.operator == "Exists":
                 self._existing.add((each.key, each.effect))
@@ -56,7 +85,7 @@ class ToleratedTaints:
             for effect in (taint.effect, ""):
                 if (key, effect) in self._existing or (key, effect, taint.value) in self._equal:
                     return True
-        return False
+        return any(each.tolerates(taint, numeric=True) for each in self._compared)
 
 
 NO_TOLERATIONS: Final[frozenset[Toleration]] = frozenset()

@@ -121,8 +121,8 @@ class StorageClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class CSINode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 CSINode; it bears the name of its node.
 
-    `volume_limits` is, by driver, how many volumes can be attached; a driver without a limit is not in it.
-    `migrated_plugins` are the in-tree plugins whose volumes the node attaches by CSI.
+    `drivers` are all that the node has. `volume_limits` is, by driver, how many volumes can be attached; a driver
+    without a limit is not in it. `migrated_plugins` are the in-tree plugins whose volumes the node attaches by CSI.
     """
 
     name: str
@@ -130,6 +130,7 @@ class CSINode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     migrated_plugins: frozenset[str] = frozenset()
     uid: str = ""
     resource_version: str = ""
+    drivers: frozenset[str] = frozenset()
 
     @property
     def full_name(self) -> str:
@@ -141,10 +142,12 @@ class CSIDriver(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 CSIDriver; it bears the name that classes have as their provisioner.
 
     `storage_capacity` is whether it publishes CSIStorageCapacities, so that a volume it has no room for is not tried.
+    `prevents_scheduling_if_missing` is whether pods are kept off nodes that do not have it.
     """
 
     name: str
     storage_capacity: bool = False
+    prevents_scheduling_if_missing: bool = False
     uid: str = ""
     resource_version: str = ""
 
@@ -158,7 +161,8 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 CSIStorageCapacity: how large a volume of a class can be on the nodes of a topology.
 
     `topology` selects the nodes by their labels; it selects none where it is absent or invalid. `limit` is the
-    maximumVolumeSize, else the capacity, in bytes; None when neither is given, and then nothing fits.
+    maximumVolumeSize, else the capacity, in bytes; None when neither is given, and then nothing fits. `capacity` is the
+    capacity alone, 0 when it is not given, which scores go by.
     """
 
     namespace: str
@@ -166,6 +170,7 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     storage_class: str = ""
     topology: Selector = NOTHING
     limit: int | None = None
+    capacity: int = 0
     uid: str = ""
     resource_version: str = ""
 

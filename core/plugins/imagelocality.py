@@ -19,12 +19,13 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.releases import ImageVolumes
 
 _MIB: Final = 1024 * 1024
 MIN_THRESHOLD: Final = 23 * _MIB
 """Bytes up to which a node gets 0."""
 MAX_CONTAINER_THRESHOLD: Final = 1000 * _MIB
-"""Bytes per container from which a node gets 100."""
+"""Bytes per image from which a node gets 100."""
 
 MAX_COLUMNS: Final = 256
 """Images whose sizes are kept by node. One costs 40 KB at 5,000 nodes, and 0.5 ms to make."""
@@ -126,14 +127,15 @@ class ImageStates:
 
 
 class Preference:
-    """The images that a pod needs, with the containers that need them. Stale after the next event."""
+    """The images that a pod needs, with how often it needs them. Stale after the next event."""
 
-    __slots__ = ("_containers", "_images", "_states")
+    __slots__ = ("_images", "_number", "_states")
 
-    def __init__(self, states: ImageStates, pod: Pod) -> None:
+    def __init__(self, states: ImageStates, images: Sequence[str], number: int) -> None:
+        """Take the images and their number, by which the sum of their sizes is scaled."""
         self._states = states
-        self._containers = pod.containers
-        self._images = Counter(pod.images)
+        self._number = number
+        self._images = Counter(images)
 
     def scores(self, batch: NodeBatch) -> Int64Array:
         """Return the score of every node."""
@@ -149,7 +151,7 @@ class Preference:
                 sums += (sizes[batch.slots] * spread).astype(np.int64) * times
         for position, node in batch.strangers.items():
             sums[position] = 0 if node is None else self._of_stranger(node)
-        highest = MAX_CONTAINER_THRESHOLD * self._containers
+        highest = MAX_CONTAINER_THRESHOLD * self._number
         clipped = np.clip(sums, MIN_THRESHOLD, highest)
         scores: Int64Array = MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (highest - MIN_THRESHOLD)
         return scores
@@ -168,18 +170,22 @@ class ImageLocality:
 
     name = "ImageLocality"
     kinds: tuple[Kind, ...] = (Node,)
-    class_fields = ("images",)
+    class_fields = ("images", "image_volumes")
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
+    normalizes_alone = True
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
         """Return None: the pod's fields name no other object."""
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Preference | None]:
-        """Gather the pod's images; SKIP for a pod without containers."""
-        if not pod.images:
+        """Gather the pod's images; SKIP for a pod without any that count."""
+        taken = mirror.rules.image_volumes
+        images = pod.images if taken is ImageVolumes.IGNORED else (*pod.images, *pod.image_volumes)
+        number = len(images) if taken is ImageVolumes.COUNTED else len(pod.images)
+        if not number:
             return SKIP, None
-        return SUCCESS, Preference(mirror.derived(ImageStates), pod)
+        return SUCCESS, Preference(mirror.derived(ImageStates), images, number)
 
     def score(self, state: Preference, batch: NodeBatch) -> Int64Array:
         """Return the score of every node, 0..100."""

@@ -13,6 +13,7 @@ import numpy as np
 from core.events import Kind
 from core.framework.interface import Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.label_errors import said
 from core.framework.node_matcher import NodeMatcher, keys_of_terms, label_keys
 from core.framework.normalize import default_normalize
 from core.framework.status import SKIP, SUCCESS, Code, Status
@@ -81,6 +82,7 @@ class NodeAffinity:
     class_fields = ("node_affinity",)
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
+    normalizes_alone = False
 
     def __init__(self, *, added_affinity: AffinityToNodes = NO_NODE_AFFINITY) -> None:
         if errors := _errors(added_affinity):
@@ -116,11 +118,15 @@ class NodeAffinity:
         return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, PreferredState | None]:
-        """Gather what is preferred; an error for a pod of whose terms one is broken."""
+        """Gather what is preferred; an error for a pod of whose terms one is broken.
+
+        SKIP only for a pod without preferences: with empty ones each node gets a 0, as upstream has it.
+        """
         if error := pod.node_affinity.preferred_error:
-            return Status(Code.ERROR, (error,)), None
+            return Status(Code.ERROR, (said(mirror, error),)), None
         terms = (*self._added.preferred, *pod.node_affinity.preferred)
-        return (SUCCESS, PreferredState(mirror, terms)) if terms else (SKIP, None)
+        prefers = terms or pod.node_affinity.empty_preferences
+        return (SUCCESS, PreferredState(mirror, terms)) if prefers else (SKIP, None)
 
     def score(self, state: PreferredState, batch: NodeBatch) -> Int64Array:
         """Return the raw score of every node: the sum of the weights of the terms that it meets."""

@@ -44,7 +44,8 @@ class NodeUnschedulable:
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NodeValues[bool] | None]:
         """Find the cordoned nodes; SKIP for a pod that tolerates them."""
-        if any(toleration.tolerates(_UNSCHEDULABLE_TAINT) for toleration in pod.tolerations):
+        numeric = mirror.rules.numeric_tolerations
+        if any(toleration.tolerates(_UNSCHEDULABLE_TAINT, numeric=numeric) for toleration in pod.tolerations):
             return SKIP, None
         return SUCCESS, mirror.derived(_cordoned_nodes)
 

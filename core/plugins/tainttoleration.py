@@ -26,6 +26,8 @@ Taints: TypeAlias = tuple[Taint, ...]
 _DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule", "NoExecute"})
 _PREFER_NO_SCHEDULE: Final = frozenset({"PreferNoSchedule"})
 
+_UNTOLERATED: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had untolerated taint(s)",)))
+
 _INVALIDATED_BY = (
     InvalidationRule(
         kind=Node,
@@ -43,6 +45,8 @@ class TaintsAndTolerations(msgspec.Struct, frozen=True):
 
     taints: NodeValues[Taints]
     tolerated: ToleratedTaints
+    named: bool
+    """Whether the reason names the first taint that keeps the pod off."""
 
     def untolerated(self, taints: Taints | None, effects: AbstractSet[str]) -> list[Taint]:
         """Return the taints of these effects that the pod does not tolerate, in the order of the node's spec."""
@@ -57,16 +61,24 @@ class TaintToleration:
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
+    normalizes_alone = False
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, TaintsAndTolerations]:
         """Gather taints and tolerations."""
-        return SUCCESS, TaintsAndTolerations(mirror.derived(_taints), ToleratedTaints(pod.tolerations))
+        rules = mirror.rules
+        tolerated = ToleratedTaints(pod.tolerations, numeric=rules.numeric_tolerations)
+        return SUCCESS, TaintsAndTolerations(mirror.derived(_taints), tolerated, rules.taint_named_in_reason)
 
     def filter(self, state: TaintsAndTolerations, batch: NodeBatch) -> Verdicts:
-        """Fail every node with a taint that keeps the pod off; the reason tells the first one."""
+        """Fail every node with a taint that keeps the pod off; until v1.34 the reason tells the first one."""
+        if not state.named:
+            return Verdicts(
+                state.taints.judged(batch, lambda taints: 1 if state.untolerated(taints, _DO_NOT_SCHEDULE) else 0),
+                _UNTOLERATED,
+            )
         statuses = [SUCCESS]
         codes: dict[Taint, int] = {}
 

@@ -1,7 +1,7 @@
 """Whose eviction would violate a PodDisruptionBudget.
 
-Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
-(filterPodsWithPDBViolation).
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
+(filterPodsWithPDBViolation), since v1.37 pkg/scheduler/framework/preemption/util.go (FilterVictimsWithPDBViolation).
 """
 
 from collections.abc import Collection, Iterable
@@ -11,11 +11,14 @@ from core.objects.disruption import PodDisruptionBudget
 from core.objects.pod import Pod
 
 
-def split_by_violation(pods: Iterable[Pod], budgets: Collection[PodDisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
+def split_by_violation(
+    pods: Iterable[Pod], budgets: Collection[PodDisruptionBudget], *, stop_at_violation: bool
+) -> tuple[list[Pod], list[Pod]]:
     """Return the pods whose eviction violates a budget, and the others, each in the order given.
 
     Every pod takes one from each budget that covers it, also one that will be spared in the end, unless the budget has
-    counted its disruption already. It violates if any of them falls under 0.
+    counted its disruption already. It violates if any of them falls under 0; with `stop_at_violation` it takes nothing
+    from the budgets after that one.
     """
     allowed = {budget.full_name: budget.disruptions_allowed for budget in budgets}
     violating: list[Pod] = []
@@ -30,5 +33,7 @@ def split_by_violation(pods: Iterable[Pod], budgets: Collection[PodDisruptionBud
             ):
                 allowed[budget.full_name] -= 1
                 violates |= allowed[budget.full_name] < 0
+                if violates and stop_at_violation:
+                    break
         (violating if violates else others).append(pod)
     return violating, others

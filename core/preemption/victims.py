@@ -56,7 +56,7 @@ class DryRun:
 
     def fits_without(self, position: int, uids: Collection[str]) -> bool:
         """Tell whether the pod fits a node if those of these pods that are there go."""
-        with self._mirror.suppose() as supposed:
+        with self._mirror.suppose(after_pre_filter=True) as supposed:
             for each in pods_on(self._mirror, self._names[position]):
                 if each.uid in uids:
                     _take_away(each, supposed)
@@ -74,13 +74,17 @@ class DryRun:
         ]
         if not potential:
             return NO_VICTIMS_FOUND
-        with self._mirror.suppose() as supposed:
+        with self._mirror.suppose(after_pre_filter=True) as supposed:
             for each in potential:
                 _take_away(each, supposed)
             failure = self._failure(position)
             if failure is not None:
                 return failure
-            violating, others = split_by_violation(most_important_first(potential), self._budgets)
+            violating, others = split_by_violation(
+                most_important_first(potential),
+                self._budgets,
+                stop_at_violation=self._mirror.rules.budgets_stop_at_violation,
+            )
             violating_victims = self._not_reprieved(violating, doomed, supposed, position)
             victims = [*violating_victims, *self._not_reprieved(others, doomed, supposed, position)]
         if not victims:

@@ -148,8 +148,11 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
     expected = Settings(**changed)  # type: ignore[arg-type]  # checked by pydantic
     values = {name: getattr(expected, name) for name in Settings.model_fields}
     texts = {name: ",".join(v) if isinstance(v, tuple) else str(v) for name, v in values.items() if v is not None}
+    texts["kubernetes"], texts["feature_gates"] = "1.36", "NodeDeclaredFeatures=false,PodLevelResources=true"
+    gates = {"NodeDeclaredFeatures": False, "PodLevelResources": True}
     texts["admin_port"] = texts["health_port"] = texts["memory_limit"] = "5"
-    expected = expected.model_copy(update={"admin_port": 5, "health_port": 5, "memory_limit": 5})
+    ports = {"admin_port": 5, "health_port": 5, "memory_limit": 5}
+    expected = expected.model_copy(update={"kubernetes": "1.36", "feature_gates": gates, **ports})
     file.write_text("".join(f"{key_of(name)}: {msgspec.json.encode(text).decode()}\n" for name, text in texts.items()))
     assert expected == load_configuration(file).settings
     assert expected == load_configuration(flags=texts).settings
@@ -190,3 +193,17 @@ def test_the_example_of_the_page_is_a_file_of_settings(file: Path) -> None:
     page = settings_table.PAGE.read_text("utf-8")
     example = page.partition("```yaml\n")[2].partition("```")[0]
     assert set(yaml.safe_load(example)) == {key_of(name) for name in of_file(file, example).sources}
+
+
+@pytest.mark.parametrize("written", ["1.36", "'1.36'"])
+def test_a_release_may_stand_in_the_file_with_and_without_quotes(file: Path, written: str) -> None:
+    gates = "featureGates: {NodeDeclaredFeatures: false}"
+    settings = of_file(file, f"kubernetes: {written}\n{gates}").settings
+    assert (settings.kubernetes, settings.feature_gates) == ("1.36", {"NodeDeclaredFeatures": False})
+
+
+def test_feature_gates_are_printed_as_the_file_has_them(file: Path) -> None:
+    file.write_text("featureGates: {NodeDeclaredFeatures: false}")
+    printed = CliRunner().invoke(main, ["config", "print", "--config", str(file)]).stdout
+    file.write_text(printed)
+    assert load_configuration(file).settings.feature_gates == {"NodeDeclaredFeatures": False}

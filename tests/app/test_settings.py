@@ -58,6 +58,14 @@ def test_nothing_set_gives_the_defaults() -> None:
         ("TLS_CERT_FILE", "", None),
         ("LEADER_ELECTION", "true", True),
         ("LOG_FORMAT", "json", "json"),
+        ("KUBERNETES", "1.36", "1.36"),
+        ("KUBERNETES", "auto", "auto"),
+        ("FEATURE_GATES", "", {}),
+        (
+            "FEATURE_GATES",
+            " NodeDeclaredFeatures=false, PodLevelResources=true,",
+            {"NodeDeclaredFeatures": False, "PodLevelResources": True},
+        ),
     ],
     ids=kebab_case,
 )
@@ -148,3 +156,45 @@ def test_a_setting_that_does_not_exist_is_refused() -> None:
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         load_settings().listen_port = 1
+
+
+@pytest.mark.parametrize("value", ["1.33", "1.38", "2.0", "v1.36", "1.36.1", "", "AUTO"])
+def test_a_release_that_is_not_known_is_refused_with_those_that_are(value: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(kubernetes=value)
+    rule = "expected one of auto, 1.34, 1.35, 1.36, 1.37"
+    assert str(caught.value) == f"--kubernetes={value!r}: Value error, {rule}"
+
+
+@pytest.mark.parametrize(
+    ("release", "gates", "rule"),
+    [
+        pytest.param(
+            "auto", "NoSuchGate=true", "feature gate NoSuchGate is not known at 1.37; there are ", id="unknown"
+        ),
+        pytest.param(
+            "1.34",
+            "NodeDeclaredFeatures=true",
+            "feature gate NodeDeclaredFeatures is not known at 1.34; there are ",
+            id="not yet",
+        ),
+        pytest.param(
+            "1.37",
+            "NodeDeclaredFeatures=false",
+            "feature gate NodeDeclaredFeatures is locked on at 1.37; free to set are ",
+            id="locked",
+        ),
+        pytest.param("1.36", "NodeDeclaredFeatures", "expected NAME=true or NAME=false", id="without a value"),
+        pytest.param("1.36", "NodeDeclaredFeatures=maybe", "Input should be a valid boolean", id="no boolean"),
+    ],
+)
+def test_a_feature_gate_that_cannot_be_set_is_refused_with_why(release: str, gates: str, rule: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(kubernetes=release, feature_gates=gates)
+    assert str(caught.value).startswith("--feature-gates=")
+    assert rule in str(caught.value)
+
+
+def test_with_auto_a_gate_is_allowed_that_some_release_has() -> None:
+    settings = load_settings(feature_gates="NodeDeclaredFeatures=false")
+    assert settings.feature_gates == {"NodeDeclaredFeatures": False}

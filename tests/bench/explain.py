@@ -8,8 +8,10 @@ from typing import Final
 
 import msgspec
 
+from app.answered_release import AnsweredRelease
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
+from app.settings import Settings
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP
 from core.derived_states import derive_states
@@ -35,7 +37,9 @@ class Bench:
         derive_states(profile, mirror)
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self._extender = Extender(profile, mirror, cache)
-        self._explainer = Explainer(profile, mirror, cache, self._extender.recent_pods, OF_A_DUMP)
+        self._explainer = Explainer(
+            profile, mirror, cache, self._extender.recent_pods, OF_A_DUMP, release=AnsweredRelease(Settings(), mirror)
+        )
         self._names = [cluster.node_name(index) for index in range(size.nodes)]
         self._apps = cluster.app_count(size.pods)
         self._numbers = itertools.count()

@@ -9,18 +9,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.conformance import bench_checks, nominated_cases, plugin_cases, preempt_cases, volume_cases
 from tests.conformance.golden_files import GoldenFileError, Kind, Line, read
+from tests.conformance.kinds import RUN
 from tests.conformance.results import Results
 
 PASSED, FAILED, UNREADABLE = range(3)
-_RUN = {
-    Kind.PLUGIN: plugin_cases.run,
-    Kind.BENCH: bench_checks.run,
-    Kind.VOLUME: volume_cases.run,
-    Kind.PREEMPTION: preempt_cases.run,
-    Kind.NOMINATED: nominated_cases.run,
-}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         return UNREADABLE
     results = Results()
     for kind, lines in by_kind.items():
-        _RUN[kind](lines, results)
+        RUN[kind](lines, results)
     sys.stdout.write(results.text())
     return FAILED if results.failed else PASSED
 

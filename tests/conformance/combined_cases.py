@@ -10,7 +10,7 @@ from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.profile import PLUGINS, Profile
 from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.conformance.engine import decoded_pod
-from tests.conformance.golden_files import Members
+from tests.conformance.golden_files import Members, other_rules
 
 _FILTERS: Final = ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit")
 _WEIGHTS: Final = {
@@ -22,6 +22,10 @@ _WEIGHTS: Final = {
 }
 
 
+WAYS: Final = ("fresh", "cold", "cached", "changed")
+"""Afresh, of an empty cache, again of the cache, and of the cache after other rules held in between."""
+
+
 def combined_profile(args: Members) -> Profile:
     """Return all plugins of a case, with their weights."""
     affinity = InterPodAffinity(
@@ -29,9 +33,9 @@ def combined_profile(args: Members) -> Profile:
         ignore_preferred_terms_of_existing_pods=args.get("ignorePreferredTermsOfExistingPods", False),
     )
     spread = PodTopologySpread(defaulting_type="List")
-    made: dict[str, Any] = {name: PLUGINS[name]() for name in {*_FILTERS, *_WEIGHTS}}
+    made: dict[str, Any] = {name: PLUGINS[name]() for name in {*_FILTERS, *_WEIGHTS, "NodeDeclaredFeatures"}}
     return Profile(
-        filters=(*(made[name] for name in _FILTERS), spread, affinity),
+        filters=(*(made[name] for name in _FILTERS), spread, affinity, made["NodeDeclaredFeatures"]),
         scores=(*((made[name], weight) for name, weight in _WEIGHTS.items()), (spread, 2), (affinity, 2)),
     )
 
@@ -44,17 +48,22 @@ def combined_expected(case: Members) -> Members:
         "feasible": list(combined["feasible"]),
         "mean": {node: total // weights for node, total in (combined["total"] or {}).items()},
     }
-    return {f"{way} {member}": value for way in ("fresh", "cold", "cached") for member, value in answer.items()}
+    return {f"{way} {member}": value for way in WAYS for member, value in answer.items()}
 
 
 def combined_answer(mirror: ClusterMirror, case: Members) -> Members:
-    """Ask afresh, of an empty cache, and again of the cache."""
+    """Ask in all ways. The rules of the mirror are the same afterwards."""
     profile = combined_profile(case.get("args") or {})
     pod = decoded_pod(case["pod"])
     names = [node["metadata"]["name"] for node in case["nodes"]]
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
     answers: dict[str, object] = {}
-    for way in ("fresh", "cold", "cached"):
+    for way in WAYS:
+        if way == "changed":
+            rules = mirror.rules
+            mirror.change_rules(other_rules(rules))
+            score_nodes(profile, cache.evaluation(pod), mirror.batch(names))
+            mirror.change_rules(rules)
         evaluation: Evaluation = FreshEvaluation(mirror, pod) if way == "fresh" else cache.evaluation(pod)
         verdicts = filter_nodes(profile, evaluation, mirror.batch(names))
         feasible = [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if not code]

@@ -14,6 +14,7 @@ from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.releases import Rules
 from tests.reference.answer import NO_NODES, NOT_RUN, Answer, Scores, Verdict
 
 V1Object: TypeAlias = Mapping[str, Any]
@@ -23,9 +24,15 @@ Scored: TypeAlias = tuple[str, Scores, Scores]  # PreScore's code, raw scores, n
 _SUCCESS: Final[Verdict] = ("Success", ())
 
 
-def load(namespaces: Iterable[V1Object], nodes: Iterable[V1Object], pods: Iterable[V1Object]) -> ClusterMirror:
+def load(
+    namespaces: Iterable[V1Object],
+    nodes: Iterable[V1Object],
+    pods: Iterable[V1Object],
+    *,
+    rules: Rules | None = None,
+) -> ClusterMirror:
     """Make a mirror of a cluster: one Add event for each object, decoded from JSON."""
-    mirror = ClusterMirror()
+    mirror = ClusterMirror(rules=rules)
     kinds: list[tuple[Callable[[bytes], Object], Iterable[V1Object]]] = [
         (decode_namespace, namespaces),
         (decode_node, nodes),

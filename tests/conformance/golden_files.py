@@ -1,4 +1,8 @@
-"""Files of golden data: their lines, and which kind of case a line is, told by its fields."""
+"""Files of golden data: their lines, and which kind of case a line is, told by its fields.
+
+The release of Kubernetes whose answers a case has is told by its member `kubernetes`, or by the name of the directory
+of its file, such as `v1.37`; else it is that of the first golden data, 1.34.
+"""
 
 import gzip
 import json
@@ -6,10 +10,16 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from core.releases import RELEASES, Release, Rules, nearest, rules_of
+
 Members: TypeAlias = Mapping[str, Any]
+
+
+FIRST: Final = Release(1, 34)
 
 
 class GoldenFileError(Exception):
@@ -33,6 +43,20 @@ class Line:
     kind: Kind
     content: Members
     place: str  # FILE:NUMBER
+    release: Release = FIRST
+
+    @property
+    def rules(self) -> Rules:
+        """The rules by which the case is answered."""
+        return _rules_of(self.release)
+
+
+_rules_of = cache(rules_of)  # of a hundred cases and more
+
+
+def other_rules(rules: Rules) -> Rules:
+    """Return rules that differ as much as they can, to come from or to be changed to in between."""
+    return _rules_of(RELEASES[0] if rules.release != RELEASES[0] else RELEASES[-1])
 
 
 _INPUTS: Final[Mapping[str, type]] = {
@@ -78,21 +102,33 @@ def read(path: Path) -> Iterator[Line]:
 
 
 def _line(text: bytes, place: str) -> Line:
+    """Return a line. Raises GoldenFileError."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise GoldenFileError(f"{place}: not JSON: {error}") from error
+    return line_of(content, place)
+
+
+def line_of(content: object, place: str) -> Line:
+    """Tell of which kind a case is. Raises GoldenFileError."""
     if not isinstance(content, dict):
         raise GoldenFileError(f"{place}: not a JSON object")
+    release = _release(content.get("kubernetes", Path(place).parent.name))
     if not _lacking(_BENCH_FIELDS, content):
-        return Line(Kind.BENCH, content, place)
+        return Line(Kind.BENCH, content, place, release)
     if lacking := _lacking(_INPUTS, content):
         raise GoldenFileError(f"{place}: no known kind of case: lacks {', '.join(lacking)}")
     for kind, members in _EXPECTED.items():
         if not _lacking(members, content["expected"]):
-            return Line(kind, content, place)
+            return Line(kind, content, place, release)
     found = ", ".join(content["expected"]) or "nothing"
     raise GoldenFileError(f"{place}: no known kind of case: expected holds {found}")
+
+
+def _release(text: str) -> Release:
+    found = nearest(text)
+    return found.release if found.exact else FIRST
 
 
 def _lacking(fields: Mapping[str, type], members: Members) -> list[str]:

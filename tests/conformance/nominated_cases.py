@@ -14,28 +14,30 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Verdicts
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.objects.pod import Pod
 from core.profile import Profile, full_profile
+from core.releases import Rules
 from core.scheduling_cycle import filter_nodes
 from tests.conformance.engine import decoded_pod
-from tests.conformance.golden_files import Line, Members
+from tests.conformance.golden_files import Line, Members, other_rules
 from tests.conformance.results import Difference, Results, differences
 
 NAME: Final = "nominated pods"
-WAYS: Final = ("fresh", "cold", "cached", "explained")
-_UNTOLERATED: Final = "node(s) had untolerated taint"
-"""How TaintToleration's reason begins: the engine names the taint, as v1.34 does, and v1.37 does not."""
+WAYS: Final = ("fresh", "cold", "cached", "changed", "explained")
 
 
 def run(lines: Iterable[Line], results: Results) -> None:
     """Ask the profile of a whole scheduler in all ways."""
     profile = full_profile()
     for line in lines:
-        results.add(NAME, f"{line.content['name']} ({line.place})", _differences(profile, line.content))
+        results.add(NAME, f"{line.content['name']} ({line.place})", _differences(profile, line))
 
 
-def _differences(profile: Profile, case: Members) -> list[Difference]:
+def _differences(profile: Profile, line: Line) -> list[Difference]:
+    case = line.content
     try:
-        got = _answer(profile, case)
+        got = _answer(profile, case, line.rules)
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
         return [Difference("answer", dict(case["expected"]), error)]
     return differences(_wanted(case["expected"]), got)
@@ -43,7 +45,7 @@ def _differences(profile: Profile, case: Members) -> list[Difference]:
 
 def _wanted(expected: Members) -> Members:
     failed = expected["filter_failed"]
-    statuses = {name: (each["code"], _comparable(each["reasons"])) for name, each in failed.items()}
+    statuses = {name: (each["code"], each["reasons"]) for name, each in failed.items()}
     return {
         **{f"{way} failed": statuses for way in WAYS},
         **{f"{way} feasible": expected["feasible"] for way in WAYS},
@@ -51,8 +53,8 @@ def _wanted(expected: Members) -> Members:
     }
 
 
-def _answer(profile: Profile, case: Members) -> Members:
-    mirror, pod = _mirror(case), decoded_pod(case["pod"])
+def _answer(profile: Profile, case: Members, rules: Rules) -> Members:
+    mirror, pod = _mirror(case, rules), decoded_pod(case["pod"])
     names = [node["metadata"]["name"] for node in case["nodes"]]
     batch = mirror.batch(names)
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
@@ -61,6 +63,7 @@ def _answer(profile: Profile, case: Members) -> Members:
         "fresh": filter_nodes(profile, FreshEvaluation(mirror, pod), batch),
         "cold": filter_nodes(profile, cache.evaluation(pod), batch),
         "cached": filter_nodes(profile, cache.evaluation(pod), batch),
+        "changed": _after_a_change(profile, cache, pod, mirror, batch),
         "explained": decision.verdicts,
     }
     plugins = ((name, decision.deciding_plugin(position)) for position, name in enumerate(names))
@@ -74,9 +77,19 @@ def _answer(profile: Profile, case: Members) -> Members:
     }
 
 
-def _mirror(case: Members) -> ClusterMirror:
+def _after_a_change(
+    profile: Profile, cache: EquivalenceCache, pod: Pod, mirror: ClusterMirror, batch: NodeBatch
+) -> Verdicts:
+    rules = mirror.rules
+    mirror.change_rules(other_rules(rules))
+    filter_nodes(profile, cache.evaluation(pod), batch)
+    mirror.change_rules(rules)
+    return filter_nodes(profile, cache.evaluation(pod), batch)
+
+
+def _mirror(case: Members, rules: Rules) -> ClusterMirror:
     """Load a case as the service loads a dump; the incoming pod is not in the cluster."""
-    mirror = ClusterMirror()
+    mirror = ClusterMirror(rules=rules)
     load_items(read_items(json.dumps(case).encode()), mirror, skip_invalid=False)
     return mirror
 
@@ -85,8 +98,4 @@ def _failed(names: Sequence[str], verdicts: Verdicts) -> Iterator[tuple[str, tup
     for name, code in zip(names, verdicts.codes.tolist(), strict=True):
         if code:
             status = verdicts.statuses[code]
-            yield name, (status.code.label, _comparable(status.reasons))
-
-
-def _comparable(reasons: Iterable[str]) -> list[str]:
-    return [_UNTOLERATED if reason.startswith(_UNTOLERATED) else reason for reason in reasons]
+            yield name, (status.code.label, list(status.reasons))

@@ -1,10 +1,13 @@
 """Plugin cases: each plugin with a runner is held against its part of a case, the others are left out by name."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final
 
+from app.objects.decode_device_class import decode_device_class
+from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import NOT_SCORED, Plugin
 from core.framework.status import Code, Status
@@ -124,7 +127,7 @@ def run(lines: Iterable[Line], results: Results) -> None:
     """Run every plugin that the cases speak of."""
     for line in lines:
         case = line.content
-        loaded = cache(partial(load, case["namespaces"], case["nodes"], case["pods"]))  # once for all plugins
+        loaded = cache(partial(_mirror, line))  # once for all plugins
         for name in ("InterPodAffinity", *case["expected"].get("plugins", {})):
             if name in RUNNERS:
                 results.add(name, f"{case['name']} ({line.place})", _differences(RUNNERS[name], case, loaded))
@@ -132,6 +135,14 @@ def run(lines: Iterable[Line], results: Results) -> None:
                 results.left_out[f"{name} (no runner)"] += 1
         if "combined" in case["expected"]:
             results.add("combined", f"{case['name']} ({line.place})", _differences(_COMBINED, case, loaded))
+
+
+def _mirror(line: Line) -> ClusterMirror:
+    case = line.content
+    mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=line.rules)
+    for device_class in case.get("deviceclasses", ()):
+        mirror.apply(ClusterEvent("Add", decode_device_class(json.dumps(device_class).encode())))
+    return mirror
 
 
 def _differences(runner: Runner, case: Members, loaded: Callable[[], ClusterMirror]) -> list[Difference]:

@@ -15,7 +15,7 @@ from core.preemption.eligibility import why_not_eligible
 from core.preemption.victims import Victims, dry_run
 from core.profile import Profile, full_profile
 from tests.conformance.engine import decoded_pod, load
-from tests.conformance.golden_files import Line, Members
+from tests.conformance.golden_files import Line, Members, other_rules
 from tests.conformance.results import Difference, Results, differences
 
 NAME: Final = "preemption"
@@ -25,20 +25,21 @@ def run(lines: Iterable[Line], results: Results) -> None:
     """Ask the profile of a whole scheduler, without default constraints of topology spread, as upstream was asked."""
     profile = full_profile({"PodTopologySpread": {"defaulting_type": "List"}})
     for line in lines:
-        results.add(NAME, f"{line.content['name']} ({line.place})", _differences(profile, line.content))
+        results.add(NAME, f"{line.content['name']} ({line.place})", _differences(profile, line))
 
 
-def _differences(profile: Profile, case: Members) -> list[Difference]:
+def _differences(profile: Profile, line: Line) -> list[Difference]:
+    case = line.content
     try:
-        got = _answer(profile, case)
+        got = _answer(profile.under(line.rules), case, _mirror(line))
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
         return [Difference("answer", dict(case["expected"]), error)]
     said = {"not_eligible_reason": "", **case["expected"]}
     return differences({member: said[member] for member in got}, got)
 
 
-def _answer(profile: Profile, case: Members) -> Members:
-    mirror, pod = _mirror(case), decoded_pod(case["pod"])
+def _answer(profile: Profile, case: Members, mirror: ClusterMirror) -> Members:
+    pod = decoded_pod(case["pod"])
     names = [node["metadata"]["name"] for node in case["nodes"]]
     checks = FitChecks(mirror, profile.filters, pod, names)
     failed = {name: failure for name, failure in zip(names, checks.failures(), strict=True) if failure is not None}
@@ -58,10 +59,13 @@ def _answer(profile: Profile, case: Members) -> Members:
     }
 
 
-def _mirror(case: Members) -> ClusterMirror:
-    mirror = load(case["namespaces"], case["nodes"], case["pods"])
+def _mirror(line: Line) -> ClusterMirror:
+    """Load a case while other rules hold, and change them then: the answers do not depend on what held before."""
+    case = line.content
+    mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=other_rules(line.rules))
     for budget in case["pdbs"]:
         mirror.apply(ClusterEvent("Add", decode_pod_disruption_budget(json.dumps(budget).encode())))
+    mirror.change_rules(line.rules)
     return mirror
 
 

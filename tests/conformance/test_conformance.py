@@ -10,11 +10,13 @@ import pytest
 
 from tests.conformance import plugin_cases
 from tests.conformance.__main__ import main
+from tests.conformance.golden_files import read
 
 DATA = Path(__file__).parent / "data"
 CASES = DATA / "cases.jsonl.gz"
 CHECKS = DATA / "bench_checks_1000.jsonl.gz"
-NOMINATED = DATA / "nominated.jsonl.gz"
+NEWEST = DATA / "v1.37"
+NOMINATED = NEWEST / "nominated.jsonl.gz"
 PREEMPTION = DATA / "preempt.jsonl.gz"
 Case = dict[str, Any]
 
@@ -38,24 +40,39 @@ def last_lines(output: str, count: int = 1) -> list[str]:
     return output.splitlines()[-count:]
 
 
-def test_every_plugin_and_all_together_pass_all_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(CASES)]) == 0
+@pytest.mark.parametrize(("file", "cases", "plugins"), [(CASES, 600, 9), (NEWEST / "cases.jsonl.gz", 736, 10)])
+def test_every_plugin_and_all_together_pass_all_golden_cases(
+    capsys: pytest.CaptureFixture[str], file: Path, cases: int, plugins: int
+) -> None:
+    assert main([str(file)]) == 0
     output = capsys.readouterr().out
-    names = ["InterPodAffinity", *first_case()["expected"]["plugins"], "combined"]
-    assert len(names) == 11
-    assert last_lines(output, 11) == [f"{name}: 600 passed, 0 failed" for name in names]
+    names = ["InterPodAffinity", *first(file)["expected"]["plugins"], "combined"]
+    assert len(names) == plugins + 2
+    assert last_lines(output, len(names)) == [f"{name}: {cases} passed, 0 failed" for name in names]
     assert "left out" not in output
 
 
-def test_every_volume_plugin_passes_all_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(DATA / "volumes.jsonl.gz")]) == 0
+@pytest.mark.parametrize(("directory", "cases"), [(DATA, 400), (NEWEST, 442)])
+def test_every_volume_plugin_passes_all_golden_cases(
+    capsys: pytest.CaptureFixture[str], directory: Path, cases: int
+) -> None:
+    assert main([str(directory / "volumes.jsonl.gz")]) == 0
     names = ("NodeVolumeLimits", "VolumeBinding", "VolumeRestrictions", "VolumeZone", "all volume plugins")
-    assert last_lines(capsys.readouterr().out, 5) == [f"{name}: 400 passed, 0 failed" for name in names]
+    assert last_lines(capsys.readouterr().out, 5) == [f"{name}: {cases} passed, 0 failed" for name in names]
 
 
-def test_preemption_passes_all_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(PREEMPTION)]) == 0
-    assert last_lines(capsys.readouterr().out) == ["preemption: 300 passed, 0 failed"]
+@pytest.mark.parametrize(("directory", "cases"), [(DATA, 300), (NEWEST, 322)])
+def test_preemption_passes_all_golden_cases(capsys: pytest.CaptureFixture[str], directory: Path, cases: int) -> None:
+    assert main([str(directory / "preempt.jsonl.gz")]) == 0
+    assert last_lines(capsys.readouterr().out) == [f"preemption: {cases} passed, 0 failed"]
+
+
+@pytest.mark.parametrize("group", ["balanced", "resize", "imagevolume", "dra", "ndf"])
+def test_cases_of_what_changed_fail_by_the_rules_of_another_release(tmp_path: Path, group: str) -> None:
+    cases = [line.content for line in read(NEWEST / "cases.jsonl.gz") if group in line.content.get("tags", ())]
+    path = write(tmp_path / "cases.jsonl", *[{**case, "kubernetes": "1.37"} for case in cases])
+    assert (len(cases) > 5, main([path])) == (True, 0)
+    assert main([write(tmp_path / "cases.jsonl", *[{**case, "kubernetes": "1.34"} for case in cases])]) == 1
 
 
 def test_nominated_pods_pass_all_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from tests.conformance import nominated_cases
 from tests.conformance.golden_files import Kind, Line, read
 from tests.conformance.results import Results
 
-CASES: Final = Path(__file__).parent / "data" / "nominated.jsonl.gz"
+CASES: Final = Path(__file__).parent / "data" / "v1.37" / "nominated.jsonl.gz"
 Case = dict[str, Any]
 
 

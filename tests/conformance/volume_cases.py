@@ -7,8 +7,9 @@ from typing import Final, TypeAlias
 
 from app.dump.snapshot_file import CASE_MEMBERS
 from app.objects.resources import RESOURCES
+from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
-from core.framework.evaluation import everywhere
+from core.framework.evaluation import Evaluation, FreshEvaluation, everywhere
 from core.framework.interface import AnyFilter
 from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror
@@ -19,8 +20,11 @@ from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumerestrictions.plugin import VolumeRestrictions
 from core.plugins.volumezone import VolumeZone
+from core.profile import Profile
+from core.scheduling_cycle import filter_nodes
+from tests.conformance.combined_cases import WAYS
 from tests.conformance.engine import decoded_pod, load
-from tests.conformance.golden_files import Line, Members
+from tests.conformance.golden_files import Line, Members, other_rules
 from tests.conformance.results import Difference, Results, differences
 
 PluginFactory: TypeAlias = Callable[[], AnyFilter]
@@ -41,26 +45,28 @@ def run(lines: Iterable[Line], results: Results) -> None:
     for line in lines:
         case, place = line.content, f"{line.content['name']} ({line.place})"
         expected: Mapping[str, Members] = case["expected"]["plugins"]
-        loaded = cache(partial(_mirror, case))  # once for all plugins
+        loaded = cache(partial(_mirror, line))  # once for all plugins
         answers: list[Members] = []
         for name, members in expected.items():
             if name in VOLUME_PLUGINS:
-                answers.append(_answer(VOLUME_PLUGINS[name], case, loaded))
-                results.add(name, place, _differences(members, answers[-1]))
+                answers.append(_answer(VOLUME_PLUGINS[name], line, loaded))
+                results.add(name, place, _differences(members, answers[-1], line))
             else:
                 results.left_out[f"{name} (no runner)"] += 1
         if len(answers) == len(expected):
-            feasible = {"feasible": case["expected"]["feasible"]}
-            results.add("all volume plugins", place, differences(feasible, _passing_all(case, answers)))
+            wanted = {**dict.fromkeys(("alone", *WAYS), case["expected"]["feasible"])}
+            results.add("all volume plugins", place, differences(wanted, _passing_all(case, answers, loaded)))
 
 
-def _answer(make: PluginFactory, case: Members, loaded: Callable[[], ClusterMirror]) -> Members:
-    """Run PreFilter and Filter over all nodes."""
+def _answer(make: PluginFactory, line: Line, loaded: Callable[[], ClusterMirror]) -> Members:
+    """Run PreFilter and Filter over all nodes, and what scores there are over all and over those that fit."""
+    case = line.content
     try:
         plugin, mirror, names = make(), loaded(), _names(case)
         batch = mirror.batch(names)
         status, state = plugin.pre_filter(mirror, decoded_pod(case["pod"]))
         verdicts = everywhere(status, batch) if state is None else plugin.filter(state, batch)
+        scores = {} if state is None else _scores(plugin, mirror, case)
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
         return {"raised": error}
     statuses = [] if verdicts is None else [verdicts.status(position) for position in range(len(names))]
@@ -72,31 +78,78 @@ def _answer(make: PluginFactory, case: Members, loaded: Callable[[], ClusterMirr
             for name, each in zip(names, statuses, strict=False)
             if each.code is not Code.SUCCESS
         },
+        **scores,
     }
 
 
-def _mirror(case: Members) -> ClusterMirror:
-    mirror = load(case["namespaces"], case["nodes"], case["pods"])
+def _scores(plugin: AnyFilter, mirror: ClusterMirror, case: Members) -> Members:
+    """Return the raw scores in all ways; nothing for a plugin that has none under the rules."""
+    if not isinstance(plugin, VolumeBinding) or not mirror.rules.storage_capacity_scored:
+        return {}
+    pod, found = decoded_pod(case["pod"]), {}
+    cached = EquivalenceCache(mirror, [plugin], CacheOptions(mode="spec"))
+    for over, names in (("all", _names(case)), ("feasible", case["expected"]["feasible"])):
+        if not names:
+            continue
+        for way in WAYS:
+            raw = _evaluation(way, mirror, cached, pod).raw_scores(plugin, mirror.batch(names))
+            found[f"raw_scores_{over} {way}"] = None if raw is None else dict(zip(names, raw.tolist(), strict=True))
+    return found
+
+
+def _evaluation(way: str, mirror: ClusterMirror, cached: EquivalenceCache, pod: Pod) -> Evaluation:
+    """Return what is asked in a way; for `changed`, after other rules held in between."""
+    if way == "changed":
+        rules = mirror.rules
+        mirror.change_rules(other_rules(rules))
+        mirror.change_rules(rules)
+    return FreshEvaluation(mirror, pod) if way == "fresh" else cached.evaluation(pod)
+
+
+def _mirror(line: Line) -> ClusterMirror:
+    """Load a case while other rules hold, and change them then: the answers do not depend on what held before."""
+    case = line.content
+    mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=other_rules(line.rules))
     loaded = (Namespace, Node, Pod)
     for member, kind in ((member, kind) for member, kind in CASE_MEMBERS.items() if kind not in loaded):
         for v1_object in case.get(member, ()):
             mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(json.dumps(v1_object).encode())))
+    mirror.change_rules(line.rules)
     return mirror
 
 
-def _differences(members: Members, answer: Members) -> list[Difference]:
+def _differences(members: Members, answer: Members, line: Line) -> list[Difference]:
     expected = {
         # Skip and Success are the same to the nodes, and which of them it is depends on what PreFilter looks at.
         "prefilter": "Success" if members["prefilter"] == "Skip" else members["prefilter"],
         "prefilter_reasons": members.get("prefilter_reasons", []),
         "filter_failed": members.get("filter_failed", {}),
+        **{
+            f"{member} {way}": members[member]
+            for member in ("raw_scores_all", "raw_scores_feasible")
+            if member in members
+            for way in WAYS
+        },
     }
+    for over in ("all", "feasible"):
+        assert members.get(f"normalized_{over}") == members.get(f"raw_scores_{over}"), line.place  # no NormalizeScore
     return differences(expected, answer)
 
 
-def _passing_all(case: Members, answers: Iterable[Members]) -> Members:
+def _passing_all(case: Members, answers: Iterable[Members], loaded: Callable[[], ClusterMirror]) -> Members:
+    """Return the nodes that pass each plugin alone, and those that pass all in a profile, in all ways."""
     failed = {name for answer in answers for name in answer.get("filter_failed", ())}
-    return {"feasible": [name for name in _names(case) if name not in failed]}
+    found = {"alone": [name for name in _names(case) if name not in failed]}
+    try:
+        mirror, names, pod = loaded(), _names(case), decoded_pod(case["pod"])
+        profile = Profile(tuple(make() for make in VOLUME_PLUGINS.values()), ())
+        cached = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
+        for way in WAYS:
+            verdicts = filter_nodes(profile, _evaluation(way, mirror, cached, pod), mirror.batch(names))
+            found[way] = [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if not code]
+    except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
+        return {**found, "raised": error}
+    return found
 
 
 def _names(case: Members) -> list[str]:

@@ -14,6 +14,7 @@ class PlainPlugin:
     class_fields: ClassVar[tuple[str, ...]] = ()
     invalidated_by: ClassVar[tuple[InvalidationRule, ...]] = ()
     scores_alone: ClassVar[bool] = True
+    normalizes_alone: ClassVar[bool] = True
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
         """Refer to nothing."""

@@ -32,6 +32,7 @@ from core.profile import (
     full_profile,
     parse_profile,
 )
+from core.releases import Release, rules_of
 from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.builders import expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of
@@ -141,11 +142,13 @@ DEFAULT_FILTERS: Final = [
     "VolumeZone",
     "PodTopologySpread",
     "InterPodAffinity",
+    "NodeDeclaredFeatures",
 ]
 DEFAULT_SCORES: Final = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
     "NodeResourcesFit": 1,
+    "VolumeBinding": 1,
     "PodTopologySpread": 2,
     "InterPodAffinity": 2,
     "NodeResourcesBalancedAllocation": 1,
@@ -208,6 +211,36 @@ def test_a_text_names_the_plugins_of_a_profile(text: str, filters: Sequence[str]
     profile = parse_profile(text)
     assert filters == filters_of(profile)
     assert scores == scores_of(profile)
+
+
+def names(profile: Profile) -> list[str]:
+    return [plugin.name for plugin in profile.filters]
+
+
+def test_the_full_profile_has_what_the_release_has_and_in_its_order() -> None:
+    full = full_profile()
+    old, new = (full.under(rules_of(release)) for release in (Release(1, 34), Release(1, 37)))
+    assert names(old)[:2] == ["NodeUnschedulable", "NodeName"]
+    assert names(new)[:2] == ["NodeName", "NodeUnschedulable"]
+    assert ("NodeDeclaredFeatures" in names(old), names(new)[-1]) == (False, "NodeDeclaredFeatures")
+    assert (scores_of(new), "VolumeBinding" in scores_of(old)) == ({**scores_of(old), "VolumeBinding": 1}, False)
+    assert sorted(names(new)) == sorted([*names(old), "NodeDeclaredFeatures"])
+
+
+def test_a_gate_takes_a_plugin_out_of_the_profile() -> None:
+    off = full_profile().under(rules_of(Release(1, 36), {"NodeDeclaredFeatures": False}))
+    assert "NodeDeclaredFeatures" not in names(off)
+
+
+def test_a_written_profile_keeps_its_order_in_every_release() -> None:
+    written = parse_profile("NodeUnschedulable,NodeName,NodeDeclaredFeatures")
+    assert names(written.under(rules_of(Release(1, 37)))) == ["NodeUnschedulable", "NodeName", "NodeDeclaredFeatures"]
+    assert names(written.under(rules_of(Release(1, 34)))) == ["NodeUnschedulable", "NodeName"]
+
+
+def test_where_nothing_differs_the_profile_is_itself() -> None:
+    profile = parse_profile("NodeName,NodePorts")
+    assert profile.under(rules_of(Release(1, 37))) is profile
 
 
 def test_the_named_profiles_are_those_of_the_functions() -> None:

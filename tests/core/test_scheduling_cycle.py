@@ -112,9 +112,9 @@ def test_a_predicate_that_ends_early_fails_every_node_with_its_reasons() -> None
     assert statuses([FakeFilter(ends=TWO), FakeFilter({"a": DISK})], "a", "b") == [TWO, TWO]
 
 
-def test_a_predicate_that_ends_early_comes_after_those_before_it() -> None:
+def test_the_first_predicate_that_ends_early_comes_before_all_that_look_at_nodes() -> None:
     filters = [FakeFilter({"a": DISK}), FakeFilter(ends=TWO), FakeFilter(ends=TAINT)]
-    assert statuses(filters, "a", "b") == [DISK, TWO]
+    assert statuses(filters, "a", "b") == [TWO, TWO]
 
 
 def test_a_predicate_that_skips_fails_no_node() -> None:

@@ -3,10 +3,12 @@
 Looked for as envtest does: in KUBEBUILDER_ASSETS, on PATH, and then in a cache outside of the checkout, which is filled
 where something is missing. A build belongs to the module files, the program's own source and the Go that made it.
 
-`python -m tests.e2e.binaries v1.37.1` builds those of another release than that of tests/e2e/go.
+KINDRED_E2E_KUBERNETES=v1.37.1 takes those of another release than that of tests/e2e/go, and so does
+`python -m tests.e2e.binaries v1.37.1`.
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -24,6 +26,8 @@ API_SERVER: Final = "kube-apiserver"
 SCHEDULER: Final = "kube-scheduler"
 CONTROL_PLANE: Final = (ETCD, API_SERVER, SCHEDULER)
 _RELEASE: Final = re.compile(r"v1\.\d+\.\d+")
+_FIRST_MINOR: Final = 34
+"""The oldest release that programs are built of; what is newer has build tags."""
 _SHOW_EVERY: Final = 10.0  # seconds between two lines of progress
 
 
@@ -73,7 +77,7 @@ def _built(names: Sequence[str], module: Path) -> Mapping[str, Path]:
     go = shutil.which("go")
     if go is None:
         raise BuildError(f"{', '.join(names)}: not found, and there is no Go to build them; set KUBEBUILDER_ASSETS")
-    version = _output(module, go, "version")
+    version = go_output(module, go, "version")
     files = {name: cache_folder() / build_key(module, name, version) / name for name in names}
     needed = [name for name, file in files.items() if not file.exists()]
     if needed:
@@ -91,11 +95,12 @@ def _build(go: str, names: Sequence[str], folder: Path, module: Path) -> None:
     packages = [f"./cmd/{name}" for name in names]
     _say(f"building {', '.join(names)}; the first time this takes up to ten minutes on two cores")
     _say("fetching the modules")
-    total = len(_output(module, go, "list", "-deps", *packages).splitlines())
+    tags = f"-tags={','.join(release_tags(kubernetes_version(module)))}"
+    total = len(go_output(module, go, "list", "-deps", tags, *packages).splitlines())
     begin = shown = time.monotonic()
     # The release is told as upstream's build tells it: unset, the programs call themselves v0.0.0-master.
     flags = f"-s -w -X k8s.io/component-base/version.gitVersion={kubernetes_version(module)}"
-    command = [go, "build", "-v", "-trimpath", "-ldflags", flags, "-o", f"{folder}{os.sep}", *packages]
+    command = [go, "build", "-v", "-trimpath", tags, "-ldflags", flags, "-o", f"{folder}{os.sep}", *packages]
     lines: list[str] = []
     for line in _lines(command, module):
         lines.append(line)
@@ -114,6 +119,12 @@ def kubernetes_version(module: Path) -> str:
     if found is None:
         raise BuildError("go.mod requires no k8s.io/kubernetes")
     return found[1]
+
+
+def release_tags(version: str) -> list[str]:
+    """Return the build tags of a release: `kubernetes1.36` is set from v1.36 on, as Go sets `go1.26`."""
+    minor = int(version.split(".")[1])
+    return [f"kubernetes1.{each}" for each in range(_FIRST_MINOR + 1, minor + 1)]
 
 
 def module_of(version: str) -> Path:
@@ -136,16 +147,41 @@ def module_of(version: str) -> Path:
         with tempfile.TemporaryDirectory(dir=cache_folder()) as made:
             copy = Path(shutil.copytree(MODULE, Path(made) / "go"))
             text = (copy / "go.mod").read_text("utf-8")
-            (copy / "go.mod").write_text(of_release(text, own, version), "utf-8")
-            _output(copy, go, "mod", "tidy")
+            text = of_release(text, own, version, staged_modules(_release_go_mod(copy, go, version)))
+            (copy / "go.mod").write_text(text, "utf-8")
+            go_output(copy, go, "mod", "tidy")
             copy.rename(folder)
     return folder
 
 
-def of_release(go_mod: str, own: str, version: str) -> str:
-    """Return a go.mod with another release: v1.N.P of Kubernetes, v0.N.P of the modules of its staging folder."""
-    staged = re.sub(rf"(?<![\w.])(k8s\.io/\S+) v0{re.escape(own[2:])}\b", rf"\1 v0{version[2:]}", go_mod)
-    return staged.replace(f"k8s.io/kubernetes {own}", f"k8s.io/kubernetes {version}")
+def chosen_module() -> Path:
+    """Return the module of the release that KINDRED_E2E_KUBERNETES names, or MODULE. Raises BuildError."""
+    return module_of(os.environ.get("KINDRED_E2E_KUBERNETES") or kubernetes_version(MODULE))
+
+
+def of_release(go_mod: str, own: str, version: str, staged: Sequence[str]) -> str:
+    """Return a go.mod with another release: v1.N.P of Kubernetes, v0.N.P of the modules of its staging folder.
+
+    Not every release has the same of them: lines of others go, and what is new is replaced, too.
+    """
+    lines = []
+    for line in go_mod.splitlines():
+        found = re.search(rf"(?<![\w.])(k8s\.io/\S+) v0{re.escape(own[2:])}\b", line)
+        if found is None or found[1] in staged:
+            lines.append(line.replace(f" v0{own[2:]}", f" v0{version[2:]}") if found else line)
+    replaced = {line.split()[0] for line in lines if " => " in line}
+    lines += [f"replace {each} => {each} v0{version[2:]}" for each in staged if each not in replaced]
+    return "\n".join(lines).replace(f"k8s.io/kubernetes {own}", f"k8s.io/kubernetes {version}") + "\n"
+
+
+def staged_modules(go_mod: str) -> list[str]:
+    """Return the modules of the staging folder, by the go.mod of k8s.io/kubernetes itself."""
+    return re.findall(r"^\s*(k8s\.io/\S+) => \./staging/", go_mod, re.MULTILINE)
+
+
+def _release_go_mod(module: Path, go: str, version: str) -> str:
+    described = go_output(module, go, "mod", "download", "-json", f"k8s.io/kubernetes@{version}")
+    return Path(json.loads(described)["GoMod"]).read_text("utf-8")
 
 
 def _sources_key() -> str:
@@ -155,14 +191,14 @@ def _sources_key() -> str:
     return digest.hexdigest()[:16]
 
 
-def _environment() -> dict[str, str]:
+def go_environment() -> dict[str, str]:
     return {**os.environ, "CGO_ENABLED": "0"}
 
 
 def _lines(command: Sequence[str], module: Path) -> Iterator[str]:
     """Run a command and give the lines of its stderr as they come; by its files one sees whether it succeeded."""
     with subprocess.Popen(  # noqa: S603  # our own arguments
-        command, cwd=module, env=_environment(), stderr=subprocess.PIPE, text=True
+        command, cwd=module, env=go_environment(), stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         try:
@@ -172,9 +208,9 @@ def _lines(command: Sequence[str], module: Path) -> Iterator[str]:
             process.terminate()
 
 
-def _output(module: Path, go: str, *arguments: str) -> str:
+def go_output(module: Path, go: str, *arguments: str) -> str:
     done = subprocess.run(  # noqa: S603  # our own arguments
-        [go, *arguments], cwd=module, env=_environment(), capture_output=True, text=True, check=False
+        [go, *arguments], cwd=module, env=go_environment(), capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise BuildError(f"go {' '.join(arguments)}:\n{done.stderr}")
@@ -187,6 +223,6 @@ def _say(text: str) -> None:
 
 if __name__ == "__main__":
     try:
-        binaries(module=module_of(sys.argv[1]) if len(sys.argv) > 1 else MODULE)
+        binaries(module=module_of(sys.argv[1]) if len(sys.argv) > 1 else chosen_module())
     except BuildError as error:
         sys.exit(str(error))

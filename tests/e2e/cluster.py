@@ -108,6 +108,13 @@ class Cluster:
         """Make pods at once."""
         self.api.create_all(PODS, pods)
 
+    def place(self, manifest: Manifest, seconds: float = 60.0) -> str:
+        """Make a pod, and return the node that a scheduler has bound it to."""
+        path = f"{PODS}/{self.api.create(PODS, manifest)['metadata']['name']}"
+        wait_until(lambda: "nodeName" in self.api.get(path)["spec"], seconds, f"{path} bound", every=0.02)
+        chosen: str = self.api.get(path)["spec"]["nodeName"]
+        return chosen
+
     def pods(self) -> list[dict[str, Any]]:
         """Return the pods as the API server has them."""
         return self.api.items(PODS)

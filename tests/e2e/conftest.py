@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import pytest
 
 from tests.e2e.binaries import binaries as find_binaries
+from tests.e2e.binaries import chosen_module
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
 
@@ -33,7 +34,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture(scope="session")
 def binaries() -> Mapping[str, Path]:
     """Find the programs, which `make e2e` has built before pytest begins to hide what is printed."""
-    return find_binaries()
+    return find_binaries(module=chosen_module())
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -12,12 +12,14 @@ import yaml
 
 from app.commands.rbac import rbac_documents
 from app.settings import PREFIX, Settings
-from tests.e2e.api import Api
+from tests.e2e.api import Api, Manifest
 from tests.e2e.programs import Program, free_port
 
 ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = ROOT / "manifests"
 _ACCOUNTS: Final = "/api/v1/namespaces/kindred/serviceaccounts"
+_MAX_EXPLAINED: Final = 20
+"""Nodes that are explained one by one in an answer."""
 _SAMPLE: Final = re.compile(r"^(\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
 
 
@@ -93,6 +95,20 @@ class Kindred:
     def ask(self, verb: str, body: Mapping[str, object]) -> Any:  # noqa: ANN401  # JSON
         """Return the answer of a verb."""
         return httpx.post(f"{self.url}/{verb}", json=body, timeout=30.0).raise_for_status().json()
+
+    def version(self) -> dict[str, Any]:
+        """Return the body of /version."""
+        body: dict[str, Any] = httpx.get(f"{self.url}/version", timeout=5.0).raise_for_status().json()
+        return body
+
+    def explain(self, pod: Manifest, nodes: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what is explained of each node, for a pod that is not there yet."""
+        url, found = f"http://127.0.0.1:{self.admin_port}/explain", []
+        for begin in range(0, len(nodes), _MAX_EXPLAINED):
+            params = {"node": list(nodes[begin : begin + _MAX_EXPLAINED])}
+            response = httpx.post(url, params=params, json={"pod": pod}, timeout=30.0).raise_for_status()
+            found += [each["decision"] for each in response.json()["nodes"]]
+        return found
 
     def differences(self) -> dict[str, Any]:
         """Return where the mirror differs from what the API server has."""

@@ -4,7 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.binaries import CONTROL_PLANE, MODULE, BuildError, build_key, kubernetes_version, module_of, of_release
+from tests.e2e.binaries import (
+    CONTROL_PLANE,
+    MODULE,
+    BuildError,
+    build_key,
+    chosen_module,
+    kubernetes_version,
+    module_of,
+    of_release,
+    release_tags,
+    staged_modules,
+)
 
 SOURCES = ("go.mod", "go.sum", "cmd/server/main.go", "cmd/server/flags.go", "cmd/other/main.go")
 GO = "go version go1 linux/amd64"
@@ -39,7 +50,7 @@ def test_neither_a_change_nor_a_new_one_among_the_other_programs_makes_another_b
 
 def test_the_programs_of_benchmarks_are_no_part_of_the_control_plane() -> None:
     sources = {folder.name for folder in (MODULE / "cmd").iterdir()}
-    assert sources == {*CONTROL_PLANE, "intree-affinity", "scheduler-perf"}
+    assert sources == {*CONTROL_PLANE, "intree-affinity", "intree-plugins", "scheduler-perf"}
 
 
 GO_MOD = """\
@@ -47,25 +58,56 @@ require (
 \tgo.etcd.io/etcd/server/v3 v3.6.16
 \texample.com/of/the/same/number v0.36.3
 \tk8s.io/component-base v0.36.3
+\tk8s.io/gone v0.36.3 // indirect
 \tk8s.io/kubernetes v1.36.3
 \tk8s.io/klog/v2 v2.140.0
 )
 replace (
-\tk8s.io/api => k8s.io/api v0.36.3
+\tk8s.io/component-base => k8s.io/component-base v0.36.3
+\tk8s.io/gone => k8s.io/gone v0.36.3
 )
 """
 
 
 def test_another_release_changes_the_versions_of_kubernetes_alone() -> None:
-    assert of_release(GO_MOD, "v1.36.3", "v1.37.1") == (
-        GO_MOD.replace("v1.36.3", "v1.37.1")
-        .replace("component-base v0.36.3", "component-base v0.37.1")
-        .replace("k8s.io/api v0.36.3", "k8s.io/api v0.37.1")
+    changed = of_release(GO_MOD, "v1.36.3", "v1.37.1", ["k8s.io/component-base", "k8s.io/gone"])
+    assert changed == (
+        GO_MOD.replace("v1.36.3", "v1.37.1").replace("v0.36.3", "v0.37.1").replace("number v0.37.1", "number v0.36.3")
     )
+
+
+def test_another_release_has_other_modules_in_its_staging_folder() -> None:
+    changed = of_release(GO_MOD, "v1.36.3", "v1.37.1", ["k8s.io/component-base", "k8s.io/new"])
+    assert "k8s.io/gone" not in changed
+    assert changed.endswith("replace k8s.io/new => k8s.io/new v0.37.1\n")
+
+
+def test_the_modules_of_a_release_are_those_that_its_own_go_mod_replaces() -> None:
+    go_mod = "replace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\texample.com/x => example.com/y v1.0.0\n)\n"
+    assert staged_modules(go_mod) == ["k8s.io/api"]
+
+
+@pytest.mark.parametrize(
+    ("version", "tags"), [("v1.34.1", []), ("v1.36.3", ["kubernetes1.35", "kubernetes1.36"])], ids=["oldest", "newer"]
+)
+def test_a_build_has_the_tag_of_its_release_and_of_those_before(version: str, tags: list[str]) -> None:
+    assert release_tags(version) == tags
 
 
 def test_for_its_own_release_the_module_is_as_it_is() -> None:
     assert module_of(kubernetes_version(MODULE)) == MODULE
+
+
+@pytest.mark.parametrize("named", ["", kubernetes_version(MODULE)])
+def test_without_another_release_the_own_one_is_chosen(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_E2E_KUBERNETES", named)
+    assert chosen_module() == MODULE
+
+
+def test_a_chosen_release_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_E2E_KUBERNETES", "1.37")
+    with pytest.raises(BuildError, match=r"1\.37: not a release"):
+        chosen_module()
 
 
 @pytest.mark.parametrize("version", ["v1.37", "1.37.1", "latest", "v1.37.1/../x"])

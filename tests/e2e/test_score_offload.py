@@ -126,14 +126,6 @@ def in_tree_config() -> dict[str, Any]:
     return {**configuration(IN_TREE, ""), "profiles": [{"schedulerName": "default-scheduler", "pluginConfig": [args]}]}
 
 
-def place(cluster: Cluster, manifest: Manifest) -> str:
-    """Make a pod, and return the node that the scheduler has bound it to."""
-    path = f"{PODS}/{cluster.api.create(PODS, manifest)['metadata']['name']}"
-    wait_until(lambda: "nodeName" in cluster.api.get(path)["spec"], PATIENCE, f"{path} bound", every=0.02)
-    chosen: str = cluster.api.get(path)["spec"]["nodeName"]
-    return chosen
-
-
 def move(cluster: Cluster, scheduler: Scheduler, manifest: Manifest, node_name: str) -> None:
     """Put a pod on another node, and wait until the scheduler counts it there."""
     name = manifest["metadata"]["name"]
@@ -151,7 +143,7 @@ def follow(
     chosen = {}
     for manifest in pods:
         name = manifest["metadata"]["name"]
-        chosen[name] = place(cluster, manifest)
+        chosen[name] = cluster.place(manifest)
         if chosen[name] != run[name]:
             move(cluster, scheduler, manifest, run[name])
         uid = cluster.api.get(f"{PODS}/{name}")["metadata"]["uid"]
@@ -179,7 +171,7 @@ def test_kindred_scores_as_in_tree_and_the_same_nodes_are_chosen(
     random = Random(6)  # noqa: S311  # the same pods in each run
     pods = [manifest for number in range(ROUNDS) for manifest in pods_of_a_round(number, random)]
     in_tree = cluster.start_scheduler(in_tree_config(), verbosity=VERBOSITY)
-    first = {manifest["metadata"]["name"]: place(cluster, manifest) for manifest in pods}
+    first = {manifest["metadata"]["name"]: cluster.place(manifest) for manifest in pods}
     in_tree.end()
     cluster.api.delete_all(PODS)
 

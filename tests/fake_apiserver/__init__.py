@@ -2,7 +2,8 @@
 
 It speaks as v1.34 does: paged lists of one consistent snapshot, watches with history, bookmarks and WatchList, field
 selectors, PartialObjectMetadata, `v1.Status` errors; a pod is read, bound, deleted, and its status patched by its name;
-and a Lease is made, read and replaced. What can go wrong on the way can be switched on. Inside of a test:
+a Lease is made, read and replaced; and `GET /version` says `Behaviour.git_version`. What can go wrong on the way can be
+switched on. Inside of a test:
 
     async with FakeApiServer(Behaviour(bookmark_interval=0.1)) as server:
         server.create(PODS.path, {"metadata": {"name": "p"}, "spec": {"nodeName": "n1"}})
@@ -17,7 +18,8 @@ and a Lease is made, read and replaced. What can go wrong on the way can be swit
 - `server.create / update / delete / objects / compact(path, ...)`: the cluster (`store.Store`). Objects are any JSON:
   one that no client can decode, of 1 MB, or with U+2028 in it, is just created. An update keeps the uid, a deletion
   and creation gives another one.
-- `server.behaviour`: token, forbidden resources, WatchList on / off / ignored, bookmarks, `chunk_bytes`.
+- `server.behaviour`: token, version, forbidden and absent resources, WatchList on / off / ignored, bookmarks,
+  `chunk_bytes`.
 - `server.faults.add(action, path, *kinds, times=1)`: see `faults` for the actions; `refuse` with a Status of `statuses`
   makes one of each error. 410 comes in three places: `refuse(expired_watch(...))` on a watch, `StreamError(...)`, and
   `refuse(expired_continue())` on kind "page". A `Stall` is kept by the test and let go on by `release()`.

@@ -25,6 +25,7 @@ from tests.fake_apiserver.request_log import LoggedRequest, RequestLog
 from tests.fake_apiserver.single_pod import SinglePod, single_pod
 from tests.fake_apiserver.statuses import RefusedError, failure, forbidden, not_found, unauthorized
 from tests.fake_apiserver.store import Collection, Store
+from tests.fake_apiserver.version import VersionRequest, version_request
 from tests.fake_apiserver.watching import Bookmarks, Watch
 from tests.fake_apiserver.wire import ChunkedBody, Connection, Request, send_whole
 
@@ -40,6 +41,8 @@ class Behaviour:
     token: str | None = None  # bearer token that is required
     user: str = "system:serviceaccount:kindred:kindred"
     forbidden: set[str] = field(default_factory=set)  # list paths
+    absent: set[str] = field(default_factory=set)  # list paths that a server of another release does not have
+    git_version: str = "v1.34.1"
     bookmark_interval: float = 60.0
     bookmark_before_deadline: float = 2.0
     chunk_bytes: int | None = None  # of a stream: events are split over chunks wherever that falls
@@ -71,7 +74,12 @@ class ApiHandler:
 
     async def handle(self, request: Request, connection: Connection) -> None:
         """Answer a request. Raises ConnectionError when the client has gone."""
-        single = single_pod(request) or lease_request(request) or event_request(request)
+        single = (
+            single_pod(request)
+            or lease_request(request)
+            or event_request(request)
+            or version_request(request, self.behaviour.git_version)
+        )
         target = self.store.collections.get(request.path) or single
         if target is None:
             await _answer(connection, refuse(not_found()))
@@ -90,7 +98,7 @@ class ApiHandler:
         self,
         request: Request,
         connection: Connection,
-        target: Collection | SinglePod | LeaseRequest | EventRequest,
+        target: Collection | SinglePod | LeaseRequest | EventRequest | VersionRequest,
         logged: LoggedRequest,
     ) -> None:
         action = self.faults.of_request(request.path, logged.kind)
@@ -137,7 +145,7 @@ class ApiHandler:
         self,
         request: Request,
         connection: Connection,
-        asked: SinglePod | LeaseRequest | EventRequest,
+        asked: SinglePod | LeaseRequest | EventRequest | VersionRequest,
         logged: LoggedRequest,
         action: Action | None,
     ) -> None:
@@ -160,6 +168,8 @@ class ApiHandler:
             raise RefusedError(unauthorized())
 
     def _authorize(self, request: Request, collection: Collection) -> None:
+        if request.path in self.behaviour.absent:
+            raise RefusedError(not_found())
         if request.path in self.behaviour.forbidden:
             verb = "watch" if kind_of(request.query) in {"watch", "watch-list"} else "list"
             raise RefusedError(forbidden(self.behaviour.user, verb, collection.resource))

@@ -131,7 +131,7 @@ class Control:
                 server.compact(given["path"])
             case "behaviour":
                 for name, value in given.items():
-                    setattr(server.behaviour, name, set(value) if name == "forbidden" else value)
+                    setattr(server.behaviour, name, set(value) if name in {"forbidden", "absent"} else value)
             case _:
                 raise LookupError(verb)
 

@@ -13,9 +13,12 @@ import msgspec
 
 from tests.fake_apiserver.statuses import Status, too_many_requests, unauthorized
 
-Kind: TypeAlias = Literal["list", "page", "watch", "watch-list", "get", "bind", "delete", "patch", "create", "update"]
+Kind: TypeAlias = Literal[
+    "list", "page", "watch", "watch-list", "get", "bind", "delete", "patch", "create", "update", "version"
+]
 """list: a list from its beginning; page: a continuation; watch-list: a watch with sendInitialEvents=true; get, bind,
-delete, and patch (its status): of one pod; get, create and update: of one Lease; create: of an Event."""
+delete, and patch (its status): of one pod; get, create and update: of one Lease; create: of an Event;
+version: of GET /version."""
 KINDS: Final[tuple[Kind, ...]] = ("list", "page", "watch", "watch-list")  # of a list path
 STREAMS: Final[tuple[Kind, ...]] = ("watch", "watch-list")
 

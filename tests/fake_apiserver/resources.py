@@ -43,6 +43,7 @@ POD_DISRUPTION_BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets",
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet", namespaced=True)
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True)
 REPLICATION_CONTROLLERS: Final = Resource("", "v1", "replicationcontrollers", "ReplicationController", namespaced=True)
+DEVICE_CLASSES: Final = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
 
@@ -64,6 +65,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {  # list path -> resource
         REPLICA_SETS,
         STATEFUL_SETS,
         REPLICATION_CONTROLLERS,
+        DEVICE_CLASSES,
         LEASES,
         EVENTS,
     )

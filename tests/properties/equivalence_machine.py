@@ -12,12 +12,19 @@ from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.objects.pod import Pod
+from core.objects.pod import Pod, counted
 from core.profile import Profile, affinity_profile
+from core.releases import RELEASES, Rules, rules_of
 from core.scheduling_cycle import filter_nodes
 from tests.properties import scheduling_pool as pool
 
 TTL: Final = 30.0
+RULES: Final = [
+    *map(rules_of, RELEASES),
+    rules_of(RELEASES[1], {"DRAExtendedResource": True, "VolumeLimitScaling": True}),
+    rules_of(RELEASES[2], {"StorageCapacityScoring": True, "InPlacePodLevelResourcesVerticalScaling": False}),
+    rules_of(RELEASES[0], {"InPlacePodVerticalScaling": False, "PodLevelResources": False}),
+]
 MAX_QUESTIONS: Final = 3
 CONTROLLERS: Final = ("", "rs-1", "rs-1", "rs-2")
 
@@ -174,6 +181,13 @@ class EquivalenceMachine(RuleBasedStateMachine):
     def other_object_changes_or_goes(self, index: int, deleted: bool) -> None:  # noqa: FBT001 - drawn by name
         other = pool.OTHERS[index % len(pool.OTHERS)]
         self.mirror.apply(ClusterEvent("Delete" if deleted else "Update", other))
+
+    @rule(rules=st.sampled_from(RULES))
+    def kubernetes_is_upgraded_or_downgraded(self, rules: Rules) -> None:
+        self.mirror.change_rules(rules)
+        assert self.mirror.audit() == []
+        held = [pod for _, pod in self.mirror.placed_pods()]
+        assert held == [counted(pod, rules.request_counting) for pod in held]
 
     # The law.
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from app.objects.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
+from app.objects.decode_device_class import decode_device_class
 from app.objects.decode_namespace import decode_namespace
 from app.objects.decode_node import decode_node
 from app.objects.decode_owner import decode_replica_set
@@ -165,6 +166,48 @@ def _pod(random: Random, number: int) -> V1:
     return {"metadata": metadata, "spec": spec}
 
 
+def _newer_pod(random: Random, number: int) -> V1:
+    """Return a pod with what releases answer differently: it is resized in place, uses features, has image volumes."""
+    pod = _pod(random, number)
+    container = pod["spec"]["containers"][0]
+    if random.random() < 0.5:
+        amounts = [{"cpu": random.choice(("100m", "1", "1500m"))} for _ in range(4)]
+        status: V1 = {"name": "c", "resources": {"requests": amounts[0]}, "allocatedResources": amounts[1]}
+        pod["status"] = {"containerStatuses": [status]}
+        if random.random() < 0.4:
+            pod["spec"]["resources"] = {"requests": amounts[2]}
+            pod["status"] |= {"resources": {"requests": amounts[3]}, "allocatedResources": amounts[0]}
+        if random.random() < 0.3:
+            pod["status"]["conditions"] = [{"type": "PodResizePending", "reason": "Infeasible"}]
+    if random.random() < 0.4:
+        container["restartPolicyRules"] = [{"action": "RestartAllContainers"}]
+    if random.random() < 0.2:
+        container["volumeMounts"] = [{"name": "v", "bindMountOptions": ["noexec"]}]
+    if random.random() < 0.5:
+        image = {"name": "image", "image": {"reference": f"image-{random.choice('xy')}"}}
+        pod["spec"]["volumes"] = [*pod["spec"].get("volumes", ()), image]
+    if random.random() < 0.4:
+        container["resources"]["requests"]["example.com/gpu"] = "2"
+    return pod
+
+
+def _newer_node(random: Random, number: int) -> V1:
+    node = _node(random, number)
+    features = ("RestartAllContainersOnContainerExits", "VolumeBindMountOptions")
+    node["status"]["declaredFeatures"] = random.sample(features, random.randint(1, 2))
+    return node
+
+
+def _device_class(random: Random, number: int) -> V1:
+    spec = {"extendedResourceName": "example.com/gpu"} if random.random() < 0.7 else {}
+    return {"metadata": {"name": f"gpu{number % 2}"}, "spec": spec}
+
+
+def _newer_csi_driver(random: Random, number: int) -> V1:
+    driver = _csi_driver(random, number)
+    return {**driver, "spec": {**driver["spec"], "preventPodSchedulingIfMissing": True}}
+
+
 def _claim(random: Random, number: int) -> V1:
     name = f"c{number % 2}"
     bound = random.random() < 0.8
@@ -263,7 +306,8 @@ def placed(template: V1, identity: tuple[str, str], node: str, phase: str = "Run
     if phase == "Terminating":
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     spec = {**template["spec"], **({"nodeName": node} if node else {})}
-    return decode_pod(json.dumps({"metadata": metadata, "spec": spec, "status": {"phase": phase}}).encode())
+    status = {**template.get("status", {}), "phase": phase}
+    return decode_pod(json.dumps({"metadata": metadata, "spec": spec, "status": status}).encode())
 
 
 def nominated(template: V1, identity: tuple[str, str], node: str, priority: int, *, terminating: bool = False) -> Pod:
@@ -288,8 +332,8 @@ def _decoded(decode: Callable[[bytes], Object], pool: Sequence[V1]) -> list[Obje
     return [decode(json.dumps(each).encode()) for each in pool]
 
 
-PODS: Final = _pool(1, 120, _pod)
-NODES: Final = [decode_node(json.dumps(each).encode()) for each in _pool(2, 80, _node)]
+PODS: Final = [*_pool(1, 120, _pod), *_pool(13, 40, _newer_pod)]
+NODES: Final = [decode_node(json.dumps(each).encode()) for each in (*_pool(2, 80, _node), *_pool(14, 20, _newer_node))]
 NAMESPACE_STATES: Final = [decode_namespace(json.dumps(each).encode()) for each in _pool(3, 8, _namespace)]
 OTHERS: Final[Sequence[Object]] = [
     *_decoded(decode_persistent_volume_claim, _pool(4, 24, _claim)),
@@ -297,6 +341,8 @@ OTHERS: Final[Sequence[Object]] = [
     *_decoded(decode_storage_class, _pool(6, 6, _storage_class)),
     *_decoded(decode_csi_node, _pool(7, 10, _csi_node)),
     *_decoded(decode_csi_driver, _pool(10, 2, _csi_driver)),
+    *_decoded(decode_csi_driver, _pool(15, 2, _newer_csi_driver)),
+    *_decoded(decode_device_class, _pool(16, 4, _device_class)),
     *_decoded(decode_csi_storage_capacity, _pool(11, 6, _capacity)),
     *_decoded(decode_volume_attachment, _pool(12, 6, _attachment)),
     *_decoded(decode_service, _pool(8, 6, _service)),

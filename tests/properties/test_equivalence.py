@@ -11,7 +11,7 @@ from tests.depth import tries
 from tests.properties.equivalence_machine import EquivalenceMachine
 from tests.properties.scheduling_pool import ZONE
 
-STREAMS: Final = tries(default=40, full=200)
+STREAMS: Final = tries(default=30, full=100)
 """Random lives of a cluster, of 200 events each; `make soak` sets many more."""
 
 SETTINGS: Final = settings(

@@ -112,7 +112,9 @@ def naive_victims(world: World, node: str) -> list[str] | None:
     gone = {pod.uid for pod in potential}
     if not gone or not fits(world, node, gone):
         return None
-    violating, others = split_by_violation(most_important_first(potential), _BUDGETS)
+    violating, others = split_by_violation(
+        most_important_first(potential), _BUDGETS, stop_at_violation=world.mirror().rules.budgets_stop_at_violation
+    )
     for pod in (*violating, *others):
         if fits(world, node, gone - {pod.uid}):
             gone.remove(pod.uid)

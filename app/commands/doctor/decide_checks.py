@@ -97,7 +97,7 @@ def _filters(registration: Registration) -> Found:
                 yield warning(
                     profile.at("plugins.multiPoint.disabled"),
                     f"switched off by name in the profile {profile.name}: a filter that a newer kube-scheduler has by "
-                    f"default (NodeDeclaredFeatures) is on, and Kindred chooses nodes that it has refused",
+                    f"default is on, and Kindred chooses nodes that it has refused",
                     fix,
                 )
         elif twice := left & registration.filters - _needed_for_claims(registration, profile):

@@ -1,6 +1,6 @@
 """One examination: takes what was given, makes the checks that it is enough for, and lists the others."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,6 +12,7 @@ from app.commands.doctor import (
     filter_checks,
     profile_checks,
     rbac_checks,
+    release_checks,
     score_checks,
     service_checks,
     time_checks,
@@ -83,7 +84,7 @@ def examine(inputs: Inputs, clock: Callable[[], float], now: datetime) -> Report
     if registration is not None:
         _check_registration(registration, notes)
     _check_service(inputs, known, registration, clock, notes)
-    _check_rbac(inputs, known, registration, account, notes)
+    _check_cluster(inputs, known, registration, account, notes)
     return report(notes.inputs, notes.findings, notes.skipped)
 
 
@@ -181,7 +182,7 @@ def _check_service(
         notes.findings += check.findings(running)
 
 
-def _check_rbac(
+def _check_cluster(
     inputs: Inputs,
     known: KnownSettings,
     registration: Registration | None,
@@ -189,12 +190,17 @@ def _check_rbac(
     notes: _Notes,
 ) -> None:
     if inputs.kubeconfig is None and inputs.context is None:
-        notes.skipped.append(Skipped(rbac_checks.CHECK, _NEEDS_KUBECONFIG))
+        notes.skipped += [Skipped(check, _NEEDS_KUBECONFIG) for check in (rbac_checks.CHECK, release_checks.CHECK)]
         return
     credentials = load_credentials(inputs.kubeconfig, inputs.context)
     notes.inputs["cluster"] = credentials.server
     binds = registration is not None and bool(registration.extender.bind_verb)
-    try:
-        notes.findings += rbac_checks.rbac_findings(credentials, known.settings, account, binds=binds)
-    except UnreadableError as error:
-        notes.skipped.append(Skipped(rbac_checks.CHECK, f"an answer of the API server: {error}"))
+    looks: dict[str, Callable[[], Iterator[Finding]]] = {
+        rbac_checks.CHECK: lambda: rbac_checks.rbac_findings(credentials, known.settings, account, binds=binds),
+        release_checks.CHECK: lambda: release_checks.release_findings(credentials, known.settings),
+    }
+    for check, look in looks.items():
+        try:
+            notes.findings += look()
+        except UnreadableError as error:
+            notes.skipped.append(Skipped(check, f"an answer of the API server: {error}"))

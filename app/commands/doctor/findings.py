@@ -9,6 +9,7 @@ import msgspec
 HANDBOOK: Final = "docs/register.md"
 DECIDE: Final = "docs/decide.md"
 BEHAVIOUR: Final = "docs/kube-scheduler.md"
+VERSIONS: Final = "docs/versions.md"
 SETTINGS: Final = "docs/configuration.md"
 EXTENDER_TYPE: Final = "kube-scheduler config/v1 types.go (Extender)"
 VALIDATION: Final = "kubernetes pkg/scheduler/apis/config/validation/validation.go"

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from app.answered_release import allowed_rules
 from app.commands.doctor.findings import Finding, NotChecked, Problem, Severity
 from app.commands.doctor.plugin_sets import Profile
 from app.commands.doctor.scheduler_config import Extender, SchedulerConfig
@@ -12,6 +13,7 @@ from app.settings import Settings
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from core.profile import COMPOSITES
 from core.profile import Profile as Plugins
+from core.releases import nearest
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -52,8 +54,9 @@ class Registration(NamedTuple):
 
     @property
     def scores(self) -> dict[str, int]:
-        """Plugin -> weight, of what Kindred scores by."""
-        return {plugin.name: weight for plugin, weight in self.known.plugins.scores}
+        """Plugin -> weight, of what Kindred scores by in the release of the settings."""
+        rules, _ = allowed_rules(nearest(self.settings.kubernetes).release, self.settings.feature_gates)
+        return {plugin.name: weight for plugin, weight in self.known.plugins.under(rules).scores}
 
     def scope_of(self, profile: Profile) -> DecideScope | None:
         """Return among which nodes Kindred decides for the pods of a profile. Raises SettingsError.

@@ -8,8 +8,10 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from app import __version__
-from app.commands.doctor.findings import HANDBOOK, SETTINGS, Finding, Problem, error, info, warning
+from app.answered_release import ReleaseStatus
+from app.commands.doctor.findings import HANDBOOK, SETTINGS, VERSIONS, Finding, Problem, error, info, warning
 from app.commands.doctor.registration import KnownSettings, Registration
+from app.commands.doctor.release_checks import told_problems
 from app.commands.doctor.service import PROBE_NODE, Visit
 from app.json_text import decode
 
@@ -37,6 +39,8 @@ class _Readiness(msgspec.Struct):
 class _Version(msgspec.Struct):
     version: str
     python: str
+    kubernetes: ReleaseStatus | None = None
+    """None of a Kindred that answered as 1.34 alone."""
 
 
 class _FilterResult(msgspec.Struct):
@@ -110,6 +114,12 @@ def _identity(running: Running) -> Iterator[Problem]:
             f"Kindred {version.version} runs there, and this doctor is of {__version__}: it may not know all settings",
             f"use the doctor of {version.version}",
         )
+
+
+def _release(running: Running) -> Iterator[Problem]:
+    version = _decoded(running.visit, "/version", _Version)
+    if version is not None and version.kubernetes is not None:
+        yield from told_problems(version.kubernetes, f"{running.visit.url}/version")
 
 
 def _ready(running: Running) -> Iterator[Problem]:
@@ -264,6 +274,7 @@ CHECKS: Final = (
 """What is asked of whatever answers."""
 CHECKS_OF_KINDRED: Final = (
     ServiceCheck("service-ready", "README.md", _ready),
+    ServiceCheck("service-release", VERSIONS, _release),
     ServiceCheck("service-rbac", HANDBOOK, _rbac),
     ServiceCheck("service-stale", SETTINGS, _stale),
     ServiceCheck("service-answers", "README.md", _answers),

@@ -10,7 +10,7 @@ import msgspec
 from app.dump.snapshot_file import CASE_MEMBERS
 from app.explain.conformance_case.encode import V1
 from app.explain.conformance_case.encode_affinity import without_broken_parts
-from app.explain.conformance_case.encode_node import encode_namespace, encode_node
+from app.explain.conformance_case.encode_node import encode_device_class, encode_namespace, encode_node
 from app.explain.conformance_case.encode_pod import encode_pod
 from app.explain.conformance_case.encode_volumes import (
     encode_claim,
@@ -26,6 +26,7 @@ from app.objects.decode_pod import decode_pod
 from core.events import Kind, Object
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
+from core.objects.device_class import DeviceClass
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -51,6 +52,7 @@ ENCODERS: Final[Mapping[Kind, Callable[[Any], V1]]] = {
     CSIDriver: encode_csi_driver,
     CSIStorageCapacity: encode_csi_storage_capacity,
     VolumeAttachment: encode_volume_attachment,
+    DeviceClass: encode_device_class,
 }
 _VOLUMES: Final = {  # member of a case -> kind of objects
     member: kind for member, kind in CASE_MEMBERS.items() if kind in ENCODERS and kind not in (Pod, Node, Namespace)
@@ -86,6 +88,8 @@ class ConformanceCase(msgspec.Struct, frozen=True):
     volumes: Mapping[str, Sequence[Object]]
     expected: Expected
     note: str = ""
+    release: str = ""
+    """The release of Kubernetes whose answer it is."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the line, with its end, in pieces of which each is made in a short time.
@@ -94,6 +98,7 @@ class ConformanceCase(msgspec.Struct, frozen=True):
         is broken and in no answer is left out.
         """
         yield b'{"name":%b,"note":%b' % (_encoder.encode(self.name), _encoder.encode(self.note))
+        yield b',"kubernetes":' + _encoder.encode(self.release)
         yield b',"args":' + _encoder.encode(self.args)
         yield from _member("namespaces", (encode_namespace(Namespace(*each)) for each in self.namespaces.items()))
         yield from _member("nodes", map(encode_node, self.nodes))
@@ -147,6 +152,7 @@ def conformance_case(name: str, mirror: ClusterMirror, pod: bytes, args: CaseArg
         volumes={member: objects for member, objects in volumes.items() if objects},
         expected=expected,
         note=note,
+        release=str(mirror.rules.release),
     )
 
 

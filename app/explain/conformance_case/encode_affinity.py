@@ -84,6 +84,8 @@ def _node_affinity(affinity: NodeAffinity, whose: str) -> V1:
         if affinity.node_names is None and terms and all(map(_names_a_node, affinity.required.terms)):
             terms.append({})  # a term without anything matches nothing, but then names are looked for everywhere
         said[_REQUIRED] = {"nodeSelectorTerms": terms}
+    if affinity.empty_preferences:
+        said[_PREFERRED] = [{"weight": 1, "preference": {}}]
     if affinity.preferred:
         said[_PREFERRED] = [
             {"weight": each.weight, "preference": node_selector_term(each.term, f"pod {whose}")}

@@ -1,11 +1,11 @@
 """Containers that ask for what a pod is known to ask for.
 
-Of a pod's containers only sums are kept: what is reserved, what scoring takes it for, with the 100m and 200Mi that a
-container is taken to use which asks for none, and the same by its spec alone, as NodeResourcesFit scores it. What is
-written are not the containers that the pod has, but as many, which come to the same.
+Of a pod's containers only sums are kept, unless releases count them differently: what is reserved, and what scoring
+takes it for, with the 100m and 200Mi that a container is taken to use which asks for none. What is written are not the
+containers that the pod has, but as many, which come to the same.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -33,16 +33,15 @@ class _Demand(NamedTuple):
 
     requests: tuple[tuple[str, int], ...]
     non_zero: tuple[int, int]
-    scored: tuple[int, int]
     best_effort: bool
     host_ports: frozenset[HostPort]
     images: tuple[str, ...]
 
-    def compute(self) -> Iterator[tuple[str, int | None, int, int]]:
-        """Yield what is asked for of cpu and memory: name, reserved (None: not named), taken for, scored as."""
+    def compute(self) -> Iterator[tuple[str, int | None, int]]:
+        """Yield what is asked for of cpu and memory: name, reserved (None: not named), taken for."""
         requests = dict(self.requests)
-        for name, taken, scored in zip(_DEFAULTS, self.non_zero, self.scored, strict=True):
-            yield name, requests.get(name), taken, scored
+        for name, taken in zip(_DEFAULTS, self.non_zero, strict=True):
+            yield name, requests.get(name), taken
 
     def others(self) -> dict[str, int]:
         """Return what is asked for besides."""
@@ -57,9 +56,6 @@ class _Asking:
         self.starting: list[dict[str, int]] = [{} for _ in range(starting)]
         """Init containers, of which the largest counts, if it is larger than all that run."""
         self.overhead: dict[str, int] = {}
-        self.pod_level: dict[str, int] = {}
-        self.actual: list[dict[str, int]] = []
-        """What is configured of each running container, where that and not the spec is what is reserved."""
 
     def all_on_last(self, name: str, amount: int) -> None:
         """Let the last running container ask for the amount, and all others for none, which is not to say nothing."""
@@ -69,8 +65,7 @@ class _Asking:
 
     def best_effort(self) -> bool:
         """Whether nothing of this is a request that makes a pod more than BestEffort."""
-        deciding = [self.pod_level] if self.pod_level else [*self.running, *self.starting]
-        return not any(each.get(name, 0) > 0 for each in deciding for name in _DEFAULTS)
+        return not any(each.get(name, 0) > 0 for each in (*self.running, *self.starting) for name in _DEFAULTS)
 
 
 def containers_of(pod: Pod) -> Containers:
@@ -78,7 +73,6 @@ def containers_of(pod: Pod) -> Containers:
     demand = _Demand(
         tuple(pod.requests.items()),
         pod.non_zero_requests,
-        pod.scored_requests,
         pod.best_effort,
         pod.host_ports,
         pod.images,
@@ -86,8 +80,8 @@ def containers_of(pod: Pod) -> Containers:
     found = _containers(demand)
     if found is None:
         raise NotExpressibleError(
-            f"pod {pod.full_name}: found no {len(pod.images)} containers that reserve {dict(pod.requests)}, are taken "
-            f"for {pod.non_zero_requests} (millicores and bytes) and by their spec alone for {pod.scored_requests}"
+            f"pod {pod.full_name}: found no {len(pod.images)} containers that reserve {dict(pod.requests)} and are "
+            f"taken for {pod.non_zero_requests} (millicores and bytes)"
         )
     return found
 
@@ -97,27 +91,22 @@ def _containers(demand: _Demand) -> Containers | None:
     if not demand.images:
         asking = _without_containers(demand)
         return None if asking is None else _written(demand, asking)
-    plain = demand.non_zero == demand.scored
-    ways: Sequence[Callable[[_Demand, int], _Asking | None]] = (_plain,) if plain else (_with_pod_level, _while_resized)
-    for way in ways:
-        for running in range(len(demand.images), 0, -1):
-            asking = way(demand, running)
-            if asking is not None:
-                asking.running[-1].update(demand.others() if not asking.actual else {})
-                return _written(demand, asking)
+    for running in range(len(demand.images), 0, -1):
+        asking = _plain(demand, running)
+        if asking is not None:
+            asking.running[-1].update(demand.others())
+            return _written(demand, asking)
     return None
 
 
 def _without_containers(demand: _Demand) -> _Asking | None:
     asking = _Asking(0, 0)
     asking.overhead = demand.others()
-    for name, reserved, taken, scored in demand.compute():
+    for name, reserved, taken in demand.compute():
         if (reserved or 0) != taken:
             return None
         if reserved is not None:
-            asking.overhead[name] = scored
-        if taken != scored:
-            asking.pod_level[name] = taken - scored
+            asking.overhead[name] = taken
     return None if demand.host_ports else asking
 
 
@@ -127,7 +116,7 @@ def _plain(demand: _Demand, running: int) -> _Asking | None:
     An init container asks for what is reserved beyond that.
     """
     asking = _Asking(running, len(demand.images) - running)
-    for name, reserved, taken, _ in demand.compute():
+    for name, reserved, taken in demand.compute():
         if reserved is None:
             if taken != running * _DEFAULTS[name]:
                 return None
@@ -143,40 +132,6 @@ def _plain(demand: _Demand, running: int) -> _Asking | None:
             del each[name]
         if asked < reserved:
             asking.starting[0][name] = reserved - asking.overhead.get(name, 0)
-    return asking
-
-
-def _with_pod_level(demand: _Demand, running: int) -> _Asking | None:
-    """Let the pod as a whole ask for what is reserved; scoring by the spec alone sees what its containers ask for."""
-    asking = _Asking(running, len(demand.images) - running)
-    for name, reserved, taken, scored in demand.compute():
-        if reserved is None:
-            if not taken == scored == running * _DEFAULTS[name]:
-                return None
-        elif reserved != taken:
-            return None
-        else:
-            asking.pod_level[name] = reserved
-            asking.all_on_last(name, scored)
-    return asking
-
-
-def _while_resized(demand: _Demand, running: int) -> _Asking | None:
-    """Let what is configured be what is reserved; what the spec asks for will not come, but scoring sees that."""
-    if running < len(demand.images):
-        return None  # what is configured of an init container counts for nothing
-    asking = _Asking(running, 0)
-    asking.actual = [{} for _ in range(running)]
-    for name, reserved, taken, scored in demand.compute():
-        silent, rest = divmod(taken - (reserved or 0), _DEFAULTS[name])
-        if rest or silent != running if reserved is None else rest or not 0 <= silent < running:
-            return None
-        asking.all_on_last(name, scored)
-        for each in asking.actual[silent:]:
-            each[name] = 0
-        if reserved is not None:
-            asking.actual[-1][name] = reserved
-    asking.actual[-1].update(demand.others())
     return asking
 
 
@@ -196,16 +151,8 @@ def _written(demand: _Demand, asking: _Asking) -> Containers:
         "containers": containers[:running],
         "initContainers": containers[running:],
         "overhead": quantities_of(asking.overhead),
-        "resources": present({"requests": quantities_of(asking.pod_level)}),
     }
-    statuses = [
-        {"name": f"c{index}", "resources": {"requests": quantities_of(actual)}}
-        for index, actual in enumerate(asking.actual)
-    ]
-    status: V1 = {"containerStatuses": statuses}
+    status: V1 = {}
     if demand.best_effort != asking.best_effort():
         status["qosClass"] = "BestEffort" if demand.best_effort else "Burstable"
-    resizing: Sequence[V1] = (
-        [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}] if statuses else ()
-    )
-    return Containers(present(spec), present(status), resizing)
+    return Containers(present(spec), status, ())

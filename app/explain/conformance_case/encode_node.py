@@ -1,4 +1,4 @@
-"""Nodes and namespaces as v1 objects."""
+"""Nodes, device classes and namespaces as v1 objects."""
 
 from typing import Final
 
@@ -8,6 +8,7 @@ encode_node: Final = Encoder(
     {
         "spec.taints": lambda node: simple(node.taints),
         "spec.unschedulable": "unschedulable",
+        "status.declaredFeatures": lambda node: sorted(node.declared_features),
         "status.allocatable": lambda node: quantities_of(node.allocatable),
         "status.conditions": lambda node: [
             {"type": kind, "status": status} for kind, status in node.conditions.items()
@@ -15,4 +16,5 @@ encode_node: Final = Encoder(
         "status.images": lambda node: [{"names": [name], "sizeBytes": size} for name, size in node.images.items()],
     }
 )
+encode_device_class: Final = Encoder({"spec.extendedResourceName": "extended_resource"})
 encode_namespace: Final = Encoder({})

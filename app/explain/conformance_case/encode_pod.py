@@ -6,9 +6,12 @@ from typing import Any, Final
 from app.explain.conformance_case.encode import DELETED, IN_TREE_DISKS, V1, Encoder, owners_of, present, simple
 from app.explain.conformance_case.encode_affinity import affinity_of, spread_of
 from app.explain.conformance_case.encode_containers import containers_of
+from app.explain.conformance_case.encode_resources import resources_of
 from core.objects.pod import Pod
 from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume, RBDImage
+from core.releases import MOUNT_OPTIONS, RESTART_ALL, USERS_OF_HOST
 
+_MOUNTS: Final = [{"name": "v", "bindMountOptions": ["option"]}]
 _BUT_CONTAINERS: Final = Encoder(
     {
         "metadata.ownerReferences": owners_of,
@@ -18,7 +21,12 @@ _BUT_CONTAINERS: Final = Encoder(
         "spec.affinity": affinity_of,
         "spec.tolerations": lambda pod: simple(sorted(pod.tolerations)),
         "spec.topologySpreadConstraints": spread_of,
-        "spec.volumes": lambda pod: [_volume(pod, f"v{index}", volume) for index, volume in enumerate(pod.volumes)],
+        "spec.hostNetwork": lambda pod: USERS_OF_HOST in pod.needed_features,
+        "spec.hostUsers=": lambda pod: False if USERS_OF_HOST in pod.needed_features else None,
+        "spec.volumes": lambda pod: [
+            *(_volume(pod, f"v{index}", volume) for index, volume in enumerate(pod.volumes)),
+            *(_image_volume(f"image{index}", image) for index, image in enumerate(pod.image_volumes)),
+        ],
         "spec.priority": "priority",
         "spec.preemptionPolicy": "preemption_policy",
         "spec.schedulerName": "scheduler_name",
@@ -38,16 +46,37 @@ def encode_pod(pod: Pod) -> V1:
     for. The containers are not those of the pod (see containers_of). Times of its deletion, and the names of its group
     and of its resource claims, are made up.
     """
-    containers = containers_of(pod)
+    containers = containers_of(pod) if pod.resources is None else resources_of(pod, pod.resources)
     written: Any = _BUT_CONTAINERS(pod)
     conditions = [*containers.conditions, *_preempted(pod), *_failed(pod)]
     for member, made in (
         ("spec", containers.spec),
-        ("status", present({**containers.status, "conditions": conditions})),
+        ("status", {**containers.status, **present({"conditions": conditions})}),
     ):
         if made:
             written[member] = {**made, **written.get(member, {})}
+    _use_features(pod, written)
     return present(written)
+
+
+def _use_features(pod: Pod, written: Any) -> None:  # noqa: ANN401  the pod as it is put together
+    """Let containers use what the pod needs a node to declare."""
+    spec = written.setdefault("spec", {})
+    containers = [dict(each) for each in spec.get("containers", ())]
+    if not containers:
+        if MOUNT_OPTIONS in pod.needed_features:
+            spec["ephemeralContainers"] = [{"name": "e", "volumeMounts": _MOUNTS}]
+    elif MOUNT_OPTIONS in pod.needed_features:
+        containers[0]["volumeMounts"] = _MOUNTS
+    if RESTART_ALL in pod.needed_features:
+        restarting = containers or (starting := [dict(each) for each in spec["initContainers"]])
+        restarting[0]["restartPolicyRules"] = [{"action": "RestartAllContainers"}]
+        if not containers:
+            spec["initContainers"] = starting
+    if containers:
+        spec["containers"] = containers
+    elif not spec:
+        del written["spec"]
 
 
 def _preempted(pod: Pod) -> Sequence[V1]:
@@ -58,6 +87,10 @@ def _preempted(pod: Pod) -> Sequence[V1]:
 
 def _failed(pod: Pod) -> Sequence[V1]:
     return [{"type": "PodScheduled", "status": "False", "reason": pod.failure}] if pod.failure else ()
+
+
+def _image_volume(name: str, image: str) -> V1:
+    return {"name": name, "image": {"reference": image}}
 
 
 def _volume(pod: Pod, name: str, volume: PodVolume) -> V1:

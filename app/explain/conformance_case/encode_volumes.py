@@ -108,15 +108,24 @@ encode_csi_node: Final = Encoder(
     {
         "metadata.annotations": _migrated,
         "spec.drivers": lambda node: [
-            {"name": name, "allocatable": {"count": count}} for name, count in node.volume_limits.items()
+            {"name": name, "allocatable": {"count": node.volume_limits[name]}}
+            if name in node.volume_limits
+            else {"name": name}
+            for name in sorted(node.drivers)
         ],
     }
 )
-encode_csi_driver: Final = Encoder({"spec.storageCapacity": "storage_capacity"})
+encode_csi_driver: Final = Encoder(
+    {
+        "spec.storageCapacity": "storage_capacity",
+        "spec.preventPodSchedulingIfMissing": "prevents_scheduling_if_missing",
+    }
+)
 encode_csi_storage_capacity: Final = Encoder(
     {
         "storageClassName": "storage_class",
         "nodeTopology=": lambda capacity: label_selector(capacity.topology),
+        "capacity": lambda capacity: str(capacity.capacity) if capacity.capacity else "",
         "maximumVolumeSize": lambda capacity: None if capacity.limit is None else str(capacity.limit),
     }
 )

@@ -33,11 +33,13 @@ class WatchCollector:
 
     def _gauges(self) -> Iterator[Metric]:
         synced = _gauge("synced", "Whether all objects of the resource were ever held (1) or not (0).")
+        absent = _gauge("absent", "Whether the API server does not have the resource (1) or has it (0).")
         byte_age = _gauge("last_byte_age_seconds", "Since the API server last showed that the mirror follows it.")
         event_age = _gauge("last_event_age_seconds", "Since the last watch event that was not a bookmark.")
         now = self._clock()
         for state in self._freshness.states:
             synced.add_metric([state.plural], state.synced)
+            absent.add_metric([state.plural], state.absent)
             age = self._freshness.age(state)
             if age is not None:
                 byte_age.add_metric([state.plural], age)
@@ -49,7 +51,7 @@ class WatchCollector:
         size = _gauge("wire_bytes", "Size of these objects on the wire, from the mean of those that were decoded.")
         for state in self._freshness.states:
             size.add_metric([state.plural], state.wire_size())
-        yield from (synced, byte_age, event_age, objects, size)
+        yield from (synced, absent, byte_age, event_age, objects, size)
 
     def _counters(self) -> Iterator[Metric]:
         errors = _counter("decode_errors", "Objects with a field that could not be read.")

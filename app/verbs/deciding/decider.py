@@ -35,7 +35,7 @@ from core.mirror.topology import IntpArray
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.profile import Profile
-from core.scheduling_cycle import best_nodes, filter_nodes
+from core.scheduling_cycle import choose_nodes
 
 Choose: TypeAlias = Callable[[NodeBatch, IntpArray], int]
 
@@ -116,25 +116,40 @@ class Decider:
         stands = standing is Standing.PENDING
         if stands and (refusal := self._refusal()):  # asked here, too: a pod may have been looked up since the request
             return self._error(refusal, pod, VerbOutcome.NOT_LEADING)
-        replaces = stands and self._mirror.is_assumed(pod.uid)
+        if not stands:
+            return self._tried(args, pod, scope, cached=cached)
+        replaces = self._mirror.is_assumed(pod.uid)
         if replaces:
             self._mirror.forget(pod.uid)
+        return self._decided(args, pod, scope, Decision.REPLACED if replaces else Decision.ASSUMED, cached=cached)
+
+    def _tried(self, args: ExtenderArgs, pod: Pod, scope: DecideScope, *, cached: bool) -> VerbResponse:
+        """Answer as for a pod that waits; one that counts already does not meet itself."""
+        held = self._mirror.get_pod(pod.uid)
+        if held is None or held.node_name not in self._mirror.nodes.slots:
+            return self._decided(args, pod, scope, Decision.NOT_ASSUMED, cached=cached)
+        with self._mirror.suppose() as supposed:
+            supposed.remove(held)
+            return self._decided(args, pod, scope, Decision.NOT_ASSUMED, cached=False)
+
+    def _decided(
+        self, args: ExtenderArgs, pod: Pod, scope: DecideScope, decision: Decision, *, cached: bool
+    ) -> VerbResponse:
         batch = self._batch(args, pod, scope)
         try:
             evaluation = self._evaluations.begin(pod, cached=cached)
-            verdicts = filter_nodes(self._profile, evaluation, batch)
-            best = best_nodes(self._profile, evaluation, batch, (verdicts.codes == 0).nonzero()[0])
+            best, verdicts = choose_nodes(self._profile, evaluation, batch)
         except WorkLimitError as error:
             self._evaluations.refused(pod, error)
             return self._error(str(error), pod, VerbOutcome.TOO_MUCH_WORK, len(batch))
         source = self._evaluations.finish(evaluation, cached=cached)
-        if not len(best):
+        if verdicts is not None and not len(best):
             return self._no_node(args, pod, batch, verdicts, source)
         chosen = int(best[0]) if len(best) == 1 else self._choose(batch, best)
         body = self._answer(args, batch, chosen)
-        if stands:
+        if decision is not Decision.NOT_ASSUMED:
             self._assume(pod, batch.names[chosen])
-        self._count(Decision.REPLACED if replaces else Decision.ASSUMED if stands else Decision.NOT_ASSUMED)
+        self._count(decision)
         return VerbResponse(body, source, asked=Asked(pod.full_name, pod.uid, len(batch), 1))
 
     def _batch(self, args: ExtenderArgs, pod: Pod, scope: DecideScope) -> NodeBatch:

@@ -6,6 +6,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/plugi
 from core.events import Kind
 from core.framework.interface import Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.label_errors import said
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -61,6 +62,7 @@ class InterPodAffinity:
     class_fields = ("namespace", "labels", "affinity")
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
+    normalizes_alone = False
 
     def __init__(
         self, *, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False
@@ -88,7 +90,7 @@ class InterPodAffinity:
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState | None]:
         """Resolve the pod's hard rules to counters; fails for a pod whose terms could not be parsed."""
         if pod.affinity.errors:
-            return _unparsable(pod), None
+            return _unparsable(mirror, pod), None
         state = PreFilterState(mirror, pod)
         if state.existing_anti_affinity.empty and not (
             pod.affinity.required_affinity or pod.affinity.required_anti_affinity
@@ -107,7 +109,7 @@ class InterPodAffinity:
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, DomainSums | None]:
         """Resolve the preferences to counters; SKIP when nothing at all was counted."""
         if pod.affinity.errors:
-            return _unparsable(pod), None
+            return _unparsable(mirror, pod), None
         if not self.scores_for(pod):
             return SKIP, None
         state = preferences(mirror, pod, self._hard_pod_affinity_weight)
@@ -126,5 +128,5 @@ class InterPodAffinity:
         return normalized(raw)
 
 
-def _unparsable(pod: Pod) -> Status:
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"parsing pod: {pod.affinity.parse_error}",))
+def _unparsable(mirror: ClusterMirror, pod: Pod) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"parsing pod: {said(mirror, pod.affinity.parse_error)}",))

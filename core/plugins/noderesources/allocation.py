@@ -27,15 +27,19 @@ CPU_AND_MEMORY: Final = (ResourceSpec("cpu"), ResourceSpec("memory"))
 
 
 class Allocation:
-    """One resource on every node of a batch. Where a node has none it is not `offered`, and `allocatable` is 1."""
+    """One resource on every node of a batch. Where a node has none it is not `offered`, and `allocatable` is 1.
 
-    __slots__ = ("allocatable", "offered", "requested", "weight")
+    `requested` is with the incoming pod, which asks for `asked` itself.
+    """
 
-    def __init__(self, weight: int, allocatable: Int64Array, requested: Int64Array) -> None:
+    __slots__ = ("allocatable", "asked", "offered", "requested", "weight")
+
+    def __init__(self, weight: int, allocatable: Int64Array, requested: Int64Array, asked: int) -> None:
         self.weight = weight
         self.offered = allocatable != 0
         self.allocatable = np.where(self.offered, allocatable, 1)  # to divide by
         self.requested = requested
+        self.asked = asked
 
 
 Scorer: TypeAlias = Callable[[Sequence[Allocation], int], Int64Array]
@@ -65,7 +69,8 @@ class ScoreState:
             there = self._columns.requested_of
             if self._non_zero and name in COMPUTE:
                 there = self._columns.non_zero_requested_of
-            yield Allocation(resource.weight, self._columns.allocatable_of(name, batch), there(name, batch) + asked)
+            allocatable, requested = self._columns.allocatable_of(name, batch), there(name, batch) + asked
+            yield Allocation(resource.weight, allocatable, requested, asked)
 
 
 def with_default_weights(resources: Sequence[ResourceSpec]) -> tuple[ResourceSpec, ...]:

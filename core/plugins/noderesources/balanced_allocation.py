@@ -6,6 +6,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/balanced
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,8 +23,10 @@ from core.plugins.noderesources.allocation import (
     CPU_AND_MEMORY,
     Allocation,
     ResourceSpec,
+    Scorer,
     ScoreState,
     in_range,
+    quotient,
     with_default_weights,
 )
 from core.plugins.noderesources.columns import ResourceColumns
@@ -57,6 +60,13 @@ _INVALIDATED_BY: Final = (
 )
 
 
+class BalanceState(msgspec.Struct, frozen=True):
+    """What one incoming pod asks for, and how its node is scored. Stale after the next event."""
+
+    resources: ScoreState
+    scorer: Scorer
+
+
 class NodeResourcesBalancedAllocation:
     """Score by how evenly the node's resources are asked for, exactly as the in-tree plugin.
 
@@ -68,6 +78,7 @@ class NodeResourcesBalancedAllocation:
     class_fields = ("requests",)
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
+    normalizes_alone = True
 
     def __init__(self, *, resources: Sequence[ResourceSpec] = CPU_AND_MEMORY) -> None:
         self._resources = with_default_weights(resources)
@@ -78,17 +89,18 @@ class NodeResourcesBalancedAllocation:
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
         """Return None: the pod's fields name no other object."""
 
-    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState | None]:
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, BalanceState | None]:
         """Gather what the pod asks for; SKIP for one that asks for none of the resources (kubernetes issue 129138)."""
         if not any(pod.requests.get(resource.name) for resource in self._resources):
             return SKIP, None
-        return SUCCESS, ScoreState(mirror.derived(ResourceColumns), pod.requests, non_zero=False)
+        scorer = _improvement if mirror.rules.balance_of_change else _balance
+        return SUCCESS, BalanceState(ScoreState(mirror.derived(ResourceColumns), pod.requests, non_zero=False), scorer)
 
-    def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
-        """Return the score of every node: 100 where the same share of every resource is asked for."""
-        return state.score(self._resources, _balanced, batch)
+    def score(self, state: BalanceState, batch: NodeBatch) -> Int64Array:
+        """Return the score of every node: the more, the more evenly its resources are asked for, or become so."""
+        return state.resources.score(self._resources, state.scorer, batch)
 
-    def score_versions(self, _state: ScoreState) -> tuple[()]:
+    def score_versions(self, _state: BalanceState) -> tuple[()]:
         """Return no versions: there are no counters."""
         return ()
 
@@ -106,20 +118,39 @@ def _errors(resources: Sequence[ResourceSpec]) -> Iterator[str]:
             yield f"resources[{index}].weight: must be 1, got {resource.weight}"
 
 
-def _balanced(allocations: Sequence[Allocation], length: int) -> Int64Array:
-    """Return 100 less the standard deviation of the shares asked for, in the very float64 operations of upstream."""
+def _improvement(allocations: Sequence[Allocation], length: int) -> Int64Array:
+    """Return by how much the pod makes the node more even: 75 for not at all, 50 to 100 (since v1.36)."""
+    without_pod = [each.requested - each.asked for each in allocations]
+    half = MAX_NODE_SCORE // 2
+    change = _balance(allocations, length) - _balance_of(allocations, without_pod, length)
+    return half + quotient(half + change, np.full(length, 2, np.int64))
+
+
+def _balance(allocations: Sequence[Allocation], length: int) -> Int64Array:
+    """Return how evenly the resources are asked for with the pod: 50 to 100 (until v1.35)."""
+    return _balance_of(allocations, [each.requested for each in allocations], length)
+
+
+def _balance_of(allocations: Sequence[Allocation], amounts: Sequence[Int64Array], length: int) -> Int64Array:
+    """Return 100 less the standard deviation of the shares of amounts, in the very float64 operations of upstream."""
     if len(allocations) < _PAIR:
         return np.full(length, MAX_NODE_SCORE, np.int64)
-    offered = np.stack([each.offered for each in allocations])
-    shares = np.stack([np.minimum(each.requested / each.allocatable, 1.0) for each in allocations])
+    shares = [np.minimum(amount / each.allocatable, 1.0) for each, amount in zip(allocations, amounts, strict=True)]
+    if len(allocations) == _PAIR:
+        (first, second), (one, other) = allocations, shares
+        deviation = np.where(first.offered & second.offered, np.abs(one - other) / _PAIR, 0.0)
+    else:
+        deviation = _deviation(np.stack([each.offered for each in allocations]), np.stack(shares))
+    with np.errstate(invalid="ignore"):  # shares of sums that have overflowed may be any number, see in_range
+        return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
+
+
+def _deviation(offered: BoolArray, shares: Float64Array) -> Float64Array:
     number: Int64Array = offered.sum(axis=0, dtype=np.int64)
     # Of two shares upstream takes half of their difference, which needs no root; of one there is no deviation.
     largest, least = np.where(offered, shares, -np.inf).max(axis=0), np.where(offered, shares, np.inf).min(axis=0)
-    deviation = np.where(number == _PAIR, (largest - least) / _PAIR, 0.0)
-    if len(allocations) > _PAIR:
-        deviation = np.where(number > _PAIR, _standard_deviation(offered, shares, number), deviation)
-    with np.errstate(invalid="ignore"):  # shares of sums that have overflowed may be any number, see in_range
-        return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
+    of_pair = np.where(number == _PAIR, (largest - least) / _PAIR, 0.0)
+    return np.where(number > _PAIR, _standard_deviation(offered, shares, number), of_pair)
 
 
 def _standard_deviation(offered: BoolArray, shares: Float64Array, number: Int64Array) -> Float64Array:

@@ -15,12 +15,11 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
 from core.objects.go_format import shortened
 from core.plugins.noderesources.columns import NATIVE, PODS, ResourceColumns, offered_by_strangers
+from core.plugins.noderesources.device_classes import NOTHING_LEFT, LeftToDevices, is_extended
 
 MAX_TOLD: Final = 128
 """Resources that are told by name where they are short: every node of the answer has its own list of them."""
 _OTHERS: Final = "Insufficient other resources"
-_NATIVE_DOMAIN: Final = "kubernetes.io/"
-_QUOTA_PREFIX: Final = "requests."
 
 
 class IgnoredResources:
@@ -33,19 +32,23 @@ class IgnoredResources:
         self._groups = frozenset(groups)
 
     def __contains__(self, resource: str) -> bool:
-        group, slash, _ = resource.partition("/")
-        if not slash or _NATIVE_DOMAIN in resource or resource.startswith(_QUOTA_PREFIX):
-            return False  # no extended resource (v1helper.IsExtendedResourceName)
-        return resource in self._names or group in self._groups
+        return is_extended(resource) and (resource in self._names or resource.partition("/")[0] in self._groups)
 
 
 class PreFilterState:
     """What one incoming pod asks for, in the order of the reasons. Stale after the next event."""
 
-    __slots__ = ("_asked", "_columns")
+    __slots__ = ("_asked", "_columns", "_left")
 
-    def __init__(self, columns: ResourceColumns, requests: Mapping[str, int], ignored: IgnoredResources) -> None:
+    def __init__(
+        self,
+        columns: ResourceColumns,
+        requests: Mapping[str, int],
+        ignored: IgnoredResources,
+        left: LeftToDevices = NOTHING_LEFT,
+    ) -> None:
         self._columns = columns
+        self._left = left
         self._asked = [(resource, requests[resource]) for resource in NATIVE if requests.get(resource, 0) > 0]
         # Upstream has the others in the order of a Go map, which is any.
         self._asked += [
@@ -64,11 +67,14 @@ class PreFilterState:
         shortages.amend(too_many, _with_reason("Too many pods"))
         told = 0
         for resource, amount in self._asked:
-            if columns.no_node_offers(resource, amount, offered):
+            left = self._left.on(resource, columns, offered, batch)
+            if left is None and columns.no_node_offers(resource, amount, offered):
                 short, never = np.ones((2, len(batch)), np.bool_)
             else:
                 allocatable = columns.allocatable_of(resource, batch, offered)
                 short = allocatable - columns.requested_of(resource, batch) < amount
+                if left is not None:
+                    short &= ~left
                 if not short.any():
                     continue
                 never = short & (allocatable < amount)

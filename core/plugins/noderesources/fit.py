@@ -1,7 +1,7 @@
 """The plugin NodeResourcesFit: its arguments and its extension points.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go, with the feature gates of v1.34: dynamic
-allocation of extended resources is off.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go. The devices that back an extended
+resource are not scored: for that upstream reads ResourceSlices and what is allocated of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,13 @@ from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
+from core.objects.device_class import DeviceClass
 from core.objects.label_validation import label_key_errors
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.noderesources.allocation import ScoreState, in_range, with_default_weights
 from core.plugins.noderesources.columns import ResourceColumns, cpu_and_memory, requests_changed
+from core.plugins.noderesources.device_classes import left_to_devices, stands_for
 from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState
 from core.plugins.noderesources.strategies import ScoringStrategy
 
@@ -41,6 +43,14 @@ _INVALIDATED_BY: Final = (
         because="every pod takes one of the node's pods, and what it asks for; also one that was resized in place",
         touches=requests_changed,
     ),
+    InvalidationRule(
+        kind=DeviceClass,
+        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
+        scope=Scope.ALL,
+        when="it comes or goes, or its extended resource changed",
+        because="what it stands for is left to devices on every node that does not offer it itself",
+        touches=lambda before, after: stands_for(before) != stands_for(after),
+    ),
 )
 
 
@@ -52,10 +62,11 @@ class NodeResourcesFit:
     """
 
     name = "NodeResourcesFit"
-    kinds: tuple[Kind, ...] = (Node, Pod)
+    kinds: tuple[Kind, ...] = (Node, Pod, DeviceClass)
     class_fields = ("requests", "scored_requests")
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
+    normalizes_alone = True
 
     def __init__(
         self,
@@ -80,7 +91,8 @@ class NodeResourcesFit:
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState]:
         """Gather what the pod asks for; never skipped, as every pod takes one of the node's pods."""
-        return SUCCESS, PreFilterState(mirror.derived(ResourceColumns), pod.requests, self._ignored)
+        left = left_to_devices(mirror, pod.requests)
+        return SUCCESS, PreFilterState(mirror.derived(ResourceColumns), pod.requests, self._ignored, left)
 
     def filter(self, state: PreFilterState, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch."""

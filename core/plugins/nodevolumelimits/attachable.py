@@ -4,6 +4,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.g
 utils.go (isCSIMigrationOn).
 """
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -25,7 +26,8 @@ from core.objects.csi_migration import (
 )
 from core.objects.pod import Pod
 from core.objects.pod_volumes import InlineDisk, PodClaim
-from core.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.releases import MissingDriver, Rules
 
 ObjectKey: TypeAlias = tuple[Kind, str]
 """An object by kind and full name, there or not."""
@@ -52,14 +54,15 @@ class Migration(IntEnum):
     ALL_BUT_PORTWORX = 1
     """Whatever the CSINode says: their in-tree code is gone."""
     ALL = 2
-    """The CSINode says so of Portworx, too."""
+    """Portworx, too."""
 
     @classmethod
-    def of(cls, csi_node: CSINode | None) -> "Migration":
-        """Tell by the node's CSINode."""
+    def of(cls, csi_node: CSINode | None, rules: Rules) -> "Migration":
+        """Tell by the node's CSINode; since v1.36 Portworx needs no word of it."""
         if csi_node is None:
             return cls.NONE
-        return cls.ALL if PORTWORX in csi_node.migrated_plugins else cls.ALL_BUT_PORTWORX
+        migrated = PORTWORX in csi_node.migrated_plugins or not rules.portworx_needs_annotation
+        return cls.ALL if migrated else cls.ALL_BUT_PORTWORX
 
     def covers(self, plugin: str) -> bool:
         """Tell whether it is on for a plugin."""
@@ -77,6 +80,16 @@ class StorageObjects:
         """Look up an object, None if there is none."""
         self.asked.add((kind, full_name))  # type: ignore[arg-type]  # the bound of HeldObject says less than Kind
         return self._mirror.objects(kind).get(full_name)
+
+
+def required_drivers(mirror: ClusterMirror) -> Callable[[str], bool]:
+    """Return what tells whether a node has to have a driver of which a pod has volumes (checkCSIDriverOnNode)."""
+    rule, drivers = mirror.rules.missing_driver, mirror.objects(CSIDriver)
+    if rule is MissingDriver.ALLOWED:
+        return lambda _: False
+    if rule is MissingDriver.REFUSED:
+        return drivers.__contains__
+    return lambda name: (driver := drivers.get(name)) is not None and driver.prevents_scheduling_if_missing
 
 
 def is_counted(pod: Pod) -> bool:

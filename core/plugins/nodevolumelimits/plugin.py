@@ -5,7 +5,7 @@ MaxEBSVolumeCount, MaxGCEPDVolumeCount, MaxAzureDiskVolumeCount and MaxCSIVolume
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator
 from typing import Final
 
 import numpy as np
@@ -18,11 +18,12 @@ from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array
-from core.objects.csi_migration import is_migratable, zones_label
+from core.objects.csi_migration import PORTWORX, is_migratable, zones_label
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume
 from core.objects.volumes import (
+    CSIDriver,
     CSINode,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -37,6 +38,7 @@ from core.plugins.nodevolumelimits.attachable import (
     UncountableError,
     attachable_volumes,
     is_counted,
+    required_drivers,
 )
 from core.plugins.nodevolumelimits.volumes_in_use import NodeVolumes, VolumesInUse
 
@@ -53,8 +55,14 @@ def _can_count(volume: PodVolume) -> bool:
     return isinstance(volume, PodClaim) or (isinstance(volume, InlineDisk) and is_migratable(volume.source))
 
 
-def _limits(csi_node: CSINode | None) -> tuple[Migration, Mapping[str, int]]:
-    return Migration.of(csi_node), {} if csi_node is None else csi_node.volume_limits
+def _limits(csi_node: CSINode | None) -> tuple[object, ...]:
+    if csi_node is None:
+        return ()
+    return PORTWORX in csi_node.migrated_plugins, csi_node.volume_limits, csi_node.drivers
+
+
+def _wanted(driver: CSIDriver | None) -> bool | None:
+    return None if driver is None else driver.prevents_scheduling_if_missing
 
 
 def _stands_for(claim: PersistentVolumeClaim | None) -> object:
@@ -80,12 +88,20 @@ _INVALIDATED_BY: Final = (
         kind=CSINode,
         operations=_ANY,
         scope=Scope.NODE,
-        when="a limit changed, or whether Portworx is migrated, or the node has a CSINode at all",
+        when="a limit changed, or the drivers, or whether Portworx is migrated, or the node has a CSINode at all",
         because=(
             "its allocatable counts are the limits, as the node's attachable-volumes were when the design was written; "
             "its events invalidated nothing (kubernetes issue 56163)"
         ),
         touches=lambda before, after: _limits(before) != _limits(after),
+    ),
+    InvalidationRule(
+        kind=CSIDriver,
+        operations=_ANY,
+        scope=Scope.ALL,
+        when="it comes or goes, or preventPodSchedulingIfMissing changed",
+        because="it says whether pods are kept off nodes that do not have the driver",
+        touches=lambda before, after: _wanted(before) != _wanted(after),
     ),
     InvalidationRule(
         kind=Pod,
@@ -136,13 +152,18 @@ _INVALIDATED_BY: Final = (
 class NewVolumes:
     """What an incoming pod would attach. Stale after the next event."""
 
-    __slots__ = ("_by_migration", "_mirror", "_pod", "in_use")
+    __slots__ = ("_by_migration", "_mirror", "_pod", "_required", "in_use")
 
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
         self.in_use = mirror.derived(VolumesInUse)
         self._mirror = mirror
         self._pod = pod
         self._by_migration: dict[Migration, DriversByVolume | Status] = {}
+        self._required = required_drivers(mirror)
+
+    def missing(self, new: DriversByVolume) -> Iterator[str]:
+        """Yield the drivers of new volumes that a node has to have, in the order of the volumes."""
+        return (driver for driver in dict.fromkeys(new.values()) if self._required(driver))
 
     def on(self, migration: Migration) -> DriversByVolume | Status:
         """Return the pod's volumes on nodes with this migration, or why they cannot be counted."""
@@ -159,7 +180,8 @@ class NewVolumes:
 class NodeVolumeLimits:
     """Filter by how many volumes of each CSI driver a node can attach, with exactly the answers of the in-tree plugin.
 
-    Limits are those of the CSINodes, for in-tree volumes too, which their drivers have taken over.
+    Limits are those of the CSINodes, for in-tree volumes too, which their drivers have taken over. A driver that a node
+    does not have comes before any limit, where the release or the CSIDriver says so.
     """
 
     name = "NodeVolumeLimits"
@@ -170,6 +192,7 @@ class NodeVolumeLimits:
         PersistentVolumeClaim,
         StorageClass,
         CSINode,
+        CSIDriver,
         VolumeAttachment,
     )
     class_fields = ("namespace", "volumes")
@@ -215,7 +238,15 @@ def _codes_by_slot(state: NewVolumes, migration: Migration, statuses: dict[Statu
         for slot, error in in_use.errors.items():
             if in_use.limited[slot]:
                 codes[slot] = statuses.setdefault(error, len(statuses))
+        for driver in reversed([*state.missing(new)]):  # the first one that is missing is the reason
+            lacking = np.ones(len(codes), np.bool_)
+            lacking[list(in_use.having.get(driver, ()))] = False
+            codes[lacking] = statuses.setdefault(_not_installed(driver), len(statuses))
     return codes
+
+
+def _not_installed(driver: str) -> Status:
+    return Status(Code.UNSCHEDULABLE, (f"{driver} CSI driver is not installed on the node",))
 
 
 def _exceeded(in_use: VolumesInUse, new: DriversByVolume) -> BoolArray:
@@ -239,6 +270,8 @@ def _verdict(state: NewVolumes, node: NodeVolumes) -> Status:
     new = state.on(node.migration)
     if isinstance(new, Status):
         return new
+    if absent := next((driver for driver in state.missing(new) if driver not in node.drivers), ""):
+        return _not_installed(absent)
     if new and node.limits and node.error is not None:
         return node.error
     return LIMIT_EXCEEDED if node.exceeded_by(new) else SUCCESS

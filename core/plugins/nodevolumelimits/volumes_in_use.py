@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from core.framework.status import Code, Status
-from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
+from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 from core.mirror.topology import BoolArray, Int64Array
@@ -34,13 +34,14 @@ NO_LIMIT: Final = 2**62
 
 
 class NodeVolumes(msgspec.Struct, frozen=True, kw_only=True):
-    """The volumes of one node, and how many there may be.
+    """The volumes of one node, and how many there may be. `drivers` are those that the node has.
 
     `in_use` are those of its pods; `attached` is, by driver, how many there are with those that are attached without a
     pod that uses them. `error` is set when the volumes of a pod of the node cannot be counted.
     """
 
     migration: Migration = Migration.NONE
+    drivers: frozenset[str] = frozenset()
     limits: Mapping[str, int] = {}
     in_use: Mapping[str, str] = {}
     attached: Mapping[str, int] = {}
@@ -69,6 +70,7 @@ class VolumesInUse:
     def __init__(self, mirror: ClusterMirror) -> None:
         self.migration = np.zeros(0, np.int8)  # slot -> Migration
         self.limited: BoolArray = np.zeros(0, np.bool_)  # slot -> whether its node has any limit
+        self.having: defaultdict[str, set[int]] = defaultdict(set)  # driver -> slots whose nodes have it
         self.limits: dict[str, Int64Array] = {}  # driver -> slot -> limit, NO_LIMIT where there is none
         self.attached: dict[str, Int64Array] = {}  # driver -> slot -> number of volumes
         self.users: defaultdict[str, set[int]] = defaultdict(set)  # volume -> slots whose pods use it
@@ -103,6 +105,8 @@ class VolumesInUse:
             elif change.before is None:
                 self._names[change.slot] = change.after.name
                 self._stale.add(change.slot)
+        elif isinstance(change, RulesChange):  # by which other volumes are attached
+            self._stale.update(self._names)
 
     def refresh(self) -> None:
         """Count again what has changed."""
@@ -153,7 +157,7 @@ class VolumesInUse:
 
     def _counted(self, name: str, pods: Iterable[Pod]) -> NodeVolumes:
         csi_node = self._mirror.objects(CSINode).get(name)
-        migration = Migration.of(csi_node)
+        migration = Migration.of(csi_node, self._mirror.rules)
         objects = StorageObjects(self._mirror)
         in_use: DriversByVolume = {}
         error = None
@@ -165,6 +169,7 @@ class VolumesInUse:
         attached = self._attached(objects, name)
         return NodeVolumes(
             migration=migration,
+            drivers=frozenset() if csi_node is None else csi_node.drivers,
             limits={} if csi_node is None else csi_node.volume_limits,
             in_use=in_use,
             attached=Counter((attached | in_use).values()),
@@ -192,6 +197,10 @@ class VolumesInUse:
             _discard(self.users, volume, slot)
         for volume in now.in_use.keys() - held.in_use.keys():
             self.users[volume].add(slot)
+        for driver in held.drivers - now.drivers:
+            _discard(self.having, driver, slot)
+        for driver in now.drivers - held.drivers:
+            self.having[driver].add(slot)
         self._write(self.limits, slot, held.limits, now.limits, NO_LIMIT)
         self._write(self.attached, slot, held.attached, now.attached, 0)
         self.migration[slot] = now.migration

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from core.framework.node_matcher import NodeMatcher, label_keys
-from core.mirror.changes import Change, NodeChange
+from core.mirror.changes import Change, NodeChange, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchLabels
 from core.mirror.node_info import NodeBatch
@@ -139,9 +139,10 @@ class NodeDomains:
 
     def changed(self, change: Change) -> None:
         """Read a node again of which something has changed that domains are made from."""
-        if not isinstance(change, NodeChange) or not domains_differ(change.before, change.after):
+        if isinstance(change, NodeChange) and domains_differ(change.before, change.after):
+            self._taints.changed(change)
+        elif not isinstance(change, RulesChange):  # by which taints are tolerated that were not
             return
-        self._taints.changed(change)
         self._counted.clear()
         self._domains.clear()
         self._everyone = None
@@ -160,7 +161,7 @@ class NodeDomains:
         return chosen
 
     def _tolerated(self, tolerations: frozenset[Toleration], nodes: NodeBatch) -> BoolArray:
-        tolerated = ToleratedTaints(tolerations)
+        tolerated = ToleratedTaints(tolerations, numeric=self._mirror.rules.numeric_tolerations)
 
         def judge(taints: tuple[Taint, ...] | None) -> int:
             return all(map(tolerated.__contains__, taints or ()))

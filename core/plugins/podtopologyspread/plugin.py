@@ -8,6 +8,7 @@ from typing import Final
 from core.events import Kind
 from core.framework.interface import Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.label_errors import said
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -65,6 +66,7 @@ class PodTopologySpread:
     class_fields: tuple[str, ...] = ("namespace", "labels", "tolerations", "node_affinity", "spread")
     invalidated_by = _INVALIDATED_BY
     scores_alone = False
+    normalizes_alone = False
 
     def __init__(
         self,
@@ -89,7 +91,7 @@ class PodTopologySpread:
             constraints = self._constraints(mirror, pod, DO_NOT_SCHEDULE)
         except resolving.BrokenConstraintError as error:
             reason = f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}"
-            return Status(Code.ERROR, (reason,)), None
+            return Status(Code.ERROR, (said(mirror, reason),)), None
         if not constraints:
             return SKIP, None
         mirror.derived(PodCounts).charge(pod.namespace, constraints, len(mirror.nodes.slots))
@@ -109,7 +111,7 @@ class PodTopologySpread:
             constraints = self._constraints(mirror, pod, SCHEDULE_ANYWAY)
         except resolving.BrokenConstraintError as error:
             reason = f"calculating preScoreState: obtaining pod's soft topology spread constraints: {error}"
-            return Status(Code.ERROR, (reason,)), None
+            return Status(Code.ERROR, (said(mirror, reason),)), None
         if not constraints:
             return SKIP, None
         mirror.derived(PodCounts).charge(pod.namespace, constraints, len(batch))

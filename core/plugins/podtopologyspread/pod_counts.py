@@ -88,6 +88,7 @@ class PodCounts:
         self._index: TermIndex[PodMatcher] = TermIndex()
         self._terminating: dict[str, dict[str, tuple[int, Pod]]] = {}  # namespace -> uid -> (slot, pod)
         self._none = PodCounter(TopologyCounts())
+        self._told: dict[str, PodCounter] = {}  # namespace -> its pods that came since PreFilter, less those that went
         self.nbytes = 0
         for slot, pod in mirror.placed_pods():
             if pod.terminating:
@@ -96,10 +97,13 @@ class PodCounts:
     def of(self, namespace: str, selector: Selector) -> PodCounter:
         """Return how many pods of the namespace the selector selects; stale after the next event.
 
-        The empty selector `{}`, which matches everything elsewhere, counts no pods.
+        The empty selector `{}`, which matches everything elsewhere, counts no pods; but by AddPod and RemovePod it does
+        (filtering.go, updateWithPod).
         """
-        if selector.everything or selector.nothing:
+        if selector.nothing:
             return self._none
+        if selector.everything:
+            return self._told.get(namespace, self._none)
         matcher = PodMatcher(frozenset((namespace,)), NOTHING, selector)
         counter = self._counters.get(matcher)
         if counter is not None:
@@ -130,6 +134,9 @@ class PodCounts:
         before, after = change.before, change.after
         if before is not None and after is not None and _counts_alike(before, after):
             return
+        if change.after_pre_filter:
+            self._count_told(before, change.slot, -1)
+            self._count_told(after, change.slot, 1)
         if before is not None:
             self._count(before, change.slot, -1)
         if after is not None:
@@ -142,6 +149,14 @@ class PodCounts:
         for matcher in self._index.candidates(pod.namespace, pod.labels):
             if matcher.selector.matches(pod.labels):
                 self._counters[matcher].add(slot, delta)
+
+    def _count_told(self, pod: Pod | None, slot: int, delta: int) -> None:
+        """Count for the empty selector; what is supposed is taken back in the end, and then nothing is left."""
+        if pod is not None:
+            counter = self._told.setdefault(pod.namespace, PodCounter(TopologyCounts()))
+            counter.add(slot, delta)
+            if not counter.counts_any:
+                del self._told[pod.namespace]
 
     def _note_terminating(self, pod: Pod, slot: int, delta: int) -> None:
         if delta > 0:

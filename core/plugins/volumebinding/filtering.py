@@ -4,12 +4,15 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.g
 findMatchingVolumes, checkVolumeProvisions, tryTranslatePVToCSI).
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from typing import Final
 
 import msgspec
 
+from core.framework.label_errors import said
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.csi_migration import TranslationError, is_migratable, translate_affinity
@@ -25,6 +28,7 @@ from core.plugins.volumebinding.finding import (
     Wishes,
 )
 from core.plugins.volumebinding.offers import Offers
+from core.plugins.volumebinding.scoring import Storage, score_of
 from core.plugins.volumebinding.topology import label_keys
 
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
@@ -85,6 +89,7 @@ class BoundVolume:
 class Step(msgspec.Struct, frozen=True):
     """One claim that waits: the volumes that it could take (None: there are none), or how one could be made."""
 
+    storage_class: str
     volumes: MatchingVolumes | None
     provisioning: Provisioning
     requested: int | None
@@ -100,7 +105,8 @@ class UnboundClaims:
         self._wanting = sorted(
             (claim for claim in claims if claim.selected_node is None), key=lambda claim: claim.requested or 0
         )
-        self._steps = [*self._made(mirror)]
+        self._steps = [*self._made(mirror, set())]
+        self._mirror = mirror
 
     @property
     def selected_nodes(self) -> set[str | None]:
@@ -119,7 +125,8 @@ class UnboundClaims:
         """Why no volume can be looked for, empty where nothing is wrong."""
         for claim in self._wanting:
             if claim.selector_error:
-                return f"error creating internal label selector for claim: {claim.full_name}: {claim.selector_error}"
+                problem = said(self._mirror, claim.selector_error)
+                return f"error creating internal label selector for claim: {claim.full_name}: {problem}"
         return ""
 
     def conflict(self, node: NodeView) -> str:
@@ -131,18 +138,43 @@ class UnboundClaims:
         for step in self._steps:
             volume = None if step.volumes is None else step.volumes.find(node.labels, taken, self._work)
             if volume is not None:
-                taken.add(volume)
+                taken.add(volume.name)
             elif conflict := step.provisioning.conflict(node.labels, step.requested):
                 return conflict
         return ""
 
-    def _made(self, mirror: ClusterMirror) -> Iterator[Step]:
-        """Yield what has to be done for the claims, in their order; not twice what has the same answer again."""
+    def storage_on(self, node: NodeView) -> Mapping[str, Storage]:
+        """Return by class what the claims would take of the storage of a node that fits.
+
+        Where any claim takes a volume that is there, only such claims count; else those for which one is made.
+        """
+        taken: set[str] = set()
+        there: defaultdict[str, Storage] = defaultdict(Storage)
+        made: defaultdict[str, Storage] = defaultdict(Storage)
+        self._work.spend(UNITS * len(self._all_steps), FIELD, len(self._all_steps))
+        for step in self._all_steps:
+            volume = None if step.volumes is None else step.volumes.find(node.labels, taken, self._work)
+            if volume is not None:
+                taken.add(volume.name)
+                there[volume.storage_class].add(step.requested or 0, volume.capacity)
+            elif step.requested is not None and (room := step.provisioning.capacity(node.labels)) is not None:
+                made[step.storage_class].take_from(step.requested, room.capacity)
+        return there or made
+
+    @cached_property
+    def _all_steps(self) -> Sequence[Step]:
+        """What has to be done for each claim, also what has been done for another one."""
+        return [*self._made(self._mirror, None)]
+
+    def _made(self, mirror: ClusterMirror, seen: set[tuple[str, int | None]] | None) -> Iterator[Step]:
+        """Yield what has to be done for the claims, in their order.
+
+        With `seen`, not twice what has the same answer again, and which of the others there were.
+        """
         offers = mirror.derived(Offers)
         classes = mirror.objects(StorageClass)  # each claim has one, or it would not wait for a consumer
         of_classes: dict[str, Provisioning] = {}
         wishes = Wishes(offers, self._work)
-        seen: set[tuple[str, int | None]] = set()
         for claim in (*self._selected, *self._wanting):
             name = claim.storage_class
             if name not in of_classes:
@@ -151,12 +183,13 @@ class UnboundClaims:
             if claim.selected_node is None:
                 volumes = MatchingVolumes(offers, wishes.of(claim), claim)
             if volumes is not None and not volumes.none:
-                yield Step(volumes, provisioning, claim.requested)
+                yield Step(name, volumes, provisioning, claim.requested)
                 continue
             to_make = name, claim.requested if provisioning.by_size else None
-            if to_make not in seen:
+            if seen is None or to_make not in seen:
+                yield Step(name, None, provisioning, claim.requested)
+            if seen is not None:
                 seen.add(to_make)
-                yield Step(None, provisioning, claim.requested)
 
 
 class PodVolumes:
@@ -201,6 +234,12 @@ class PodVolumes:
             conflicts.add(self._unbound.conflict(node))
         reasons = tuple(reason for reason in _REASONS if reason in conflicts)
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons) if reasons else SUCCESS
+
+    def score(self, node: NodeView) -> int:
+        """Return how little of its storage a node would give to the pod, 0 to 100; 0 for a node that does not fit."""
+        if self._unbound is None or self.judge(node) is not SUCCESS:
+            return 0
+        return score_of(self._unbound.storage_on(node))
 
     def _bound_conflict(self, node: NodeView) -> str:
         self._work.spend(UNITS * len(self._bound), FIELD, len(self._bound))

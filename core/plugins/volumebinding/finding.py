@@ -95,21 +95,21 @@ class MatchingVolumes:
         """The label keys of nodes that decide."""
         return self._wish.free.by_topology.keys.union(*(label_keys(volume.node_affinity) for volume in self._reserved))
 
-    def find(self, labels: Mapping[str, str], taken: Collection[str], work: Work) -> str | None:
-        """Return the name of the volume for a node; None: none that is not taken.
+    def find(self, labels: Mapping[str, str], taken: Collection[str], work: Work) -> PersistentVolume | None:
+        """Return the volume for a node; None: none that is not taken.
 
         A volume that is reserved for the claim decides, even if the node cannot reach it.
         """
         for volume in self._reserved:
             if volume.name not in taken:
                 reached = volume.node_affinity is None or volume.node_affinity.matches(labels)
-                return volume.name if reached else None
+                return volume if reached else None
         wish, looks = self._wish, 1
         try:
             for volume in wish.free.by_topology.reached(labels, start=self._start, anywhere=wish.anywhere):
                 looks += 1
                 if volume.name not in taken and wish.accepts(volume):
-                    return volume.name
+                    return volume
             return None
         finally:
             work.spend(UNITS * looks, FIELD, len(taken) + 1)
@@ -142,8 +142,15 @@ class Provisioning:
             return BIND_CONFLICT
         if self._room is None or requested is None:
             return ""
-        largest = next(self._room.reached(labels), None)
+        largest = self.capacity(labels)
         return NOT_ENOUGH_SPACE if largest is None or (largest.limit or 0) < requested else ""
+
+    def capacity(self, labels: Mapping[str, str]) -> CSIStorageCapacity | None:
+        """Return what leaves most room for a volume on a node; None where none is published, or none has to be.
+
+        Upstream takes the first one that is large enough, in the order of a map.
+        """
+        return None if self._room is None else next(self._room.reached(labels), None)
 
 
 def _is_alike(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -18,6 +18,7 @@ from core.framework.pod_claims import claim_uids
 from core.framework.status import SKIP, SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
 from core.objects.csi_migration import is_migratable
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -162,7 +163,7 @@ class BindingState(msgspec.Struct, frozen=True):
 class VolumeBinding:
     """Filter by the volumes of claims: those that they have, could take, or could be made for them.
 
-    With exactly the answers of the in-tree plugin's Filter; it neither scores nor binds.
+    With exactly the answers of the in-tree plugin's Filter and, where the release has one, its Score; it does not bind.
     """
 
     name = "VolumeBinding"
@@ -177,6 +178,8 @@ class VolumeBinding:
     )
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
+    scores_alone = True
+    normalizes_alone = True
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
         """Return the UIDs of the pod's claims."""
@@ -202,3 +205,22 @@ class VolumeBinding:
     def filter_versions(self, _state: BindingState) -> Versions:
         """Return none: no counters are read."""
         return ()
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, BindingState | None]:
+        """Find the pod's claims; SKIP where the release does not score (StorageCapacityScoring), or for no claims."""
+        if not mirror.rules.storage_capacity_scored:
+            return SKIP, None
+        return self.pre_filter(mirror, pod)
+
+    def score(self, state: BindingState, batch: NodeBatch) -> Int64Array:
+        """Return how little of its storage every node would give, 0..100, those once that are alike."""
+        places, views = node_views(state.mirror, state.volumes, batch)
+        return np.array([state.volumes.score(view) for view in views], np.int64)[places]
+
+    def score_versions(self, _state: BindingState) -> Versions:
+        """Return none: no counters are read."""
+        return ()
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Return the scores, which are 0..100 already (upstream has no NormalizeScore)."""
+        return raw

@@ -8,7 +8,9 @@ from fastapi import FastAPI
 from httpx import Response
 
 from app.admin.explain_routes import explain_router
+from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
+from app.settings import Settings
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP
 from core.equivalence.cache import CacheOptions, EquivalenceCache
@@ -46,7 +48,14 @@ class Setting:
         )
         self.cache = EquivalenceCache(self.mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, self.mirror, self.cache)
-        explainer = Explainer(profile, self.mirror, self.cache, self.extender.recent_pods, OF_A_DUMP)
+        explainer = Explainer(
+            profile,
+            self.mirror,
+            self.cache,
+            self.extender.recent_pods,
+            OF_A_DUMP,
+            release=AnsweredRelease(Settings(), self.mirror),
+        )
         self.app = FastAPI()
         self.app.include_router(explain_router(explainer, MAX))
 

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from app import __version__
 from app.admin.health_routes import health_router
+from app.answered_release import AnsweredRelease
 from app.main import create_service
 from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
@@ -37,8 +38,13 @@ def test_livez_is_ok_even_over_an_empty_mirror() -> None:
     assert answer(ClusterMirror(), "/livez") == "ok"
 
 
-def test_version_says_which_program_and_which_python() -> None:
-    assert answer(ClusterMirror(), "/version") == {"version": __version__, "python": platform.python_version()}
+def test_version_says_which_program_which_python_and_which_kubernetes() -> None:
+    told = answer(ClusterMirror(), "/version")
+    kubernetes = {"release": "1.34", "source": "default", "exact": False, "told": "", "ignored_gates": []}
+    assert told == {"version": __version__, "python": platform.python_version(), "kubernetes": kubernetes}
+    fixed = Settings(kubernetes="1.36")
+    told = ask(create_service(fixed, ClusterMirror(), None).app, "GET", "/version").json()["kubernetes"]
+    assert told == {"release": "1.36", "source": "setting", "exact": True, "told": "1.36", "ignored_gates": []}
 
 
 def test_readyz_counts_nodes_namespaces_and_the_pods_that_occupy_a_node() -> None:
@@ -92,7 +98,8 @@ class FollowedCluster:
         freshness = Freshness(list(self.states.values()), 10.0, lambda: self.now)
         self.state = ServingState()
         self.app = FastAPI()
-        self.app.include_router(health_router(ClusterMirror(), freshness, self.state))
+        release = AnsweredRelease(Settings(), ClusterMirror())
+        self.app.include_router(health_router(ClusterMirror(), freshness, self.state, release))
 
     def sync(self, *kinds: Kind) -> None:
         """Let the mirror have all objects of the kinds now."""
@@ -127,7 +134,7 @@ def test_readyz_is_false_again_when_one_resource_is_stale() -> None:
     cluster.states[Pod].problem = "Connection refused"
     code, body = cluster.readyz()
     assert (code, body["problems"]) == (503, ["pods: stale for 10 s (Connection refused)"])
-    expected = {"synced": True, "seconds_since_last_byte": 10.5, "problem": "Connection refused"}
+    expected = {"synced": True, "absent": False, "seconds_since_last_byte": 10.5, "problem": "Connection refused"}
     assert body["resources"]["pods"] == {**expected, "missing_rbac_rule": None}
     assert body["resources"]["nodes"]["seconds_since_last_byte"] == 0.5
 
@@ -174,7 +181,8 @@ def test_above_the_memory_watermark_it_is_not_ready_and_says_which_kind_takes_mo
     )
     state = ServingState(memory=memory)
     app = FastAPI()
-    app.include_router(health_router(ClusterMirror(), Freshness([pods], 180.0, lambda: 1.0), state))
+    release = AnsweredRelease(Settings(), ClusterMirror())
+    app.include_router(health_router(ClusterMirror(), Freshness([pods], 180.0, lambda: 1.0), state, release))
     told = ask(app, "GET", "/readyz")
     assert told.status_code == 503
     (problem,) = told.json()["problems"]

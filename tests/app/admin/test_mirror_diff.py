@@ -18,6 +18,7 @@ from app.objects.resources import RESOURCES, Resource
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Difference, Differences
+from core.objects.device_class import DeviceClass
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ReplicaSet
@@ -28,6 +29,7 @@ from tests.fake_apiserver.server import FakeApiServer
 from tests.fake_apiserver.statuses import expired_continue
 
 NODES, PODS, NAMESPACES = RESOURCES[Node], RESOURCES[Pod], RESOURCES[Namespace]
+CLASSES = RESOURCES[DeviceClass]
 Sleep = Callable[[float], Awaitable[None]]
 SETTLE: Final = 1.5
 
@@ -110,6 +112,17 @@ def test_what_two_lists_show_is_told() -> None:
     assert found["nodes"].differing == (Difference("n1", node["metadata"]["uid"], ("labels", "resource_version")),)
     assert found["namespaces"].missed == (Difference("new", "u-new"),)
     assert found["pods"].redundant == (Difference("shop/web", "u-web"),)
+
+
+def test_a_resource_that_the_server_does_not_have_is_compared_with_nothing() -> None:
+    server = small_cluster()
+    server.behaviour.absent = {CLASSES.path}
+    gpu = CLASSES.decode(b'{"metadata":{"name":"gpu"},"spec":{"extendedResourceName":"example.com/gpu"}}')
+    mirror = followed(server)
+    assert not asyncio.run(diff(server, mirror, [NODES, CLASSES]))["deviceclasses"]
+    mirror.apply(ClusterEvent("Add", gpu))
+    found = asyncio.run(diff(small_cluster(), mirror, [CLASSES]))
+    assert [each.name for each in found["deviceclasses"].redundant] == ["gpu"]
 
 
 def test_only_resources_with_differences_are_listed_again() -> None:

@@ -286,7 +286,7 @@ def test_a_limit_that_the_route_does_not_take_is_refused(limit: str) -> None:
     assert "'--limit'" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--profile", "--config"])
+@pytest.mark.parametrize("option", ["--profile", "--config", "--kubernetes", "--feature-gates"])
 def test_settings_of_a_dump_are_not_for_a_service(option: str) -> None:
     result = explain("default/web", option, "affinity")
     assert result.exit_code == 2

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click import unstyle
 
+from app.answered_release import AnsweredRelease
 from app.commands.explanation_text import explanation_text
 from app.commands.text_columns import WIDTH
 from app.dump.snapshot_file import load_items, read_items
@@ -16,6 +17,7 @@ from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
+from app.settings import Settings
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from core.equivalence.cache import CacheOptions, EquivalenceCache
@@ -39,7 +41,9 @@ class Setting:
     def __init__(self, mirror: ClusterMirror, profile: Profile, freshness: Freshness = OF_A_DUMP) -> None:
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, cache)
-        self._explainer = Explainer(profile, mirror, cache, self.extender.recent_pods, freshness)
+        self._explainer = Explainer(
+            profile, mirror, cache, self.extender.recent_pods, freshness, release=AnsweredRelease(Settings(), mirror)
+        )
 
     def text(self, question: dict[str, Any], detail: Detail = Detail()) -> str:  # noqa: B008  # it is frozen
         body = json.dumps(question).encode()
@@ -105,6 +109,7 @@ def test_all_of_a_pod_that_fits_nowhere_is_told(small: ClusterMirror) -> None:
         "",
         "Class     " + class_of(small, NEXT) + ", of which nothing is kept",
         f"Mirror    fresh, at generation {small.generation}: 3 nodes, 2 pods",
+        "Release   Kubernetes 1.34, the default: nothing says which release it is",
     ]
 
 
@@ -193,7 +198,7 @@ def test_the_class_and_what_is_kept_of_it_are_told(small: ClusterMirror) -> None
 def test_a_mirror_that_is_not_fresh_says_why(small: ClusterMirror) -> None:
     freshness = Freshness([ResourceState(RESOURCES[Node])], 60, lambda: 0.0)
     lines = Setting(small, affinity_profile(), freshness).lines({"pod": NEXT.obj()})
-    assert lines[-2:] == [
+    assert lines[-3:-1] == [
         f"Mirror    not synced, at generation {small.generation}: 3 nodes, 2 pods",
         "          nodes: not synced",
     ]

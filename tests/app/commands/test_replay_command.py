@@ -96,6 +96,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Saved]:
         decision = json.loads(changed(found))["decision"]
         found.save("bad-time.json", changed(found, decision={**decision, "at": "yesterday"}))
         found.save("bad-outcome.json", changed(found, decision={**decision, "outcome": "perhaps"}))
+        found.save("of-1-36.json", changed(found, decision={**decision, "kubernetes": "1.36"}))
+        del decision["kubernetes"]
+        found.save("of-before.json", changed(found, decision=decision))
         found.save("forgotten.json", changed(found, pod_sent=None, request=None))
         found.save("settings.yaml", b"profile: NodePorts\n")
         yield found
@@ -184,6 +187,21 @@ def test_a_node_that_the_saved_state_does_not_have_is_unknown_there(saved: Saved
     answer = told(replay(saved, f"@{FILTER_NEAR}.json", "--snapshot", "@without-node1.jsonl", "-o", "json"))
     assert answer["differences"] == [{"node": "node1", "then": "", "now": UNKNOWN}]
     assert (answer["then"]["outcome"], answer["now"]["outcome"]) == ("fit", "no_fit")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "then", "now"),
+    [
+        pytest.param(["@of-1-36.json", *CASE], "1.36", "1.36", id="the release of then"),
+        pytest.param(["@of-1-36.json", *CASE, "--kubernetes", "1.35"], "1.36", "1.35", id="the setting"),
+        pytest.param(["@of-before.json", *CASE], "", "1.34", id="a release that was not recorded"),
+    ],
+)
+def test_a_saved_decision_is_asked_again_as_of_its_release(
+    saved: Saved, arguments: list[str], then: str, now: str
+) -> None:
+    answer = told(replay(saved, *arguments, "-o", "json"))
+    assert (answer["then"]["kubernetes"], answer["now"]["kubernetes"]) == (then, now)
 
 
 def test_a_saved_state_answers_as_the_service_does(saved: Saved) -> None:

@@ -9,11 +9,11 @@ from app.explain.replay import NodeDifference, Replay, ReplayedResult
 from app.verbs.observation import VerbOutcome
 
 LONG = "node(s) had untolerated taint {dedicated: batch}, node(s) didn't match pod anti-affinity rules"
-THEN = ReplayedResult(41, VerbOutcome.FIT, 5000, 4100, "")
+THEN = ReplayedResult(41, VerbOutcome.FIT, 5000, 4100, "", "1.36")
 SAME = Replay(7, "2025-11-22T12:00:00.000Z", "filter", "shop/web", "as then", THEN, THEN, 0, [])
 OTHER = replace(
     SAME,
-    now=ReplayedResult(57, VerbOutcome.NO_FIT, 5000, 0, ""),
+    now=ReplayedResult(57, VerbOutcome.NO_FIT, 5000, 0, "", "1.37"),
     differing_nodes=4100,
     differences=[NodeDifference("a1", "", LONG), NodeDifference("b1", LONG, None), NodeDifference("c1", 0, 100)],
 )
@@ -33,6 +33,7 @@ def test_the_same_answer_is_told_with_how_both_ended() -> None:
         "                     THEN                      NOW",
         "  Answered           2025-11-22T12:00:00.000Z  now",
         "  Generation         41                        41",
+        "  Kubernetes         1.36                      1.36",
         "  Outcome            fit                       fit",
         "  Nodes asked about  5,000                     5,000",
         "  Nodes passed       4,100                     4,100",
@@ -42,7 +43,7 @@ def test_the_same_answer_is_told_with_how_both_ended() -> None:
 def test_nodes_that_differ_are_told_with_all_that_is_said_of_them() -> None:
     told = lines(OTHER)
     assert told[0] == "Decision 7, filter of pod shop/web: another answer for 4,100 nodes."
-    assert told[9:] == [
+    assert told[10:] == [
         "Nodes that differ",
         "  NODE  THEN                                           NOW",
         "  a1    fits                                           node(s) had untolerated taint {dedicated:",

@@ -114,7 +114,7 @@ def test_all_kinds_are_counted_in_one_line() -> None:
     assert str(summary) == (
         "2 nodes, 1 pods, 0 namespaces, 1 persistentvolumes, 1 persistentvolumeclaims, 1 storageclasses, 1 csinodes, "
         "1 csidrivers, 1 csistoragecapacities, 1 volumeattachments, 1 services, 1 poddisruptionbudgets, 1 replicasets, "
-        "1 statefulsets, 1 replicationcontrollers (1 of the pods pending or finished: not counted); "
+        "1 statefulsets, 1 replicationcontrollers, 1 deviceclasses (1 of the pods pending or finished: not counted); "
         "passed over: 1 Widget"
     )
 
@@ -257,3 +257,11 @@ def test_what_is_no_dump_is_refused_with_the_field(text: bytes, expected: str) -
     with pytest.raises(SnapshotError) as caught:
         read_items(text)
     assert expected == str(caught.value)
+
+
+def test_the_versions_of_kubelets_are_told_as_far_as_they_can_be_read() -> None:
+    nodes = kinded(*(make_node(f"n{number}") for number in range(5)))
+    for node, version in zip(nodes, ("v1.36.1", "v1.35.2", "v1.36.1", 1.36, ""), strict=True):
+        node["status"] = {"nodeInfo": {"kubeletVersion": version}}
+    _, summary = load(as_json(listed(*nodes, *kinded(make_node("n5")))))
+    assert summary.kubelet_versions == {"v1.36.1", "v1.35.2"}

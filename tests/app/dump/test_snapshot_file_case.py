@@ -102,7 +102,7 @@ def test_all_objects_of_golden_cases_are_loaded_but_the_pod(file: str) -> None:
 
 
 def test_the_nominated_pods_of_a_case_wait_for_their_nodes() -> None:
-    for line in golden("nominated.jsonl.gz", 4):
+    for line in golden("v1.37/nominated.jsonl.gz", 4):
         case: dict[str, Any] = json.loads(line)
         mirror, summary = load(line)
         expected = {(pod["metadata"]["uid"], pod["status"]["nominatedNodeName"]) for pod in case["nominated"]}

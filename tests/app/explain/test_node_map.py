@@ -8,9 +8,11 @@ from itertools import islice
 import msgspec
 import pytest
 
+from app.answered_release import AnsweredRelease
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Explainer
 from app.explain.node_map import NodeMap, guessed_rack_key, node_map
+from app.settings import Settings
 from app.verbs.extender import Extender
 from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import OF_A_DUMP
@@ -113,7 +115,9 @@ def test_racks_are_by_the_label_that_most_nodes_have_of_those_called_so() -> Non
 
 def test_a_supposed_node_is_drawn() -> None:
     mirror = demo()
-    explainer = Explainer(parse_profile("affinity"), mirror, None, RecentPods(), OF_A_DUMP)
+    explainer = Explainer(
+        parse_profile("affinity"), mirror, None, RecentPods(), OF_A_DUMP, release=AnsweredRelease(Settings(), mirror)
+    )
     added = make_node("more").label(ZONE, "eu-west-1d").obj()
     body = {"pod": {"metadata": {"name": "p", "namespace": "default"}}, "add_nodes": [added]}
     drawn = asyncio.run(explainer.look(decode_explain_request(json.dumps(body).encode(), mirror), node_map))

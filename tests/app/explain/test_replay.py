@@ -208,7 +208,7 @@ def recorded(body: bytes, answer: bytes) -> RecordedDecision:
     """Record an answer to a request as it would have been given."""
     asked = Asked("default/p", "default/p", 3, 1)
     sizes = len(body), body, len(answer), answer
-    return RecordedDecision(1, NOON, 1, "filter", VerbOutcome.FIT, 0.25, 0.0, asked, "", "", "", b"", *sizes)
+    return RecordedDecision(1, NOON, 1, "filter", VerbOutcome.FIT, 0.25, 0.0, asked, "", "", "", b"", *sizes, "1.34")
 
 
 @pytest.mark.parametrize("scope", ["question", "any-node"])

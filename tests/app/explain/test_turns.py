@@ -13,6 +13,7 @@ import uvloop
 from fastapi import FastAPI
 
 from app.admin.explain_routes import explain_router
+from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
 from app.long_work import LongWork
 from app.server.ports import admin_port, extender_port
@@ -51,9 +52,9 @@ class Setting:
         profile = affinity_profile()
         mirror = load([make_namespace("default").obj()], [make_node(name).obj() for name in names(10)], [])
         extender = Extender(profile, mirror, None)
-        explainer = Explainer(
-            profile, mirror, None, extender.recent_pods, OF_A_DUMP, work=LongWork(self._lull, PATIENCE)
-        )
+        release = AnsweredRelease(Settings(), mirror)
+        work = LongWork(self._lull, PATIENCE)
+        explainer = Explainer(profile, mirror, None, extender.recent_pods, OF_A_DUMP, release=release, work=work)
         self.app = ExtenderApp()
         self.app.add_verbs(*extender_routes(extender, reception(admission=admission, observe=self._observe)))
         self.admin = FastAPI()

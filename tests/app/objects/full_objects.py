@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.events import Kind
+from core.objects.device_class import DeviceClass
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
@@ -73,7 +74,7 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
         "status": {
             "phase": "Running",
             "qosClass": "Burstable",
-            "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}],
+            "conditions": [{"type": "PodResizePending", "reason": "Deferred"}],
             "containerStatuses": [{"name": "c", "resources": _RESOURCES, "allocatedResources": {"cpu": "1"}}],
             "initContainerStatuses": [{"name": "s", "resources": _RESOURCES, "allocatedResources": {"cpu": "1"}}],
         },
@@ -123,7 +124,7 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
     },
     CSIDriver: {
         "metadata": full_metadata("csi.example.com"),
-        "spec": {"storageCapacity": True, "attachRequired": True},
+        "spec": {"storageCapacity": True, "attachRequired": True, "preventPodSchedulingIfMissing": True},
     },
     CSIStorageCapacity: {
         "metadata": full_metadata("csisc-1"),
@@ -136,6 +137,10 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
         "metadata": full_metadata("csi-1"),
         "spec": {"attacher": "csi.example.com", "nodeName": "n1", "source": {"persistentVolumeName": "pv-1"}},
         "status": {"attached": True},
+    },
+    DeviceClass: {
+        "metadata": full_metadata("gpu"),
+        "spec": {"extendedResourceName": "example.com/gpu", "selectors": [{"cel": {"expression": "true"}}]},
     },
     Service: {
         "metadata": full_metadata("web"),

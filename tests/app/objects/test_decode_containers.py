@@ -76,11 +76,10 @@ def test_the_builder_and_the_decoder_agree() -> None:
 def test_images_are_one_a_container_with_their_tags_in_order() -> None:
     pod = pod_of({"image": "web"}, {"image": "db:1"}, {"image": "db:1"}, init=({"image": "init"},))
     assert pod.images == ("db:1", "db:1", "init:latest", "web:latest")
-    assert pod.containers == 4
 
 
 def test_a_container_without_an_image_is_a_container() -> None:
-    assert pod_of({}, {"image": "web"}).containers == 2
+    assert pod_of({}, {"image": "web"}).images == (":latest", "web:latest")
 
 
 # What scoring reads.

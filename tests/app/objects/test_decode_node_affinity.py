@@ -65,11 +65,13 @@ def preferred(weight: int, zone: str) -> PreferredTerm:
         ),
         pytest.param(
             make_pod("p").preferred_node_affinity(0, IN_A).preferred_node_affinity(1, {}),
-            NO_NODE_AFFINITY,
+            NodeAffinity(empty_preferences=True),
             id="preferred-of-no-weight-and-empty",
         ),
         pytest.param(
-            make_pod("p").preferred_node_affinity(0, BROKEN), NO_NODE_AFFINITY, id="broken-preferred-of-no-weight"
+            make_pod("p").preferred_node_affinity(0, BROKEN),
+            NodeAffinity(empty_preferences=True),
+            id="broken-preferred-of-no-weight",
         ),
         pytest.param(
             make_pod("p").preferred_node_affinity(1, IN_A).preferred_node_affinity(1, IN_A),
@@ -91,12 +93,17 @@ def test_what_a_pod_asks_of_its_node_is_read(pod: PodBuilder, expected: NodeAffi
         pytest.param({"affinity": {"nodeAffinity": {}}}, id="empty"),
         pytest.param({"affinity": {"nodeAffinity": {REQUIRED: None, PREFERRED: None}}}, id="null-lists"),
         pytest.param({"affinity": {"nodeAffinity": {PREFERRED: []}}}, id="no-preferred-terms"),
-        pytest.param({"affinity": {"nodeAffinity": {PREFERRED: [{}]}}}, id="empty-preferred-term"),
-        pytest.param({"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": None}]}}}, id="null-term"),
     ],
 )
 def test_nothing_asked_is_the_one_value_of_none(spec: Object) -> None:
     assert decoded(spec) is NO_NODE_AFFINITY
+
+
+@pytest.mark.parametrize(
+    "term", [pytest.param({}, id="empty"), pytest.param({"weight": 1, "preference": None}, id="null")]
+)
+def test_preferences_that_are_all_empty_are_no_preferences_and_yet_there(term: Object) -> None:
+    assert decoded({"affinity": {"nodeAffinity": {PREFERRED: [term]}}}) == NodeAffinity(empty_preferences=True)
 
 
 def test_null_terms_are_a_selector_without_terms() -> None:

@@ -9,13 +9,15 @@ import pytest
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
 from app.objects.decode_resources import amounts_of, quantity_of
-from core.objects.pod import Pod
+from core.objects.pod import Pod, counted
 from core.objects.quantity import nanos
+from core.releases import Release, rules_of
 
 FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
 def pod_of(spec: object, status: object = None) -> Pod:
+    spec = {**spec, "nodeName": "n"} if isinstance(spec, dict) else spec  # else its status does not count
     return decode_pod(json.dumps({"metadata": {"name": "p"}, "spec": spec, "status": status}).encode())
 
 
@@ -244,6 +246,29 @@ def test_a_broken_quantity_is_refused_with_the_field(spec: object, told: object,
 def test_a_broken_reason_of_a_resize_is_refused_with_the_field() -> None:
     with pytest.raises(DecodeError, match=r"^status\.conditions\[0\]\.reason: expected str \| null, got int$"):
         pod_of({}, {"conditions": [{"type": PENDING, "reason": 3}]})
+
+
+def test_a_pod_without_a_node_counts_by_its_spec_alone() -> None:
+    pod = {"metadata": {"name": "p"}, "spec": ASKS_FIVE, "status": {"containerStatuses": [status("6")]}}
+    decoded = decode_pod(json.dumps(pod).encode())
+    assert (decoded.requests, decoded.resources) == ({"cpu": 5000}, None)
+
+
+def test_a_pod_that_releases_count_differently_keeps_what_they_count() -> None:
+    resized = pod_of(ASKS_FIVE, {"containerStatuses": [container(allocatedResources={"cpu": "9"})]})
+    assert resized.requests == {"cpu": 5000}
+    assert counted(resized, rules_of(Release(1, 37)).request_counting).requests == {"cpu": 9000}
+    settled = pod_of(ASKS_FIVE, {"containerStatuses": [status("5", allocated="5")]})
+    assert settled.resources is None
+    assert counted(settled, rules_of(Release(1, 37)).request_counting) is settled
+
+
+def test_what_is_reported_of_the_pod_as_a_whole_is_read() -> None:
+    told = {"resources": {"requests": {"cpu": "7"}}, "allocatedResources": {"cpu": "6"}}
+    whole = pod_of(ASKS_FIVE, told)
+    assert counted(whole, rules_of(Release(1, 37)).request_counting).requests == {"cpu": 7000}
+    with pytest.raises(DecodeError, match=r"^status\.allocatedResources\.cpu"):
+        pod_of(ASKS_FIVE, {**told, "allocatedResources": {"cpu": "x"}})
 
 
 # Sharing.

@@ -7,6 +7,7 @@ import pytest
 
 from app.objects.resources import RESOURCES
 from core.events import Object
+from core.objects.device_class import DeviceClass
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.namespace import Namespace
@@ -54,18 +55,27 @@ EXPECTED: Final[tuple[Object, ...]] = (
     ),
     CSINode(
         name="n1",
+        drivers=frozenset({"csi.example.com"}),
         volume_limits={"csi.example.com": 8},
         migrated_plugins=frozenset({"x", "y"}),
         uid="uid-n1",
         resource_version="42",
     ),
-    CSIDriver(name="csi.example.com", storage_capacity=True, uid="uid-csi.example.com", resource_version="42"),
+    CSIDriver(
+        name="csi.example.com",
+        storage_capacity=True,
+        prevents_scheduling_if_missing=True,
+        uid="uid-csi.example.com",
+        resource_version="42",
+    ),
+    DeviceClass(name="gpu", extended_resource="example.com/gpu", uid="uid-gpu", resource_version="42"),
     CSIStorageCapacity(
         namespace="shop",
         name="csisc-1",
         storage_class="fast",
         topology=parse_selector({"zone": "a"}, [("disk", "In", ["ssd"])]),
         limit=10 * 2**30,
+        capacity=100 * 2**30,
         uid="uid-csisc-1",
         resource_version="42",
     ),

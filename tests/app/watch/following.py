@@ -47,6 +47,7 @@ QUICK: Final = Timing(
     shortest_watch=0.25,
     initial_events=1.5,
     memory=0.1,
+    absent=0.1,
     random=lambda: 0.0,
 )
 READ_TIMEOUT: Final = 1.0

@@ -5,7 +5,7 @@ from typing import Final
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.summary import ZONE, summary
 from core.mirror.match_counters import MAX_KEPT_MATCHERS
-from core.profile import affinity_profile
+from core.profile import affinity_profile, full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
 
@@ -36,3 +36,13 @@ def test_a_pod_that_takes_all_of_its_work_is_explained() -> None:
     spent = diagnosis_of(pod, {HOST: "n0"}).mirror.work.spent
     assert spent > 0
     assert len(diagnosis_of(pod, {HOST: "n0"}, limit=spent).terms) == len(many)
+
+
+def test_a_claim_that_is_missing_is_the_reason_on_nodes_that_are_full_as_well() -> None:
+    full, roomy = make_node("full").allocatable(cpu="1", pods=9), make_node("roomy").allocatable(cpu="8", pods=9)
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
+    profile, mirror = full_profile(), mirror_of(full, roomy)
+    found = Diagnosis(
+        profile, mirror, pod_of(make_pod("p").requests(cpu="2").volume(claim)), mirror.batch(["full", "roomy"])
+    )
+    assert [found.deciding_plugin(position) for position in range(2)] == ["VolumeRestrictions"] * 2

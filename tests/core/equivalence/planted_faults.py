@@ -11,6 +11,7 @@ from core.events import ClusterEvent, Object
 from core.framework.interface import Plugin
 from core.framework.invalidation import InvalidationRule, Scope
 from core.mirror.cluster import ClusterMirror
+from core.objects.device_class import DeviceClass
 from core.objects.labels import Operator, Requirement
 from core.objects.node_affinity import selector_from_set
 from core.objects.node_selector import NodeSelector, NodeSelectorTerm
@@ -100,6 +101,7 @@ _WEB: Final = make_pod("q").label("app", "web")
 _ASKS: Final = pod_of(_WEB)
 _ROOMY: Final = _A.allocatable(cpu="1", memory="1Gi", pods=9)
 _SMALL: Final = pod_of(_WEB.requests(cpu="600m", memory="100Mi"))
+_FEATURE: Final = frozenset({"UserNamespacesHostNetworkSupport"})
 _SMALL_ON_A: Final = replace(_SMALL, uid="p", name="p", node_name="a")
 _ON_A: Final = pod_of(make_pod("p").label("app", "web").on("a"))
 _REPELLED: Final = pod_of(_WEB.required_anti_affinity(term("zone", labelled(app="web"))))
@@ -143,6 +145,16 @@ FAULTS: Final[Mapping[Row, Fault]] = {
     ),
     ("NodeResourcesFit", "Node NODE"): Fault([node_of(_A)], _ASKS, _added(node_of(_ROOMY))),
     ("NodeResourcesFit", "Pod NODE"): Fault([node_of(_ROOMY)], _SMALL, _added(_SMALL_ON_A)),
+    ("NodeResourcesFit", "DeviceClass ALL"): Fault(
+        [node_of(_ROOMY)],
+        pod_of(_WEB.requests(**{"example.com/gpu": "1"})),
+        _added(DeviceClass(name="gpu", extended_resource="example.com/gpu")),
+    ),
+    ("NodeDeclaredFeatures", "Node NODE"): Fault(
+        [node_of(_A)],
+        replace(_ASKS, needed_features=_FEATURE),
+        _added(replace(node_of(_A), declared_features=_FEATURE)),
+    ),
     ("NodeResourcesBalancedAllocation", "Node NODE"): Fault(
         [node_of(_ROOMY)], _SMALL, _added(node_of(_ROOMY.allocatable(cpu="4")))
     ),
@@ -197,6 +209,9 @@ FAULTS: Final[Mapping[Row, Fault]] = {
     ),
     ("NodeVolumeLimits", "CSINode NODE"): Fault(
         [node_of(_A), _ONE_VOLUME, _CLAIM, _VOLUME], _CLAIMING, _added(replace(_ONE_VOLUME, volume_limits={EBS: 0}))
+    ),
+    ("NodeVolumeLimits", "CSIDriver ALL"): Fault(
+        [node_of(_A), _CLAIM, _VOLUME], _CLAIMING, _added(CSIDriver(name=EBS, prevents_scheduling_if_missing=True))
     ),
     ("NodeVolumeLimits", "Pod NODE"): Fault(_FULL_OF_VOLUMES[:-1], _CLAIMING, _added(_TAKES_ONE)),
     ("NodeVolumeLimits", "PersistentVolumeClaim ALL"): Fault(

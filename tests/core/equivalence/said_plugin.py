@@ -26,6 +26,7 @@ class SaidPlugin:
     """
 
     scores_alone = True
+    normalizes_alone = True
     kinds: tuple[Kind, ...] = (Node, Pod)
 
     def __init__(

@@ -53,6 +53,17 @@ def test_the_first_filter_that_fails_gives_the_status() -> None:
     assert chain.statuses("c", "a") == [TAINTED, FULL]
 
 
+def test_a_pre_filter_that_fails_comes_before_all_filters() -> None:
+    chain = Chain()
+    chain.first.said = {"a": FULL, "b": FULL}
+    chain.second.outcome = TAINTED
+    for _ in range(3):
+        assert chain.statuses() == [TAINTED] * 3 == chain.fresh()
+    chain.first.outcome = FULL
+    tell(chain.mirror, "Update", pod("x", "a"))
+    assert chain.fresh() == [FULL] * 3
+
+
 def test_filters_are_asked_once() -> None:
     chain = Chain()
     for _ in range(4):

@@ -242,3 +242,18 @@ def test_a_wrong_first_failure_is_told_even_where_every_plugin_is_right() -> Non
     verdicts = shadowed.filtered((plugin,), whole(mirror))
     assert [verdicts.status(position) for position in range(2)] == [SUCCESS, FULL]
     assert told == [Difference("first failing filter", "b", SUCCESS, FULL)]
+
+
+def test_a_wrong_choice_is_told_by_node() -> None:
+    checked = Checked()
+    batch = checked.mirror.all_nodes()
+    filters, no_scores = (checked.plugin,), ()
+    for _ in range(2):
+        checked.cache.evaluation(pod("p")).best(filters, no_scores, batch)
+    checked.plugin.said["b"] = FULL  # which nobody hears of
+
+    best = checked.cache.evaluation(pod("p")).best(filters, no_scores, batch)
+
+    assert best is not None
+    assert best.tolist() == [0]
+    assert checked.told[-1].differences == [Difference("best nodes", "b", 1, 0)]

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from core.equivalence.validity import Validities, Validity
+from core.equivalence.validity import ClusterChange, Validities, Validity
 from core.events import Kind
 from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.mirror.changes import Change, NamespaceChange, NodeChange, ObjectChange, PodChange
+from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.node_info import NO_SLOT
 from core.objects.namespace import Namespace
 from core.objects.node import Node
@@ -21,7 +21,7 @@ NODE, OTHER_NODE, POD, OTHER_POD = node("n"), node("n", cpu=1), pod("p"), pod("p
 CSI_NODE, VOLUME = CSINode(name="n"), PersistentVolume(name="v")
 
 
-def told(rules: tuple[InvalidationRule, ...], *changes: Change) -> Validity:
+def told(rules: tuple[InvalidationRule, ...], *changes: ClusterChange) -> Validity:
     """Give the validity of a plugin with these rules, after the changes."""
     validities = Validities([SaidPlugin(invalidated_by=rules)], CAPACITY)
     for change in changes:
@@ -51,7 +51,7 @@ def invalid(validity: Validity) -> list[int] | str:
     ],
 )
 def test_a_rule_makes_invalid_what_its_scope_says(
-    kind: Kind, scope: Scope, change: Change, expected: list[int] | str
+    kind: Kind, scope: Scope, change: ClusterChange, expected: list[int] | str
 ) -> None:
     assert invalid(told((when(kind, scope),), change)) == expected
 
@@ -64,7 +64,7 @@ def test_a_rule_makes_invalid_what_its_scope_says(
         pytest.param(NamespaceChange("a", {}, None), id="a-namespace"),
     ],
 )
-def test_a_rule_hears_of_its_own_kind_alone(change: Change) -> None:
+def test_a_rule_hears_of_its_own_kind_alone(change: ClusterChange) -> None:
     assert invalid(told((when(Pod, Scope.ALL),), change)) == []
 
 
@@ -107,7 +107,9 @@ def test_a_rule_decides_by_both_states(touched: bool) -> None:  # noqa: FBT001 -
         pytest.param(NodeChange(2, NODE, OTHER_NODE), [], id="changes"),
     ],
 )
-def test_a_node_that_comes_or_goes_is_invalid_for_plugins_without_rules(change: Change, expected: list[int]) -> None:
+def test_a_node_that_comes_or_goes_is_invalid_for_plugins_without_rules(
+    change: ClusterChange, expected: list[int]
+) -> None:
     assert invalid(told((), change)) == expected
 
 

@@ -14,7 +14,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.builders import make_node, make_pod
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from tests.builders import labelled, make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.plain_plugin import PlainPlugin
 
@@ -83,3 +84,35 @@ def test_predicates_after_the_one_that_fails_are_not_asked() -> None:
     checks = FitChecks(mirror_of(make_node("n0")), (first, second), POD, ["n0"])
     assert checks.failure(0) == Failure(DISK, "First")
     assert second.asked[1:] == []
+
+
+class _Broken(Fake):
+    """Fails in PreFilter."""
+
+    def pre_filter(self, _mirror: ClusterMirror, _pod: Pod) -> tuple[Status, Pod | None]:
+        """Fail."""
+        return DISK, None
+
+
+def test_a_pre_filter_that_fails_comes_before_all_filters() -> None:
+    mirror = mirror_of(make_node("n0"), make_node("n1"))
+    checks = FitChecks(mirror, (Fake("First", {"n0": TAINT}, Pod), _Broken("Second", {}, Pod)), POD, ["n0", "n1"])
+
+    assert checks.failures() == [Failure(DISK, "Second")] * 2
+    assert [checks.failure(position) for position in range(2)] == [Failure(DISK, "Second")] * 2
+
+
+def test_an_empty_selector_of_a_spread_constraint_counts_only_pods_that_come_after_pre_filter() -> None:
+    """Source: k8s.io/kubernetes podtopologyspread common.go (countPodsMatchSelector), filtering.go (updateWithPod)."""
+    zone = "zone"
+    nodes = (make_node(name).label(zone, name).allocatable(pods=9) for name in ("n0", "n1"))
+    mirror = mirror_of(*nodes, make_pod("there").on("n0"), make_pod("there too").on("n0"))
+    spread = pod_of(make_pod("p").spread(zone, labelled()))
+    checks = FitChecks(mirror, (PodTopologySpread(),), spread, ["n0"])
+
+    assert checks.failures() == [None]
+    failure = checks.failure_beside(0, (pod_of(make_pod("nominated")),))
+    assert failure is not None
+    assert failure.plugin == "PodTopologySpread"
+    assert checks.failure_beside(0, (pod_of(make_pod("of others").in_namespace("elsewhere")),)) is None
+    assert checks.failures() == [None]

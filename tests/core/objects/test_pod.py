@@ -51,7 +51,3 @@ def test_a_pod_without_more_than_its_identity_asks_nothing_and_is_nowhere() -> N
 )
 def test_an_image_without_a_tag_is_the_latest(name: str, expected: str) -> None:
     assert expected == normalized_image_name(name)
-
-
-def test_a_pod_has_as_many_containers_as_images() -> None:
-    assert Pod("u", "default", "p", images=("a:1", "a:1")).containers == 2

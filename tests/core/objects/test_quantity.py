@@ -180,3 +180,14 @@ def test_a_quantity_is_its_number_times_its_suffix(whole: int, fraction: int, su
     for scaled, scale in ((nanos(f"{number}{suffix}"), 10**9), (millis(nanos(f"{number}{suffix}")), 1000)):
         assert scaled * exact >= 0
         assert 0 <= abs(scaled) - abs(exact) * scale < 1
+
+
+@pytest.mark.parametrize("text", ["Ei", "Pi", "-Ei", ".Ei", "e-12", "+e-10", ".e-12", "e-99999999999"])
+def test_a_suffix_alone_that_needs_upstream_s_slow_path_is_no_number(text: str) -> None:
+    with pytest.raises(QuantityError, match=r"^unable to parse numeric part of quantity$"):
+        nanos(text)
+
+
+@pytest.mark.parametrize("text", ["Ki", "Ti", "m", "e12", "e-9", ".", "+", "0Ei", ".0Ei", "0e-12", "-e99"])
+def test_any_other_suffix_alone_is_zero(text: str) -> None:
+    assert nanos(text) == 0

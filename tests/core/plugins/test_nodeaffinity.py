@@ -264,7 +264,6 @@ def test_added_preferences_add_to_those_of_the_pod() -> None:
     ("pod", "expected"),
     [
         pytest.param(asking([IN_A]), SKIP, id="no-preferences"),
-        pytest.param(asking(preferred=[(0, IN_A), (1, {})]), SKIP, id="none-that-counts"),
         pytest.param(
             asking(preferred=[(1, BROKEN)]), Status(Code.ERROR, (BROKEN_TEXT,)), id="a-broken-one-is-an-error"
         ),
@@ -278,6 +277,13 @@ def test_added_preferences_add_to_those_of_the_pod() -> None:
 def test_a_pod_without_preferences_or_with_a_broken_one_is_not_scored(pod: Pod, expected: Status) -> None:
     mirror = mirror_of(*NODES)
     assert NodeAffinity().pre_score(mirror, pod, mirror.batch(ALL)) == (expected, None)
+
+
+def test_with_none_but_empty_preferences_every_node_is_scored_with_zero() -> None:
+    plugin, mirror = NodeAffinity(), mirror_of(*NODES)
+    status, state = plugin.pre_score(mirror, asking(preferred=[(0, IN_A), (1, {})]), mirror.batch(ALL))
+    assert (status, state is None) == (SUCCESS, False)
+    assert scored(plugin, mirror, asking(preferred=[(0, IN_A), (1, {})])) == [0, 0, 0, 0]
 
 
 def test_scores_are_normalised_to_the_highest() -> None:

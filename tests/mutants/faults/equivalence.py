@@ -6,6 +6,27 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="ranking-forgets-which-filter-failed",
+        breaks="A node that one filter refused is taken for fitting again as soon as another filter passes there.",
+        old="        if not ranking.fits[positions].all():",
+        new="        if False:",
+        tests=("properties/test_choices.py",),
+    ),
+    Fault(
+        id="ranking-keeps-sums-of-changed-nodes",
+        breaks="A decision compares nodes by scores from before the last pods were placed.",
+        old="                ranking.sums[positions] = self._own_sums(part)",
+        new="                pass",
+        tests=("test_ranking.py",),
+    ),
+    Fault(
+        id="ranking-of-other-nodes",
+        breaks="A decision among other nodes, or in another order, is made by positions that stand for other nodes.",
+        old="        if ranking.slots is not question.batch.slots:",
+        new="        if len(ranking.slots) != len(question.batch.slots):",
+        tests=("test_ranking.py",),
+    ),
+    Fault(
         id="chain-skips-nodes-of-counting-plugins",
         breaks="A label of a node that InterPodAffinity reads leaves the first failing filter of the node as it was.",
         old="self._bring_up_to_date(FilterAspect(plugin), self._entry.filter_row(plugin.name), batch)\n",

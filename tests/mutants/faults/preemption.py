@@ -115,7 +115,7 @@ FAULTS: Final = (
     Fault(
         id="old-plan-carried-out",
         breaks="Victims are evicted by a plan that other requests have overtaken while it was made.",
-        old="            (victims,) = dry_run(self._mirror, self._profile.filters, pod, [node])\n",
+        old="            (victims,) = dry_run(self._mirror, self._filters, pod, [node])\n",
         new="            victims = candidates[node]\n",
         tests=("test_evaluator.py",),
     ),

@@ -57,7 +57,15 @@ CLAIMS_IN_TREE: Final = {
         "disabled": [
             {"name": name}
             for name in (
-                *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"),
+                *(
+                    "NodeUnschedulable",
+                    "NodeDeclaredFeatures",
+                    "NodeName",
+                    "TaintToleration",
+                    "NodeAffinity",
+                    "NodePorts",
+                    "NodeResourcesFit",
+                ),
                 *("PodTopologySpread", "InterPodAffinity", "NodeResourcesBalancedAllocation", "ImageLocality"),
                 "DefaultPreemption",
             )

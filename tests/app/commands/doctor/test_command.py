@@ -41,7 +41,7 @@ def settings(tmp_path: Path) -> Path:
 def test_it_ends_with_0_where_nothing_is_wrong(tmp_path: Path, settings: Path) -> None:
     result = doctor("--scheduler-config", written(tmp_path, SCORE_OFFLOAD), "--config", settings, "--strict")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.endswith("\n0 errors, 0 warnings, 0 to know, 9 checks not made\n")
+    assert result.stdout.endswith("\n0 errors, 0 warnings, 0 to know, 11 checks not made\n")
 
 
 def test_it_ends_with_1_where_there_is_an_error(tmp_path: Path, settings: Path) -> None:
@@ -56,7 +56,7 @@ def test_it_ends_with_3_for_warnings_where_they_count(tmp_path: Path) -> None:
     assert doctor("--scheduler-config", document).exit_code == 0
     result = doctor("--scheduler-config", document, "--strict")
     assert result.exit_code == 3
-    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 10 checks not made\n")
+    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 12 checks not made\n")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
     assert {"inputs", "findings", "skipped", "summary"} == set(told)
     for finding in told["findings"]:
         assert {"id", "severity", "where", "message", "fix", "reference"} == set(finding)
-    assert told["summary"] == {"errors": 1, "warnings": 0, "infos": 1, "skipped": 9}
+    assert told["summary"] == {"errors": 1, "warnings": 0, "infos": 1, "skipped": 11}
     assert [finding["severity"] for finding in told["findings"]] == ["error", "info"]
     assert {"settings", "scheduler configuration", "extender"} == set(told["inputs"])
 
@@ -106,6 +106,7 @@ def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
     needs = {each["id"]: each["needs"] for each in report("--scheduler-config", written(tmp_path, BESIDE))["skipped"]}
     assert {"--url URL"} == {needs.pop(check.id) for check in (*CHECKS, *CHECKS_OF_KINDRED)}
     assert needs.pop("rbac") == "--kubeconfig FILE or --context NAME"
+    assert needs.pop("kubernetes-release") == "--kubeconfig FILE or --context NAME"
     assert list(needs) == ["tls-of-kindred"]
 
 
@@ -154,8 +155,9 @@ def test_a_running_service_is_looked_at_with_its_own_settings(tmp_path: Path) ->
         told = report("--scheduler-config", document, "--url", service.url, "--admin-url", admin)
     assert f"of the service, {admin}" == told["inputs"]["settings"]
     assert service.url == told["inputs"]["service"]
-    assert [finding["id"] for finding in told["findings"]] == ["service-latency"]
-    assert [each["id"] for each in told["skipped"]] == ["rbac"]
+    assert [finding["id"] for finding in told["findings"]] == ["service-release", "service-latency"]
+    assert told["findings"][0]["message"] == "answers as Kubernetes 1.34 (newest kubelet: v1.34.1)"
+    assert [each["id"] for each in told["skipped"]] == ["rbac", "kubernetes-release"]
 
 
 def test_a_service_that_is_not_there_is_an_error_and_the_rest_is_looked_at() -> None:
@@ -166,10 +168,12 @@ def test_a_service_that_is_not_there_is_an_error_and_the_rest_is_looked_at() -> 
     assert {"--scheduler-config FILE"} == {needs[check.id] for check in REGISTRATION_CHECKS}
 
 
-def test_an_api_server_that_is_not_there_leaves_the_rights_unchecked(tmp_path: Path) -> None:
+def test_an_api_server_that_is_not_there_leaves_rights_and_release_unchecked(tmp_path: Path) -> None:
     told = report("--kubeconfig", write_kubeconfig(tmp_path / "config", "http://127.0.0.1:1"))
-    (skipped,) = [each for each in told["skipped"] if each["id"] == "rbac"]
-    assert skipped["needs"].startswith("an answer of the API server: ")
+    needs = {each["id"]: each["needs"] for each in told["skipped"]}
+    for check in ("rbac", "kubernetes-release"):
+        assert needs[check].startswith("an answer of the API server: ")
+    assert told["findings"] == []
 
 
 def test_lines_are_at_most_a_hundred_columns_wide_and_there_is_no_colour(tmp_path: Path) -> None:

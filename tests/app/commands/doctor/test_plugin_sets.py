@@ -8,7 +8,8 @@ import yaml
 from app.commands.doctor.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN, NEEDS_PRE, Profile
 from app.commands.doctor.scheduler_config import parse_scheduler_config
 from app.commands.doctor.scheduler_schema import API_VERSION, KIND
-from core.profile import PROFILES
+from core.profile import full_profile
+from core.releases import Release, rules_of
 
 AFFINITY = {"name": "InterPodAffinity"}
 EVERY = {"name": "*"}
@@ -81,15 +82,14 @@ def test_a_score_weighs_what_is_written_nearest(written: dict[str, Any], weight:
 
 
 def test_the_weights_by_default_are_those_of_the_full_profile() -> None:
-    ours = dict(part.split("=") for part in PROFILES["full"].split(",") if "=" in part)
-    assert {name: int(weight) for name, weight in ours.items()} == {
+    ours = full_profile().under(rules_of(Release(1, 36))).scores
+    assert {plugin.name: weight for plugin, weight in ours} == {
         name: weight for name, weight in DEFAULTS.items() if weight and name != "DynamicResources"
     }
 
 
 def test_all_tables_know_the_same_plugins() -> None:
-    assert set(IMPLEMENTED) - set(DEFAULTS) == {"NodeDeclaredFeatures"}, "a default one since v1.36 or v1.37"
-    assert set(DEFAULTS) <= set(IMPLEMENTED)
+    assert set(DEFAULTS) == set(IMPLEMENTED)
     assert set(DEFAULTS) <= KNOWN
     for points, plugins in NEEDS_PRE.items():
         assert all(set(points) <= IMPLEMENTED[plugin] for plugin in plugins)

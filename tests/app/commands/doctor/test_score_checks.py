@@ -155,6 +155,10 @@ def test_what_to_write_is_exact() -> None:
                         settings={"profile": "full"})  # fmt: skip
     (finding,) = found(full, "weight-balance")
     assert finding.fix == "weight: 2 and KINDRED_MAX_SCORE=60, which is up to 1200"
+    full = registration(profiles(SCORE_OFFLOAD, {"score": {"disabled": [{"name": "InterPodAffinity"}]}}),
+                        settings={"profile": "full", "kubernetes": "1.37"})  # fmt: skip
+    (finding,) = found(full, "weight-balance")
+    assert finding.fix == "weight: 2 and KINDRED_MAX_SCORE=65, which is up to 1300"
 
 
 @pytest.mark.parametrize(("max_score", "told"), [(100, "too strong: "), (1, "too weak: ")])

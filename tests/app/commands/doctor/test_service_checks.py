@@ -21,6 +21,7 @@ KNOWN = KnownSettings(SETTINGS, create_profile(SETTINGS), "the test", assumed=Tr
 READY = {"ready": True, "nodes": 3, "problems": [], "resources": {}}
 FOLLOWED = {"synced": True, "seconds_since_last_byte": 4.0, "problem": None, "missing_rbac_rule": None}
 RULE = 'apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
+UNKNOWN_RELEASE = {"release": "1.37", "source": "server", "exact": False, "told": "v1.38.0", "ignored_gates": []}
 UNREADY = {"status": 503}
 
 
@@ -82,6 +83,13 @@ def test_of_a_kindred_that_is_well_there_is_only_to_know_how_fast_it_is() -> Non
             "/version",
             running(version=answer({"version": "9.9.9", "python": "3"})),
             id="another version",
+        ),
+        pytest.param(
+            "service-release",
+            Severity.WARNING,
+            "/version",
+            running(version=answer({"version": __version__, "python": "3", "kubernetes": UNKNOWN_RELEASE})),
+            id="another release of Kubernetes",
         ),
         pytest.param("service-ready", Severity.ERROR, "/readyz", running(readyz=NOT_READY), id="not ready"),
         pytest.param(

@@ -100,7 +100,7 @@ def test_pods_on_unknown_nodes_have_no_place_in_a_case() -> None:
 
 def test_a_case_holds_the_nominated_pods_and_is_explained_as_the_mirror_is() -> None:
     profile = full_profile()
-    for line in islice(read(DATA / "nominated.jsonl.gz"), 0, None, SHARE):
+    for line in islice(read(DATA / "v1.37/nominated.jsonl.gz"), 0, None, SHARE):
         mirror, pod = ClusterMirror(), decode_pod(json.dumps(line.content["pod"]).encode())
         load_items(read_items(json.dumps(line.content).encode()), mirror, skip_invalid=False)
         read_again = ClusterMirror()

@@ -46,7 +46,17 @@ def test_random_pods_and_nodes_come_back_but_for_what_is_broken(cluster: strateg
         assert again(whole(found)) == whole(found)
 
 
-@pytest.mark.parametrize("file", ["cases.jsonl.gz", "volumes.jsonl.gz", "preempt.jsonl.gz", "nominated.jsonl.gz"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "cases.jsonl.gz",
+        "volumes.jsonl.gz",
+        "preempt.jsonl.gz",
+        "v1.37/nominated.jsonl.gz",
+        "v1.37/cases.jsonl.gz",
+        "v1.37/volumes.jsonl.gz",
+    ],
+)
 def test_all_objects_of_all_golden_cases_come_back(file: str) -> None:
     objects = 0
     for line in read(DATA / file):

@@ -58,6 +58,7 @@ def random_pod(random: Random, *, resized: bool = False) -> Pod:
     asked = spec(random)
     status: Object = {"qosClass": random.choice(("", "", "", "BestEffort", "Burstable", "Guaranteed"))}
     if resized:
+        asked["nodeName"] = "n"  # else its status does not count
         status["containerStatuses"] = [
             {
                 "name": each["name"],
@@ -78,16 +79,14 @@ def test_any_pod_that_is_not_resized_comes_back() -> None:
         assert again(pod) == pod
 
 
-def test_a_pod_that_is_resized_comes_back_or_is_refused_which_is_seldom() -> None:
+def test_any_pod_that_is_resized_comes_back_too() -> None:
     random = Random(2)  # noqa: S311 - no secret; the same in every run
-    refused = 0
+    resized = 0
     for _ in range(1000):
         pod = random_pod(random, resized=True)
-        try:
-            assert again(pod) == pod
-        except NotExpressibleError:
-            refused += 1
-    assert 0 < refused < 80
+        assert again(pod) == pod
+        resized += pod.resources is not None
+    assert resized > 250
 
 
 def test_ordinary_containers_ask_as_people_write_it() -> None:
@@ -99,5 +98,5 @@ def test_ordinary_containers_ask_as_people_write_it() -> None:
 
 
 def test_a_demand_of_no_containers_is_refused_with_what_it_is() -> None:
-    with pytest.raises(NotExpressibleError, match=r"^pod a/p: found no 0 containers that reserve {'cpu': 3}, "):
+    with pytest.raises(NotExpressibleError, match=r"^pod a/p: found no 0 containers that reserve {'cpu': 3} and are "):
         encode_pod(Pod("u", "a", "p", requests={"cpu": 3}))

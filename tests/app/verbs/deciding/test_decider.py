@@ -51,6 +51,17 @@ def test_without_the_assumption_two_pods_would_meet() -> None:
     assert setting.counts() == {"not_assumed": 2}
 
 
+@pytest.mark.parametrize("bound", [pytest.param(False, id="assumed"), pytest.param(True, id="bound")])
+def test_a_dry_run_about_a_pod_that_counts_already_does_not_meet_the_pod_itself(*, bound: bool) -> None:
+    setting = cluster()
+    placed = {name: setting.decide(loner(name), NAMES) for name in ("p", "q", "r", "s")}
+    if bound:
+        setting.tell(loner("s").on(placed["s"]))
+    assert node_of(setting.ask(loner("s"), NAMES, dry_run=True)) == placed["s"]
+    assert setting.decide(loner("t"), NAMES) == ""
+    assert setting.mirror.audit() == []
+
+
 def test_the_node_with_the_highest_sum_is_taken_whatever_its_place() -> None:
     setting = cluster(*(make_pod(f"busy-{name}").requests(cpu="3").on(name) for name in ("n0", "n1", "n3")))
     assert setting.decide(make_pod("p").requests(cpu="1"), NAMES) == "n2"

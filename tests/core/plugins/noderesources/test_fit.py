@@ -7,6 +7,7 @@ import pytest
 from core.events import Kind
 from core.framework.invalidation import Operation, Scope
 from core.framework.status import SUCCESS
+from core.objects.device_class import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.noderesources.allocation import ResourceSpec
@@ -27,7 +28,7 @@ def test_the_plugin_says_what_it_is() -> None:
     plugin = NodeResourcesFit()
     assert (plugin.name, plugin.kinds, plugin.class_fields, plugin.scores_alone) == (
         "NodeResourcesFit",
-        (Node, Pod),
+        (Node, Pod, DeviceClass),
         ("requests", "scored_requests"),
         True,
     )

@@ -225,7 +225,7 @@ def test_every_node_is_scored_as_alone(strategy: ScoringStrategy, data: st.DataO
     row = st.lists(AMOUNT, min_size=3, max_size=3)
     table = [(data.draw(row), data.draw(row)) for _ in strategy.resources]
     allocations = [
-        Allocation(spec.weight, np.array(allocatable, np.int64), np.array(requested, np.int64))
+        Allocation(spec.weight, np.array(allocatable, np.int64), np.array(requested, np.int64), 0)
         for spec, (requested, allocatable) in zip(strategy.resources, table, strict=True)
     ]
     expected = [

@@ -20,6 +20,7 @@ from core.plugins.nodevolumelimits.attachable import (
     attachable_volumes,
     is_counted,
 )
+from core.releases import Release, rules_of
 from tests.core.plugins.nodevolumelimits.values import (
     DRIVER,
     EBS_DRIVER,
@@ -59,7 +60,12 @@ def fault(pod: Pod, *objects: Object, is_new: bool = True) -> Status:
     ],
 )
 def test_migration_follows_from_the_csi_node(csi_node: CSINode | None, expected: Migration) -> None:
-    assert Migration.of(csi_node) is expected
+    assert Migration.of(csi_node, rules_of(Release(1, 34))) is expected
+
+
+def test_since_1_36_portworx_is_migrated_on_every_node_with_a_csi_node() -> None:
+    assert Migration.of(csi_node("n1"), rules_of(Release(1, 36))) is Migration.ALL
+    assert Migration.of(None, rules_of(Release(1, 36))) is Migration.NONE
 
 
 @pytest.mark.parametrize(

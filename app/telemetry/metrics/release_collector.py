@@ -1,0 +1,25 @@
+"""Which release of Kubernetes is answered for, looked up when it is asked for."""
+
+from collections.abc import Iterator
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from app.answered_release import AnsweredRelease
+
+
+class ReleaseCollector:
+    """The release as labels of a gauge that is always 1."""
+
+    def __init__(self, release: AnsweredRelease) -> None:
+        self._release = release
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metric as it is now."""
+        status = self._release.status
+        family = GaugeMetricFamily(
+            "kindred_kubernetes_release_info",
+            "Release of Kubernetes whose answers are given, who named it, and whether it is that very one. Always 1.",
+            labels=["release", "source", "exact"],
+        )
+        family.add_metric([status.release, status.source, str(status.exact).lower()], 1)
+        yield family

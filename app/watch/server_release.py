@@ -1,0 +1,147 @@
+"""Asks the API server for its release: at the start, after troubles of the connection, and once a minute.
+
+An upgrade of several API servers takes minutes, in which old and new ones answer in turn. A kube-scheduler is not newer
+than any API server (version skew policy), so the old release is right for as long as an old API server answers. So
+another version is taken over only when it is the only one for two minutes, and three answers in a row.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+import msgspec
+
+from app.answered_release import AnsweredRelease
+from app.api_server.client import ApiClient, ApiError, StatusError
+from app.api_server.credentials import CredentialsError
+from app.logs import one_line
+from app.objects.decode import DecodeError, decoding
+from app.watch.freshness import ResourceState
+
+log = logging.getLogger(__name__)
+
+PATH: Final = "/version"
+_EVERY: Final = 60.0  # seconds
+_WHILE_ANOTHER: Final = 30.0  # seconds between two answers while another version is told
+_AFTER_FAILURE: Final = 10.0  # seconds
+_AT_FIRST: Final = 1.0  # seconds between two attempts while no release is known: requests wait for it
+_AFTER_TROUBLE: Final = 5.0  # seconds from a failed list or watch, which may be the restart of an upgrade
+_STEP: Final = 1.0  # seconds between two looks for such a failure
+_STEADY_FOR: Final = 120.0  # seconds
+_STEADY_ANSWERS: Final = 3
+_MAX_FAILURES: Final = 5  # of GET /version alone, while resources are synced
+_MAX_BYTES: Final = 64 * 1024
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    git_version: str = ""
+
+
+_decoder: Final = msgspec.json.Decoder(_Version)
+
+
+async def fetch_version(client: ApiClient) -> str:
+    """Return the version of the API server, `v1.37.1`; empty if its answer has none.
+
+    Raises ApiError, CredentialsError, DecodeError.
+    """
+    return decoding(_decoder.decode, await client.get(PATH, {}, _MAX_BYTES)).git_version
+
+
+class _Candidate(NamedTuple):
+    """A version that was told in place of the one that is answered for."""
+
+    told: str
+    since: float
+    answers: int
+
+
+class ServerRelease:
+    """Keeps the release that is answered for the API server's, where the setting leaves it to the server."""
+
+    def __init__(
+        self, client: ApiClient, answered: AnsweredRelease, states: Sequence[ResourceState], clock: Callable[[], float]
+    ) -> None:
+        """Take the states of the resources that are followed from the same server, and a clock in seconds."""
+        self._client = client
+        self._answered = answered
+        self._states = states
+        self._clock = clock
+        self._candidate: _Candidate | None = None
+        self._failures = 0
+        self._problem = "" if answered.is_fixed else _not_known(f"GET {PATH} was not answered")
+
+    def problem(self) -> str:
+        """Return why no release is known yet, one line; empty if one is, be it the default."""
+        return self._problem
+
+    async def run(self) -> None:
+        """Ask until cancelled. There is nothing to ask where the setting names the release."""
+        while True:
+            await self._nap(await self._ask())
+
+    async def _ask(self) -> float:
+        """Ask once; return the seconds until the next time."""
+        try:
+            told = await fetch_version(self._client)
+        except StatusError as error:
+            return self._failed(error, is_final=HTTPStatus.BAD_REQUEST <= error.code < HTTPStatus.TOO_MANY_REQUESTS)
+        except DecodeError as error:
+            return self._failed(error, is_final=True)
+        except (ApiError, CredentialsError) as error:
+            return self._failed(error, is_final=False)
+        self._failures = 0
+        return self._heard(told)
+
+    def _heard(self, told: str) -> float:
+        status, now = self._answered.status, self._clock()
+        if status.source != "server":
+            self._take(told)
+        elif told == status.told or not told:
+            self._candidate = None
+        else:
+            before = self._candidate
+            if before is None or before.told != told:
+                before = _Candidate(told, now, 0)
+            self._candidate = before._replace(answers=before.answers + 1)
+            if self._candidate.answers >= _STEADY_ANSWERS and now - before.since >= _STEADY_FOR:
+                self._take(told)
+        return _EVERY if self._candidate is None else _WHILE_ANOTHER
+
+    def _take(self, told: str) -> None:
+        self._candidate = None
+        self._problem = ""
+        self._answered.take(told, "server")
+        status = self._answered.status
+        log.log(logging.INFO if status.exact and not status.ignored_gates else logging.WARNING, "answers as %s", status)
+
+    def _failed(self, error: Exception, *, is_final: bool) -> float:
+        """Take note that the server did not say its version, for good if `is_final`."""
+        self._failures += 1
+        if not self._problem:
+            return _EVERY if is_final else _AFTER_FAILURE  # what was known stays true
+        # A server that cannot be reached says nothing to anybody. One that says everything else does not say this.
+        if not is_final and (self._failures < _MAX_FAILURES or not all(state.synced for state in self._states)):
+            self._problem = _not_known(str(error))
+            return _AT_FIRST
+        self._problem = ""
+        log.warning("GET %s: %s; answers as %s", PATH, one_line(str(error)), self._answered.status)
+        return _EVERY
+
+    async def _nap(self, seconds: float) -> None:
+        """Wait; but not long after a list or watch has failed."""
+        until, failures = self._clock() + seconds, self._watch_failures()
+        while (left := until - self._clock()) > 0:
+            await asyncio.sleep(min(left, _STEP))
+            if self._watch_failures() > failures:
+                until = min(until, self._clock() + _AFTER_TROUBLE)
+                failures = self._watch_failures()
+
+    def _watch_failures(self) -> int:
+        return sum(state.failures.total() for state in self._states)
+
+
+def _not_known(why: str) -> str:
+    return f"release of Kubernetes: not known yet ({one_line(why)})"

@@ -1,0 +1,91 @@
+"""Keep pods off nodes that do not declare a feature that the pod needs.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go. Which features a
+release knows is one of its rules; a release that knows none does not have the plugin.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from core.events import Kind
+from core.framework.interface import Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.node_values import NodeValues
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+Features: TypeAlias = frozenset[str]
+
+NOT_DECLARED: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's required features",))
+_NONE: Final[Features] = frozenset()
+
+_INVALIDATED_BY: Final = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="a declared feature came or went",
+        because="the node has to declare what the pod needs",
+        touches=lambda before, after: before.declared_features != after.declared_features,
+    ),
+)
+
+
+class NeededFeatures(msgspec.Struct, frozen=True):
+    """The features that a pod needs, and what all nodes declare. Stale after the next event."""
+
+    declared: NodeValues[Features]
+    needed: Features
+    named: bool
+    """Whether the reason names the features that are missing."""
+
+
+class NodeDeclaredFeatures:
+    """Filter by `status.declaredFeatures`; a pod that needs none that the release knows passes everywhere."""
+
+    name = "NodeDeclaredFeatures"
+    kinds: tuple[Kind, ...] = (Node,)
+    class_fields = ("needed_features",)
+    invalidated_by = _INVALIDATED_BY
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object."""
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NeededFeatures | None]:
+        """Find what the pod needs of what the release knows; SKIP for nothing."""
+        needed = pod.needed_features.intersection(mirror.rules.declared_features)
+        if not needed:
+            return SKIP, None
+        named = mirror.rules.declared_features_named_in_reason
+        return SUCCESS, NeededFeatures(mirror.derived(_declared), needed, named)
+
+    def filter(self, state: NeededFeatures, batch: NodeBatch) -> Verdicts:
+        """Fail the nodes that do not declare everything."""
+        statuses = {SUCCESS: 0}
+
+        def judge(declared: Features | None) -> int:
+            missing = state.needed - (declared or _NONE)
+            if not missing:
+                return 0
+            return statuses.setdefault(_named(missing) if state.named else NOT_DECLARED, len(statuses))
+
+        codes = state.declared.judged(batch, judge)
+        return Verdicts(codes, tuple(statuses))
+
+    def filter_versions(self, _state: NeededFeatures) -> Versions:
+        """Return none: no counters are read."""
+        return ()
+
+
+def _declared(mirror: ClusterMirror) -> NodeValues[Features]:
+    return NodeValues(mirror, lambda node: node.declared_features or None)
+
+
+def _named(missing: Features) -> Status:
+    """Return what v1.35 says, with the features in the order of their names."""
+    reason = f"node declared features check failed - unsatisfied requirements: {', '.join(sorted(missing))}"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))

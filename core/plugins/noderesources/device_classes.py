@@ -1,0 +1,79 @@
+"""Extended resources that a DeviceClass stands for, which are left to kube-scheduler's own DynamicResources.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go (shouldDelegateResourceToDRA; in v1.34
+withDeviceClass and fitsRequest).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.node_values import NodeValues
+from core.mirror.topology import BoolArray
+from core.objects.device_class import IMPLICIT_PREFIX, DeviceClass
+from core.plugins.noderesources.columns import NATIVE, Offered, ResourceColumns
+from core.releases import DeviceClassResources
+
+_NATIVE_DOMAIN: Final = "kubernetes.io/"
+_QUOTA_PREFIX: Final = "requests."
+
+
+class LeftToDevices:
+    """Which resources of one pod are left to devices, and on which nodes. Stale after the next event."""
+
+    __slots__ = ("_listed", "_resources")
+
+    def __init__(self, resources: Iterable[str] = (), listed: NodeValues[frozenset[str]] | None = None) -> None:
+        """Take the resources, and those of which each node lists 0, where these are checked all the same."""
+        self._resources = frozenset(resources)
+        self._listed = listed
+
+    def on(self, resource: str, columns: ResourceColumns, offered: Offered, batch: NodeBatch) -> BoolArray | None:
+        """Tell of each node whether a resource is left to devices there; None: on none."""
+        if resource not in self._resources:
+            return None
+        left: BoolArray = columns.allocatable_of(resource, batch, offered) <= 0
+        if self._listed is not None:
+            left &= self._listed.judged(batch, lambda names: int(names is not None and resource in names)) == 0
+        return left
+
+
+NOTHING_LEFT: Final = LeftToDevices()
+
+
+def left_to_devices(mirror: ClusterMirror, requests: Mapping[str, int]) -> LeftToDevices:
+    """Return what of the requests of a pod is left to devices."""
+    rule = mirror.rules.device_class_resources
+    if rule is DeviceClassResources.CHECKED:
+        return NOTHING_LEFT
+    asked = [resource for resource, amount in requests.items() if amount and resource not in NATIVE]
+    if not asked:
+        return NOTHING_LEFT
+    named = _stood_for(mirror).intersection(asked)
+    if rule is DeviceClassResources.LEFT_UNLESS_ALLOCATABLE:
+        return LeftToDevices(named)
+    # v1.34 looks for classes only if the pod asks for an extended resource; else it leaves whatever is not listed.
+    return LeftToDevices(named if any(map(is_extended, asked)) else asked, mirror.derived(_listed_as_none))
+
+
+def is_extended(resource: str) -> bool:
+    """Tell whether a resource is an extended one (v1helper.IsExtendedResourceName), if it is accounted at all."""
+    return "/" in resource and _NATIVE_DOMAIN not in resource and not resource.startswith(_QUOTA_PREFIX)
+
+
+def stands_for(device_class: DeviceClass | None) -> frozenset[str]:
+    """Return the resources that a class stands for: the one that it names, and one that every class does."""
+    if device_class is None:
+        return frozenset()
+    return frozenset({device_class.extended_resource, IMPLICIT_PREFIX + device_class.name} - {""})
+
+
+def _stood_for(mirror: ClusterMirror) -> frozenset[str]:
+    return frozenset[str]().union(*map(stands_for, mirror.objects(DeviceClass).values()))
+
+
+def _listed_as_none(mirror: ClusterMirror) -> NodeValues[frozenset[str]]:
+    return NodeValues(
+        mirror, lambda node: frozenset(name for name, amount in node.allocatable.items() if not amount) or None
+    )

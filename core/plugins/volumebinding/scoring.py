@@ -1,0 +1,53 @@
+"""How much of its storage a node would give to the claims of a pod.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (Score) and scorer.go, with
+the default shape of VolumeBindingArgs: 100 where nothing is used, 0 where all is.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from core.framework.interface import MAX_NODE_SCORE
+
+_INT64: Final = 2**63
+
+
+class Storage:
+    """What claims of one class ask for, and what there is for them, in bytes."""
+
+    __slots__ = ("_capacity", "_requested")
+
+    def __init__(self) -> None:
+        self._requested = 0
+        self._capacity = 0
+
+    def add(self, requested: int, capacity: int) -> None:
+        """Count a claim with a volume of its own."""
+        self._requested = _wrapped(self._requested + requested)
+        self._capacity = _wrapped(self._capacity + capacity)
+
+    def take_from(self, requested: int, capacity: int) -> None:
+        """Count a claim whose volume is made from the same capacity as that of every other one of the class."""
+        self._requested = _wrapped(self._requested + requested)
+        self._capacity = capacity
+
+    @property
+    def score(self) -> int:
+        """100 less the share that is asked for, in percent, rounded down; 0 where there is too little, or none."""
+        if not self._capacity or self._requested > self._capacity:
+            return 0
+        used = _wrapped(self._requested * MAX_NODE_SCORE) // self._capacity
+        return MAX_NODE_SCORE - min(max(used, 0), MAX_NODE_SCORE)
+
+
+def score_of(by_class: Mapping[str, Storage]) -> int:
+    """Return the mean of the scores of the classes, rounded to the nearest; 0 if there are none."""
+    if not by_class:
+        return 0
+    total, number = sum(storage.score for storage in by_class.values()), len(by_class)
+    return (2 * total + number) // (2 * number)
+
+
+def _wrapped(amount: int) -> int:
+    """Return an amount as Go's int64 holds it."""
+    return amount if -_INT64 <= amount < _INT64 else (amount + _INT64) % (2 * _INT64) - _INT64

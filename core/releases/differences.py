@@ -1,0 +1,305 @@
+"""The table of what differs between the known releases, with its sources, and the rules that follow from it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from core.releases.gates import gates_of
+from core.releases.release import RELEASES, Release, nearest
+from core.releases.rules import (
+    MOUNT_OPTIONS,
+    RESTART_ALL,
+    USERS_OF_HOST,
+    DeviceClassResources,
+    ImageVolumes,
+    MissingDriver,
+    Rules,
+)
+
+
+class Answer(NamedTuple):
+    """What a release answers: the value of the rule, and the same in words."""
+
+    value: Any  # of the type of the field of Rules; None in a row without a rule
+    text: str
+
+
+_NO: Final = Answer(value=False, text="no")
+_YES: Final = Answer(value=True, text="yes")
+_Since: TypeAlias = Mapping[str, Answer]
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A row of the table: something that is not the same in all releases, or that a feature gate changes.
+
+    `rule` is the field of Rules, empty where nothing is decided here. `answers` has one for each of RELEASES; they hold
+    while `gate` is on, where there is one. Else, and in releases without the gate, `without_gate` does. `source` is a
+    path of k8s.io/kubernetes below pkg/scheduler/framework/plugins, unless it says more.
+    """
+
+    rule: str
+    where: str
+    what: str
+    source: str
+    answers: Sequence[Answer]
+    gate: str = ""
+    without_gate: Answer = _NO
+
+    def at(self, release: Release, gates: Mapping[str, bool]) -> Answer:
+        """Return the answer of a release with all its gates (see gates_of)."""
+        if self.gate and not gates.get(self.gate, False):
+            return self.without_gate
+        return self.answers[RELEASES.index(release)]
+
+    def defaults(self) -> Iterator[Answer]:
+        """Yield the answer of each of RELEASES with its default gates."""
+        return (self.at(release, gates_of(release)) for release in RELEASES)
+
+
+def _difference(  # noqa: PLR0913  a row has so many columns
+    rule: str, where: str, what: str, source: str, since: _Since, *, gate: str = "", without_gate: Answer = _NO
+) -> Difference:
+    """Return a row, from the release since which each answer is given."""
+    begun = {nearest(release).release: answer for release, answer in since.items()}
+    answers = [begun[max(first for first in begun if first <= release)] for release in RELEASES]
+    return Difference(rule, where, what, source, answers, gate, without_gate)
+
+
+def _since(**begun: Answer) -> _Since:
+    """Return answers by release, written as `v1_36=...`."""
+    return {name.removeprefix("v").replace("_", "."): answer for name, answer in begun.items()}
+
+
+def _words(text: str) -> Answer:
+    return Answer(None, text)
+
+
+_RESOURCES: Final = "k8s.io/component-helpers resource/helpers.go"
+
+DIFFERENCES: Final[Sequence[Difference]] = (
+    _difference(
+        "balance_of_change",
+        "NodeResourcesBalancedAllocation",
+        "the score",
+        "noderesources/balanced_allocation.go (balancedResourceScorer)",
+        _since(
+            v1_34=Answer(value=False, text="balance with the pod"),
+            v1_36=Answer(value=True, text="50 + (50 + balance with the pod - balance without it) / 2"),
+        ),
+    ),
+    _difference(
+        "taint_named_in_reason",
+        "TaintToleration",
+        "the reason",
+        "tainttoleration/taint_toleration.go (Filter)",
+        _since(
+            v1_34=Answer(value=True, text="`node(s) had untolerated taint {KEY: VALUE}`"),
+            v1_35=Answer(value=False, text="`node(s) had untolerated taint(s)`"),
+        ),
+    ),
+    _difference(
+        "numeric_tolerations",
+        "TaintToleration, NodeUnschedulable, PodTopologySpread",
+        "tolerations with the operators Lt and Gt match",
+        "k8s.io/api core/v1/toleration.go (ToleratesTaint)",
+        _since(v1_34=_YES),
+        gate="TaintTolerationComparisonOperators",
+    ),
+    _difference(
+        "image_volumes",
+        "ImageLocality",
+        "image volumes",
+        "imagelocality/image_locality.go (sumImageScores)",
+        _since(
+            v1_34=Answer(ImageVolumes.IGNORED, "do not count"),
+            v1_36=Answer(ImageVolumes.SCORED, "add to the sum of the scores"),
+            v1_37=Answer(ImageVolumes.COUNTED, "add to the sum of the scores and to the number of images"),
+        ),
+    ),
+    _difference(
+        "declared_features",
+        "NodeDeclaredFeatures",
+        "a node has to declare these features where the pod needs them",
+        "k8s.io/component-helpers nodedeclaredfeatures/features/registry.go",
+        _since(
+            v1_34=Answer((), "none"),
+            v1_35=Answer((RESTART_ALL,), f"`{RESTART_ALL}`"),
+            v1_36=Answer((RESTART_ALL, USERS_OF_HOST), f"`{RESTART_ALL}`, `{USERS_OF_HOST}`"),
+            v1_37=Answer(
+                (RESTART_ALL, USERS_OF_HOST, MOUNT_OPTIONS), f"`{RESTART_ALL}`, `{USERS_OF_HOST}`, `{MOUNT_OPTIONS}`"
+            ),
+        ),
+        gate="NodeDeclaredFeatures",
+        without_gate=Answer((), "none"),
+    ),
+    _difference(
+        "declared_features_named_in_reason",
+        "NodeDeclaredFeatures",
+        "the reason",
+        "nodedeclaredfeatures/nodedeclaredfeatures.go (Filter)",
+        _since(
+            v1_34=Answer(value=True, text="names the features that are missing"),
+            v1_36=Answer(value=False, text="`node(s) didn't match Pod's required features`"),
+        ),
+        gate="NodeDeclaredFeatures",
+        without_gate=Answer(value=False, text="none"),
+    ),
+    _difference(
+        "aggregated_resize",
+        "NodeResourcesFit, NodeResourcesBalancedAllocation",
+        "a pod that is resized in place requests the maximum of spec, allocation and status",
+        f"{_RESOURCES} (AggregateContainerRequests)",
+        _since(
+            v1_34=Answer(value=False, text="of each container"),
+            v1_37=Answer(value=True, text="of their sums over the containers"),
+        ),
+    ),
+    _difference(
+        "resize_status",
+        "NodeResourcesFit, NodeResourcesBalancedAllocation",
+        "the resources that the status of a pod's containers reports count",
+        "k8s.io/kubernetes pkg/scheduler/framework/types.go (CalculateResource)",
+        _since(v1_34=_YES),
+        gate="InPlacePodVerticalScaling",
+    ),
+    _difference(
+        "pod_level_requests",
+        "NodeResourcesFit, NodeResourcesBalancedAllocation",
+        "requests of a pod as a whole replace those of its containers",
+        f"{_RESOURCES} (PodRequests)",
+        _since(v1_34=_YES),
+        gate="PodLevelResources",
+    ),
+    _difference(
+        "pod_level_resize_status",
+        "NodeResourcesFit, NodeResourcesBalancedAllocation",
+        "the resources that the status of a pod reports for the pod as a whole count",
+        f"{_RESOURCES} (PodRequests)",
+        _since(v1_34=_YES),
+        gate="InPlacePodLevelResourcesVerticalScaling",
+    ),
+    _difference(
+        "device_class_resources",
+        "NodeResourcesFit",
+        "an extended resource that a DeviceClass stands for",
+        "noderesources/fit.go (shouldDelegateResourceToDRA)",
+        _since(
+            v1_34=Answer(DeviceClassResources.LEFT_UNLESS_LISTED, "left to DRA where the node does not list it"),
+            v1_35=Answer(
+                DeviceClassResources.LEFT_UNLESS_ALLOCATABLE, "left to DRA where the node has none allocatable"
+            ),
+        ),
+        gate="DRAExtendedResource",
+        without_gate=Answer(DeviceClassResources.CHECKED, "checked like any other"),
+    ),
+    _difference(
+        "missing_driver",
+        "NodeVolumeLimits",
+        "a node without the CSI driver of a volume",
+        "nodevolumelimits/csi.go (checkCSIDriverOnNode)",
+        _since(
+            v1_34=Answer(MissingDriver.REFUSED, "refused if there is a CSIDriver"),
+            v1_36=Answer(
+                MissingDriver.REFUSED_IF_ASKED, "refused if the CSIDriver has `preventPodSchedulingIfMissing`"
+            ),
+        ),
+        gate="VolumeLimitScaling",
+        without_gate=Answer(MissingDriver.ALLOWED, "allowed"),
+    ),
+    _difference(
+        "portworx_needs_annotation",
+        "NodeVolumeLimits",
+        "Portworx volumes count as those of its CSI driver",
+        "nodevolumelimits/utils.go (isCSIMigrationOn)",
+        _since(
+            v1_34=Answer(value=True, text="where the CSINode's annotation says so"),
+            v1_36=Answer(value=False, text="on every node that has a CSINode"),
+        ),
+    ),
+    _difference(
+        "storage_capacity_scored",
+        "VolumeBinding",
+        "scores nodes by the capacity of their volumes, with weight 1",
+        "volumebinding/volume_binding.go (Score)",
+        _since(v1_34=_YES),
+        gate="StorageCapacityScoring",
+    ),
+    _difference(
+        "budgets_stop_at_violation",
+        "DefaultPreemption",
+        "a victim takes from its PodDisruptionBudgets",
+        "k8s.io/kubernetes pkg/scheduler/framework/preemption",
+        _since(
+            v1_34=Answer(value=False, text="one from each"),
+            v1_37=Answer(value=True, text="one from each until one is violated"),
+        ),
+    ),
+    _difference(
+        "node_name_first",
+        "NodeName, NodeUnschedulable",
+        "the order, by which the reason of a node is found",
+        "k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go",
+        _since(
+            v1_34=Answer(value=False, text="NodeUnschedulable first"),
+            v1_37=Answer(value=True, text="NodeName first"),
+        ),
+    ),
+    _difference(
+        "",
+        "NodeName",
+        "its PreFilter narrows the nodes to that of spec.nodeName; Filter refuses the others all the same",
+        "nodename/node_name.go (PreFilter)",
+        _since(v1_34=_words("no"), v1_37=_words("yes")),
+    ),
+    _difference(
+        "label_errors_in_bytes",
+        "all plugins with selectors",
+        "what is said of an invalid label",
+        "k8s.io/apimachinery pkg/api/validate/content/kube.go",
+        _since(
+            v1_34=Answer(value=False, text="`a qualified name ...`, `no more than 63 characters`"),
+            v1_35=Answer(value=True, text="`a valid label key ...`, `no more than 63 bytes`"),
+        ),
+    ),
+    _difference(
+        "",
+        "InterPodAffinity",
+        "a namespaceSelector of only negative requirements (kubernetes#141526)",
+        "interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty)",
+        _since(
+            v1_34=_words("matches every namespace, which is a bug: Kindred answers as 1.37 does"),
+            v1_37=_words("matches as it says"),
+        ),
+    ),
+    _difference(
+        "",
+        "DynamicResources",
+        "scores; it stays kube-scheduler's own plugin in every registration",
+        "k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go",
+        _since(v1_34=_words("no"), v1_35=_words("with weight 2")),
+    ),
+    _difference(
+        "",
+        "kube-scheduler",
+        "further plugins, which Kindred has no part in",
+        "k8s.io/kubernetes pkg/scheduler/framework/plugins/names/names.go",
+        _since(
+            v1_34=_words("none"),
+            v1_35=_words("GangScheduling"),
+            v1_36=_words("GangScheduling, TopologyPlacementGenerator, PodGroupPodsCount"),
+            v1_37=_words("GangScheduling, TopologyPlacementGenerator, PodGroupPodsCount, DeferredPodScheduling"),
+        ),
+    ),
+)
+"""Everything that differs between the known releases, in the order of docs/versions.md."""
+
+
+def rules_of(release: Release, gates: Mapping[str, bool] | None = None) -> Rules:
+    """Return the rules of a release, with its feature gates as they are by default or by `gates`.
+
+    Raises FeatureGateError for a gate that the release does not have, or has locked otherwise.
+    """
+    settled = gates_of(release, gates)
+    values = {row.rule: row.at(release, settled).value for row in DIFFERENCES if row.rule}
+    return Rules(release=release, gates=settled, **values)

@@ -1,0 +1,92 @@
+"""The rules by which a release answers: what plugins read instead of a release."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from core.releases.release import Release
+
+RESTART_ALL: Final = "RestartAllContainersOnContainerExits"
+USERS_OF_HOST: Final = "UserNamespacesHostNetworkSupport"
+MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
+"""The features that a node may have to declare for a pod, in any release."""
+
+
+class ImageVolumes(Enum):
+    """How ImageLocality takes the images of image volumes."""
+
+    IGNORED = "ignored"
+    SCORED = "scored"
+    """Added to the sum of the images' scores, not to their number, which scales the sum."""
+    COUNTED = "counted"
+    """Added to both."""
+
+
+class DeviceClassResources(Enum):
+    """Where NodeResourcesFit leaves an extended resource that a DeviceClass stands for to DynamicResources."""
+
+    CHECKED = "checked"
+    """Nowhere."""
+    LEFT_UNLESS_LISTED = "left unless listed"
+    """On nodes whose allocatable does not name it, be it with 0."""
+    LEFT_UNLESS_ALLOCATABLE = "left unless allocatable"
+    """On nodes that have none of it allocatable."""
+
+
+class MissingDriver(Enum):
+    """When NodeVolumeLimits refuses a node whose CSINode does not list the driver of a volume."""
+
+    ALLOWED = "allowed"
+    REFUSED = "refused"
+    """Where the cluster has a CSIDriver of that name."""
+    REFUSED_IF_ASKED = "refused if asked"
+    """Where that CSIDriver has preventPodSchedulingIfMissing."""
+
+
+class RequestCounting(msgspec.Struct, frozen=True):
+    """How the requests of a pod on a node are counted while it is resized in place."""
+
+    aggregates: bool = False
+    """Each of spec, status and allocation is summed over the containers before the maximum is taken."""
+    status: bool = True
+    """What the status reports counts (InPlacePodVerticalScaling)."""
+    pod_level: bool = True
+    """Requests of the pod as a whole count (PodLevelResources)."""
+    pod_level_status: bool = False
+    """What the status reports of the pod as a whole counts (InPlacePodLevelResourcesVerticalScaling)."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """The rules of one release with its feature gates; every field is a row of DIFFERENCES, or follows from some."""
+
+    release: Release
+    gates: Mapping[str, bool]
+    balance_of_change: bool
+    taint_named_in_reason: bool
+    image_volumes: ImageVolumes
+    declared_features: tuple[str, ...]
+    declared_features_named_in_reason: bool
+    aggregated_resize: bool
+    resize_status: bool
+    pod_level_requests: bool
+    pod_level_resize_status: bool
+    device_class_resources: DeviceClassResources
+    missing_driver: MissingDriver
+    portworx_needs_annotation: bool
+    storage_capacity_scored: bool
+    budgets_stop_at_violation: bool
+    node_name_first: bool
+    label_errors_in_bytes: bool
+    numeric_tolerations: bool
+
+    @property
+    def request_counting(self) -> RequestCounting:
+        """How the requests of pods on nodes are counted."""
+        return RequestCounting(
+            aggregates=self.aggregated_resize,
+            status=self.resize_status,
+            pod_level=self.pod_level_requests,
+            pod_level_status=self.pod_level_resize_status,
+        )

@@ -1,0 +1,110 @@
+"""Whether Kindred answers for the release of the cluster, as an API server or a running Kindred says."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.answered_release import AnsweredRelease, ReleaseStatus
+from app.api_server.credentials import load_credentials
+from app.commands.doctor.findings import Finding, Severity
+from app.commands.doctor.release_checks import release_findings, told_problems
+from app.settings import Settings
+from core.mirror.cluster import ClusterMirror
+from tests.app.api_server.api_server import Request, response, serving
+from tests.app.api_server.kubeconfigs import write_kubeconfig
+
+
+def found(folder: Path, settings: Settings, body: bytes, status: str = "200 OK") -> list[Finding]:
+    """Ask a server that answers so."""
+
+    async def answer(_: Request) -> AsyncIterator[bytes]:
+        yield response(body, status)
+
+    async def main() -> list[Finding]:
+        async with serving(answer) as server:
+            credentials = load_credentials(write_kubeconfig(folder / "config", server.url), None)
+            findings = await asyncio.to_thread(lambda: [*release_findings(credentials, settings)])
+            assert {request.path for request in server.requests} == {"/version"}
+            return findings
+
+    return asyncio.run(main())
+
+
+def version(git_version: str) -> bytes:
+    return msgspec.json.encode({"major": "1", "minor": "0", "gitVersion": git_version})
+
+
+@pytest.mark.parametrize(
+    ("release", "git_version"), [("auto", "v1.34.1"), ("auto", "v1.37.0+k3s1"), ("1.36", "v1.36.3")]
+)
+def test_nothing_is_found_where_the_cluster_is_of_the_release(release: str, git_version: str, tmp_path: Path) -> None:
+    assert found(tmp_path, Settings(kubernetes=release), version(git_version)) == []
+
+
+def test_a_setting_that_is_not_the_clusters_release_is_a_warning(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, Settings(kubernetes="1.34"), version("v1.37.1"))
+    assert (finding.id, finding.severity, finding.where) == (
+        "kubernetes-release",
+        Severity.WARNING,
+        "KINDRED_KUBERNETES",
+    )
+    assert finding.message == "Kindred answers as Kubernetes 1.34, and the API server is v1.37.1"
+    assert finding.fix.startswith("KINDRED_KUBERNETES=auto")
+
+
+@pytest.mark.parametrize(
+    ("setting", "git_version", "release", "fix"),
+    [
+        ("auto", "v1.38.0", "1.37", "a Kindred that knows it; this one knows 1.34 to 1.37"),
+        ("1.37", "v1.38.0", "1.37", "a Kindred that knows it; this one knows 1.34 to 1.37"),
+        ("auto", "v1.33.5-eks-3025e55", "1.34", "Kubernetes 1.34 or newer, or look at scores and reasons with care"),
+    ],
+)
+def test_an_unknown_release_is_a_warning(
+    setting: str, git_version: str, release: str, fix: str, tmp_path: Path
+) -> None:
+    (finding,) = found(tmp_path, Settings(kubernetes=setting), version(git_version))
+    assert finding.message == f"the API server is {git_version}: answered as {release}, the nearest known release"
+    assert finding.fix == fix
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        pytest.param(b'{"kind":"Status","code":403,"message":"no"}', "403 Forbidden", id="forbidden"),
+        pytest.param(b"[]", "200 OK", id="no version"),
+    ],
+)
+def test_a_server_that_does_not_say_is_a_warning(body: bytes, status: str, tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, Settings(), body, status)
+    assert finding.message.startswith("GET /version of the API server: ")
+    assert finding.fix == "KINDRED_KUBERNETES with the release of kube-scheduler"
+
+
+def status_of(told: str, **settings: object) -> ReleaseStatus:
+    answered = AnsweredRelease(Settings(**settings), ClusterMirror())  # type: ignore[arg-type]  # checked by pydantic
+    if told:
+        answered.take(told, "server")
+    return answered.status
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param(status_of("v1.37.1"), [Severity.INFO], id="known"),
+        pytest.param(status_of("v1.38.1"), [Severity.WARNING], id="unknown"),
+        pytest.param(status_of(""), [Severity.WARNING], id="not told"),
+        pytest.param(
+            status_of("v1.37.1", feature_gates={"NodeDeclaredFeatures": False}),
+            [Severity.INFO, Severity.WARNING],
+            id="ignored gate",
+        ),
+    ],
+)
+def test_what_a_running_kindred_answers_as_is_told(status: ReleaseStatus, expected: list[Severity]) -> None:
+    problems = [*told_problems(status, "there")]
+    assert [each.severity for each in problems] == expected
+    assert problems[0].message.startswith(f"answers as {status}")

@@ -1,0 +1,88 @@
+"""Which release of Kubernetes a command answers for over a dump: by kubelets, a golden case, or the settings."""
+
+import gc
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.app.commands.test_explain_command import HOST, POD, ZONE, of_dump, told
+from tests.app.dump.dumps import as_json, kinded, listed
+from tests.builders import make_namespace, make_node
+
+
+@pytest.fixture(autouse=True)
+def _thaw() -> Iterator[None]:
+    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a folder with the manifest of a pod."""
+    (tmp_path / "pod.json").write_text(json.dumps(POD))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param([], ("1.36", "nodes", "v1.36.2", []), id="the newest kubelet"),
+        pytest.param(["--kubernetes", "1.35"], ("1.35", "setting", "1.35", []), id="the setting"),
+        pytest.param(
+            ["--feature-gates", "VolumeLimitScaling=true,NodeDeclaredFeatures=false"],
+            ("1.36", "nodes", "v1.36.2", []),
+            id="gates that the release has",
+        ),
+        pytest.param(
+            ["--feature-gates", "NoSuchGate=true"],
+            "Error: --feature-gates={'NoSuchGate': True}: feature gate NoSuchGate is not known at 1.37; there are ",
+            id="a gate that there is not",
+        ),
+        pytest.param(
+            ["--kubernetes", "1.37", "--feature-gates", "NodeDeclaredFeatures=false"],
+            "feature gate NodeDeclaredFeatures is locked on at 1.37; free to set are ",
+            id="a gate that is locked",
+        ),
+        pytest.param(
+            ["--kubernetes", "1.20"],
+            "Error: --kubernetes='1.20': Value error, expected one of auto, 1.34, 1.35, 1.36, 1.37",
+            id="a release that is not known",
+        ),
+    ],
+)
+def test_a_dump_is_answered_as_the_release_of_its_newest_kubelet_or_of_the_settings(
+    folder: Path, arguments: list[str], expected: tuple[str, str, str, list[str]] | str
+) -> None:
+    nodes = kinded(*(make_node(name).label(ZONE, name[0]).label(HOST, name) for name in ("a1", "a2")))
+    for node, version in zip(nodes, ("v1.35.4", "v1.36.2"), strict=True):
+        node["status"] = {**node.get("status", {}), "nodeInfo": {"kubeletVersion": version}}
+    (folder / "dump.json").write_bytes(as_json(listed(*nodes, *kinded(make_namespace("default")))))
+    result = of_dump(folder, "-f", "@pod.json", "-o", "json", *arguments)
+    if isinstance(expected, str):
+        assert result.exit_code == 2
+        assert expected in result.stderr
+        return
+    kubernetes = told(result)["kubernetes"]
+    assert tuple(kubernetes[member] for member in ("release", "source", "told", "ignored_gates")) == expected
+
+
+@pytest.mark.parametrize(("release", "expected"), [("1.37", ("1.37", "case")), ("", ("1.34", "default"))])
+def test_a_golden_case_is_answered_as_its_release(folder: Path, release: str, expected: tuple[str, str]) -> None:
+    case = {
+        "nodes": [make_node("a1").label(ZONE, "a").obj()],
+        "pods": [],
+        **({"kubernetes": release} if release else {}),
+    }
+    (folder / "dump.json").write_text(json.dumps(case))
+    kubernetes = told(of_dump(folder, "-f", "@pod.json", "-o", "json"))["kubernetes"]
+    assert (kubernetes["release"], kubernetes["source"]) == expected
+
+
+def test_a_release_of_a_golden_case_that_is_no_text_is_named(folder: Path) -> None:
+    (folder / "dump.json").write_text(json.dumps({"nodes": [], "pods": [], "kubernetes": 1.37}))
+    result = of_dump(folder, "-f", "@pod.json")
+    assert result.exit_code == 2
+    assert "kubernetes: " in result.stderr

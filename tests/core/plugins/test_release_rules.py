@@ -1,0 +1,78 @@
+"""What else plugins answer differently by release: reasons, images and tolerations."""
+
+import pytest
+
+from core.framework.evaluation import FreshEvaluation
+from core.framework.interface import AnyFilter
+from core.mirror.cluster import ClusterMirror
+from core.objects.label_validation import in_bytes, label_key_errors, label_value_errors
+from core.objects.toleration import Taint, ToleratedTaints, Toleration
+from core.plugins.imagelocality import ImageLocality
+from core.plugins.tainttoleration import TaintToleration
+from core.releases import Release, rules_of
+from tests.builders import make_node, make_pod
+from tests.core.decoded import mirror_of, pod_of
+
+
+def mirror_at(release: Release, mirror: ClusterMirror, **gates: bool) -> ClusterMirror:
+    mirror.change_rules(rules_of(release, gates))
+    return mirror
+
+
+def reasons(plugin: AnyFilter, mirror: ClusterMirror) -> tuple[str, ...]:
+    verdicts = FreshEvaluation(mirror, pod_of(make_pod("p"))).verdicts(plugin, mirror.all_nodes())
+    assert verdicts is not None
+    return verdicts.status(0).reasons
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        (Release(1, 34), "node(s) had untolerated taint {k: v}"),
+        (Release(1, 35), "node(s) had untolerated taint(s)"),
+        (Release(1, 37), "node(s) had untolerated taint(s)"),
+    ],
+)
+def test_a_taint_is_named_until_1_34(release: Release, expected: str) -> None:
+    tainted = mirror_of(make_node("n").taint("k", "v", "NoSchedule"))
+    assert reasons(TaintToleration(), mirror_at(release, tainted)) == (expected,)
+
+
+@pytest.mark.parametrize(("release", "expected"), [(Release(1, 35), 0), (Release(1, 36), 99), (Release(1, 37), 49)])
+def test_image_volumes_are_scored_since_1_36_and_counted_since_1_37(release: Release, expected: int) -> None:
+    node = make_node("n").image(1000 * 2**20, "volume:1")
+    pod = pod_of(make_pod("p").image("other:1").volume({"name": "v", "image": {"reference": "volume:1"}}))
+    mirror = mirror_at(release, mirror_of(node))
+    raw = FreshEvaluation(mirror, pod).raw_scores(ImageLocality(), mirror.all_nodes())
+    assert raw is not None
+    assert abs(int(raw[0]) - expected) <= 1
+
+
+NUMERIC = [
+    ("Lt", "5", "4", True),
+    ("Lt", "5", "5", False),
+    ("Gt", "5", "6", True),
+    ("Gt", "5", "05", False),
+    ("Gt", "x", "6", False),
+    ("Gt", "-5", "-4", True),
+    ("Gt", "5", "9223372036854775808", False),
+]
+
+
+@pytest.mark.parametrize(("operator", "tolerated", "there", "expected"), NUMERIC)
+def test_numbers_are_compared_only_behind_the_gate(
+    operator: str, tolerated: str, there: str, *, expected: bool
+) -> None:
+    toleration, taint = Toleration("k", operator, tolerated, "NoSchedule"), Taint("k", there, "NoSchedule")
+    assert toleration.tolerates(taint, numeric=True) is expected
+    assert (taint in ToleratedTaints([toleration], numeric=True)) is expected
+    assert not toleration.tolerates(taint)
+    assert taint not in ToleratedTaints([toleration])
+
+
+def test_labels_are_said_to_be_too_long_in_bytes_since_1_35() -> None:
+    (too_long,) = label_value_errors("v" * 64)
+    assert (too_long, in_bytes(too_long)) == ("must be no more than 63 characters", "must be no more than 63 bytes")
+    (broken,) = label_key_errors("a/b/c")
+    assert broken.startswith("a qualified name must consist of")
+    assert in_bytes(broken).startswith("a valid label key must consist of")

@@ -1,0 +1,138 @@
+"""The table of what differs between the releases of Kubernetes."""
+
+import msgspec
+import pytest
+
+from core.releases import (
+    DIFFERENCES,
+    GATES,
+    RELEASES,
+    DeviceClassResources,
+    FeatureGateError,
+    ImageVolumes,
+    MissingDriver,
+    Release,
+    Rules,
+    nearest,
+    rules_of,
+)
+
+_1_34, _1_35, _1_36, _1_37 = RELEASES
+
+
+@pytest.mark.parametrize(
+    ("text", "release", "exact"),
+    [
+        ("1.34", _1_34, True),
+        ("v1.36.3", _1_36, True),
+        ("1.36+", _1_36, True),
+        ("v1.37.0-alpha.1+abc", _1_37, True),
+        (" v1.35.2-gke.1 ", _1_35, True),
+        ("v1.33.5-eks-1a2b", _1_34, False),
+        ("1.38", _1_37, False),
+        ("2.0", _1_37, False),
+        ("0.9", _1_34, False),
+        ("1.340", _1_37, False),
+        ("garbage", _1_34, False),
+        ("1.99999", _1_34, False),
+        ("", _1_34, False),
+    ],
+)
+def test_a_version_is_answered_by_the_nearest_known_release(text: str, release: Release, *, exact: bool) -> None:
+    found = nearest(text)
+    assert (found.release, found.exact, found.text) == (release, exact, text)
+
+
+def test_a_release_is_written_as_people_write_it() -> None:
+    assert [str(release) for release in RELEASES] == ["1.34", "1.35", "1.36", "1.37"]
+
+
+def test_every_rule_is_a_row_of_the_table_and_has_an_answer_for_each_release() -> None:
+    rules = [row.rule for row in DIFFERENCES if row.rule]
+    assert sorted(rules) == sorted({*msgspec.structs.asdict(rules_of(_1_34))} - {"release", "gates"})
+    assert all(len(row.answers) == len(RELEASES) for row in DIFFERENCES)
+    assert {row.gate for row in DIFFERENCES if row.gate} == set(GATES)
+
+
+def test_every_row_answers_otherwise_somewhere() -> None:
+    for row in DIFFERENCES:
+        answers = {answer.text for answer in (*row.answers, *([row.without_gate] if row.gate else []))}
+        assert len(answers) > 1, row.what
+
+
+def test_the_rules_of_1_34_are_what_kindred_answered_before_releases_were_told_apart() -> None:
+    assert rules_of(_1_34) == Rules(
+        release=_1_34,
+        gates={
+            "DRAExtendedResource": False,
+            "StorageCapacityScoring": False,
+            "InPlacePodVerticalScaling": True,
+            "PodLevelResources": True,
+        },
+        balance_of_change=False,
+        taint_named_in_reason=True,
+        image_volumes=ImageVolumes.IGNORED,
+        declared_features=(),
+        declared_features_named_in_reason=False,
+        aggregated_resize=False,
+        resize_status=True,
+        pod_level_requests=True,
+        pod_level_resize_status=False,
+        device_class_resources=DeviceClassResources.CHECKED,
+        missing_driver=MissingDriver.ALLOWED,
+        portworx_needs_annotation=True,
+        storage_capacity_scored=False,
+        budgets_stop_at_violation=False,
+        node_name_first=False,
+        label_errors_in_bytes=False,
+        numeric_tolerations=False,
+    )
+
+
+def test_the_rules_of_1_37_are_those_of_its_default_feature_gates() -> None:
+    rules = rules_of(_1_37)
+    assert rules.image_volumes is ImageVolumes.COUNTED
+    assert rules.device_class_resources is DeviceClassResources.LEFT_UNLESS_ALLOCATABLE
+    assert rules.missing_driver is MissingDriver.REFUSED_IF_ASKED
+    assert rules.storage_capacity_scored
+    assert len(rules.declared_features) == 3
+    assert (rules.request_counting.aggregates, rules.request_counting.pod_level_status) == (True, True)
+
+
+def test_a_gate_that_is_on_gives_the_answer_of_its_release() -> None:
+    on = rules_of(_1_34, {"DRAExtendedResource": True, "StorageCapacityScoring": True})
+    assert on.device_class_resources is DeviceClassResources.LEFT_UNLESS_LISTED
+    assert on.storage_capacity_scored
+    assert on.release == _1_34
+    assert rules_of(_1_35, {"VolumeLimitScaling": True}).missing_driver is MissingDriver.REFUSED
+
+
+def test_a_gate_that_is_off_takes_its_rule_away() -> None:
+    off = rules_of(_1_36, {"NodeDeclaredFeatures": False, "InPlacePodLevelResourcesVerticalScaling": False})
+    assert off.declared_features == ()
+    assert not off.request_counting.pod_level_status
+
+
+def test_an_unknown_gate_is_an_error_that_names_those_that_there_are() -> None:
+    with pytest.raises(
+        FeatureGateError, match=r"feature gate NodeDeclaredFeature is not known at 1\.36; there are .*Node"
+    ):
+        rules_of(_1_36, {"NodeDeclaredFeature": True})
+
+
+def test_a_gate_of_a_later_release_is_not_known() -> None:
+    with pytest.raises(FeatureGateError, match=r"NodeDeclaredFeatures is not known at 1\.34"):
+        rules_of(_1_34, {"NodeDeclaredFeatures": False})
+
+
+def test_a_locked_gate_can_only_be_given_as_it_is_locked() -> None:
+    assert rules_of(_1_37, {"NodeDeclaredFeatures": True}) == rules_of(_1_37)
+    with pytest.raises(
+        FeatureGateError, match=r"NodeDeclaredFeatures is locked on at 1\.37; free to set are .*PodLevel"
+    ):
+        rules_of(_1_37, {"NodeDeclaredFeatures": False})
+
+
+def test_equal_rules_are_equal_whatever_they_were_made_from() -> None:
+    assert rules_of(_1_37, {"StorageCapacityScoring": True}) == rules_of(_1_37)
+    assert rules_of(_1_37) != rules_of(_1_36)

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// testCase is the input of a golden case. A field that the release does not know is dropped, as its API server would.
+type testCase struct {
+	Name              string                          `json:"name"`
+	Args              arguments                       `json:"args"`
+	Namespaces        []*v1.Namespace                 `json:"namespaces"`
+	Nodes             []*v1.Node                      `json:"nodes"`
+	Pods              []*v1.Pod                       `json:"pods"`
+	Pod               *v1.Pod                         `json:"pod"`
+	Nominated         []*v1.Pod                       `json:"nominated"`
+	Budgets           []*policyv1.PodDisruptionBudget `json:"pdbs"`
+	Volumes           []*v1.PersistentVolume          `json:"pvs"`
+	Claims            []*v1.PersistentVolumeClaim     `json:"pvcs"`
+	StorageClasses    []*storagev1.StorageClass       `json:"storageclasses"`
+	CSINodes          []*storagev1.CSINode            `json:"csinodes"`
+	CSIDrivers        []*storagev1.CSIDriver          `json:"csidrivers"`
+	StorageCapacities []*storagev1.CSIStorageCapacity `json:"csistoragecapacities"`
+	VolumeAttachments []*storagev1.VolumeAttachment   `json:"volumeattachments"`
+	DeviceClasses     []*resourcev1.DeviceClass       `json:"deviceclasses"`
+}
+
+// arguments are those of InterPodAffinity; what is absent has upstream's default.
+type arguments struct {
+	HardPodAffinityWeight              *int32 `json:"hardPodAffinityWeight"`
+	IgnorePreferredTermsOfExistingPods bool   `json:"ignorePreferredTermsOfExistingPods"`
+}
+
+// plugin is what all plugins have in common in every release.
+type plugin interface{ Name() string }
+
+// cluster is a case as a scheduler sees it: a snapshot, a framework with the default plugins, and its plugins one by one.
+type cluster struct {
+	testCase  *testCase
+	framework framework.Framework
+	plugins   map[string]plugin
+	weights   map[string]int64
+	nodes     []fwk.NodeInfo // in the order of the case; a snapshot's own is that of a map
+}
+
+func newCluster(ctx context.Context, line *testCase) (*cluster, error) {
+	profile, err := profileOf(line)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{testCase: line, plugins: map[string]plugin{}, weights: map[string]int64{}}
+	for _, each := range profile.Plugins.MultiPoint.Enabled {
+		c.weights[each.Name] = max(1, int64(each.Weight))
+	}
+	registry := frameworkruntime.Registry{}
+	for name, factory := range plugins.NewInTreeRegistry() {
+		registry[name] = captured(name, factory, c.plugins)
+	}
+	if err := line.onNodes(); err != nil {
+		return nil, err
+	}
+	snapshot := internalcache.NewSnapshot(line.Pods, line.Nodes)
+	factory := newStaticFactory()
+	c.framework, err = frameworkruntime.NewFramework(ctx, registry, profile, append(optionsOf(ctx, factory, snapshot),
+		frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(snapshot),
+		frameworkruntime.WithPodNominator(nominator{byNode: nominatedPods(line)}),
+		frameworkruntime.WithParallelism(1),
+	)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := factory.load(line.objects()); err != nil {
+		return nil, err
+	}
+	for _, node := range line.Nodes {
+		info, err := snapshot.NodeInfos().Get(node.Name)
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", node.Name, err)
+		}
+		c.nodes = append(c.nodes, info)
+	}
+	return c, nil
+}
+
+// profileOf is the default profile of the release, without DynamicResources, and for all but nominated cases without
+// default constraints of topology spread.
+func profileOf(line *testCase) (*config.KubeSchedulerProfile, error) {
+	defaults, err := latest.Default()
+	if err != nil {
+		return nil, err
+	}
+	profile := &defaults.Profiles[0]
+	kept := profile.Plugins.MultiPoint.Enabled[:0]
+	for _, each := range profile.Plugins.MultiPoint.Enabled {
+		if each.Name != names.DynamicResources {
+			kept = append(kept, each)
+		}
+	}
+	profile.Plugins.MultiPoint.Enabled = kept
+	for _, each := range profile.PluginConfig {
+		switch args := each.Args.(type) {
+		case *config.InterPodAffinityArgs:
+			if line.Args.HardPodAffinityWeight != nil {
+				args.HardPodAffinityWeight = *line.Args.HardPodAffinityWeight
+			}
+			args.IgnorePreferredTermsOfExistingPods = line.Args.IgnorePreferredTermsOfExistingPods
+		case *config.PodTopologySpreadArgs:
+			if line.Nominated == nil {
+				args.DefaultingType = config.ListDefaulting
+			}
+		}
+	}
+	return profile, nil
+}
+
+// captured keeps what a factory makes. Types are parameters, as releases have them in different packages.
+func captured[H any, P plugin](
+	name string, factory func(context.Context, runtime.Object, H) (P, error), into map[string]plugin,
+) func(context.Context, runtime.Object, H) (P, error) {
+	return func(ctx context.Context, args runtime.Object, handle H) (P, error) {
+		made, err := factory(ctx, args, handle)
+		if err == nil {
+			into[name] = made
+		}
+		return made, err
+	}
+}
+
+// onNodes finds a pod on a node that is not there: upstream's plugins take it for granted that there is none.
+func (c *testCase) onNodes() error {
+	for _, pod := range c.Pods {
+		if !slices.ContainsFunc(c.Nodes, func(node *v1.Node) bool { return node.Name == pod.Spec.NodeName }) {
+			return fmt.Errorf("pod %s is on node %q, which is not there", pod.Name, pod.Spec.NodeName)
+		}
+	}
+	if c.Pod == nil {
+		return errors.New("there is no incoming pod")
+	}
+	return nil
+}
+
+// objects are those that plugins find by listers.
+func (c *testCase) objects() []runtime.Object {
+	var all []runtime.Object
+	all = appended(all, c.Namespaces)
+	all = appended(all, c.Nodes)
+	all = appended(all, c.Pods)
+	all = appended(all, c.Budgets)
+	all = appended(all, c.Volumes)
+	all = appended(all, c.Claims)
+	all = appended(all, c.StorageClasses)
+	all = appended(all, c.CSINodes)
+	all = appended(all, c.CSIDrivers)
+	all = appended(all, c.StorageCapacities)
+	all = appended(all, c.VolumeAttachments)
+	return appended(all, c.DeviceClasses)
+}
+
+func appended[T runtime.Object](all []runtime.Object, more []T) []runtime.Object {
+	for _, each := range more {
+		all = append(all, each)
+	}
+	return all
+}
+
+// nominator knows the nominated pods of a case; nothing changes them.
+type nominator struct {
+	podNominator
+	byNode map[string][]fwk.PodInfo
+}
+
+func (n nominator) NominatedPodsForNode(node string) []fwk.PodInfo {
+	return n.byNode[node]
+}
+
+// nominatedPods are those of a case by node. The incoming pod is in a scheduler's queue as the others are.
+func nominatedPods(line *testCase) map[string][]fwk.PodInfo {
+	byNode := map[string][]fwk.PodInfo{}
+	for _, pod := range append(append([]*v1.Pod{}, line.Nominated...), line.Pod) {
+		if node := pod.Status.NominatedNodeName; node != "" && line.Nominated != nil {
+			// An invalid affinity term is an error, and the pod counts all the same: as upstream's queue has it.
+			info, _ := framework.NewPodInfo(pod)
+			byNode[node] = append(byNode[node], info)
+		}
+	}
+	return byNode
+}

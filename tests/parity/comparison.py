@@ -1,0 +1,98 @@
+"""A case held against the engine by the runners of the golden cases, and what makes a difference none."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.conformance.golden_files import GoldenFileError, line_of
+from tests.conformance.kinds import RUN
+from tests.conformance.results import Results
+from tests.cost.shrink import shrunk
+from tests.parity.intree import InTree, Reply
+from tests.parity.random_nodes import V1
+
+_NEGATIVE: Final = frozenset({"NotIn", "DoesNotExist"})
+_SCALAR: Final = re.compile(r"Insufficient (?!cpu$|memory$|ephemeral-storage$)\S+$")
+_RUNNING: Final = re.compile(r'^running (?:"\w+" filter plugin|PreFilter plugin "\w+"): ')
+_DRAWINGS: Final = 25
+"""How often a case that differs is asked about again: upstream takes some things in the order of a map."""
+_SHRINKING: Final = 150  # tries: about two seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came of a case."""
+
+    failed: frozenset[str] = field(default_factory=frozenset)
+    """Plugins that differ, or what else the conformance report has a line for."""
+    text: str = ""
+    left_out: str = ""
+    """Why the case says nothing of the engine; empty: it does."""
+
+
+def compared(case: V1, reply: Reply, *, negative_selectors: bool) -> Comparison:
+    """Compare the engine with the real plugins. `negative_selectors`: the release has kubernetes#141526 fixed."""
+    if reply.expected is None:
+        return Comparison(left_out="upstream panics" if reply.panic else "upstream refuses it")
+    if not negative_selectors and _has_negative_selector(case["pod"]):
+        return Comparison(left_out="kubernetes#141526")
+    if "candidates" in reply.expected and reply.expected["prefilter"] != "Success":
+        return Comparison(left_out="no dry run, as PreFilter failed")
+    results = Results()
+    line = line_of({**case, "expected": sorted_reasons(reply.expected)}, case["name"])
+    RUN[line.kind]([line], results)
+    return Comparison(frozenset(results.failed), results.text() if results.failed else "")
+
+
+def confirmed(case: V1, found: Comparison, intree: InTree, *, negative_selectors: bool) -> Comparison:
+    """Ask again about a case that differs: a difference to one of several possible replies is none."""
+    for _ in range(_DRAWINGS):
+        again = compared(case, intree.reply(case), negative_selectors=negative_selectors)
+        if not again.failed:
+            return Comparison(left_out="upstream takes the order of a map")
+    return found
+
+
+def smallest(case: V1, found: Comparison, intree: InTree, *, negative_selectors: bool) -> V1:
+    """Return the smallest part of a case found that differs in the same, with the `expected` of the real plugins."""
+
+    def still(candidate: V1) -> bool:
+        try:
+            candidate = {"name": case["name"], "kubernetes": case["kubernetes"], **candidate}
+            again = compared(candidate, intree.reply(candidate), negative_selectors=negative_selectors)
+        except (GoldenFileError, KeyError, TypeError, AttributeError):
+            return False  # it lacks what every case has
+        # What the engine raises for half an object is another difference.
+        return again.failed == found.failed and ("  answer\n" in again.text) == ("  answer\n" in found.text)
+
+    least: V1 = {"name": case["name"], "kubernetes": case["kubernetes"], **shrunk(case, still, _SHRINKING)}
+    return {**least, "expected": sorted_reasons(intree.reply(least).expected)}
+
+
+def sorted_reasons(value: Any) -> Any:  # noqa: ANN401  # any JSON
+    """Return a reply with reasons as the engine has them.
+
+    Scalar resources in NodeResourcesFit's reasons are by name: upstream's are of a map. An error is told without what
+    kube-scheduler's framework puts before it (pkg/scheduler/framework/runtime/framework.go, RunPreFilterPlugins and
+    RunFilterPlugins).
+    """
+    if isinstance(value, dict):
+        return {name: sorted_reasons(each) for name, each in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        reasons = [_RUNNING.sub("", each) for each in value]
+        scalars = sorted(each for each in reasons if _SCALAR.match(each))
+        return [*(each for each in reasons if not _SCALAR.match(each)), *scalars]
+    return value
+
+
+def _has_negative_selector(pod: V1) -> bool:
+    """Tell whether a term of a pod has a namespaceSelector of only negative requirements."""
+    affinity = pod["spec"].get("affinity") or {}
+    for member in ("podAffinity", "podAntiAffinity"):
+        for terms in (affinity.get(member) or {}).values():
+            for each in terms or ():
+                selector = each.get("podAffinityTerm", each).get("namespaceSelector") or {}
+                operators = {one.get("operator") for one in selector.get("matchExpressions") or ()}
+                if operators and operators <= _NEGATIVE and not selector.get("matchLabels"):
+                    return True
+    return False

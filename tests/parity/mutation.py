@@ -1,0 +1,129 @@
+"""Golden cases, changed: parts of one are put in the place of the same part of another, and things are left out.
+
+What stands at a path of one case (`pods[].spec.affinity`) is valid at the same path of another of its file, so that
+the objects stay such as an API server lets through, while combinations come up that nobody has thought of.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from random import Random
+from typing import Any, Final
+
+from tests.parity.random_nodes import V1
+
+_CHANGES: Final = (1, 2, 3, 5, 8)
+_DROPPED: Final = 0.2
+_KEPT: Final = frozenset({"name", "uid", "namespace", "kind"})
+"""Members by which objects know each other: as they are, so that references stay."""
+_PODS: Final = ("pods", "nominated")
+_LEFT_OUT: Final = frozenset({"expected", "expected_1_34", "name", "note", "tags"})
+
+
+class Mutator:
+    """Makes cases of those of one file, which are not changed."""
+
+    def __init__(self, cases: Sequence[V1]) -> None:
+        self._cases = [{name: value for name, value in case.items() if name not in _LEFT_OUT} for case in cases]
+
+    def case(self, random: Random) -> V1:
+        """Give a changed case."""
+        made = deepcopy(random.choice(self._cases))
+        for _ in range(random.choice(_CHANGES)):
+            self._change(random, made)
+        return mended(random, made)
+
+    def _change(self, random: Random, case: V1) -> None:
+        """Change what stands at a path that is drawn first: drawn by places, it would mostly be a label of a node."""
+        here, there = places(case), places(random.choice(self._cases))
+        path = random.choice([path for path in here if path in there])
+        container, key = random.choice(here[path])
+        if random.random() < _DROPPED and _droppable(path):
+            del container[key]
+        else:
+            donor, place = random.choice(there[path])
+            container[key] = deepcopy(donor[place])
+
+
+def places(case: V1) -> dict[str, list[tuple[Any, Any]]]:
+    """Return path -> the places that may be changed: each an object or a list, and the key in it."""
+    found: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
+    for member in case:
+        for path, container, key in _places(member, case, member):
+            found[path].append((container, key))
+    return found
+
+
+def _places(path: str, container: Any, key: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401  # any JSON
+    value = container[key]
+    if path.count(".") or "[]" in path:
+        yield path, container, key
+    if isinstance(value, dict):
+        for name in value:
+            if name not in _KEPT:
+                yield from _places(f"{path}.{name}", value, name)
+    elif isinstance(value, list):
+        for index in range(len(value)):
+            yield from _places(f"{path}[]", value, index)
+
+
+def _droppable(path: str) -> bool:
+    """Tell whether a place may be empty: an element of a list, or a member that the API does not ask for."""
+    if path.endswith(".containers[]"):
+        return False  # no API server lets a pod through that has none
+    return path.endswith(("[]", ".affinity", ".tolerations", ".taints", ".labels", ".ports", ".volumes", ".resources"))
+
+
+def mended(random: Random, case: V1) -> V1:
+    """Restore what holds in every cluster: names and uids are unique, and pods are on nodes that are there."""
+    for member, objects in case.items():
+        if isinstance(objects, list) and member not in _PODS:
+            case[member] = _unique(objects)
+    known = [case["pod"]]
+    for member in _PODS:
+        if member in case:
+            case[member] = _unique([*known, *case[member]])[len(known) :]  # `known` is unique, and stands first
+            known += case[member]
+    names = [node["metadata"]["name"] for node in case["nodes"]]
+    for pod in case["pods"]:
+        if pod["spec"].get("nodeName") not in names:
+            pod["spec"]["nodeName"] = random.choice(names or [""])
+    case["pods"] = [pod for pod in case["pods"] if pod["spec"]["nodeName"]]
+    for pod in case.get("nominated", ()):
+        pod["spec"].pop("nodeName", None)
+    if "pdbs" in case:
+        without_shared_ports(case["pods"])
+    return case
+
+
+def without_shared_ports(pods: list[V1]) -> None:
+    """Leave a host port of a node to the first pod that has it.
+
+    Upstream counts such a port once: in a dry run it is free as soon as one of its pods is removed.
+    """
+    taken: set[tuple[object, ...]] = set()
+    for pod in pods:
+        ports = [
+            (pod["spec"]["nodeName"], port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"])  # noqa: S104  # no socket
+            for each in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ()))
+            for port in each.get("ports", ())
+            if port.get("hostPort")
+        ]
+        if taken.intersection(ports):
+            for each in pod["spec"]["containers"]:
+                each.pop("ports", None)
+        else:
+            taken.update(ports)
+
+
+def _unique(objects: list[V1]) -> list[V1]:
+    """Return the first object of each name and of each uid."""
+    names, uids, kept = set(), set(), []
+    for each in objects:
+        metadata = each["metadata"]
+        name, uid = (metadata.get("namespace"), metadata["name"]), metadata.get("uid")
+        if name not in names and (uid is None or uid not in uids):
+            kept.append(each)
+            names.add(name)
+            uids.add(uid)
+    return kept

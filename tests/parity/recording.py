@@ -1,0 +1,103 @@
+"""Calls of upstream's unit tests to plugins: the tests are run on a copy of them, in which each call is written down.
+
+The package of each plugin is copied out of the module of Kubernetes, and a call of `tables.Record` is put at the head
+of its extension points (tests/e2e/go/tables). The calls are kept in the cache of the programs; nothing is committed.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from tests.e2e.binaries import MODULE, BuildError, cache_folder, go_environment, go_output, module_of
+
+PACKAGES: Final = (
+    *("defaultpreemption", "imagelocality", "interpodaffinity", "nodeaffinity", "nodedeclaredfeatures", "nodename"),
+    *("nodeports", "noderesources", "nodeunschedulable", "nodevolumelimits", "podtopologyspread", "tainttoleration"),
+    *("volumebinding", "volumerestrictions", "volumezone"),
+)
+"""Below pkg/scheduler/framework/plugins. A release may lack one."""
+_POINT: Final = re.compile(
+    r"^func \((?P<receiver>\w+) \*?\w+\) (?:PreFilter|Filter|PreScore|Score|SelectVictimsOnNode)\("
+    r"(?P<parameters>[^{]*?)\) (?:\([^{]*\)|\*fwk\.Status) \{$",
+    re.MULTILINE,
+)
+_PARAMETER: Final = re.compile(
+    r"(\w+)\s+(\*v1\.Pod|fwk\.NodeInfo|\[\]fwk\.NodeInfo|\[\]\*policy\.PodDisruptionBudget)\b"
+)
+
+
+def instrumented(source: str, package: str) -> str:
+    """Return the source of a plugin with a call of Record at the head of each extension point."""
+
+    def recording(found: re.Match[str]) -> str:
+        # A parameter without a name is not used; the others are what a call is about.
+        given = [name for name, _ in _PARAMETER.findall(found["parameters"]) if name != "_"]
+        pod = next(name for name, kind in _PARAMETER.findall(found["parameters"]) if kind == "*v1.Pod")
+        others = "".join(f", {name}" for name in given if name != pod)
+        return f'{found[0]} tables.Record({found["receiver"]}, "{package}", {pod}{others})'
+
+    changed = _POINT.sub(recording, source)
+    if changed == source:
+        return source
+    return changed.replace("import (", 'import (\n\t"kindred.test/e2e/tables"', 1)
+
+
+def recorded(version: str) -> Path:
+    """Return the file of the calls of a release, such as v1.37.1; it takes ten minutes if it is in no cache.
+
+    Raises BuildError.
+    """
+    module = module_of(version)
+    file = cache_folder() / f"calls-{version}-{_key()}.jsonl"
+    if not file.exists():
+        with tempfile.TemporaryDirectory(dir=cache_folder()) as made:
+            copy = Path(shutil.copytree(module, Path(made) / "go"))
+            calls = Path(made) / "calls.jsonl"
+            _run_tests(copy, version, calls)
+            calls.rename(file)
+    return file
+
+
+def _key() -> str:
+    """Return what a recording belongs to: programs beside it do not change it."""
+    digest = hashlib.sha256()
+    for file in (MODULE / "go.mod", *sorted((MODULE / "tables").glob("*.go")), Path(__file__)):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _run_tests(module: Path, version: str, calls: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        raise BuildError("there is no Go to run upstream's tests")
+    described = json.loads(go_output(module, go, "mod", "download", "-json", f"k8s.io/kubernetes@{version}"))
+    plugins = Path(described["Dir"]) / "pkg" / "scheduler" / "framework" / "plugins"
+    for package in PACKAGES:
+        if (plugins / package).exists():
+            _copy(plugins / package, module / "tables" / package)
+    shutil.rmtree(module / "cmd")
+    go_output(module, go, "mod", "tidy")
+    command = [go, "test", "-vet=off", "-p=1", "-count=1", "./tables/..."]
+    done = subprocess.run(  # noqa: S603  # our own arguments
+        command,
+        cwd=module,
+        env={**go_environment(), "KINDRED_TABLES": str(calls)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:  # tests behind the failure have not made their calls
+        raise BuildError(f"{' '.join(command)}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+
+
+def _copy(package: Path, into: Path) -> None:
+    into.mkdir(parents=True)
+    for file in package.glob("*.go"):
+        text = file.read_text("utf-8")
+        changed = text if file.name.endswith("_test.go") else instrumented(text, package.name)
+        (into / file.name).write_text(changed, "utf-8")

@@ -1,0 +1,22 @@
+"""docs/versions.md says what the code's tables say."""
+
+from core.releases import DIFFERENCES, GATES, RELEASES
+from tests import versions_table
+
+
+def test_the_tables_are_those_of_the_code() -> None:
+    page = versions_table.PAGE.read_text("utf-8")
+    assert versions_table.written(page) == page, "python -m tests.versions_table --write"
+
+
+def test_every_difference_and_every_gate_has_a_row() -> None:
+    rows = [line for line in versions_table.differences_table() if line.startswith("|")]
+    assert len(rows) == 2 + len(DIFFERENCES)
+    gates = list(versions_table.gates_table())
+    assert len(gates) == 2 + len(GATES)
+    assert {line.count(" |") for line in gates if "---" not in line} == {1 + len(RELEASES)}
+
+
+def test_the_page_names_every_known_release() -> None:
+    text = versions_table.PAGE.read_text("utf-8").partition("## ")[0]
+    assert all(str(release) in text for release in RELEASES)

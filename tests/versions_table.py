@@ -1,0 +1,68 @@
+"""The tables in docs/versions.md, from the code's own table: `python -m tests.versions_table --write`."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from core.releases import DIFFERENCES, GATES, RELEASES, Difference, Stage
+
+PAGE: Final = Path("docs/versions.md")
+_DIFFERENCES: Final = "differences"
+_GATES: Final = "gates"
+
+
+def differences_table() -> Iterator[str]:
+    """Yield the lines of the table of what differs, with default feature gates."""
+    yield "| plugin | what | answer, by default since | feature gate | source |"
+    yield "|---|---|---|---|---|"
+    for row in DIFFERENCES:
+        gate = f"`{row.gate}`" if row.gate else ""
+        yield f"| {_cell(row.where)} | {_cell(row.what)} | {_answers(row)} | {gate} | {_cell(row.source)} |"
+
+
+def gates_table() -> Iterator[str]:
+    """Yield the lines of the table of feature gates."""
+    yield "| feature gate | " + " | ".join(map(str, RELEASES)) + " |"
+    yield "|---" * (len(RELEASES) + 1) + "|"
+    for name, stages in GATES.items():
+        yield f"| `{name}` | " + " | ".join(_stage(stages.get(release)) for release in RELEASES) + " |"
+
+
+def written(text: str) -> str:
+    """Return a page with the tables as they should be."""
+    for name, table in ((_DIFFERENCES, differences_table()), (_GATES, gates_table())):
+        begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        text = before + begin + "\n" + "\n".join(table) + "\n\n" + end + after
+    return text
+
+
+def _answers(row: Difference) -> str:
+    """Return what is answered since which release; one that is the same in all releases depends on the gate alone."""
+    begun: list[str] = []
+    before = ""
+    for release, answer in zip(RELEASES, row.defaults(), strict=True):
+        if answer.text != before:
+            begun.append(f"{release}: {_cell(answer.text)}")
+        before = answer.text
+    return "<br>".join(begun)
+
+
+def _stage(stage: Stage | None) -> str:
+    if stage is None:
+        return ""
+    return ("on" if stage.default else "off") + (", locked" if stage.locked else "")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    page = written(PAGE.read_text("utf-8"))
+    if "--write" in sys.argv:
+        PAGE.write_text(page, "utf-8")
+    else:
+        sys.stdout.write(page)
