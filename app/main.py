@@ -27,7 +27,7 @@ from app.telemetry.metrics.release_collector import ReleaseCollector
 from app.verbs.serving_state import ServingState
 from app.wiring.apps import Ports, create_ports
 from app.wiring.cluster import Cluster, dumped_cluster, followed_cluster
-from app.wiring.engine import create_engine, prepare_mirror, watched_kinds
+from app.wiring.engine import create_engine, explained_kinds, prepare_mirror, watched_kinds
 from app.wiring.preemption import Preemption, create_preemption
 from app.wiring.verbs import Verbs, create_verbs
 from core.mirror.cluster import ClusterMirror
@@ -66,8 +66,15 @@ def create_service(
     if credentials is None:
         cluster = dumped_cluster(settings, metrics)
     else:
-        kinds = watched_kinds(settings, profile)
-        cluster = followed_cluster(settings, mirror, release, kinds=kinds, credentials=credentials, metrics=metrics)
+        cluster = followed_cluster(
+            settings,
+            mirror,
+            release,
+            kinds=watched_kinds(settings, profile),
+            explained=explained_kinds(settings, profile),
+            credentials=credentials,
+            metrics=metrics,
+        )
     preemption = create_preemption(settings, mirror, profile, cluster, metrics)
     engine = create_engine(settings, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics)
     verbs = create_verbs(settings, engine, cluster, preemption, metrics)

@@ -245,6 +245,10 @@ class Settings(BaseSettings):
     """Address of the admin port. Any but the loopback needs `admin_token_file` or `admin_client_ca_file`."""
     admin_port: Port | None = None
     """Port of `/debug`, which shows what the mirror holds and changes the partition, 0 for any. Empty: none."""
+    explain: Literal["full", "profile"] = "full"
+    """What explanations on the admin port judge: every rule of the profile `full` besides those that are served, for
+    which the objects that it reads are watched, too, or (`profile`) what is served alone. Objects that may not be
+    watched keep nothing else from being answered."""
     admin_token_file: File = None
     """File whose text is the bearer token of the admin port; read again when it changes."""
     admin_client_ca_file: File = None

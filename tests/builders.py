@@ -100,6 +100,7 @@ class PodBuilder(_Labelled):
     node: str = ""
     phase_name: str = ""
     deletion: str = ""
+    creation: str = ""
     attract: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     repel: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     nodes: Mapping[str, Any] = field(default_factory=dict)
@@ -210,6 +211,21 @@ class PodBuilder(_Labelled):
         """Set `spec.preemptionPolicy`."""
         return replace(self, spec={**self.spec, "preemptionPolicy": policy})
 
+    def created(self, time: str) -> Self:
+        """Set `metadata.creationTimestamp`, RFC 3339."""
+        return replace(self, creation=time)
+
+    def gated(self, *names: str) -> Self:
+        """Set `spec.schedulingGates`."""
+        return replace(self, spec={**self.spec, "schedulingGates": [{"name": name} for name in names]})
+
+    def unschedulable(self, message: str, since: str = "") -> Self:
+        """Add the condition PodScheduled as kube-scheduler writes it after an attempt that failed."""
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        if since:
+            condition["lastTransitionTime"] = since
+        return replace(self, status={**self.status, "conditions": [condition]})
+
     def started(self, time: str) -> Self:
         """Set `status.startTime`."""
         return replace(self, status={**self.status, "startTime": time})
@@ -240,6 +256,8 @@ class PodBuilder(_Labelled):
             "uid": self.identity or f"{self.namespace}/{self.name}",
             "labels": dict(self.labels),
         }
+        if self.creation:
+            metadata["creationTimestamp"] = self.creation
         if self.deletion:
             metadata["deletionTimestamp"] = self.deletion
         if self.owners:

@@ -25,6 +25,7 @@ from app.admin.partition_routes import PartitionState
 from app.explain.explain_request import ExplainRequestBody
 from app.explain.explainer import Explanation
 from app.explain.node_map import NodeMap
+from app.explain.pending import PendingPods
 from app.explain.replay import Replay
 from app.json_text import decode, encode
 from app.telemetry.metrics import Metrics
@@ -147,6 +148,7 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ("post", "/explain"): _Answer((Explanation,), _QUESTION_ERRORS, ExplainRequestBody),
     ("post", "/explain/nodes"): _Answer((NodeMap,), _QUESTION_ERRORS, ExplainRequestBody),
     ("get", "/explain/state"): _Answer((PageState,)),
+    ("get", "/pending"): _Answer((PendingPods,)),
     ("post", "/explain/manifest"): _Answer(
         (dict[str, Any],),
         {

@@ -37,7 +37,7 @@ from app.settings import SettingsError
 from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import OF_A_DUMP
-from app.wiring.engine import create_cache, create_partition, create_profile
+from app.wiring.engine import create_cache, create_partition, create_profile, explained_profile
 
 EXIT_NOWHERE: Final = 1
 EXIT_ERROR: Final = 2
@@ -154,7 +154,12 @@ def _of_dump(inquiry: Inquiry, options: Options) -> bytes:
     create_partition(settings, dump.mirror)
     cache = create_cache(settings, dump.mirror, profile)
     explainer = Explainer(
-        profile, dump.mirror, cache, _waiting_pods(dump, inquiry.pods), OF_A_DUMP, release=dump.release
+        explained_profile(settings, profile),
+        dump.mirror,
+        cache,
+        _waiting_pods(dump, inquiry.pods),
+        OF_A_DUMP,
+        release=dump.release,
     )
     question = decode_explain_request(inquiry.body, dump.mirror)
     detail = Detail(inquiry.nodes, inquiry.limit, score_all=inquiry.score == "all")

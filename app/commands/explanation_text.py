@@ -11,8 +11,10 @@ from app.commands.text_columns import Side, counted, table, wrapped
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
+from core.diagnosis.explained_profile import Judge
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, ScoredNode, Summary, TermSummary, TopologySummary
+from core.objects.waiting import Waiting
 
 _MAX: Final = 20
 """Reasons and terms, of which some clusters have hundreds."""
@@ -73,12 +75,34 @@ def _verdict(lines: Sequence[str], *, fits: bool) -> list[str]:
     return [click.style(line, fg="green" if fits else "red", bold=True) for line in lines]
 
 
-def _head(told: Summary) -> list[str]:
-    if told.fit:
-        text = f"Pod {told.pod} fits on {told.fit:,} of {counted(told.nodes, 'node')}."
+def _head(told: Summary) -> Iterator[str]:
+    of = counted(told.nodes, "node")
+    if not told.fit:
+        text = f"Pod {told.pod} fits on none of {of}."
+    elif told.not_judged:
+        text = f"Pod {told.pod} may fit on {told.fit:,} of {of}: not every rule was judged."
     else:
-        text = f"Pod {told.pod} fits on none of {counted(told.nodes, 'node')}."
-    return _verdict(wrapped(text), fits=bool(told.fit))
+        text = f"Pod {told.pod} fits on {told.fit:,} of {of}."
+    yield from _verdict(wrapped(text), fits=bool(told.fit) and not told.not_judged)
+    for each in told.not_judged:
+        yield from wrapped(f"Not judged: {each.plugin}: {each.why}", 2, "")
+    if told.answered_fit != told.fit:
+        yield from wrapped(
+            f"Kindred's own profile passes {told.answered_fit:,}; kube-scheduler judges the rest of the rules.", 2, ""
+        )
+    yield from _waiting(told.waiting)
+
+
+def _waiting(waiting: Waiting | None) -> Iterator[str]:
+    if waiting is None:
+        return
+    if waiting.gates:
+        yield from wrapped(
+            f"kube-scheduler does not try it before its gates are gone: {', '.join(waiting.gates)}", 2, ""
+        )
+    if waiting.message:
+        at = f" at {waiting.changed}" if waiting.changed else ""
+        yield from wrapped(f"Its scheduler said{at} ({waiting.reason}): {waiting.message}", 2, "")
 
 
 def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:
@@ -89,6 +113,7 @@ def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:
     for each in reasons[:_MAX]:
         yield from wrapped(each.reason, width + 4, f"  {each.nodes:>{width},}  ")
         by = f"{each.plugin}, {each.code}" if each.plugin else each.code
+        by += ", judged by kube-scheduler" if each.judged_by is Judge.SCHEDULER else ""
         yield from wrapped(f"({by}) {_such_as(each.examples, each.nodes)}", width + 4)
     yield from _more(len(reasons), "reason")
 

@@ -17,17 +17,30 @@ from app.leadership import lease_api
 from app.objects.resources import RESOURCES
 from app.settings import Settings, SettingsError
 from app.verbs.binding import pod_api
-from app.wiring.engine import create_profile, watched_kinds
+from app.wiring.engine import create_profile, explained_kinds, watched_kinds
 
 NAME: Final = "kindred"
 """What all of it is called, and the namespace where the settings name none."""
 _GROUP: Final = "rbac.authorization.k8s.io"
-_DECIDING: Final = ("profile", "plugin_args", "preempt", "leader_election", "answer", "lease_name", "pod_namespace")
+_DECIDING: Final = (
+    "profile",
+    "plugin_args",
+    "preempt",
+    "leader_election",
+    "answer",
+    "admin_port",
+    "explain",
+    "lease_name",
+    "pod_namespace",
+)
+_IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("lease_name")]
 
 
 def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
     """Return the rules for the whole cluster, one for each resource. Raises SettingsError."""
-    rules = [RESOURCES[kind].rbac_rule for kind in watched_kinds(settings, create_profile(settings))]
+    profile = create_profile(settings)
+    kinds = (*watched_kinds(settings, profile), *explained_kinds(settings, profile))
+    rules = [RESOURCES[kind].rbac_rule for kind in kinds]
     if binds:
         rules += pod_api.RBAC_RULES
     if settings.answer == "decide":
@@ -54,7 +67,7 @@ def rbac_documents(settings: Settings, *, binds: bool, account: str = NAME) -> l
 
 def rbac_text(settings: Settings, *, binds: bool, account: str = NAME) -> str:
     """Return the same as YAML, with what it is for. Raises SettingsError."""
-    made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _DECIDING[:5])
+    made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _IN_THE_HEAD)
     head = f"# Made by `kindred rbac{' --bind' if binds else ''}`, the least for:\n#   {made_for}\n"
     documents = rbac_documents(settings, binds=binds, account=account)
     return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False)

@@ -15,6 +15,7 @@ from app.long_work import LongWork
 from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import Freshness
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail
 from core.diagnosis.summary import Summary, summary
 from core.equivalence.cache import EquivalenceCache
@@ -26,7 +27,6 @@ from core.mirror.snapshot import WhatIfError
 from core.mirror.what_if import Supposition
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
-from core.profile import Profile
 
 Seen = TypeVar("Seen")
 
@@ -112,11 +112,11 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 class Explainer:
-    """Explains decisions of a profile over a mirror. Nothing is changed by it."""
+    """Explains what becomes of a pod by every rule, and by those that are served. Nothing is changed by it."""
 
     def __init__(  # noqa: PLR0913  # what an answer is made of
         self,
-        profile: Profile,
+        explained: ExplainedProfile,
         mirror: ClusterMirror,
         cache: EquivalenceCache | None,
         recent: RecentPods,
@@ -126,7 +126,7 @@ class Explainer:
         work: LongWork | None = None,
     ) -> None:
         """`work` is the turn that explanations share with all other long jobs of the process."""
-        self._profile = profile
+        self.explained: Final = explained
         self.mirror: Final = mirror
         self._work = work if work is not None else LongWork()
         self._cache = cache
@@ -151,7 +151,12 @@ class Explainer:
         found = await self._found(question)
         with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
-            return at(Diagnosis(self._profile, self.mirror, found.pod, self._batch(question), score_all=score_all))
+            return at(self._diagnosis(found.pod, self._batch(question), score_all=score_all))
+
+    def look_at(self, pod: Pod, at: Callable[[Diagnosis], Seen]) -> Seen:
+        """Return what is seen at the decision about a pending pod and all nodes. Raises ExplainError."""
+        with _work_is_limited():
+            return at(self._diagnosis(pod, self.mirror.batch([*self.mirror.nodes.slots]), score_all=False))
 
     async def _found(self, question: ExplainRequest) -> _Found:
         supposed = question.supposed
@@ -184,7 +189,7 @@ class Explainer:
         for name, place in places.items():
             if place < 0:
                 raise UnknownError("node", f"node {name}: not among those that are asked about")
-        decision = Diagnosis(self._profile, self.mirror, found.pod, batch, score_all=detail.score_all)
+        decision = self._diagnosis(found.pod, batch, score_all=detail.score_all)
         supposed = SupposedState(
             [node.name for node in question.supposed.add_nodes],
             [pod.full_name for pod in found.gone],
@@ -204,6 +209,10 @@ class Explainer:
             kubernetes=self._release.status,
             supposed=supposed,
         )
+
+    def _diagnosis(self, pod: Pod, batch: NodeBatch, *, score_all: bool) -> Diagnosis:
+        missing = self._freshness.missing_for_explanations()
+        return Diagnosis(self.explained, self.mirror, pod, batch, score_all=score_all, missing=missing)
 
     def _batch(self, question: ExplainRequest) -> NodeBatch:
         if question.batch is not None:
@@ -230,7 +239,7 @@ class Explainer:
         lookup = self._cache.lookup(entry, node) if self._cache is not None and entry is not None else None
         if lookup is None:
             return None
-        profile = self._profile.under(self.mirror.rules)
+        profile = self.explained.served.under(self.mirror.rules)
         return NodeCells(
             [lookup.predicate(plugin) for plugin in profile.filters],
             [lookup.score(plugin) for plugin, _ in profile.scores],

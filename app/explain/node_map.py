@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 
 from app.explain.explain_error import UnknownError
-from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
+from core.diagnosis.explained_profile import Judge
+from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.summary import ZONE, domains_of
 from core.mirror.cluster import ClusterMirror
 
@@ -26,6 +28,7 @@ class NodeClass(msgspec.Struct, frozen=True):
     """The one that failed them first; empty where none did."""
     code: str
     nodes: int
+    judged_by: Judge
 
 
 class NodeMap(msgspec.Struct, frozen=True):
@@ -46,6 +49,8 @@ class NodeMap(msgspec.Struct, frozen=True):
     """The first one is empty: of the nodes without this label."""
     rack: Sequence[int]
     reasons: Sequence[NodeClass]
+    not_judged: Sequence[NotJudged]
+    """Rules that may still refuse nodes that fit."""
     verdict: Sequence[int]
     score: Sequence[int | None]
     """None where it is not scored."""
@@ -74,6 +79,7 @@ def node_map(decision: Diagnosis, rack_key: str | None = None) -> NodeMap:
         racks=racks,
         rack=rack.tolist(),
         reasons=reasons,
+        not_judged=decision.not_judged,
         verdict=verdict,
         score=score,
     )
@@ -103,7 +109,7 @@ def _classes(decision: Diagnosis) -> tuple[list[NodeClass], list[int]]:
         return_inverse=True,
         return_counts=True,
     )
-    classes = [NodeClass("", "", "Success", len(decision.fitting))]
+    classes = [NodeClass("", "", "Success", len(decision.fitting), decision.judge_of(NO_PLUGIN))]
     numbers = []
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
         code, place = divmod(pair, len(filters) + 1)
@@ -113,5 +119,6 @@ def _classes(decision: Diagnosis) -> tuple[list[NodeClass], list[int]]:
         status = decision.verdicts.statuses[code]
         reason = ", ".join(status.reasons) or status.code.label
         numbers.append(len(classes))
-        classes.append(NodeClass(reason, filters[place - 1].name if place else "", status.code.label, count))
+        plugin = filters[place - 1].name if place else NO_PLUGIN
+        classes.append(NodeClass(reason, plugin, status.code.label, count, decision.judge_of(plugin)))
     return classes, np.array(numbers, np.int64)[places].tolist()

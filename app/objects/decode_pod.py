@@ -35,7 +35,10 @@ from app.objects.decode_topology_spread import WireSpreadConstraint, topology_sp
 from core.objects.affinity import NO_AFFINITY
 from core.objects.node_affinity import NO_NODE_AFFINITY
 from core.objects.pod import Pod
+from core.objects.waiting import NOT_WAITING, Waiting
 
+_MAX_MESSAGE: Final = 1000
+"""Characters that are kept of why a pod waits: the memory of 20,000 pending pods is bounded by it."""
 _TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -43,10 +46,17 @@ class _PodCondition(Wire):
     type: str | None = None
     status: str | None = None
     reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
 
 
 class _PodMetadata(Metadata):
+    creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+
+
+class _SchedulingGate(Wire):
+    name: str | None = None
 
 
 class _SchedulingGroup(Wire):
@@ -76,6 +86,7 @@ class _PodSpec(Wire):
     scheduler_name: str | None = None
     scheduling_group: _SchedulingGroup | None = None
     resource_claims: list[_ResourceClaim] | None = None
+    scheduling_gates: list[_SchedulingGate] | None = None
 
 
 class _PodStatus(Wire):
@@ -103,6 +114,7 @@ _pod_decoder: Final = msgspec.json.Decoder(WirePod)
 _conditions_decoder: Final[msgspec.json.Decoder[list[_PodCondition] | None]] = msgspec.json.Decoder(
     list[_PodCondition] | None
 )
+_EMPTY_CONDITION: Final = _PodCondition()
 _EMPTY_METADATA: Final = _PodMetadata()
 _EMPTY_SPEC: Final = _PodSpec()
 _EMPTY_STATUS: Final = _PodStatus()
@@ -157,7 +169,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         scheduler_name=intern(spec.scheduler_name or ""),
         in_group=spec.scheduling_group is not None and bool(spec.scheduling_group.pod_group_name),
         claims_resources=bool(spec.resource_claims),
-        failure="" if spec.node_name or status.conditions is NULL else _failure(status.conditions),
+        waiting=NOT_WAITING if spec.node_name else _waiting(metadata, spec, status),
         resources=demand.resources,
         image_volumes=image_volumes_of(spec.volumes) if spec.volumes else (),
         needed_features=features,
@@ -172,12 +184,23 @@ def _is_preempted(raw: msgspec.Raw) -> bool:
     return False
 
 
-def _failure(raw: msgspec.Raw) -> str:
-    """Return why the last attempt to schedule the pod has failed, by its condition; empty if that does not say so."""
+def _waiting(metadata: _PodMetadata, spec: _PodSpec, status: _PodStatus) -> Waiting:
+    gates = tuple(intern(gate.name or "") for gate in spec.scheduling_gates or ())
+    failed = _EMPTY_CONDITION if status.conditions is NULL else _failed(status.conditions)
+    created = metadata.creation_timestamp or ""
+    if not (created or gates or failed.reason):
+        return NOT_WAITING
+    # Thousands of pods of one class share a message of up to a kilobyte.
+    message = intern((failed.message or "")[:_MAX_MESSAGE])
+    return Waiting(created, gates, intern(failed.reason or ""), message, failed.last_transition_time or "")
+
+
+def _failed(raw: msgspec.Raw) -> _PodCondition:
+    """Return the condition PodScheduled while it is False and has a reason; else an empty one."""
     for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
         if condition.type == "PodScheduled":
-            return intern(condition.reason or "") if condition.status == "False" else ""
-    return ""
+            return condition if condition.status == "False" and condition.reason else _EMPTY_CONDITION
+    return _EMPTY_CONDITION
 
 
 def _features(spec: _PodSpec) -> frozenset[str]:

@@ -2,18 +2,21 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
 from app.objects.resources import Resource
+from core.events import Kind
 
 
 class ResourceState:
     """What list+watch of one resource has come to. Times are of the monotonic clock, in seconds."""
 
-    def __init__(self, resource: Resource) -> None:
+    def __init__(self, resource: Resource, *, serves: bool = True) -> None:
         self.resource = resource
+        self.serves = serves
+        """Whether schedulers are answered from its objects; others serve explanations alone."""
         self.synced = False
         """Whether the mirror has ever held all objects of the resource."""
         self.absent = False
@@ -107,6 +110,8 @@ class Freshness:
         now = self._clock()
         worst = SyncStatus.FRESH
         for state in self.states:
+            if not state.serves:
+                continue
             standing = state.status(now, self.stale_after)
             if standing is SyncStatus.NOT_SYNCED:
                 return standing
@@ -115,10 +120,16 @@ class Freshness:
         return worst
 
     def problems(self) -> list[str]:
-        """Return why the mirror is not fresh, a line for the release and each resource; empty when it is."""
+        """Return why the mirror is not fresh, a line for the release and each resource that serves."""
         now = self._clock()
-        lacks = (self._unknown_release(), *(state.lacks(now, self.stale_after) for state in self.states))
-        return [*filter(None, lacks)]
+        lacks = (state.lacks(now, self.stale_after) for state in self.states if state.serves)
+        return [*filter(None, (self._unknown_release(), *lacks))]
+
+    def missing_for_explanations(self) -> Mapping[Kind, str]:
+        """Return why explanations cannot rely on the objects of a kind, for each kind that only they read."""
+        now = self._clock()
+        lacks = {state.resource.kind: state.lacks(now, self.stale_after) for state in self.states if not state.serves}
+        return {kind: why for kind, why in lacks.items() if why}
 
     def age(self, state: ResourceState) -> float | None:
         """Return the seconds since the mirror was last seen to follow a resource.

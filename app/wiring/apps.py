@@ -19,9 +19,11 @@ from app.admin.health_routes import health_router
 from app.admin.metrics_routes import metrics_router
 from app.admin.openapi import openapi_router
 from app.admin.page_routes import OPEN_PATHS, page_router
+from app.admin.pending_routes import pending_router
 from app.answered_release import AnsweredRelease
 from app.explain.conformance_case.case import CaseArgs
 from app.explain.explainer import Explainer
+from app.explain.pending import PendingPodsExplainer
 from app.objects.plugin_args import plugin_arguments
 from app.server.ports import Port, admin_port, extender_port, health_port
 from app.settings import Settings
@@ -29,7 +31,7 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.connection_collector import ConnectionCollector, TlsCollector
 from app.verbs.routes import ExtenderApp
 from app.wiring.cluster import Cluster
-from app.wiring.engine import Engine
+from app.wiring.engine import Engine, explained_profile
 from app.wiring.verbs import Verbs
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -102,9 +104,8 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         return None
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.extender.recent_pods
     resources = [state.resource for state in cluster.freshness.states]
-    explainer = Explainer(
-        engine.profile, mirror, engine.cache, recent_pods, cluster.freshness, release=release, work=work
-    )
+    explained = explained_profile(settings, engine.profile)
+    explainer = Explainer(explained, mirror, engine.cache, recent_pods, cluster.freshness, release=release, work=work)
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     app = _app(
         FastAPI,
@@ -115,6 +116,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         decisions_router(mirror, verbs.decisions, engine.replayer, case_args, work),
         explain_router(explainer, settings.max_body_bytes),
         explained_nodes_router(explainer, recent_pods, settings.max_body_bytes),
+        pending_router(PendingPodsExplainer(explainer, work, time.time)),
         page_router(),
     )
     return admin_port(settings, settings.admin_port, app, OPEN_PATHS)

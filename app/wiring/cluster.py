@@ -54,12 +54,17 @@ def followed_cluster(  # noqa: PLR0913  # what follows, and what is followed
     release: AnsweredRelease,
     *,
     kinds: Sequence[Kind],
+    explained: Sequence[Kind],
     credentials: Credentials,
     metrics: Metrics,
 ) -> Cluster:
-    """Return the cluster that the mirror follows, for objects of these kinds. Raises SettingsError."""
+    """Return the cluster that the mirror follows, for objects of these kinds. Raises SettingsError.
+
+    Those in `explained` serve explanations alone: without them schedulers are answered all the same.
+    """
     clock = time.monotonic
     states = [ResourceState(RESOURCES[kind]) for kind in kinds]
+    states += [ResourceState(RESOURCES[kind], serves=False) for kind in explained]
     client = ApiClient(credentials)
     asking = ServerRelease(client, release, states, clock)
     freshness = Freshness(states, settings.stale_after, clock, asking.problem)

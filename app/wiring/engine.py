@@ -21,6 +21,7 @@ from app.wiring.cluster import Cluster
 from app.wiring.deciding import create_decider, one_of
 from app.wiring.preemption import Preemption
 from core.derived_states import derive_states
+from core.diagnosis.explained_profile import ExplainedProfile, every_rule, served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
@@ -51,6 +52,21 @@ def create_profile(settings: Settings) -> Profile:
 def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
     """Return the kinds of objects that the mirror has to hold, so that everything that is served can be answered."""
     return profile.kinds if settings.preempt == "off" else (*profile.kinds, PodDisruptionBudget)
+
+
+def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
+    """Return what explanations judge where this profile serves. Raises SettingsError."""
+    if settings.explain == "profile":
+        return served_alone(profile)
+    return every_rule(profile, plugin_arguments(settings))
+
+
+def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
+    """Return the kinds of objects that explanations read besides `watched_kinds`; none without an admin port."""
+    if settings.admin_port is None:
+        return ()
+    watched = watched_kinds(settings, profile)
+    return tuple(kind for kind in explained_profile(settings, profile).profile.kinds if kind not in watched)
 
 
 def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) -> EquivalenceCache | None:
@@ -93,6 +109,8 @@ def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
     profile = create_profile(settings)
     mirror.work.limit = settings.max_work
     derive_states(profile, mirror)
+    if settings.admin_port is not None:
+        derive_states(explained_profile(settings, profile).profile, mirror)
     return profile
 
 

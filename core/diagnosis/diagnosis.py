@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 import numpy as np
 
 from core.diagnosis.counted_terms import CountedTerm, PodSearch, counted_terms
+from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
+from core.diagnosis.not_judged import judged
 from core.diagnosis.recorded_evaluation import RecordedEvaluation
+from core.events import Kind
+from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import NOT_SCORED, AnyScore, Codes, Verdicts
 from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
@@ -22,6 +27,8 @@ from core.scheduling_cycle import filter_nodes, score_nodes
 
 NO_PLUGIN: Final = ""
 """In the place of a plugin, where no plugin decided: the node is unknown, or out of the partition."""
+NOTHING_MISSING: Final[Mapping[Kind, str]] = MappingProxyType({})
+"""The mirror holds every kind that the plugins read."""
 
 
 class ScorePart(msgspec.Struct, frozen=True, gc=False):
@@ -33,21 +40,39 @@ class ScorePart(msgspec.Struct, frozen=True, gc=False):
     """None: it has nothing to say of this pod, and all nodes get 0."""
     normalized: int
     """0..100, among the nodes that are scored."""
+    judged_by: Judge
 
 
 class Diagnosis:
     """What there is to be said of a pod and some nodes. Made from the mirror at one time, and stale after any event.
 
     `verdicts` are those of `filter` for the nodes; `scores` those of `prioritize` for the nodes that fit, as
-    kube-scheduler asks about no others, or for all with `score_all`.
+    kube-scheduler asks about no others, or for all with `score_all`. `not_judged` are rules that have no part in them.
     """
 
-    def __init__(
-        self, profile: Profile, mirror: ClusterMirror, pod: Pod, batch: NodeBatch, *, score_all: bool = False
+    def __init__(  # noqa: PLR0913  # what a decision follows from
+        self,
+        explained: Profile | ExplainedProfile,
+        mirror: ClusterMirror,
+        pod: Pod,
+        batch: NodeBatch,
+        *,
+        score_all: bool = False,
+        missing: Mapping[Kind, str] = NOTHING_MISSING,
     ) -> None:
+        """Ask all plugins that `explained` has; a profile alone is explained as the one that serves.
+
+        `missing` are kinds of objects that the mirror should hold and does not, with why; see `judged`.
+        """
+        whole = served_alone(explained) if isinstance(explained, Profile) else explained
+        self.explained: Final = whole.under(mirror.rules)
+        found = judged(self.explained.profile, pod, missing)
+        profile = found.profile
+        self.profile: Final = profile
+        """What is judged."""
+        self.not_judged: Final = found.not_judged
         self.pod: Final = pod
         self.batch: Final = batch
-        self.profile: Final = profile.under(mirror.rules)
         self.mirror: Final = mirror
         self.generation: Final = mirror.generation
         self.search: Final = PodSearch()
@@ -59,6 +84,13 @@ class Diagnosis:
         """Positions of the nodes that are scored; `prioritize` gives all others 0."""
         self.scores: Final[Int64Array] = score_nodes(profile, self._recorded, batch.part(self.scored))
         """Of these nodes, 0..100."""
+
+    @cached_property
+    def answered(self) -> Verdicts:
+        """What `filter` answers by the serving profile, which has fewer plugins or as many."""
+        if self.explained.served is self.profile:
+            return self.verdicts
+        return filter_nodes(self.explained.served, FreshEvaluation(self.mirror, self.pod), self.batch)
 
     @cached_property
     def refused_beside(self) -> Mapping[int, Refusal]:
@@ -96,6 +128,10 @@ class Diagnosis:
         place = int(self.deciding[position])
         return self.profile.filters[place - 1].name if place else NO_PLUGIN
 
+    def judge_of(self, plugin: str) -> Judge:
+        """Return who filters by a plugin; NO_PLUGIN: Kindred, which refuses what it does not know."""
+        return Judge.KINDRED if plugin == NO_PLUGIN else self.explained.judge_of_filter(plugin)
+
     def predicates(self, position: int) -> Sequence[tuple[str, Status]]:
         """Return what every predicate says of a node without nominated pods, whatever those before it say."""
         return [
@@ -130,14 +166,12 @@ class Diagnosis:
         return {plugin.name: plugin.normalize(scores) for plugin, scores in raw if scores is not None}
 
     def _part(self, plugin: AnyScore, weight: int, place: int) -> ScorePart:
-        raw = self.raw_scores(plugin)
+        raw, judge = self.raw_scores(plugin), self.explained.judge_of_score(plugin.name)
         if raw is None:
-            return ScorePart(plugin.name, weight, None, 0)
+            return ScorePart(plugin.name, weight, None, 0, judge)
         # A plugin may leave nodes out (NOT_SCORED), which is no number for people.
-        said = int(raw[place])
-        return ScorePart(
-            plugin.name, weight, None if said == NOT_SCORED else said, int(self.normalized[plugin.name][place])
-        )
+        said = None if raw[place] == NOT_SCORED else int(raw[place])
+        return ScorePart(plugin.name, weight, said, int(self.normalized[plugin.name][place]), judge)
 
 
 def _status(verdicts: Verdicts | None, position: int) -> Status:

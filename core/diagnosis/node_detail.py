@@ -7,6 +7,7 @@ import msgspec
 
 from core.diagnosis.counted_terms import CountedPod, Direction, Effect, Rule
 from core.diagnosis.diagnosis import Diagnosis, ScorePart
+from core.diagnosis.explained_profile import Judge
 
 _MAX_TERMS: Final = 500
 """A pod of 64 KB has 400 terms of its own. Other pods may have thousands that select it."""
@@ -18,6 +19,7 @@ class PredicateVerdict(msgspec.Struct, frozen=True, gc=False):
     plugin: str
     code: str
     reasons: Sequence[str]
+    judged_by: Judge
 
 
 class NodeTerm(msgspec.Struct, frozen=True, gc=False):
@@ -56,6 +58,8 @@ class NodeDetail(msgspec.Struct, frozen=True, gc=False):
     """The predicate that failed it first; empty where none did."""
     code: str
     reasons: Sequence[str]
+    answered: bool
+    """Whether `filter` passes the node by the serving profile."""
     predicates: Sequence[PredicateVerdict]
     """What each predicate says without nominated pods, whatever those before it say."""
     nominated: Sequence[NominatedPod]
@@ -79,8 +83,10 @@ def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:
         plugin=decision.deciding_plugin(position),
         code=status.code.label,
         reasons=status.reasons,
+        answered=not decision.answered.codes[position],
         predicates=[
-            PredicateVerdict(plugin, each.code.label, each.reasons) for plugin, each in decision.predicates(position)
+            PredicateVerdict(plugin, each.code.label, each.reasons, decision.judge_of(plugin))
+            for plugin, each in decision.predicates(position)
         ],
         nominated=[
             NominatedPod(each.full_name, each.uid, each.priority) for each in decision.nominated_beside(position)

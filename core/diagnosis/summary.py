@@ -9,9 +9,12 @@ import numpy as np
 
 from core.diagnosis.counted_terms import CountedTerm, Direction, Rule
 from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
+from core.diagnosis.explained_profile import Judge
+from core.diagnosis.not_judged import NotJudged
 from core.framework.interface import AnyScore
 from core.mirror.node_values import LabelProjections
 from core.mirror.topology import Int64Array, IntpArray
+from core.objects.waiting import NOT_WAITING, Waiting
 
 ZONE: Final = "topology.kubernetes.io/zone"
 _EXAMPLES: Final = 3
@@ -28,6 +31,7 @@ class ReasonSummary(msgspec.Struct, frozen=True, gc=False):
     code: str
     nodes: int
     examples: Sequence[str]
+    judged_by: Judge
 
 
 class DomainSummary(msgspec.Struct, frozen=True, gc=False):
@@ -81,6 +85,7 @@ class ScoreSummary(msgspec.Struct, frozen=True, gc=False):
     raw: tuple[int, int] | None
     """The lowest and the highest."""
     normalized: tuple[int, int] | None
+    judged_by: Judge
 
 
 class ScoredNode(msgspec.Struct, frozen=True, gc=False):
@@ -108,6 +113,13 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     """Of the mirror."""
     nodes: int
     fit: int
+    """Nodes that pass all rules that were judged."""
+    answered_fit: int
+    """Nodes that `filter` passes by the serving profile, which may judge less."""
+    not_judged: Sequence[NotJudged]
+    """Rules that may still refuse nodes that fit."""
+    waiting: Waiting | None
+    """The wait of a pod without a node; null of others, and where its object says nothing."""
     message: str
     """As kube-scheduler's events have it."""
     reasons: Sequence[ReasonSummary]
@@ -125,14 +137,17 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
 
 def summary(decision: Diagnosis, limit: int) -> Summary:
     """Sum a decision up, with up to `limit` domains, pods and nodes wherever there may be many."""
-    reasons = _reasons(decision)
+    reasons = reasons_of(decision)
     return Summary(
         pod=decision.pod.full_name,
         uid=decision.pod.uid,
         generation=decision.generation,
         nodes=len(decision.batch),
         fit=len(decision.fitting),
-        message=_message(decision, reasons),
+        answered_fit=int(np.count_nonzero(decision.answered.codes == 0)),
+        not_judged=decision.not_judged,
+        waiting=decision.pod.waiting if decision.pod.waiting != NOT_WAITING else None,
+        message=fit_message(decision, reasons),
         reasons=reasons,
         refused_beside_nominated=len(decision.refused_beside),
         nominated=[
@@ -146,7 +161,7 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
     )
 
 
-def _reasons(decision: Diagnosis) -> list[ReasonSummary]:
+def reasons_of(decision: Diagnosis) -> list[ReasonSummary]:
     """Return the reasons, the one of most nodes first. A node with several reasons is in each."""
     codes, deciding = decision.verdicts.codes.astype(np.int64), decision.deciding.astype(np.int64)
     pairs, places, counts = np.unique(
@@ -164,14 +179,21 @@ def _reasons(decision: Diagnosis) -> list[ReasonSummary]:
             nodes, examples = found.setdefault((reason, plugin, status.code.label), (0, []))
             examples += [decision.batch.names[position] for position in positions]
             found[reason, plugin, status.code.label] = nodes + count, examples[:_EXAMPLES]
-    reasons = [ReasonSummary(*key, nodes, examples) for key, (nodes, examples) in found.items()]
+    reasons = [
+        ReasonSummary(*key, nodes, examples, decision.judge_of(key[1])) for key, (nodes, examples) in found.items()
+    ]
     return sorted(reasons, key=lambda each: (-each.nodes, each.reason))
 
 
-def _message(decision: Diagnosis, reasons: Sequence[ReasonSummary]) -> str:
-    """Write what kube-scheduler does (framework types.go, FitError), sorted by text as there."""
+def fit_message(decision: Diagnosis, reasons: Sequence[ReasonSummary]) -> str:
+    """Write what kube-scheduler does (framework types.go, FitError), sorted by text as there.
+
+    A PreFilter that fails has looked at no node: its reason has no number.
+    """
     fit = len(decision.fitting)
     head = f"{fit}/{len(decision.batch)} nodes are available"
+    if decision.verdicts.of_pre_filter:
+        return f"{head}: {', '.join(decision.verdicts.statuses[1].reasons)}."
     by_text: dict[str, int] = {}
     for each in reasons:
         by_text[each.reason] = by_text.get(each.reason, 0) + each.nodes
@@ -250,13 +272,12 @@ def _largest(numbers: Int64Array, limit: int) -> IntpArray:
 
 
 def _scores(decision: Diagnosis, plugin: AnyScore, weight: int) -> ScoreSummary:
-    raw = decision.raw_scores(plugin)
+    raw, judge = decision.raw_scores(plugin), decision.explained.judge_of_score(plugin.name)
     if raw is None or not len(raw):
-        return ScoreSummary(plugin.name, weight, None, None)
+        return ScoreSummary(plugin.name, weight, None, None, judge)
     normalized = decision.normalized[plugin.name]
-    return ScoreSummary(
-        plugin.name, weight, (int(raw.min()), int(raw.max())), (int(normalized.min()), int(normalized.max()))
-    )
+    spans = [(int(numbers.min()), int(numbers.max())) for numbers in (raw, normalized)]
+    return ScoreSummary(plugin.name, weight, *spans, judge)
 
 
 def _best(decision: Diagnosis, limit: int) -> list[ScoredNode]:

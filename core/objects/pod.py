@@ -14,6 +14,7 @@ from core.objects.pod_requests import PodResources, non_zero_requests, pod_reque
 from core.objects.pod_volumes import PodVolume
 from core.objects.toleration import NO_TOLERATIONS, Toleration
 from core.objects.topology_spread import SpreadConstraint
+from core.objects.waiting import NOT_WAITING, Waiting
 from core.releases import RequestCounting
 
 NO_FEATURES: Final[frozenset[str]] = frozenset()
@@ -41,8 +42,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     empty where the pod says nothing. `preempted` is a pod that terminates because a scheduler preempted it.
 
     What deciding reads, and no plugin: `scheduler_name` tells whose pod it is, `in_group` whether it is scheduled with
-    others (spec.schedulingGroup), `claims_resources` whether it has spec.resourceClaims. Of a pod without a node,
-    `failure` is the reason of the condition PodScheduled while that is False, such as `Unschedulable`.
+    others (spec.schedulingGroup), `claims_resources` whether it has spec.resourceClaims. `waiting` is what a pod
+    without a node says about its wait.
     """
 
     uid: str
@@ -73,7 +74,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     scheduler_name: str = ""
     in_group: bool = False
     claims_resources: bool = False
-    failure: str = ""
+    waiting: Waiting = NOT_WAITING
     resources: PodResources | None = None
     image_volumes: tuple[str, ...] = ()
     needed_features: frozenset[str] = NO_FEATURES
@@ -82,6 +83,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     def full_name(self) -> str:
         """The pod as people write it, NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def failure(self) -> str:
+        """Why the last attempt to schedule the pod failed, such as `Unschedulable`; empty if none did."""
+        return self.waiting.reason
 
     @property
     def assigned(self) -> bool:

@@ -15,6 +15,7 @@ from app.settings import Settings
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP
 from core.derived_states import derive_states
+from core.diagnosis.explained_profile import every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.profile import Profile, parse_profile
 from tests.bench import cluster, command
@@ -38,7 +39,12 @@ class Bench:
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self._extender = Extender(profile, mirror, cache)
         self._explainer = Explainer(
-            profile, mirror, cache, self._extender.recent_pods, OF_A_DUMP, release=AnsweredRelease(Settings(), mirror)
+            every_rule(profile),
+            mirror,
+            cache,
+            self._extender.recent_pods,
+            OF_A_DUMP,
+            release=AnsweredRelease(Settings(), mirror),
         )
         self._names = [cluster.node_name(index) for index in range(size.nodes)]
         self._apps = cluster.app_count(size.pods)

@@ -28,7 +28,7 @@ def grant(api: Api, variables: Mapping[str, str], *, binds: bool) -> None:
     values: dict[str, Any] = {name.removeprefix(PREFIX).lower(): value for name, value in variables.items()}
     for file in ("namespace", "serviceaccount"):
         api.apply(yaml.safe_load((MANIFESTS / "base" / f"{file}.yaml").read_text("utf-8")))
-    for document in rbac_documents(Settings(**values), binds=binds):
+    for document in rbac_documents(Settings(**{"admin_port": 0, **values}), binds=binds):
         api.apply(document)
 
 

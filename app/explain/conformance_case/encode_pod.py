@@ -15,6 +15,7 @@ _MOUNTS: Final = [{"name": "v", "bindMountOptions": ["option"]}]
 _BUT_CONTAINERS: Final = Encoder(
     {
         "metadata.ownerReferences": owners_of,
+        "metadata.creationTimestamp": lambda pod: pod.waiting.created,
         "metadata.deletionTimestamp": lambda pod: DELETED if pod.terminating else "",
         "spec.nodeName": "node_name",
         "spec.nodeSelector": lambda pod: {each.key: each.values[0] for each in pod.node_affinity.selector.requirements},
@@ -31,6 +32,7 @@ _BUT_CONTAINERS: Final = Encoder(
         "spec.preemptionPolicy": "preemption_policy",
         "spec.schedulerName": "scheduler_name",
         "spec.schedulingGroup": lambda pod: {"podGroupName": "group"} if pod.in_group else {},
+        "spec.schedulingGates": lambda pod: [{"name": name} for name in pod.waiting.gates],
         "spec.resourceClaims": lambda pod: [{"name": "claim"}] if pod.claims_resources else [],
         "status.phase": lambda pod: "Succeeded" if pod.terminal else "",
         "status.startTime": "start_time",
@@ -86,7 +88,11 @@ def _preempted(pod: Pod) -> Sequence[V1]:
 
 
 def _failed(pod: Pod) -> Sequence[V1]:
-    return [{"type": "PodScheduled", "status": "False", "reason": pod.failure}] if pod.failure else ()
+    waiting = pod.waiting
+    if not waiting.reason:
+        return ()
+    told = {"reason": waiting.reason, "message": waiting.message, "lastTransitionTime": waiting.changed}
+    return [{"type": "PodScheduled", "status": "False", **present(told)}]
 
 
 def _image_volume(name: str, image: str) -> V1:

@@ -13,6 +13,7 @@ from app.explain.explainer import Explainer
 from app.settings import Settings
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP
+from core.diagnosis.explained_profile import served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.profile import Profile, affinity_profile, parse_profile
@@ -49,7 +50,7 @@ class Setting:
         self.cache = EquivalenceCache(self.mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, self.mirror, self.cache)
         explainer = Explainer(
-            profile,
+            served_alone(profile),
             self.mirror,
             self.cache,
             self.extender.recent_pods,

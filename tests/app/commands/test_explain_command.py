@@ -29,7 +29,7 @@ REPELLED = make_pod("next").label("app", "web").required_anti_affinity(term(ZONE
 WAITING = make_pod("waiting").uid("4711").label("app", "web").required_anti_affinity(term(HOST, WEB))
 DUMP = listed(
     *kinded(
-        *(make_node(name).label(ZONE, name[0]).label(HOST, name) for name in ("a1", "a2", "b1")),
+        *(make_node(name).label(ZONE, name[0]).label(HOST, name).allocatable(pods=110) for name in ("a1", "a2", "b1")),
         make_pod("web").label("app", "web").on("a1"),
         make_pod("shy").required_anti_affinity(term(HOST, WEB)).on("b1"),
         WAITING,
@@ -43,7 +43,7 @@ DEPLOYMENT = {
     "spec": {"template": {"metadata": REPELLED.obj()["metadata"], "spec": REPELLED.obj()["spec"]}},
 }
 ARGS = {"Pod": REPELLED.owned_by("ReplicaSet", "next", "r1").obj(), "NodeNames": ["b1", "a1"]}
-NODE_C = {"kind": "Node", **make_node("c1").label(ZONE, "c").label(HOST, "c1").obj()}
+NODE_C = {"kind": "Node", **make_node("c1").label(ZONE, "c").label(HOST, "c1").allocatable(pods=110).obj()}
 
 
 @pytest.fixture(autouse=True)
@@ -63,10 +63,10 @@ def folder(tmp_path: Path) -> Path:
         ("deployment", DEPLOYMENT),
         ("args", ARGS),
         ("c1", NODE_C),
-        ("nodes", listed(NODE_C, {"kind": "Node", **make_node("d1").obj()})),
+        ("nodes", listed(NODE_C, {"kind": "Node", **make_node("d1").allocatable(pods=110).obj()})),
         ("nameless", {"kind": "Pod", "metadata": {}}),
         ("service", {"kind": "Service", "metadata": {"name": "s"}}),
-        ("whole-nodes", {"Pod": REPELLED.obj(), "Nodes": {"items": [make_node("x").obj()]}}),
+        ("whole-nodes", {"Pod": REPELLED.obj(), "Nodes": {"items": [make_node("x").allocatable(pods=110).obj()]}}),
         ("repeated", {"Pod": REPELLED.obj(), "NodeNames": ["a1", "a1"]}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(content), "utf-8")
@@ -130,7 +130,7 @@ def test_a_pod_of_the_dump_that_waits_for_a_node_is_known_by_name_and_uid(folder
 
 @pytest.mark.parametrize("node", ["", "a1"])
 def test_the_pod_of_a_golden_case_is_known_by_name_and_on_no_node_yet(folder: Path, node: str) -> None:
-    nodes = [make_node(name).label(ZONE, name[0]).obj() for name in ("a1", "a2", "b1")]
+    nodes = [make_node(name).label(ZONE, name[0]).allocatable(pods=110).obj() for name in ("a1", "a2", "b1")]
     asked = make_pod("next").label("app", "web").required_anti_affinity(term(ZONE, WEB)).on(node)
     case = {"nodes": nodes, "pods": [make_pod("web").label("app", "web").on("a1").obj()], "pod": asked.obj()}
     (folder / "case.jsonl").write_text(json.dumps(case), "utf-8")

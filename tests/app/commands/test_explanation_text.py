@@ -20,6 +20,7 @@ from app.objects.resources import RESOURCES
 from app.settings import Settings
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
+from core.diagnosis.explained_profile import served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -42,7 +43,12 @@ class Setting:
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, cache)
         self._explainer = Explainer(
-            profile, mirror, cache, self.extender.recent_pods, freshness, release=AnsweredRelease(Settings(), mirror)
+            served_alone(profile),
+            mirror,
+            cache,
+            self.extender.recent_pods,
+            freshness,
+            release=AnsweredRelease(Settings(), mirror),
         )
 
     def text(self, question: dict[str, Any], detail: Detail = Detail()) -> str:  # noqa: B008  # it is frozen

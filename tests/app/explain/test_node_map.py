@@ -17,6 +17,7 @@ from app.verbs.extender import Extender
 from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.explained_profile import served_alone
 from core.mirror.cluster import ClusterMirror
 from core.profile import Profile, parse_profile
 from tests import demo_cluster
@@ -116,7 +117,12 @@ def test_racks_are_by_the_label_that_most_nodes_have_of_those_called_so() -> Non
 def test_a_supposed_node_is_drawn() -> None:
     mirror = demo()
     explainer = Explainer(
-        parse_profile("affinity"), mirror, None, RecentPods(), OF_A_DUMP, release=AnsweredRelease(Settings(), mirror)
+        served_alone(parse_profile("affinity")),
+        mirror,
+        None,
+        RecentPods(),
+        OF_A_DUMP,
+        release=AnsweredRelease(Settings(), mirror),
     )
     added = make_node("more").label(ZONE, "eu-west-1d").obj()
     body = {"pod": {"metadata": {"name": "p", "namespace": "default"}}, "add_nodes": [added]}

@@ -23,6 +23,7 @@ from app.verbs.extender import Extender
 from app.verbs.observation import Observation
 from app.verbs.routes import ExtenderApp, extender_routes
 from app.watch.freshness import OF_A_DUMP
+from core.diagnosis.explained_profile import served_alone
 from core.profile import affinity_profile
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
 from tests.app.verbs.receptions import reception
@@ -54,7 +55,9 @@ class Setting:
         extender = Extender(profile, mirror, None)
         release = AnsweredRelease(Settings(), mirror)
         work = LongWork(self._lull, PATIENCE)
-        explainer = Explainer(profile, mirror, None, extender.recent_pods, OF_A_DUMP, release=release, work=work)
+        explainer = Explainer(
+            served_alone(profile), mirror, None, extender.recent_pods, OF_A_DUMP, release=release, work=work
+        )
         self.app = ExtenderApp()
         self.app.add_verbs(*extender_routes(extender, reception(admission=admission, observe=self._observe)))
         self.admin = FastAPI()

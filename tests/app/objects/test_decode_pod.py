@@ -14,6 +14,7 @@ from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
 from core.objects.toleration import Toleration
 from core.objects.topology_spread import SpreadConstraint
+from core.objects.waiting import NOT_WAITING, Waiting
 from tests.builders import Object, make_pod
 
 FULL_POD = {
@@ -215,6 +216,24 @@ def test_a_pod_without_a_node_tells_why_its_last_attempt_failed(
 ) -> None:
     wire: Object = {"metadata": {"name": "p"}, "spec": {"nodeName": node}, "status": {"conditions": conditions}}
     assert expected == decode_pod(encoded(wire)).failure
+
+
+def test_a_pod_without_a_node_tells_how_it_waits() -> None:
+    pod = (
+        make_pod("p")
+        .created("2026-01-01T00:00:00Z")
+        .gated("a.example/x", "b")
+        .unschedulable("0/3 nodes", "2026-01-02T00:00:00Z")
+    )
+    assert decode_pod(pod.json()).waiting == Waiting(
+        "2026-01-01T00:00:00Z", ("a.example/x", "b"), "Unschedulable", "0/3 nodes", "2026-01-02T00:00:00Z"
+    )
+    assert decode_pod(pod.on("n1").json()).waiting is NOT_WAITING
+    assert decode_pod(make_pod("p").json()).waiting is NOT_WAITING
+
+
+def test_a_thousand_characters_are_kept_of_why_a_pod_waits() -> None:
+    assert decode_pod(make_pod("p").unschedulable("x" * 1001).json()).waiting.message == "x" * 1000
 
 
 @pytest.mark.parametrize(

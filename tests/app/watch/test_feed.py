@@ -12,6 +12,7 @@ from app.watch import feed as feed_module
 from app.watch.feed import MirrorFeed
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.waiting import Waiting
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.core.decoded import node_of, pod_of
 
@@ -165,7 +166,7 @@ def test_a_failed_attempt_ends_an_assumption_once_it_cannot_be_an_earlier_one(
     if finished:
         fed.mirror.finish_binding("default/p", fed.now)
     fed.now += seconds
-    fed.feed.apply(ClusterEvent("Update", replace(pod_of(make_pod("p")), failure=failure)))
+    fed.feed.apply(ClusterEvent("Update", replace(pod_of(make_pod("p")), waiting=Waiting(reason=failure))))
     assert fed.mirror.is_assumed("default/p") is counts
 
 

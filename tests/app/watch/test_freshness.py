@@ -54,6 +54,18 @@ def test_the_mirror_stands_as_its_worst_resource(followed_at: Sequence[float | N
     assert bool(freshness.problems()) is (expected is not SyncStatus.FRESH)
 
 
+def test_what_serves_explanations_alone_keeps_nothing_from_being_answered() -> None:
+    state = ResourceState(RESOURCES[Pod], serves=False)
+    state.forbidden, state.problem = True, "403"
+    freshness = Freshness([state_of(Node, 100.0), state], 30.0, lambda: 100.0)
+    assert (freshness.status(), freshness.problems()) == (SyncStatus.FRESH, [])
+    assert freshness.missing_for_explanations() == {Pod: f"pods: not synced (403); {RULE}"}
+    state.synced, state.followed_at = True, 80.0
+    assert freshness.missing_for_explanations() == {}
+    state.followed_at = 60.0
+    assert freshness.missing_for_explanations() == {Pod: f"pods: stale for 40 s (403); {RULE}"}
+
+
 def test_standing_and_problems_agree_where_floats_are_rounded() -> None:
     state = state_of(Pod, 0.1 + 0.2)
     for steps in range(-20, 20):

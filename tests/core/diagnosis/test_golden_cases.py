@@ -9,6 +9,7 @@ import pytest
 
 from core.diagnosis.counted_terms import CountedPod, Direction, Effect, Rule
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.explained_profile import Judge, every_rule
 from core.diagnosis.node_detail import NodeDetail, NodeTerm, node_detail
 from core.diagnosis.summary import summary
 from core.framework.evaluation import FreshEvaluation
@@ -107,6 +108,33 @@ def test_with_all_plugins_an_explanation_is_of_what_filter_and_prioritize_answer
                 assert each.score == sum(one.weight * one.normalized for one in each.score_parts) // weights
             first = next((one for one in each.predicates if one.code != "Success"), None)
             assert (each.plugin, each.code) == ((first.plugin, first.code) if first else ("", "Success"))
+
+
+@some_parts
+def test_a_service_that_serves_affinity_explains_every_plugins_verdict_on_every_node(number: int) -> None:
+    judges = 0
+    for case in part(number):
+        mirror, names = mirror_of(case), names_of(case)
+        decision = Diagnosis(every_rule(affinity_of(case)), mirror, decoded_pod(case["pod"]), mirror.batch(names))
+        for position, name in enumerate(names):
+            detail = node_detail(decision, position, 0)
+            told = {each.plugin: each for each in detail.predicates}
+            for plugin, expected in case["expected"]["plugins"].items():
+                if plugin not in told:  # it only scores
+                    continue
+                assert (told[plugin].code, told[plugin].reasons) == _verdict_of(expected, name), (case["name"], plugin)
+                assert told[plugin].judged_by is Judge.SCHEDULER
+                judges += told[plugin].code != "Success"
+            assert told["InterPodAffinity"].judged_by is Judge.KINDRED
+            assert detail.fits is (name in case["expected"]["combined"]["feasible"])
+            assert detail.answered is (case["expected"]["filter"][name]["code"] == "Success")
+    assert judges > 10
+
+
+def _verdict_of(expected: Members, node: str) -> tuple[str, tuple[str, ...]]:
+    """Return what a plugin says of a node."""
+    failed = expected.get("filter_failed", {}).get(node, {"code": "Success"})
+    return failed["code"], tuple(failed.get("reasons") or ())
 
 
 @some_parts

@@ -1,0 +1,59 @@
+"""Which rules an explanation judges, whatever profile serves, and which of them kube-scheduler judges itself."""
+
+from enum import Enum
+
+import msgspec
+
+from core.profile import COMPOSITES, NO_ARGUMENTS, Arguments, Profile, full_profile
+from core.releases import Rules
+
+
+class Judge(Enum):
+    """The program whose plugin decides in the cluster."""
+
+    KINDRED = "kindred"
+    """The serving profile has the plugin: the response of `filter` or `prioritize` includes it."""
+    SCHEDULER = "kube-scheduler"
+    """The serving profile does not have it: kube-scheduler runs its own, if its configuration enables it."""
+
+
+class ExplainedProfile(msgspec.Struct, frozen=True):
+    """The plugins that an explanation asks, and those of them that the service answers schedulers by."""
+
+    profile: Profile
+    served: Profile
+
+    def under(self, rules: Rules) -> "ExplainedProfile":
+        """Return both profiles as they are in a release, see Profile.under."""
+        return ExplainedProfile(self.profile.under(rules), self.served.under(rules))
+
+    def judge_of_filter(self, plugin: str) -> Judge:
+        """Return who filters by a plugin."""
+        return Judge.KINDRED if any(each.name == plugin for each in self.served.filters) else Judge.SCHEDULER
+
+    def judge_of_score(self, plugin: str) -> Judge:
+        """Return who scores by a plugin."""
+        return Judge.KINDRED if any(each.name == plugin for each, _ in self.served.scores) else Judge.SCHEDULER
+
+
+def served_alone(profile: Profile) -> ExplainedProfile:
+    """Return what explains the serving profile and nothing else."""
+    return ExplainedProfile(profile, profile)
+
+
+def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS) -> ExplainedProfile:
+    """Return what explains the serving profile and the rest of the profile `full`.
+
+    Plugins of the serving profile keep their arguments and weights, and those that `full` does not have come last. A
+    plugin that is part of a served composite is not asked twice. Raises ProfileError for the arguments.
+    """
+    full = full_profile(arguments)
+    filters = {each.name: each for each in served.filters}
+    scores = {plugin.name: (plugin, weight) for plugin, weight in served.scores}
+    in_composites = {part for name in filters for part in COMPOSITES.get(name, ())}
+    every_filter = {each.name: each for each in full.filters if each.name not in in_composites} | filters
+    every_score = {plugin.name: (plugin, weight) for plugin, weight in full.scores} | scores
+    if every_filter.keys() == filters.keys() and every_score.keys() == scores.keys():
+        return served_alone(served)
+    profile = Profile(tuple(every_filter.values()), tuple(every_score.values()), full.in_default_order)
+    return ExplainedProfile(profile, served)

@@ -1,0 +1,83 @@
+"""Which rules an explanation cannot judge for a pod, and why, so that nothing is taken for fitting unseen."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from core.events import Kind
+from core.framework.interface import Plugin
+from core.objects.device_class import DeviceClass
+from core.objects.pod import Pod
+from core.profile import Profile
+
+_OF_VOLUMES: Final = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"})
+_OF_REQUESTS: Final = frozenset({"NodeResourcesFit", "GeneralPredicates"})
+
+
+class NotJudged(msgspec.Struct, frozen=True, gc=False):
+    """A rule that was not judged."""
+
+    plugin: str
+    """Upstream's name of the plugin that judges it."""
+    why: str
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What can be judged of a profile, and what cannot."""
+
+    profile: Profile
+    not_judged: Sequence[NotJudged]
+
+
+def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, str]) -> Judged:
+    """Return the profile without what cannot be judged for the pod.
+
+    `missing` are the kinds of objects that the mirror should hold and does not, with why. A plugin is left out only if
+    its answer for this pod follows from such objects: a pod without volumes is judged without any claim.
+    """
+    left_out = {
+        plugin.name: "; ".join(missing[kind] for kind in kinds)
+        for plugin in profile.filters
+        if (kinds := _missing_for_filter(plugin, pod, missing))
+    }
+    scores_left_out = {
+        plugin.name: "; ".join(missing[kind] for kind in kinds)
+        for plugin, _ in profile.scores
+        if (kinds := _missing_for_score(plugin, pod, missing))
+    }
+    told = [NotJudged(name, why) for name, why in (scores_left_out | left_out).items()]
+    if left_out or scores_left_out:
+        profile = Profile(
+            tuple(each for each in profile.filters if each.name not in left_out),
+            tuple(each for each in profile.scores if each[0].name not in scores_left_out),
+            profile.in_default_order,
+        )
+    return Judged(profile, [*told, *_never_judged(pod)])
+
+
+def _never_judged(pod: Pod) -> list[NotJudged]:
+    told = []
+    if pod.claims_resources:
+        told.append(NotJudged("DynamicResources", "kube-scheduler alone allocates the pod's resource claims"))
+    if pod.in_group:
+        told.append(NotJudged("GangScheduling", "kube-scheduler schedules the pods of a group together"))
+    return told
+
+
+def _missing_for_filter(plugin: Plugin, pod: Pod, missing: Mapping[Kind, str]) -> list[Kind]:
+    kinds = [kind for kind in plugin.kinds if kind in missing]
+    if plugin.name in _OF_VOLUMES:
+        return kinds if pod.volumes else []
+    if plugin.name in _OF_REQUESTS:  # only extended resources may be offered by a device class
+        extended = any("/" in resource for resource in pod.requests)
+        return [kind for kind in kinds if kind is not DeviceClass or extended]
+    if plugin.name == "PodTopologySpread":  # default constraints, which read the owners of pods, only score
+        return []
+    return kinds
+
+
+def _missing_for_score(plugin: Plugin, pod: Pod, missing: Mapping[Kind, str]) -> list[Kind]:
+    if plugin.name == "PodTopologySpread":
+        return [] if pod.spread else [kind for kind in plugin.kinds if kind in missing]
+    return _missing_for_filter(plugin, pod, missing)

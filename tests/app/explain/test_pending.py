@@ -1,0 +1,161 @@
+"""Every pending pod with its class, oldest first."""
+
+import asyncio
+import tracemalloc
+
+import pytest
+
+from app.answered_release import AnsweredRelease
+from app.explain.explainer import Explainer
+from app.explain.pending import MAX_CLASSES, PendingPods, PendingPodsExplainer, PendingState
+from app.long_work import LongWork
+from app.objects.decode_pod import decode_pod
+from app.settings import Settings
+from app.verbs.recent_pods import RecentPods
+from app.watch.freshness import OF_A_DUMP
+from core.diagnosis.explained_profile import every_rule
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.profile import affinity_profile
+from tests.builders import PodBuilder, make_node, make_pod
+from tests.conformance.engine import load
+from tests.core.decoded import pod_of
+
+NOON = 1767268800.0  # 2026-01-01T12:00:00Z
+
+
+def cluster(*pods: PodBuilder) -> ClusterMirror:
+    nodes = [make_node(f"n{number}").allocatable(cpu=4, memory="8Gi", pods=10).obj() for number in (1, 2)]
+    return load([], nodes, [pod.obj() for pod in pods])
+
+
+def explainer_of(mirror: ClusterMirror) -> PendingPodsExplainer:
+    work = LongWork()
+    explainer = Explainer(
+        every_rule(affinity_profile()),
+        mirror,
+        None,
+        RecentPods(),
+        OF_A_DUMP,
+        release=AnsweredRelease(Settings(), mirror),
+        work=work,
+    )
+    return PendingPodsExplainer(explainer, work, lambda: NOON)
+
+
+def pending(mirror: ClusterMirror, namespace: str | None = None) -> PendingPods:
+    explainer = explainer_of(mirror)
+    return explainer.view(asyncio.run(explainer.judge()), namespace)
+
+
+def test_pods_are_told_oldest_first_with_how_long_they_wait() -> None:
+    told = pending(
+        cluster(
+            make_pod("unknown"),
+            make_pod("young").created("2026-01-01T11:59:00Z").unschedulable("0/2 nodes", "2026-01-01T11:59:30Z"),
+            make_pod("old").created("2026-01-01T11:00:00Z").nominated("n1"),
+            make_pod("bound").on("n1"),
+        )
+    )
+    assert [(each.pod, each.seconds) for each in told.pods] == [
+        ("default/old", 3600.0),
+        ("default/young", 60.0),
+        ("default/unknown", None),
+    ]
+    assert told.pods[0].nominated_node == "n1"
+    condition = told.pods[1].condition
+    assert condition is not None
+    assert (condition.reason, condition.message, condition.since) == (
+        "Unschedulable",
+        "0/2 nodes",
+        "2026-01-01T11:59:30Z",
+    )
+
+
+def test_pods_that_plugins_cannot_tell_apart_are_judged_once_and_by_every_rule() -> None:
+    large = [make_pod(f"large-{number}").requests(cpu=5).created(f"2026-01-01T0{number}:00:00Z") for number in (1, 2)]
+    told = pending(cluster(*large, make_pod("small").requests(cpu=1)))
+    assert [each.place for each in told.pods] == [0, 0, 1]
+    first, second = told.classes
+    assert (first.pods, first.first_pod, first.oldest) == (2, "default/large-1", "2026-01-01T01:00:00Z")
+    assert (first.state, first.nodes, first.fit) == (PendingState.UNSCHEDULABLE, 2, 0)
+    assert (first.plugin, first.first_reason) == ("NodeResourcesFit", "Insufficient cpu")
+    assert first.message == "0/2 nodes are available: 2 Insufficient cpu."
+    assert (second.state, second.fit, second.first_reason) == (PendingState.FITS, 2, "")
+    assert [each.state for each in told.pods] == [PendingState.UNSCHEDULABLE] * 2 + [PendingState.FITS]
+
+
+def test_gates_come_before_what_nodes_say() -> None:
+    (told,) = pending(cluster(make_pod("p").gated("example.com/wait"))).pods
+    assert (told.state, told.gates) == (PendingState.GATED, ("example.com/wait",))
+
+
+def test_a_namespace_has_its_own_pods_and_classes() -> None:
+    mirror = cluster(
+        make_pod("a").requests(cpu=9), make_pod("b").in_namespace("shop").requests(cpu=8), make_pod("c").requests(cpu=8)
+    )
+    told = pending(mirror, "shop")
+    assert [(each.pod, each.place) for each in told.pods] == [("shop/b", 0)]
+    assert [each.first_pod for each in told.classes] == ["shop/b"]
+    assert pending(mirror, "nowhere").pods == []
+
+
+def test_a_resource_claim_is_not_taken_for_fitting() -> None:
+    pod = make_pod("p").obj()
+    pod["spec"] = {"resourceClaims": [{"name": "gpu"}]}
+    (told,) = pending(load([], [make_node("n1").allocatable(pods=10).obj()], [pod])).classes
+    assert (told.state, told.fit, told.not_judged[0].plugin) == (PendingState.NOT_JUDGED, 1, "DynamicResources")
+
+
+def test_assumed_pods_do_not_wait() -> None:
+    mirror = cluster(make_pod("p"))
+    mirror.assume(pod_of(make_pod("p")), "n1", 0.0)
+    assert pending(mirror).pods == []
+
+
+def test_pods_that_are_bound_while_others_are_judged_are_left_out() -> None:
+    mirror = cluster(make_pod("p"), make_pod("q"))
+
+    class Binding(LongWork):
+        """Binds a pod when the second piece of work begins."""
+
+        pieces = 0
+
+        async def wait_for_lull(self) -> None:
+            self.pieces += 1
+            mirror.apply(ClusterEvent("Update", pod_of(make_pod("p").on("n1"))))
+
+    explainer = explainer_of(mirror)
+    explainer._work = Binding()  # noqa: SLF001  # the moment between two pieces is not seen from outside
+    assert [each.pod for each in explainer.view(asyncio.run(explainer.judge())).pods] == ["default/q"]
+
+
+def test_classes_beyond_the_limit_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.explain.pending.MAX_CLASSES", 2)
+    told = pending(cluster(*(make_pod(f"p{number}").requests(cpu=number) for number in (1, 2, 3))))
+    assert len(told.classes) == 2 < MAX_CLASSES
+    assert [(each.state, each.place) for each in told.pods][-1] == (PendingState.NOT_ASKED, None)
+
+
+def test_twenty_thousand_pending_pods_take_at_most_60_mb() -> None:
+    count = 2000
+    texts = [
+        make_pod(f"web-{number}")
+        .in_namespace("shop")
+        .label("app", f"app-{number % 50}")
+        .created("2026-01-01T00:00:00Z")
+        .requests(cpu="100m", memory="1Gi")
+        .unschedulable(f"0/5000 nodes are available: {number} Insufficient cpu. " * 10)
+        .json()
+        for number in range(count)
+    ]
+    mirror = ClusterMirror()
+    tracemalloc.start()
+    try:
+        for text in texts:
+            mirror.apply(ClusterEvent("Add", decode_pod(text)))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(mirror.pending) == count
+    assert taken * (20_000 / count) <= 60e6
