@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -17,9 +17,10 @@ from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import NOT_SCORED, AnyScore, Codes, Verdicts
 from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch
+from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.nominated_pods import Refusal, nominated_beside, refusals
+from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
@@ -122,6 +123,33 @@ class Diagnosis:
         if outside is not None:
             deciding[outside] = 0
         return deciding
+
+    def state_of(self, plugin: str) -> Any:  # noqa: ANN401  # each plugin has a type of its own
+        """Return what PreFilter of a plugin gathered. Stale after the next event, and under any supposition.
+
+        None: the plugin is not enabled, has nothing to say of the pod, or its PreFilter has failed.
+        """
+        return self._recorded.states.get(plugin)
+
+    @cached_property
+    def refusing(self) -> Mapping[str, BoolArray]:
+        """Plugin -> which nodes it fails without nominated pods, whatever the others say, of those that fail any."""
+        recorded = ((plugin.name, self._recorded.of_filters.get(plugin.name)) for plugin in self.profile.filters)
+        failed = ((name, verdicts.codes > 0) for name, verdicts in recorded if verdicts is not None)
+        return {name: codes for name, codes in failed if codes.any()}
+
+    @cached_property
+    def known(self) -> IntpArray:
+        """Positions of the nodes that the mirror knows, in the partition."""
+        positions = _known(self.batch)
+        known: IntpArray = positions[self.batch.slots[positions] != NO_SLOT]
+        return known
+
+    def node(self, position: int) -> Node | None:
+        """Return a node, known or a stranger; None if nothing is known of it."""
+        if position in self.batch.strangers:
+            return self.batch.strangers[position]
+        return self.mirror.nodes.infos[self.batch.names[position]].node
 
     def deciding_plugin(self, position: int) -> str:
         """Return the plugin that failed a node first; NO_PLUGIN if it fits, or if no plugin was asked."""

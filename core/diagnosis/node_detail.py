@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from core.diagnosis.amounts.node_amounts import NodeAmounts, node_amounts
 from core.diagnosis.counted_terms import CountedPod, Direction, Effect, Rule
 from core.diagnosis.diagnosis import Diagnosis, ScorePart
 from core.diagnosis.explained_profile import Judge
@@ -71,6 +72,8 @@ class NodeDetail(msgspec.Struct, frozen=True, gc=False):
     score: int | None
     """None where it is not scored."""
     score_parts: Sequence[ScorePart]
+    amounts: NodeAmounts
+    """What the predicates measured on the node."""
 
 
 def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:
@@ -95,6 +98,7 @@ def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:
         terms=_terms(decision, position, limit),
         score=scored[0] if scored is not None else None,
         score_parts=scored[1] if scored is not None else (),
+        amounts=node_amounts(decision, position, limit),
     )
 
 
@@ -124,9 +128,5 @@ def _terms(decision: Diagnosis, position: int, limit: int) -> list[NodeTerm]:
 
 
 def _label(decision: Diagnosis, position: int, key: str) -> str | None:
-    batch = decision.batch
-    if position in batch.strangers:
-        node = batch.strangers[position]
-    else:
-        node = decision.mirror.nodes.infos[batch.names[position]].node
+    node = decision.node(position)
     return node.labels.get(key) if node is not None else None

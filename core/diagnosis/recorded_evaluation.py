@@ -1,9 +1,10 @@
 """An evaluation that remembers what each plugin said, so that an explanation is of the very decision that was made."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from core.framework.evaluation import FreshEvaluation, first_failures
+from core.framework.composite import Composite
+from core.framework.evaluation import FreshEvaluation, everywhere, first_failures
 from core.framework.interface import AnyFilter, AnyScore, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -19,6 +20,8 @@ class RecordedEvaluation:
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
         self.of_filters: dict[str, Verdicts | None] = {}
         """Plugin -> its verdicts on every node that was filtered; None: all pass."""
+        self.states: dict[str, Any] = {}
+        """Plugin, or part of a composite one -> what its PreFilter gathered; None: nothing to say, or a failure."""
         self.of_scores: dict[str, Int64Array | None] = {}
         """Plugin -> its raw scores of every node that was scored; None: it has nothing to say."""
         self.mirror: Final = mirror
@@ -27,7 +30,11 @@ class RecordedEvaluation:
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Run PreFilter and Filter."""
-        found = self.of_filters[plugin.name] = self._fresh.verdicts(plugin, batch)
+        status, state = plugin.pre_filter(self.mirror, self._fresh.pod)
+        found = everywhere(status, batch) if state is None else plugin.filter(state, batch)
+        self.states[plugin.name], self.of_filters[plugin.name] = state, found
+        if isinstance(plugin, Composite) and state is not None:
+            self.states.update({each.part.name: each.state for each in state})
         return found
 
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:

@@ -7,10 +7,14 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from core.diagnosis.amounts.cluster_amounts import ClusterAmounts, cluster_amounts
 from core.diagnosis.counted_terms import CountedTerm, Direction, Rule
 from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.not_judged import NotJudged
+from core.diagnosis.remedies.remedy import Remedy
+from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.wakes import Wake, wakes
 from core.framework.interface import AnyScore
 from core.mirror.node_values import LabelProjections
 from core.mirror.topology import Int64Array, IntpArray
@@ -133,6 +137,12 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     scores: Sequence[ScoreSummary]
     best: Sequence[ScoredNode]
     """The best of those that are scored, best first."""
+    amounts: ClusterAmounts
+    """What the plugins measured over all nodes."""
+    helps: Sequence[Remedy]
+    """The smallest changes after each of which the pod fits; none where it fits on a node."""
+    wakes: Sequence[Wake]
+    """Events after which kube-scheduler tries the pod again; none where it fits on a node."""
 
 
 def summary(decision: Diagnosis, limit: int) -> Summary:
@@ -158,6 +168,9 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
         terms=[_term(term, limit) for term in decision.terms],
         scores=[_scores(decision, plugin, weight) for plugin, weight in decision.profile.scores],
         best=_best(decision, limit),
+        amounts=cluster_amounts(decision, limit),
+        helps=what_would_help(decision, limit),
+        wakes=wakes(decision),
     )
 
 
@@ -276,8 +289,8 @@ def _scores(decision: Diagnosis, plugin: AnyScore, weight: int) -> ScoreSummary:
     if raw is None or not len(raw):
         return ScoreSummary(plugin.name, weight, None, None, judge)
     normalized = decision.normalized[plugin.name]
-    spans = [(int(numbers.min()), int(numbers.max())) for numbers in (raw, normalized)]
-    return ScoreSummary(plugin.name, weight, *spans, judge)
+    of_raw, of_normalized = ((int(numbers.min()), int(numbers.max())) for numbers in (raw, normalized))
+    return ScoreSummary(plugin.name, weight, of_raw, of_normalized, judge)
 
 
 def _best(decision: Diagnosis, limit: int) -> list[ScoredNode]:

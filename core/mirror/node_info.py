@@ -123,6 +123,17 @@ class NodeTable:
         # Never a free slot: so nothing but the number of slots in use has to be as it was, afterwards.
         self._enter(info, node, self._new_slot())
 
+    def suppose_state(self, info: NodeInfo, node: Node) -> Node:
+        """Let a known node have another state, without a generation; return the one before.
+
+        Raises ValueError for an unknown node.
+        """
+        before = info.node
+        if before is None:
+            raise ValueError(f"node {info.name} is not known")
+        self._replace(info, before, node)
+        return before
+
     def withdraw(self, info: NodeInfo) -> None:
         """Take the slot of a node that was supposed; of several, the one that was supposed last."""
         self._used = info.slot
@@ -132,11 +143,7 @@ class NodeTable:
 
     def update(self, info: NodeInfo, node: Node) -> None:
         """Take over another state of a known node."""
-        if info.node is not None and info.node.labels.keys() != node.labels.keys():
-            self._count_labels(info.node, -1)
-            self._count_labels(node, 1)
-        info.node = node
-        self.in_partition[info.slot] = self.partition.includes(node.name, node.labels)
+        self._replace(info, info.node, node)
         self.touch(info)
 
     def touch(self, info: NodeInfo) -> None:
@@ -207,6 +214,13 @@ class NodeTable:
         if info.node is not None:
             self._count_labels(info.node, -1)
         info.node, info.slot = None, NO_SLOT
+
+    def _replace(self, info: NodeInfo, before: Node | None, node: Node) -> None:
+        if before is not None and before.labels.keys() != node.labels.keys():
+            self._count_labels(before, -1)
+            self._count_labels(node, 1)
+        info.node = node
+        self.in_partition[info.slot] = self.partition.includes(node.name, node.labels)
 
     def _count_labels(self, node: Node, delta: int) -> None:
         for key in node.labels:

@@ -1,6 +1,8 @@
 """Which pods are on which nodes, with everything that is counted of it: kept together here, or it would fall apart."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+
+import numpy as np
 
 from core.mirror.affinity_counts import AffinityCounts
 from core.mirror.changes import Listeners, NamespaceChange, NodeChange, PodChange, RulesChange
@@ -104,6 +106,16 @@ class Placement:
         self._enter_domains(info, node)
         return info
 
+    def suppose_state(self, info: NodeInfo, node: Node) -> Node:
+        """Let a known node have another state; return the one before. Raises ValueError for an unknown node."""
+        before = self.nodes.suppose_state(info, node)
+        changed = self.affinity.columns.changed_by(info.slot, before.labels, node.labels)
+        if changed:
+            # Not those of the NodeInfo: some may be supposed to be gone, and others to be here.
+            rows = np.flatnonzero(self.pods.slot_of_row == info.slot).tolist()
+            self._move_domains(info, node, changed, rows)
+        return before
+
     def withdraw_node(self, info: NodeInfo) -> None:
         """Let a node that was supposed be unknown again; of several, the one that was supposed last."""
         self._leave_domains(info)
@@ -195,17 +207,17 @@ class Placement:
         self.nodes.update(info, node)
         changed = self.affinity.columns.changed_by(info.slot, before.labels if before is not None else {}, node.labels)
         if changed:
-            self._move_domains(info, node, changed)
+            self._move_domains(info, node, changed, info.rows)
         if self.listeners:
             self.listeners.tell(NodeChange(info.slot, before, node))
 
-    def _move_domains(self, info: NodeInfo, node: Node, changed: list[TopologyColumn]) -> None:
+    def _move_domains(self, info: NodeInfo, node: Node, changed: list[TopologyColumn], rows: Collection[int]) -> None:
         # The pods leave their old domains and enter the new ones; nothing may be counted while a slot changes value.
-        for row in info.rows:
+        for row in rows:
             self._displace(row)
         for column in changed:
             column.assign(info.slot, node.labels.get(column.key))
-        for row in info.rows:
+        for row in rows:
             self._place(row, info.slot)
 
     def _tell_of_pod(self, node_name: str, before: Pod | None, after: Pod) -> None:

@@ -22,13 +22,14 @@ class _Step(NamedTuple):
 
 
 class Supposition:
-    """Pods that are supposed to be gone or to be elsewhere, and nodes to be there, until the `with` block ends.
+    """Pods that are supposed to be gone or to be elsewhere, and nodes to be there, or in another state.
 
-    Plugins that are asked afresh meanwhile answer as if it were so: term counters, columns and all states that plugins
-    derive from the mirror follow, and batches know the nodes by their names. Nobody else notices: pods that are gone
-    are held and keep their rows, as if they waited for an unknown node; pods that are placed are in no NodeInfo; no
-    generation is taken, so that snapshots and figures look at no node; other listeners, such as the equivalence cache,
-    are not told, so that no cell becomes invalid. Dumps and audits in the block show a mixture of both.
+    All of it is so until the `with` block ends. Plugins that are asked afresh meanwhile answer as if it were so: term
+    counters, columns and all states that plugins derive from the mirror follow, and batches know the nodes by their
+    names. Nobody else notices: pods that are gone are held and keep their rows, as if they waited for an unknown node;
+    pods that are placed are in no NodeInfo; no generation is taken, so that snapshots and figures look at no node;
+    other listeners, such as the equivalence cache, are not told, so that no cell becomes invalid. Dumps and audits in
+    the block show a mixture of both.
 
     Nothing stays of it but numbers that never come again, and room. The versions of the counters that counted any such
     pod are other ones afterwards, and what was kept under the old ones is asked for once more; to bring versions back
@@ -117,6 +118,17 @@ class Supposition:
         pods = [self._placement.pods.pods[row] for row in info.rows]
         self._tell(NodeChange(info.slot, None, node), *(PodChange(info.slot, None, pod) for pod in pods))
 
+    def change_node(self, node: Node) -> None:
+        """Suppose another state of a node that is known, or supposed, by the name of that state.
+
+        Raises WhatIfError if there is none of that name.
+        """
+        info = self._placement.nodes.infos.get(node.name)
+        if info is None or info.node is None:
+            raise WhatIfError(f"node {node.name} cannot be changed: there is no such node")
+        self._steps.append(_Step(partial(self._change_node, info.node)))
+        self._change_node(node)
+
     # How it is undone.
 
     def _bring_back(self, pod: Pod, slot: int, told: Sequence[Listener]) -> None:
@@ -136,6 +148,11 @@ class Supposition:
         slot, pods = info.slot, [self._placement.pods.pods[row] for row in info.rows]
         self._placement.withdraw_node(info)
         self._tell(*(PodChange(slot, pod, None) for pod in pods), NodeChange(slot, node, None))
+
+    def _change_node(self, node: Node) -> None:
+        info = self._placement.nodes.infos[node.name]
+        before = self._placement.suppose_state(info, node)
+        self._tell(NodeChange(info.slot, before, node))
 
     # Questions.
 

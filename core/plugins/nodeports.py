@@ -74,15 +74,15 @@ class HostPortsInUse:
         """Return by slot whether its node has a port in use that conflicts with any of those wanted."""
         taken = np.zeros(self._nodes.capacity, np.bool_)
         slots: set[int] = set()
-        for users in self._users(wanted):
-            slots.update(users)
+        for port in self.conflicting(wanted):
+            slots.update(self.in_use[port.port, port.protocol][port])
             if len(slots) >= len(self._nodes.slots):  # all nodes: no other port can add any
                 break
         taken[list(slots)] = True
         return taken
 
-    def _users(self, wanted: Iterable[HostPort]) -> Iterator[Iterable[int]]:
-        """Yield the slots where the ports that conflict with those wanted are in use, each port once.
+    def conflicting(self, wanted: Iterable[HostPort]) -> Iterator[HostPort]:
+        """Yield the ports in use on any node that conflict with those wanted, each port once.
 
         These are a port's own address, and all addresses; or any, where all are wanted (HostPortInfo.CheckConflict).
         """
@@ -92,10 +92,10 @@ class HostPortsInUse:
         for (number, protocol), ips in addresses.items():
             in_use = self.in_use.get((number, protocol), {})
             if ALL_ADDRESSES in ips:
-                yield from in_use.values()
+                yield from in_use
             else:
                 ports = (HostPort(number, protocol, ip) for ip in (ALL_ADDRESSES, *ips))
-                yield from (in_use[port] for port in ports if port in in_use)
+                yield from (port for port in ports if port in in_use)
 
     def _take(self, port: HostPort, slot: int) -> None:
         slots = self.in_use.setdefault((port.port, port.protocol), {}).setdefault(port, {})

@@ -23,7 +23,7 @@ from core.objects.toleration import Taint, ToleratedTaints
 
 Taints: TypeAlias = tuple[Taint, ...]
 
-_DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule", "NoExecute"})
+DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule", "NoExecute"})
 _PREFER_NO_SCHEDULE: Final = frozenset({"PreferNoSchedule"})
 
 _UNTOLERATED: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had untolerated taint(s)",)))
@@ -76,14 +76,14 @@ class TaintToleration:
         """Fail every node with a taint that keeps the pod off; until v1.34 the reason tells the first one."""
         if not state.named:
             return Verdicts(
-                state.taints.judged(batch, lambda taints: 1 if state.untolerated(taints, _DO_NOT_SCHEDULE) else 0),
+                state.taints.judged(batch, lambda taints: 1 if state.untolerated(taints, DO_NOT_SCHEDULE) else 0),
                 _UNTOLERATED,
             )
         statuses = [SUCCESS]
         codes: dict[Taint, int] = {}
 
         def judge(taints: Taints | None) -> int:
-            untolerated = state.untolerated(taints, _DO_NOT_SCHEDULE)
+            untolerated = state.untolerated(taints, DO_NOT_SCHEDULE)
             if not untolerated:
                 return 0
             first = untolerated[0]

@@ -85,7 +85,8 @@ class Twin:
 
     def step(self) -> None:
         """Suppose one thing, and let it happen here."""
-        self._data.draw(st.sampled_from((self.remove, self.remove, self.put_back, self.place, self.move, self.add)))()
+        steps = (self.remove, self.remove, self.put_back, self.place, self.move, self.add, self.change)
+        self._data.draw(st.sampled_from(steps))()
 
     def remove(self) -> None:
         """Take away any pod that is on a node, supposed ones as well."""
@@ -125,6 +126,13 @@ class Twin:
             node = self._data.draw(nodes_named(self._data.draw(st.sampled_from(unknown))))
             self._supposed.add_node(node)
             self.mirror.apply(ClusterEvent("Add", node))
+
+    def change(self) -> None:
+        """Let a node have another state."""
+        name = self._data.draw(st.sampled_from(sorted(self.mirror.nodes.slots)))
+        node = self._data.draw(nodes_named(name))
+        self._supposed.change_node(node)
+        self.mirror.apply(ClusterEvent("Add", node))
 
     def _put(self, pod: Pod) -> None:
         name = self._data.draw(st.sampled_from(sorted(self.mirror.nodes.slots)))

@@ -3,16 +3,17 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go (Filter, fitsRequest).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import compress
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from core.framework.interface import Verdicts
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import BoolArray, IntpArray
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.go_format import shortened
 from core.plugins.noderesources.columns import NATIVE, PODS, ResourceColumns, offered_by_strangers
 from core.plugins.noderesources.device_classes import NOTHING_LEFT, LeftToDevices, is_extended
@@ -33,6 +34,16 @@ class IgnoredResources:
 
     def __contains__(self, resource: str) -> bool:
         return is_extended(resource) and (resource in self._names or resource.partition("/")[0] in self._groups)
+
+
+class MeasuredResource(msgspec.Struct, frozen=True):
+    """One resource on each node of a batch: what the pod asks for, and whether there is too little of it."""
+
+    resource: str
+    asked: int
+    allocatable: Int64Array
+    in_use: Int64Array
+    short: BoolArray
 
 
 class PreFilterState:
@@ -90,6 +101,16 @@ class PreFilterState:
             shortages.amend(others, _with_reason(_OTHERS))
         shortages.amend(unresolvable, _unresolvable)
         return Verdicts(shortages.codes, tuple(shortages.statuses))
+
+    def measured(self, batch: NodeBatch, limit: int) -> Iterator[MeasuredResource]:
+        """Yield what is judged: the number of pods, and up to `limit` resources in the order of the reasons."""
+        columns, offered = self._columns, offered_by_strangers(batch)
+        for resource, asked in ((PODS, 1), *self._asked[:limit]):
+            allocatable = columns.allocatable_of(resource, batch, offered)
+            in_use = columns.requested_of(resource, batch)
+            left = self._left.on(resource, columns, offered, batch)
+            short = allocatable - in_use < asked
+            yield MeasuredResource(resource, asked, allocatable, in_use, short if left is None else short & ~left)
 
 
 class _Shortages:

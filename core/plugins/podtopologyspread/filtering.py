@@ -3,17 +3,19 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/filtering.go.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from core.framework.interface import Codes, Verdicts, Versions
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
-from core.mirror.label_columns import BatchLabels
+from core.mirror.label_columns import BatchColumn, BatchLabels
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import ABSENT
+from core.mirror.topology import ABSENT, Int64Array, IntpArray
 from core.objects.pod import Pod
 from core.objects.topology_spread import SpreadConstraint
 from core.plugins.podtopologyspread.domains import ConstrainedDomains, Domains
@@ -25,6 +27,21 @@ LABEL_MISSING: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"{_REASON} 
 _STATUSES: Final = (SUCCESS, CONSTRAINTS_NOT_MATCHED, LABEL_MISSING)
 
 _MIN_OF_NO_DOMAINS: Final = 2**31 - 1  # newCriticalPaths
+
+
+class MeasuredConstraint(msgspec.Struct, frozen=True):
+    """One hard constraint of a pod: the pods by domain, and the domain of each node of a batch.
+
+    `numbers` and `skews` are by value id of `column`, and `domains` are the value ids of the domains that count.
+    `skews` are what they would be with the pod there. `column` is None where no node has the topology key.
+    """
+
+    constraint: SpreadConstraint
+    column: BatchColumn | None
+    numbers: Int64Array
+    skews: Int64Array
+    domains: IntpArray
+    fewest: int
 
 
 class PreFilterState:
@@ -68,13 +85,35 @@ class PreFilterState:
                 break
         return Verdicts(np.zeros(len(batch), np.uint8) if codes is None else codes, _STATUSES)
 
+    def measured(self, batch: NodeBatch, limit: int) -> Iterator[MeasuredConstraint]:
+        """Yield what is judged of up to `limit` constraints."""
+        keys = tuple(sorted({constraint.topology_key for constraint in self._constraints}))
+        labels = BatchLabels(self._mirror, batch, keys)
+        domains = ConstrainedDomains(self._mirror, self._pod, keys)
+        nothing = np.empty(0, np.int64)
+        for constraint, counter in islice(zip(self._constraints, self._counters, strict=True), limit):
+            column = labels.of(constraint.topology_key)
+            if column is None:
+                yield MeasuredConstraint(constraint, None, nothing, nothing, np.empty(0, np.intp), 0)
+                continue
+            of_constraint = domains.of(constraint, column.column)
+            numbers, fewest, skews = self._skews(constraint, of_constraint, counter)
+            yield MeasuredConstraint(constraint, column, numbers, skews, of_constraint.ids, fewest)
+
     def _judge_domains(self, constraint: SpreadConstraint, domains: Domains, counter: PodCounter) -> Codes:
         """Give each value id the code of its nodes."""
+        _, _, skews = self._skews(constraint, domains, counter)
+        codes = np.where(skews > constraint.max_skew, np.uint8(_STATUSES.index(CONSTRAINTS_NOT_MATCHED)), np.uint8(0))
+        codes[ABSENT] = _STATUSES.index(LABEL_MISSING)
+        return codes
+
+    def _skews(
+        self, constraint: SpreadConstraint, domains: Domains, counter: PodCounter
+    ) -> tuple[Int64Array, int, Int64Array]:
+        """Return the pods by value id, the fewest of any domain, and the skews by value id with the pod there."""
         numbers = domains.sums(counter)
         fewest = int(numbers[domains.ids].min(initial=_MIN_OF_NO_DOMAINS))
         if len(domains.ids) < constraint.min_domains:
             fewest = 0
         skews = numbers + int(constraint.selector.matches(self._pod.labels)) - fewest
-        codes = np.where(skews > constraint.max_skew, np.uint8(_STATUSES.index(CONSTRAINTS_NOT_MATCHED)), np.uint8(0))
-        codes[ABSENT] = _STATUSES.index(LABEL_MISSING)
-        return codes
+        return numbers, fewest, skews

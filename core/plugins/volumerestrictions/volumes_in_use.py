@@ -79,6 +79,11 @@ class VolumesInUse:
                         del self.disks[place]
 
 
+def in_conflict(disk: Disk, other: Disk) -> bool:
+    """Tell whether two disks are one, and not both only read it, as `VolumesInUse.conflicts` does."""
+    return not (disk.read_only and other.read_only) and not set(_keys(disk)).isdisjoint(_keys(other))
+
+
 def _keys(disk: Disk) -> Collection[DiskKey]:
     """Return a key for each way to the disk: RBD images are the same if they have any monitor in common."""
     if isinstance(disk, RBDImage):

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from core.mirror.changes import Change, NodeChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_states import PodStateCounts
-from core.mirror.snapshot import Snapshot
+from core.mirror.snapshot import Snapshot, WhatIfError
 from core.mirror.what_if import Supposition
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
@@ -341,3 +341,53 @@ def test_a_supposition_may_begin_in_another_one() -> None:
             assert matched(mirror) == {"a": 1, "b": 1, "c": 2}
         assert matched(mirror) == between
     assert seen(mirror) == before
+
+
+def test_another_state_of_a_node_is_followed_and_taken_back() -> None:
+    mirror = cluster()
+    told = mirror.derived(Told)
+    before = seen(mirror)
+    moved = replace(N1, labels={"zone": "b", "new": "yes"})
+    with mirror.suppose() as supposed:
+        supposed.change_node(moved)
+        assert matched(mirror) == {"b": 3}
+        assert mirror.nodes.label_keys["new"] == 1
+        supposed.change_node(replace(moved, labels={}))
+        assert matched(mirror) == {"b": 1}
+        assert not mirror.audit()
+    assert seen(mirror) == before
+    slot = mirror.nodes.slots["n1"]
+    bare = replace(moved, labels={})
+    states = [(N1, moved), (moved, bare), (bare, moved), (moved, N1)]
+    assert [NodeChange(slot, was, then) for was, then in states] == told.changes
+
+
+def test_a_supposed_node_may_have_another_state_and_an_unknown_one_may_not() -> None:
+    mirror = cluster()
+    before = seen(mirror)
+    with mirror.suppose() as supposed:
+        supposed.add_node(NEW)
+        supposed.change_node(replace(NEW, labels={"zone": "a"}))
+        assert matched(mirror) == {"a": 3, "b": 1}
+        with pytest.raises(WhatIfError, match="node gone cannot be changed: there is no such node"):
+            supposed.change_node(node("gone"))
+    assert seen(mirror) == before
+
+
+def test_pods_that_are_supposed_to_be_gone_or_here_stay_so_when_their_node_changes() -> None:
+    mirror = cluster()
+    before = seen(mirror)
+    with mirror.suppose() as supposed:
+        supposed.remove(FIRST)
+        supposed.place(STRANGER, "n1")
+        supposed.change_node(replace(N1, labels={"zone": "c"}))
+        assert matched(mirror) == {"b": 1, "c": 2}
+        supposed.put_back("first")
+        assert matched(mirror) == {"b": 1, "c": 3}
+    assert seen(mirror) == before
+
+
+def test_a_name_that_only_pods_have_has_no_state_to_change() -> None:
+    mirror = mirror_of(WAITING)
+    with pytest.raises(ValueError, match="node new is not known"):
+        mirror.nodes.suppose_state(mirror.nodes.infos["new"], NEW)

@@ -1,0 +1,100 @@
+"""What the filter plugins measured, summed up over the nodes of a decision."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.amounts.ports import PortInCluster, ports_in_cluster
+from core.diagnosis.amounts.requirements import (
+    NearestNode,
+    RequirementInCluster,
+    nearest_node,
+    requirements_in_cluster,
+)
+from core.diagnosis.amounts.resources import ResourceInCluster, resources_in_cluster
+from core.diagnosis.amounts.spread import SpreadInCluster, spread_in_cluster
+from core.diagnosis.amounts.taints import CordonedNodes, TaintInCluster, cordoned_in_cluster, taints_in_cluster
+from core.diagnosis.amounts.volumes import (
+    BoundElsewhereInCluster,
+    DriverInCluster,
+    InUse,
+    bound_elsewhere_in_cluster,
+    claims_in_use,
+    drivers_in_cluster,
+)
+from core.diagnosis.diagnosis import Diagnosis
+from core.plugins.nodedeclaredfeatures import NeededFeatures, NodeDeclaredFeatures
+from core.plugins.nodename import NodeName, RequestedNode
+
+
+class FeatureInCluster(msgspec.Struct, frozen=True, gc=False):
+    """A feature that the pod needs, with the number of nodes that do not declare it."""
+
+    feature: str
+    nodes: int
+
+
+class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
+    """What the plugins measured that have something to say of the pod; inter-pod affinity is in the terms."""
+
+    resources: Sequence[ResourceInCluster] = ()
+    """NodeResourcesFit: `pods` first, then what the pod asks for."""
+    taints: Sequence[TaintInCluster] = ()
+    """TaintToleration: those that keep the pod off any node."""
+    cordoned: CordonedNodes | None = None
+    """NodeUnschedulable; None where it refuses no node."""
+    requirements: Sequence[RequirementInCluster] = ()
+    """NodeAffinity: the requirements that exclude any node."""
+    nearest: NearestNode | None = None
+    """NodeAffinity: the node that lacks the fewest of them; None where it refuses no node."""
+    ports: Sequence[PortInCluster] = ()
+    """NodePorts: ports in use that are in the way."""
+    spread: Sequence[SpreadInCluster] = ()
+    """PodTopologySpread: the pod's constraints."""
+    bound_elsewhere: Sequence[BoundElsewhereInCluster] = ()
+    """VolumeBinding and VolumeZone: claims whose volumes any node cannot reach."""
+    drivers: Sequence[DriverInCluster] = ()
+    """NodeVolumeLimits: the CSI drivers of the pod's volumes that any node limits."""
+    claims_in_use: Sequence[InUse] = ()
+    """VolumeRestrictions: the pod's ReadWriteOncePod claims that other pods use."""
+    node_name: str = ""
+    """NodeName: the only node that the pod may be on."""
+    missing_features: Sequence[FeatureInCluster] = ()
+    """NodeDeclaredFeatures."""
+
+
+def cluster_amounts(decision: Diagnosis, limit: int) -> ClusterAmounts:
+    """Sum up, with up to `limit` taints, requirements, ports, domains and pods where there may be many."""
+    requested = decision.state_of(NodeName.name)
+    with decision.mirror.work.uncharged():  # the decision was charged for the same
+        return ClusterAmounts(
+            resources=resources_in_cluster(decision),
+            taints=taints_in_cluster(decision, limit),
+            cordoned=cordoned_in_cluster(decision),
+            requirements=requirements_in_cluster(decision, limit),
+            nearest=nearest_node(decision),
+            ports=ports_in_cluster(decision, limit),
+            spread=spread_in_cluster(decision, limit),
+            bound_elsewhere=bound_elsewhere_in_cluster(decision),
+            drivers=drivers_in_cluster(decision),
+            claims_in_use=claims_in_use(decision, limit),
+            node_name=requested.name if isinstance(requested, RequestedNode) else "",
+            missing_features=_missing_features(decision),
+        )
+
+
+def _missing_features(decision: Diagnosis) -> Sequence[FeatureInCluster]:
+    state = decision.state_of(NodeDeclaredFeatures.name)
+    if not isinstance(state, NeededFeatures):
+        return ()
+    found = []
+    for feature in sorted(state.needed):
+
+        def lacks(declared: frozenset[str] | None, wanted: str = feature) -> bool:
+            return wanted not in (declared or ())
+
+        nodes = int(np.count_nonzero(state.declared.judged(decision.batch, lacks)))
+        if nodes:
+            found.append(FeatureInCluster(feature, nodes))
+    return found

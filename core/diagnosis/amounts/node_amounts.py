@@ -1,0 +1,75 @@
+"""What the filter plugins measured on one node of a decision."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from core.diagnosis.amounts.ports import PortOnNode, ports_on_node
+from core.diagnosis.amounts.requirements import UnmetRequirement, unmet_on_node
+from core.diagnosis.amounts.resources import ResourceOnNode, resources_on_node
+from core.diagnosis.amounts.spread import SpreadOnNode, spread_on_node
+from core.diagnosis.amounts.taints import NodeTaint, is_cordoned, taints_on_node
+from core.diagnosis.amounts.volumes import (
+    BoundElsewhere,
+    DriverOnNode,
+    InUse,
+    bound_elsewhere_on_node,
+    disks_on_node,
+    drivers_on_node,
+)
+from core.diagnosis.diagnosis import Diagnosis
+from core.plugins.nodedeclaredfeatures import NeededFeatures, NodeDeclaredFeatures
+
+
+class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
+    """What the plugins measured that have something to say of the pod; inter-pod affinity is in the terms.
+
+    A node of which nothing is known has no amounts.
+    """
+
+    resources: Sequence[ResourceOnNode] = ()
+    """NodeResourcesFit: `pods` first, then what the pod asks for."""
+    taints: Sequence[NodeTaint] = ()
+    """TaintToleration: those that keep the pod off."""
+    cordoned: bool = False
+    """NodeUnschedulable."""
+    requirements: Sequence[UnmetRequirement] = ()
+    """NodeAffinity: what the node lacks, of terms those of the one that it lacks the fewest of."""
+    ports: Sequence[PortOnNode] = ()
+    """NodePorts: those in the way, with the pods that hold them."""
+    spread: Sequence[SpreadOnNode] = ()
+    """PodTopologySpread: the pod's constraints."""
+    bound_elsewhere: Sequence[BoundElsewhere] = ()
+    """VolumeBinding and VolumeZone: claims whose volumes the node cannot reach."""
+    drivers: Sequence[DriverOnNode] = ()
+    """NodeVolumeLimits: the CSI drivers of the pod's volumes."""
+    disks: Sequence[InUse] = ()
+    """VolumeRestrictions: disks of the pod that pods of the node have mounted."""
+    missing_features: Sequence[str] = ()
+    """NodeDeclaredFeatures: what the node does not declare."""
+
+
+def node_amounts(decision: Diagnosis, position: int, limit: int) -> NodeAmounts:
+    """Measure one node, with up to `limit` pods and ports where there may be many."""
+    if decision.node(position) is None:
+        return NodeAmounts()
+    with decision.mirror.work.uncharged():  # the decision was charged for the same
+        return NodeAmounts(
+            resources=resources_on_node(decision, position),
+            taints=taints_on_node(decision, position),
+            cordoned=is_cordoned(decision, position),
+            requirements=unmet_on_node(decision, position),
+            ports=ports_on_node(decision, position, limit),
+            spread=spread_on_node(decision, position),
+            bound_elsewhere=bound_elsewhere_on_node(decision, position),
+            drivers=drivers_on_node(decision, position),
+            disks=disks_on_node(decision, position, limit),
+            missing_features=_missing_features(decision, position),
+        )
+
+
+def _missing_features(decision: Diagnosis, position: int) -> Sequence[str]:
+    state, node = decision.state_of(NodeDeclaredFeatures.name), decision.node(position)
+    if not isinstance(state, NeededFeatures) or node is None:
+        return ()
+    return sorted(state.needed - node.declared_features)

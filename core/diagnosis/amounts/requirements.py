@@ -1,0 +1,232 @@
+"""What NodeAffinity asks of labels and names: what a node lacks, and how many nodes each requirement excludes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Final, TypeAlias
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.diagnosis import Diagnosis
+from core.framework.node_matcher import NodeMatcher, keys_of_terms
+from core.mirror.topology import BoolArray, Int64Array
+from core.objects.labels import Operator, Requirement
+from core.objects.node import Node
+from core.objects.node_affinity import NodeAffinity as AffinityToNodes
+from core.objects.node_selector import Comparison, FieldRequirement, NodeSelectorTerm
+from core.plugins.nodeaffinity import NodeAffinity, RequiredState
+
+MAX_REQUIREMENTS: Final = 64
+"""Requirements that are looked at. Each costs a pass over the nodes, and a pod may have thousands."""
+_MAX_VALUES: Final = 10
+_OPERATORS: Final = {
+    Operator.IN: "In",
+    Operator.NOT_IN: "NotIn",
+    Operator.EXISTS: "Exists",
+    Operator.DOES_NOT_EXIST: "DoesNotExist",
+}
+NODE_NAME: Final = "metadata.name"
+
+
+class Source(Enum):
+    """Where a requirement stands."""
+
+    NODE_SELECTOR = "nodeSelector"
+    NODE_AFFINITY = "nodeAffinity"
+    """requiredDuringSchedulingIgnoredDuringExecution of the pod."""
+    ADDED_AFFINITY = "addedAffinity"
+    """NodeAffinityArgs.addedAffinity of the scheduler."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A requirement, where it stands, and the place of its term among the terms of the parsed affinity."""
+
+    source: Source
+    term: int | None
+    """None outside of terms."""
+    requirement: Requirement | Comparison | FieldRequirement
+
+    def met_by(self, node: Node) -> bool:
+        """Tell whether a node meets it."""
+        if isinstance(self.requirement, FieldRequirement):
+            return self.requirement.matches(node.name)
+        return self.requirement.matches(node.labels)
+
+    @property
+    def as_term(self) -> NodeSelectorTerm:
+        """The term that asks for this alone."""
+        match self.requirement:
+            case Requirement():
+                return NodeSelectorTerm((self.requirement,))
+            case Comparison():
+                return NodeSelectorTerm(comparisons=(self.requirement,))
+            case FieldRequirement():
+                return NodeSelectorTerm(fields=(self.requirement,))
+
+
+Choice: TypeAlias = Sequence[Sequence[Asked]]
+"""Alternatives of which a node has to meet one, each with all its requirements."""
+
+
+class AskedOfNode(msgspec.Struct, frozen=True, gc=False):
+    """One requirement on labels, or on the name of the node (key `metadata.name`)."""
+
+    source: Source
+    term: int | None
+    """The place among the pod's terms, sorted as Kindred keeps them; None outside of terms."""
+    key: str
+    operator: str
+    """In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+    values: Sequence[str]
+    """At most 10."""
+
+
+class UnmetRequirement(msgspec.Struct, frozen=True, gc=False):
+    """A requirement that a node does not meet."""
+
+    asked: AskedOfNode
+    has: str | None
+    """What the node has; None where it does not have the label."""
+
+
+class RequirementInCluster(msgspec.Struct, frozen=True, gc=False):
+    """A requirement with the number of known nodes that do not meet it, whatever else they meet."""
+
+    asked: AskedOfNode
+    nodes: int
+
+
+class NearestNode(msgspec.Struct, frozen=True, gc=False):
+    """The node that lacks the fewest requirements; of those, the one that the fewest other plugins refuse."""
+
+    node: str
+    unmet: Sequence[UnmetRequirement]
+
+
+def choices_of(decision: Diagnosis) -> Sequence[Choice]:
+    """Return what NodeAffinity asks: at most 64 requirements, the first ones, as a pod may have thousands.
+
+    Nothing where it is not enabled, or asks nothing. Broken terms, which no node can meet, are left out.
+    """
+    state = decision.state_of(NodeAffinity.name)
+    if not isinstance(state, RequiredState):
+        return ()
+    choices = (
+        *_choices(state.asked, Source.NODE_SELECTOR, Source.NODE_AFFINITY),
+        *_choices(state.added, Source.ADDED_AFFINITY, Source.ADDED_AFFINITY),
+    )
+    return _bounded(choices)
+
+
+def best_alternatives(choices: Sequence[Choice], node: Node) -> Sequence[Asked]:
+    """Return what a node should meet: of each choice, the alternative of which it lacks the fewest requirements."""
+    best: list[Asked] = []
+    for choice in choices:
+        best += min(choice, key=lambda alternative: sum(not each.met_by(node) for each in alternative), default=())
+    return best
+
+
+def best_unmet(choices: Sequence[Choice], node: Node) -> Sequence[Asked]:
+    """Return what a node lacks of `best_alternatives`."""
+    return [each for each in best_alternatives(choices, node) if not each.met_by(node)]
+
+
+def unmet_on_node(decision: Diagnosis, position: int) -> Sequence[UnmetRequirement]:
+    """Return what one node lacks."""
+    node = decision.node(position)
+    return [] if node is None else [_unmet(each, node) for each in best_unmet(choices_of(decision), node)]
+
+
+def requirements_in_cluster(decision: Diagnosis, limit: int) -> Sequence[RequirementInCluster]:
+    """Return up to `limit` requirements, those first that exclude most nodes."""
+    excluded = [
+        (each, int(np.count_nonzero(~met[decision.known])))
+        for choice in choices_of(decision)
+        for each, met in _judged(decision, choice)
+    ]
+    most = sorted((each for each in excluded if each[1]), key=lambda each: -each[1])[:limit]
+    return [RequirementInCluster(told_of(each), nodes) for each, nodes in most]
+
+
+def nearest_node(decision: Diagnosis) -> NearestNode | None:
+    """Return the nearest of the nodes that NodeAffinity refuses; None where it refuses none, or all in PreFilter."""
+    refused, choices = decision.refusing.get(NodeAffinity.name), choices_of(decision)
+    if refused is None or not choices or not len(decision.known):
+        return None
+    candidates = decision.known[refused[decision.known]]
+    if not len(candidates):
+        return None
+    lacking = unmet_counts(decision)[candidates]
+    others = np.sum([each[candidates] for each in decision.refusing.values()], axis=0)
+    best = int(candidates[np.lexsort((others, lacking))[0]])
+    return NearestNode(decision.batch.names[best], unmet_on_node(decision, best))
+
+
+def unmet_counts(decision: Diagnosis) -> Int64Array:
+    """Return how many requirements each node of the decision lacks, as `best_unmet`."""
+    total = np.zeros(len(decision.batch), np.int64)
+    for choice in choices_of(decision):
+        counts: Int64Array | None = None
+        judged = iter(_judged(decision, choice))
+        for alternative in choice:
+            lacking = np.zeros(len(decision.batch), np.int64)
+            for _ in alternative:
+                lacking += ~next(judged)[1]
+            counts = lacking if counts is None else np.minimum(counts, lacking)
+        if counts is not None:
+            total += counts
+    return total
+
+
+def told_of(asked: Asked) -> AskedOfNode:
+    """Return a requirement for people."""
+    match asked.requirement:
+        case Requirement(key, operator, values):
+            return AskedOfNode(asked.source, asked.term, key, _OPERATORS[operator], values[:_MAX_VALUES])
+        case Comparison(key, greater, bound):
+            return AskedOfNode(asked.source, asked.term, key, "Gt" if greater else "Lt", (str(bound),))
+        case FieldRequirement(key, value, negated):
+            return AskedOfNode(asked.source, asked.term, key, "NotIn" if negated else "In", (value,))
+
+
+def _choices(affinity: AffinityToNodes, of_selector: Source, of_terms: Source) -> Iterator[Choice]:
+    if affinity.selector.requirements:
+        yield [[Asked(of_selector, None, each) for each in affinity.selector.requirements]]
+    if affinity.required is not None:
+        yield [
+            [Asked(of_terms, place, each) for each in _requirements(term)]
+            for place, term in enumerate(affinity.required.terms)
+            if not term.errors
+        ]
+
+
+def _requirements(term: NodeSelectorTerm) -> Sequence[Requirement | Comparison | FieldRequirement]:
+    return [*term.requirements, *term.comparisons, *term.fields]
+
+
+def _bounded(choices: Iterable[Choice]) -> Sequence[Choice]:
+    """Return the choices up to MAX_REQUIREMENTS; the last alternative that is looked at may be cut."""
+    left = MAX_REQUIREMENTS
+    found = []
+    for choice in choices:
+        kept = []
+        for alternative in choice:
+            if left > 0:
+                kept.append(alternative[:left])
+                left -= len(alternative)
+        found.append(kept)
+    return found
+
+
+def _judged(decision: Diagnosis, choice: Choice) -> Iterator[tuple[Asked, BoolArray]]:
+    """Yield which nodes meet each requirement."""
+    terms = [(each, each.as_term) for alternative in choice for each in alternative]
+    matcher = NodeMatcher(decision.mirror, decision.batch, keys_of_terms(term for _, term in terms))
+    for each, term in terms:
+        yield each, matcher.term(term)
+
+
+def _unmet(asked: Asked, node: Node) -> UnmetRequirement:
+    told = told_of(asked)
+    has = node.name if isinstance(asked.requirement, FieldRequirement) else node.labels.get(told.key)
+    return UnmetRequirement(told, has)

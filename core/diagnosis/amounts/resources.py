@@ -1,0 +1,87 @@
+"""Resources, as NodeResourcesFit measured them: asked for, allocatable, in use, free and missing."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.diagnosis import Diagnosis
+from core.mirror.node_info import NodeBatch
+from core.plugins.noderesources.filtering import MeasuredResource, PreFilterState
+from core.plugins.noderesources.fit import NodeResourcesFit
+
+MAX_RESOURCES: Final = 32
+"""Resources that are told of. Each costs a pass over the nodes, and a pod may name hundreds."""
+
+
+class ResourceOnNode(msgspec.Struct, frozen=True, gc=False):
+    """A resource on one node: cpu in millicores, all others in their own unit (bytes, pieces)."""
+
+    resource: str
+    requested: int
+    """By the pod; 1 of `pods`."""
+    allocatable: int
+    in_use: int
+    """Requested by the pods there."""
+    free: int
+    """Negative where the pods there request more than there is."""
+    missing: int
+    """What is free too little for the pod; 0 where NodeResourcesFit passes the node by this resource."""
+
+
+class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
+    """A resource on all nodes that were asked about and are known, in the unit of ResourceOnNode."""
+
+    resource: str
+    requested: int
+    """By the pod."""
+    free: int
+    """On all nodes together."""
+    most_free: int
+    most_free_node: str
+    """The first node that has as much free as any."""
+    nodes: int
+    """Nodes on which the pod fits by this resource."""
+
+
+def measured_resources(decision: Diagnosis, batch: NodeBatch) -> Iterator[MeasuredResource]:
+    """Yield the resources that the pod asks for, `pods` first, on nodes; at most 32 beside it.
+
+    None where NodeResourcesFit is not enabled.
+    """
+    state = decision.state_of(NodeResourcesFit.name)
+    if isinstance(state, PreFilterState):
+        yield from state.measured(batch, MAX_RESOURCES)
+
+
+def resources_on_node(decision: Diagnosis, position: int) -> Sequence[ResourceOnNode]:
+    """Return what the pod asks for on one node."""
+    found = []
+    for each in measured_resources(decision, decision.batch.part(np.array([position]))):
+        allocatable, in_use = int(each.allocatable[0]), int(each.in_use[0])
+        missing = each.asked - (allocatable - in_use) if each.short[0] else 0
+        found.append(ResourceOnNode(each.resource, each.asked, allocatable, in_use, allocatable - in_use, missing))
+    return found
+
+
+def resources_in_cluster(decision: Diagnosis) -> Sequence[ResourceInCluster]:
+    """Return what the pod asks for on all nodes; none without a known node."""
+    if not len(decision.known):
+        return ()
+    batch = decision.batch.part(decision.known)
+    found = []
+    for each in measured_resources(decision, batch):
+        free = each.allocatable - each.in_use
+        most = int(free.argmax())
+        found.append(
+            ResourceInCluster(
+                resource=each.resource,
+                requested=each.asked,
+                free=int(free.sum()),
+                most_free=int(free[most]),
+                most_free_node=batch.names[most],
+                nodes=int(np.count_nonzero(~each.short)),
+            )
+        )
+    return found

@@ -1,0 +1,106 @@
+"""Topology spread constraints of the pod, as PodTopologySpread measured them: pods and skew by domain."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.diagnosis import Diagnosis
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import ABSENT
+from core.plugins.podtopologyspread.filtering import MeasuredConstraint, PreFilterState
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
+
+MAX_CONSTRAINTS: Final = 16
+
+
+class SpreadOnNode(msgspec.Struct, frozen=True, gc=False):
+    """A constraint (DoNotSchedule) on one node."""
+
+    topology_key: str
+    max_skew: int
+    domain: str | None
+    """None where the node does not have the topology key."""
+    pods: int
+    """That the constraint counts in the domain."""
+    fewest: int
+    """Pods in the domain that has the fewest; 0 where there are fewer domains than minDomains."""
+    skew: int
+    """What it would be with the pod there: more than max_skew keeps the pod off."""
+
+
+class SpreadDomain(msgspec.Struct, frozen=True, gc=False):
+    """A domain, with its pods and the skew that it would have with the pod there."""
+
+    value: str
+    pods: int
+    skew: int
+
+
+class SpreadInCluster(msgspec.Struct, frozen=True, gc=False):
+    """A constraint (DoNotSchedule) over all its domains; where there are more than are shown, those with most pods."""
+
+    topology_key: str
+    max_skew: int
+    min_domains: int
+    fewest: int
+    domains: int
+    shown: Sequence[SpreadDomain]
+    nodes_without_key: int
+    nodes_refused: int
+    """Nodes in domains whose skew would be too large."""
+
+
+def measured_constraints(decision: Diagnosis, batch: NodeBatch) -> Iterator[MeasuredConstraint]:
+    """Yield up to 16 hard constraints, on nodes; none where PodTopologySpread is not enabled, or has no constraint."""
+    state = decision.state_of(PodTopologySpread.name)
+    if isinstance(state, PreFilterState):
+        yield from state.measured(batch, MAX_CONSTRAINTS)
+
+
+def spread_on_node(decision: Diagnosis, position: int) -> Sequence[SpreadOnNode]:
+    """Return the constraints on one node."""
+    found = []
+    for each in measured_constraints(decision, decision.batch.part(np.array([position]))):
+        value_id = ABSENT if each.column is None else int(each.column.topology_ids()[0])
+        node = decision.node(position)
+        found.append(
+            SpreadOnNode(
+                topology_key=each.constraint.topology_key,
+                max_skew=each.constraint.max_skew,
+                domain=None if node is None else node.labels.get(each.constraint.topology_key),
+                pods=0 if value_id == ABSENT else int(each.numbers[value_id]),
+                fewest=each.fewest,
+                skew=0 if value_id == ABSENT else int(each.skews[value_id]),
+            )
+        )
+    return found
+
+
+def spread_in_cluster(decision: Diagnosis, limit: int) -> Sequence[SpreadInCluster]:
+    """Return the constraints, with up to `limit` domains each."""
+    return [_summed(each, len(decision.batch), limit) for each in measured_constraints(decision, decision.batch)]
+
+
+def _summed(each: MeasuredConstraint, nodes: int, limit: int) -> SpreadInCluster:
+    without, refused, shown = nodes, 0, []
+    if each.column is not None:
+        ids = each.column.topology_ids()
+        without = int(np.count_nonzero(ids == ABSENT))
+        refused = int(np.count_nonzero((each.skews > each.constraint.max_skew).take(ids) & (ids != ABSENT)))
+        most = each.domains[np.argsort(-each.numbers[each.domains], kind="stable")[:limit]].tolist()
+        values = each.column.column.values
+        shown = [
+            SpreadDomain(values[each_id], int(each.numbers[each_id]), int(each.skews[each_id])) for each_id in most
+        ]
+    return SpreadInCluster(
+        topology_key=each.constraint.topology_key,
+        max_skew=each.constraint.max_skew,
+        min_domains=each.constraint.min_domains,
+        fewest=each.fewest,
+        domains=len(each.domains),
+        shown=shown,
+        nodes_without_key=without,
+        nodes_refused=refused,
+    )

@@ -1,0 +1,36 @@
+"""How far a remedy is from what people would do: a rough order, and no price."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.remedies.remedy import Kind, LowerRequest, Step, TolerateTaint
+from core.diagnosis.remedies.supposing import NODE_CONDITIONS
+
+_OF_KIND: Final[Mapping[Kind, int]] = {
+    Kind.LOWER_REQUESTS: 0,
+    Kind.UNCORDON_NODE: 20,
+    Kind.TOLERATE_TAINTS: 30,
+    Kind.RAISE_MAX_SKEW: 30,
+    Kind.LABEL_NODE: 40,
+    Kind.DROP_REQUIREMENTS: 50,
+    Kind.COMBINED: 50,
+    Kind.REMOVE_POD: 60,
+    Kind.ADD_NODE: 80,
+}
+_OF_MORE_STEPS: Final = 20
+_OF_UNWELL_NODE: Final = 60
+"""Of tolerating a taint of node.kubernetes.io: the node is not ready, or short of something."""
+_OF_WHOLE_REQUEST: Final = 100
+
+
+def cost(decision: Diagnosis, kind: Kind, steps: Sequence[Step]) -> int:
+    """Return how much the steps change: that of the kind, of each step after the first, and the share of requests."""
+    found = _OF_KIND[kind] + _OF_MORE_STEPS * (len(steps) - 1)
+    requests = decision.mirror.counted(decision.pod).requests
+    for step in steps:
+        if isinstance(step, LowerRequest):
+            found += _OF_WHOLE_REQUEST * step.by // max(requests.get(step.resource, 0), 1)
+        elif isinstance(step, TolerateTaint) and step.key.startswith(NODE_CONDITIONS):
+            found += _OF_UNWELL_NODE
+    return found

@@ -1,0 +1,164 @@
+"""What one plugin would have changed to pass one node: the steps, or None where no step of its kind helps there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from core.diagnosis.amounts.requirements import (
+    Asked,
+    Source,
+    best_alternatives,
+    best_unmet,
+    choices_of,
+    told_of,
+)
+from core.diagnosis.amounts.spread import measured_constraints
+from core.diagnosis.amounts.taints import is_cordoned, untolerated_taints
+from core.diagnosis.remedies.obstacles import Obstacles
+from core.diagnosis.remedies.remedy import (
+    DropRequirement,
+    LowerRequest,
+    RaiseMaxSkew,
+    SetLabel,
+    Step,
+    TolerateTaint,
+    Uncordon,
+)
+from core.diagnosis.remedies.supposing import HOSTNAME, UNSCHEDULABLE
+from core.mirror.topology import ABSENT
+from core.objects.labels import Operator
+from core.objects.node import Node
+from core.objects.node_selector import Comparison, FieldRequirement
+from core.objects.topology_spread import DO_NOT_SCHEDULE
+from core.plugins.nodeaffinity import NodeAffinity
+from core.plugins.noderesources.columns import PODS
+from core.plugins.noderesources.fit import NodeResourcesFit
+from core.plugins.nodeunschedulable import NodeUnschedulable
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.plugins.tainttoleration import TaintToleration
+
+Fix: TypeAlias = Callable[[Obstacles, int], Sequence[Step] | None]
+
+_FACTS: Final = frozenset(
+    {
+        HOSTNAME,
+        "kubernetes.io/arch",
+        "kubernetes.io/os",
+        "node.kubernetes.io/instance-type",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+    }
+)
+"""Labels that say what a node is. To change them would be to lie."""
+_ANY_VALUE: Final = "true"
+
+
+def lower_requests(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Lower all requests that are too large for a node, each to what is free; None where it has too many pods."""
+    steps = []
+    for each in obstacles.rooms(np.array([position])):
+        if each.short[0]:
+            if each.resource == PODS:
+                return None
+            steps.append(lowered(each.resource, each.asked, int(each.free[0])))
+    return steps
+
+
+def lowered(resource: str, asked: int, free: int) -> LowerRequest:
+    """Return the step that lowers a request to what is free; to 0, which is not looked at, where nothing is."""
+    to = max(free, 0)
+    return LowerRequest(resource, asked - to, to)
+
+
+def tolerate_taints(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Tolerate all taints of a node that keep the pod off, but for the one that goes when the node is uncordoned."""
+    decision = obstacles.decision
+    cordoned = is_cordoned(decision, position)
+    return [
+        TolerateTaint(each.key, each.value, each.effect)
+        for each in untolerated_taints(decision, position)
+        if not (cordoned and each == UNSCHEDULABLE)
+    ]
+
+
+def uncordon(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Uncordon the node."""
+    return [Uncordon(obstacles.decision.batch.names[position])]
+
+
+def drop_requirements(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Drop the requirements that a node does not meet; None where the scheduler asks for them, not the pod."""
+    node, choices = obstacles.decision.node(position), choices_of(obstacles.decision)
+    unmet = () if node is None else best_unmet(choices, node)
+    if not unmet or any(each.source is Source.ADDED_AFFINITY for each in unmet):
+        return None
+    return [DropRequirement(told_of(each)) for each in unmet]
+
+
+def label_node(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Give a node the labels that it lacks; None for its name, and for labels that say what a node is."""
+    node, choices = obstacles.decision.node(position), choices_of(obstacles.decision)
+    if node is None:
+        return None
+    wanted = best_alternatives(choices, node)
+    steps: dict[str, Step] = {}
+    for each in wanted:
+        if each.met_by(node):
+            continue
+        if isinstance(each.requirement, FieldRequirement) or each.requirement.key in _FACTS:
+            return None
+        step = _label(each.requirement.key, wanted, node)
+        if step is None:
+            return None
+        steps[step.key] = step
+    return [*steps.values()] or None
+
+
+def raise_max_skew(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Raise maxSkew of the pod's own constraints that a node fails; None where it has no such topology key."""
+    decision = obstacles.decision
+    places = [place for place, each in enumerate(decision.pod.spread) if each.when_unsatisfiable == DO_NOT_SCHEDULE]
+    steps: list[Step] = []
+    measured = measured_constraints(decision, decision.batch.part(np.array([position])))
+    for place, each in zip(places, measured, strict=False):  # default constraints have no place in the pod
+        value_id = ABSENT if each.column is None else int(each.column.topology_ids()[0])
+        if value_id == ABSENT:
+            return None
+        key, skew, max_skew = each.constraint.topology_key, int(each.skews[value_id]), each.constraint.max_skew
+        node = decision.node(position)
+        if skew > max_skew and node is not None:
+            steps.append(RaiseMaxSkew(place, key, node.labels[key], max_skew, skew))
+    return steps or None
+
+
+FIXES: Final[Mapping[str, Fix]] = {
+    NodeUnschedulable.name: uncordon,
+    TaintToleration.name: tolerate_taints,
+    NodeAffinity.name: drop_requirements,
+    NodeResourcesFit.name: lower_requests,
+    PodTopologySpread.name: raise_max_skew,
+}
+"""Plugin -> what changes the pod, or the state of the node, so that it passes."""
+
+
+def _label(key: str, wanted: Sequence[Asked], node: Node) -> SetLabel | None:
+    """Return the label that meets all that is wanted of a key; None where nothing can."""
+    asked = [
+        each.requirement
+        for each in wanted
+        if not isinstance(each.requirement, FieldRequirement) and each.requirement.key == key
+    ]
+    values: list[str | None] = []
+    for each in asked:
+        if isinstance(each, Comparison):
+            values.append(str(each.bound + (1 if each.greater else -1)))
+        elif each.operator is Operator.IN:
+            values += each.values
+    for value in (*values, None, _ANY_VALUE):
+        labels = {} if value is None else {key: value}
+        if all(each.matches(labels) for each in asked):
+            return SetLabel(node.name, key, value, node.labels.get(key))
+    return None

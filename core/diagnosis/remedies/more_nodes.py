@@ -1,0 +1,55 @@
+"""One more node like one that there is: each kind of node once, the smallest first, and for each the zones it is in."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.remedies.proposals import Proposal
+from core.diagnosis.remedies.remedy import AddNode, Kind
+from core.diagnosis.remedies.supposing import HOSTNAME, copy_of
+from core.objects.node import Node
+
+MAX_LOOKED_AT: Final = 128
+"""Nodes that are looked at for their kind, at equal distances in the order of the decision."""
+MAX_KINDS: Final = 4
+MAX_ZONES: Final = 3
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+def more_nodes(decision: Diagnosis) -> Iterator[list[Proposal]]:
+    """Yield for each kind of node the copies to try, one for each zone that has nodes of the kind.
+
+    Nodes are of one kind if their copies differ in nothing but name and zone. Kinds come first that offer all that the
+    pod requests, then by cpu and memory, the smallest first.
+    """
+    kinds: dict[object, dict[str, Node]] = {}  # kind -> zone -> the first node
+    places = np.linspace(0, len(decision.known) - 1, min(len(decision.known), MAX_LOOKED_AT)).astype(np.intp)
+    for position in decision.known[places].tolist():
+        node = decision.node(position)
+        if node is not None:
+            kinds.setdefault(_kind(node), {}).setdefault(node.labels.get(ZONE, ""), node)
+    requests = decision.mirror.counted(decision.pod).requests
+    for zones in sorted(kinds.values(), key=lambda each: _size(next(iter(each.values())), requests))[:MAX_KINDS]:
+        yield [_proposal(decision, zones[zone], zone) for zone in sorted(zones)[:MAX_ZONES]]
+
+
+def _proposal(decision: Diagnosis, like: Node, zone: str) -> Proposal:
+    taken, name, number = decision.mirror.nodes.infos, f"{like.name}-copy", 1
+    while name in taken:
+        number += 1
+        name = f"{like.name}-copy-{number}"
+    return Proposal(Kind.ADD_NODE, name, (AddNode(name, like.name, zone),))
+
+
+def _kind(node: Node) -> object:
+    copy = copy_of(node, "")
+    labels = frozenset((key, value) for key, value in copy.labels.items() if key not in (HOSTNAME, ZONE))
+    return labels, frozenset(copy.allocatable.items()), copy.taints, copy.declared_features
+
+
+def _size(node: Node, requests: Mapping[str, int]) -> tuple[int, int, int, str]:
+    offered = node.allocatable
+    lacking = sum(amount > offered.get(resource, 0) for resource, amount in requests.items())
+    return lacking, offered.get("cpu", 0), offered.get("memory", 0), node.name

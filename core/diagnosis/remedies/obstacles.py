@@ -1,0 +1,86 @@
+"""Which plugins refuse which nodes of a decision, and what nominated pods take of nodes."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.amounts.resources import measured_resources
+from core.diagnosis.amounts.volumes import claim_users
+from core.diagnosis.diagnosis import Diagnosis
+from core.mirror.node_info import NO_SLOT
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
+from core.objects.pod import Pod
+from core.plugins.noderesources.columns import PODS
+
+
+class Room(msgspec.Struct, frozen=True):
+    """What nodes have free of a resource beside nominated pods, and whether it is too little for the pod."""
+
+    resource: str
+    asked: int
+    free: Int64Array
+    short: BoolArray
+
+
+class Obstacles:
+    """The plugins that refuse each node, whatever the others say, with the pods nominated for it and without."""
+
+    def __init__(self, decision: Diagnosis) -> None:
+        self.decision: Final = decision
+        refused = {name: codes.copy() for name, codes in decision.refusing.items()}
+        for position, refusal in decision.refused_beside.items():
+            refused.setdefault(refusal.failure.plugin, np.zeros(len(decision.batch), np.bool_))[position] = True
+        self.refused: Final[Mapping[str, BoolArray]] = refused
+        self.number: Final[Int64Array] = sum(
+            (each.astype(np.int64) for each in refused.values()), np.zeros(len(decision.batch), np.int64)
+        )
+        """Of plugins that refuse each node."""
+
+    def only(self, plugins: Collection[str]) -> IntpArray:
+        """Return the known nodes that some of these plugins refuse, and no other one."""
+        these = sum(
+            (each.astype(np.int64) for name, each in self.refused.items() if name in plugins),
+            np.zeros(len(self.number), np.int64),
+        )
+        known = self.decision.known
+        found: IntpArray = known[(these[known] > 0) & (these[known] == self.number[known])]
+        return found
+
+    def of(self, position: int) -> Sequence[str]:
+        """Return the plugins that refuse a node, in the order of the profile."""
+        names = (plugin.name for plugin in self.decision.profile.filters)
+        return [name for name in names if name in self.refused and self.refused[name][position]]
+
+    def rooms(self, positions: IntpArray) -> Sequence[Room]:
+        """Return what nodes have free of `pods`, and then of what the pod asks for; nothing without nodes."""
+        if not len(positions):
+            return ()
+        found = []
+        for each in measured_resources(self.decision, self.decision.batch.part(positions)):
+            free = each.allocatable - each.in_use
+            left = (free < each.asked) & ~each.short  # what NodeResourcesFit leaves to devices
+            for place in np.flatnonzero(np.isin(positions, [*self._nominated])).tolist():
+                free[place] -= self._nominated[int(positions[place])].get(each.resource, 0)
+            found.append(Room(each.resource, each.asked, free, (free < each.asked) & ~left))
+        return found
+
+    @cached_property
+    def claim_users(self) -> Mapping[str, Sequence[Pod]]:
+        """The pods that use each ReadWriteOncePod claim of the pod, see `claim_users`."""
+        return claim_users(self.decision)
+
+    @cached_property
+    def _nominated(self) -> Mapping[int, Mapping[str, int]]:
+        """Position -> what the pods nominated for a node request that count there."""
+        decision, mirror = self.decision, self.decision.mirror
+        slots = [mirror.nodes.slots.get(name, NO_SLOT) for name in mirror.pending.nominated]
+        found: dict[int, dict[str, int]] = {}
+        for position in np.flatnonzero(np.isin(decision.batch.slots, [each for each in slots if each >= 0])).tolist():
+            taken = found.setdefault(position, {})
+            for pod in decision.nominated_beside(position):
+                for resource, amount in {**mirror.counted(pod).requests, PODS: 1}.items():
+                    taken[resource] = taken.get(resource, 0) + amount
+        return found

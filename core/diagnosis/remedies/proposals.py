@@ -1,0 +1,198 @@
+"""Proposals of one kind, the smallest first, none of them tried out yet."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.amounts.requirements import unmet_counts
+from core.diagnosis.amounts.spread import measured_constraints
+from core.diagnosis.amounts.taints import untolerated_taints
+from core.diagnosis.remedies.cost import cost
+from core.diagnosis.remedies.fixes import (
+    FIXES,
+    drop_requirements,
+    label_node,
+    lower_requests,
+    lowered,
+    raise_max_skew,
+    tolerate_taints,
+    uncordon,
+)
+from core.diagnosis.remedies.obstacles import Obstacles, Room
+from core.diagnosis.remedies.remedy import Kind, Step
+from core.diagnosis.remedies.supposing import NODE_CONDITIONS, UNSCHEDULABLE
+from core.mirror.topology import ABSENT, Int64Array, IntpArray
+from core.objects.toleration import Taint
+from core.plugins.nodeaffinity import NodeAffinity
+from core.plugins.noderesources.fit import NodeResourcesFit
+from core.plugins.nodeunschedulable import NodeUnschedulable
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.plugins.tainttoleration import TaintsAndTolerations, TaintToleration
+
+NEAREST: Final = 8
+"""Nodes that are looked at one by one for a kind."""
+MAX_STEPS: Final = 8
+"""Steps of a remedy. What takes more is another pod, or another cluster."""
+_MAX_DISTINCT: Final = 256
+"""Distinct lists of taints that are looked at."""
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """Steps that should make the pod fit on a node."""
+
+    kind: Kind
+    node: str
+    steps: Sequence[Step]
+
+
+def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose for each resource to lower its request alone, to the most that is free where nothing else is short.
+
+    Or else to lower several at once on the node that asks for the least of that, by the sum of their shares.
+    """
+    positions = obstacles.only({NodeResourcesFit.name})
+    rooms = obstacles.rooms(positions)
+    if not rooms:
+        return
+    pods, *others = rooms
+    number = sum((each.short.astype(np.int64) for each in others), np.zeros(len(positions), np.int64))
+    found = False
+    for each in others:
+        alone = np.flatnonzero(each.short & ~pods.short & (number == 1))
+        if len(alone):
+            found = True
+            best = int(alone[each.free[alone].argmax()])
+            node = obstacles.decision.batch.names[int(positions[best])]
+            yield Proposal(Kind.LOWER_REQUESTS, node, (lowered(each.resource, each.asked, int(each.free[best])),))
+    several = np.flatnonzero(~pods.short & (number > 1))
+    if not found and len(several):
+        best = int(several[missing_shares(others)[several].argmin()])
+        yield from _proposed(obstacles, Kind.LOWER_REQUESTS, int(positions[best]))
+
+
+def tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose the sets of taints of nodes that nothing else refuses, but none that holds another one.
+
+    The smallest come first, those of node.kubernetes.io last: they tell of nodes that are not well.
+    """
+    decision = obstacles.decision
+    positions = obstacles.only({TaintToleration.name})
+    first: dict[frozenset[Taint], int] = {}
+    for position in _one_of_each(obstacles, positions):
+        first.setdefault(frozenset(untolerated_taints(decision, position)), position)
+    minimal = [each for each in first if not any(other < each for other in first)]
+    for taints in sorted(minimal, key=lambda each: (sum(map(_of_condition, each)), len(each), sorted(each))):
+        yield from _proposed(obstacles, Kind.TOLERATE_TAINTS, first[taints])
+
+
+def uncordon_node(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to uncordon nodes that nothing else refuses, but for the taint that comes with it."""
+    for position in obstacles.only({NodeUnschedulable.name, TaintToleration.name})[:NEAREST].tolist():
+        left = set(untolerated_taints(obstacles.decision, position)) - {UNSCHEDULABLE}
+        if not left and NodeUnschedulable.name in obstacles.of(position):
+            yield from _proposed(obstacles, Kind.UNCORDON_NODE, position)
+
+
+def drop(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to drop the requirements that the nearest of the nodes lack that nothing else refuses."""
+    for position in _nearest_by_labels(obstacles):
+        yield from _proposed(obstacles, Kind.DROP_REQUIREMENTS, position)
+
+
+def label(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to give these nodes the labels that they lack."""
+    for position in _nearest_by_labels(obstacles):
+        yield from _proposed(obstacles, Kind.LABEL_NODE, position)
+
+
+def raise_skew(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose for each constraint to raise its maxSkew alone, to the least skew of any node that fails nothing else."""
+    decision = obstacles.decision
+    positions = obstacles.only({PodTopologySpread.name})
+    if not len(positions):
+        return
+    skews: list[Int64Array] = []
+    limits: list[int] = []
+    has_keys = np.ones(len(positions), np.bool_)
+    for each in measured_constraints(decision, decision.batch.part(positions)):
+        if each.column is None:
+            return
+        ids = each.column.topology_ids()
+        skews.append(each.skews.take(ids))
+        limits.append(each.constraint.max_skew)
+        has_keys &= ids != ABSENT
+    failed = (np.array(skews) > np.array(limits)[:, None]) & has_keys
+    number = failed.sum(axis=0)
+    for place, of_nodes in enumerate(skews):
+        alone = np.flatnonzero(failed[place] & (number == 1))
+        if len(alone):
+            yield from _proposed(obstacles, Kind.RAISE_MAX_SKEW, int(positions[alone[of_nodes[alone].argmin()]]))
+    for best in np.flatnonzero(number > 1)[:1].tolist():
+        yield from _proposed(obstacles, Kind.RAISE_MAX_SKEW, int(positions[best]))
+
+
+def combine(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose all that it takes on the nodes that the fewest plugins refuse, for plugins that a step can satisfy.
+
+    Those come first that change the least, see `cost`.
+    """
+    positions = obstacles.only(FIXES)
+    nearest = positions[np.argsort(obstacles.number[positions], kind="stable")][:NEAREST]
+    proposals = []
+    for position in nearest.tolist():
+        parts = [FIXES[plugin](obstacles, position) for plugin in obstacles.of(position)]
+        steps = [step for part in parts for step in part or ()]
+        if all(part is not None for part in parts) and 0 < len(steps) <= MAX_STEPS:
+            proposals.append(Proposal(Kind.COMBINED, obstacles.decision.batch.names[position], steps))
+    yield from sorted(proposals, key=lambda each: cost(obstacles.decision, each.kind, each.steps))
+
+
+_FIX_OF: Final = {
+    Kind.LOWER_REQUESTS: lower_requests,
+    Kind.TOLERATE_TAINTS: tolerate_taints,
+    Kind.UNCORDON_NODE: uncordon,
+    Kind.DROP_REQUIREMENTS: drop_requirements,
+    Kind.LABEL_NODE: label_node,
+    Kind.RAISE_MAX_SKEW: raise_max_skew,
+}
+
+
+def _proposed(obstacles: Obstacles, kind: Kind, position: int) -> Iterator[Proposal]:
+    steps = _FIX_OF[kind](obstacles, position)
+    if steps and len(steps) <= MAX_STEPS:
+        yield Proposal(kind, obstacles.decision.batch.names[position], steps)
+
+
+def missing_shares(rooms: Sequence[Room]) -> Int64Array:
+    """Return how much of its requests the pod would have to give up on each node, in thousandths, summed up."""
+    return sum(
+        ((each.asked - each.free).clip(0, each.asked) * 1000 // each.asked for each in rooms),
+        np.zeros(len(rooms[0].free), np.int64),
+    )
+
+
+def _one_of_each(obstacles: Obstacles, positions: IntpArray) -> Sequence[int]:
+    """Return the first of these nodes for each distinct list of taints, up to _MAX_DISTINCT."""
+    state = obstacles.decision.state_of(TaintToleration.name)
+    if not isinstance(state, TaintsAndTolerations) or not len(positions):
+        return ()
+    _, places = state.taints.places(obstacles.decision.batch.part(positions))
+    _, first = np.unique(places, return_index=True)
+    chosen: list[int] = positions[np.sort(first)][:_MAX_DISTINCT].tolist()
+    return chosen
+
+
+def _nearest_by_labels(obstacles: Obstacles) -> Sequence[int]:
+    """Return some nodes that lack the fewest requirements, of those that nothing but NodeAffinity refuses."""
+    positions = obstacles.only({NodeAffinity.name})
+    if not len(positions):
+        return ()
+    lacking = unmet_counts(obstacles.decision)[positions]
+    nearest: list[int] = positions[lacking == lacking.min()][:NEAREST].tolist()
+    return nearest
+
+
+def _of_condition(taint: Taint) -> bool:
+    return taint.key.startswith(NODE_CONDITIONS)

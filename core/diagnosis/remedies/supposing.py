@@ -1,0 +1,134 @@
+"""Steps of a remedy, made to happen: to the pod as a value, to the cluster as a supposition."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from core.diagnosis.amounts.requirements import NODE_NAME, Asked, AskedOfNode, Source, told_of
+from core.diagnosis.remedies.remedy import (
+    AddNode,
+    DropRequirement,
+    LowerRequest,
+    RaiseMaxSkew,
+    RemovePod,
+    SetLabel,
+    Step,
+    TolerateTaint,
+    Uncordon,
+)
+from core.mirror.cluster import ClusterMirror
+from core.mirror.snapshot import WhatIfError
+from core.mirror.what_if import Supposition
+from core.objects.labels import Selector
+from core.objects.node import Node
+from core.objects.node_affinity import NodeAffinity
+from core.objects.node_selector import NodeSelector, NodeSelectorTerm
+from core.objects.pod import Pod
+from core.objects.toleration import Taint, Toleration
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+"""The taint that the node lifecycle controller keeps on cordoned nodes."""
+NODE_CONDITIONS: Final = "node.kubernetes.io/"
+"""Prefix of the taints that the control plane sets for the state of a node."""
+
+
+def changed_pod(pod: Pod, steps: Sequence[Step]) -> Pod:
+    """Return a pod after the steps that change it. Its requests must be those that count (ClusterMirror.counted)."""
+    for step in steps:
+        match step:
+            case LowerRequest():
+                pod = replace(pod, requests={**pod.requests, step.resource: step.to}, resources=None)
+            case TolerateTaint():
+                added = Toleration(step.key, "Equal", step.value, step.effect)
+                pod = replace(pod, tolerations=pod.tolerations | {added})
+            case DropRequirement():
+                pod = replace(pod, node_affinity=_without(pod.node_affinity, step.asked))
+            case RaiseMaxSkew():
+                spread = [*pod.spread]
+                spread[step.constraint] = replace(spread[step.constraint], max_skew=step.to)
+                pod = replace(pod, spread=tuple(spread))
+            case _:
+                pass
+    return pod
+
+
+def suppose(mirror: ClusterMirror, supposed: Supposition, steps: Sequence[Step]) -> None:
+    """Suppose the steps that change the cluster. Raises WhatIfError for what is not there."""
+    for step in steps:
+        match step:
+            case SetLabel():
+                node = _known(mirror, step.node)
+                labels = {key: value for key, value in node.labels.items() if key != step.key}
+                if step.value is not None:
+                    labels[step.key] = step.value
+                supposed.change_node(replace(node, labels=labels))
+            case Uncordon():
+                node = _known(mirror, step.node)
+                taints = tuple(taint for taint in node.taints if taint != UNSCHEDULABLE)
+                supposed.change_node(replace(node, unschedulable=False, taints=taints))
+            case RemovePod():
+                pod = mirror.get_pod(step.uid)
+                if pod is None:
+                    raise WhatIfError(f"pod {step.pod} is not there")
+                supposed.remove(pod)
+            case AddNode():
+                supposed.add_node(copy_of(_known(mirror, step.like), step.name))
+            case _:
+                pass
+
+
+def copy_of(node: Node, name: str) -> Node:
+    """Return a new node like another one, of another name; see AddNode."""
+    labels = {**node.labels, HOSTNAME: name} if HOSTNAME in node.labels else node.labels
+    taints = tuple(taint for taint in node.taints if not taint.key.startswith(NODE_CONDITIONS))
+    return replace(node, name=name, labels=labels, taints=taints, unschedulable=False, uid="", resource_version="")
+
+
+def _known(mirror: ClusterMirror, name: str) -> Node:
+    info = mirror.nodes.infos.get(name)
+    if info is None or info.node is None:
+        raise WhatIfError(f"node {name} is not there")
+    return info.node
+
+
+def _without(affinity: NodeAffinity, dropped: AskedOfNode) -> NodeAffinity:
+    """Return what is left of an affinity without a requirement."""
+    if dropped.term is None or affinity.required is None:
+        kept = (
+            each
+            for each in affinity.selector.requirements
+            if told_of(Asked(Source.NODE_SELECTOR, None, each)) != dropped
+        )
+        return replace(affinity, selector=Selector(tuple(kept)))
+    terms = [*affinity.required.terms]
+    terms[dropped.term] = _term_without(terms[dropped.term], dropped)
+    if terms[dropped.term] == NodeSelectorTerm():
+        return replace(affinity, required=None, node_names=None)
+    names = _node_names(terms) if dropped.key == NODE_NAME else affinity.node_names
+    return replace(affinity, required=NodeSelector(tuple(terms)), node_names=names)
+
+
+def _term_without(term: NodeSelectorTerm, dropped: AskedOfNode) -> NodeSelectorTerm:
+    def stays(asked: Asked) -> bool:
+        return told_of(asked) != dropped
+
+    return replace(
+        term,
+        requirements=tuple(each for each in term.requirements if stays(Asked(dropped.source, dropped.term, each))),
+        comparisons=tuple(each for each in term.comparisons if stays(Asked(dropped.source, dropped.term, each))),
+        fields=tuple(each for each in term.fields if stays(Asked(dropped.source, dropped.term, each))),
+    )
+
+
+def _node_names(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
+    """Return the only nodes that the fields of the terms allow, as NodeAffinity.node_names of what was parsed."""
+    names: set[str] = set()
+    for term in terms:
+        values = {each.value for each in term.fields if each.key == NODE_NAME and not each.negated}
+        if not values:
+            return None
+        if len(values) == 1:  # several contradict each other
+            names |= values
+    return frozenset(names)

@@ -1,0 +1,346 @@
+"""Remedies of each kind, on clusters made for it."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from core.diagnosis.amounts.requirements import AskedOfNode, Source
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.remedies import trials
+from core.diagnosis.remedies.remedy import (
+    AddNode,
+    DropRequirement,
+    Kind,
+    LowerRequest,
+    RaiseMaxSkew,
+    Remedy,
+    RemovePod,
+    SetLabel,
+    Step,
+    TolerateTaint,
+    Uncordon,
+)
+from core.diagnosis.remedies.what_would_help import what_would_help
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
+from core.plugins.nodeaffinity import NodeAffinity
+from core.profile import Profile, full_profile, parse_profile
+from tests.builders import PodBuilder, expressed, labelled, make_node, make_pod, named, term
+from tests.core.decoded import Builder, mirror_of, pod_of
+from tests.core.diagnosis.deciding import HOST, ZONE, asking, decision_of, roomy, using
+
+GI = 2**30
+ALL = 50
+
+
+def helps(pod: PodBuilder, *builders: Builder) -> list[Remedy]:
+    return [*what_would_help(decision_of(pod, *builders), ALL)]
+
+
+def of_kind(kind: Kind, remedies: Sequence[Remedy]) -> list[tuple[str, list[Step]]]:
+    return [(each.node, [*each.steps]) for each in remedies if each.kind is kind]
+
+
+def test_nothing_helps_a_pod_that_fits() -> None:
+    assert not helps(asking(cpu="1"), roomy("n1"))
+    assert not helps(asking(cpu="1"))
+
+
+def test_none_are_looked_for_where_none_are_asked_for() -> None:
+    assert not what_would_help(decision_of(asking(cpu="9"), roomy("n1")), 0)
+
+
+def test_a_request_is_lowered_to_the_most_that_is_free() -> None:
+    found = helps(asking(cpu="9500m"), roomy("n1", cpu="4"), roomy("n2"), using("a", "n2", cpu="1"))
+    assert [("n2", [LowerRequest("cpu", 2500, 7000)])] == of_kind(Kind.LOWER_REQUESTS, found)
+    assert "lower the cpu request by 2500m to 7 (then it fits on n2)" in [each.text for each in found]
+
+
+def test_requests_that_are_short_together_are_lowered_together() -> None:
+    nodes = roomy("n1", cpu="4", memory="8Gi"), roomy("n2", cpu="1", memory="1Gi")
+    found = helps(asking(cpu="6", memory="10Gi"), *nodes)
+    steps: list[Step] = [LowerRequest("cpu", 2000, 4000), LowerRequest("memory", 2 * GI, 8 * GI)]
+    assert [("n1", steps)] == of_kind(Kind.LOWER_REQUESTS, found)
+
+
+def test_each_resource_that_alone_is_short_somewhere_is_lowered_alone() -> None:
+    nodes = roomy("n1", cpu="4"), roomy("n2", memory="8Gi")
+    found = helps(asking(cpu="6", memory="10Gi"), *nodes)
+    expected = [("n2", [LowerRequest("memory", 2 * GI, 8 * GI)]), ("n1", [LowerRequest("cpu", 2000, 4000)])]
+    assert expected == of_kind(Kind.LOWER_REQUESTS, found)
+
+
+def test_a_request_is_dropped_where_nothing_is_free() -> None:
+    found = helps(asking(**{"example.com/gpu": 2}), roomy("n1"))
+    assert "drop the example.com/gpu request of 2 (then it fits on n1)" in [each.text for each in found]
+
+
+def test_a_request_is_lowered_to_what_nominated_pods_leave() -> None:
+    waiting = make_pod("other").uid("other").image("i").requests(cpu="3").nominated("n1")
+    found = helps(asking(cpu="9"), roomy("n1"), waiting)
+    assert [("n1", [LowerRequest("cpu", 4000, 5000)])] == of_kind(Kind.LOWER_REQUESTS, found)
+
+
+def test_a_request_is_lowered_where_only_a_nominated_pod_is_in_the_way() -> None:
+    waiting = make_pod("other").uid("other").image("i").requests(cpu="3").nominated("n1")
+    found = helps(asking(cpu="6"), roomy("n1"), waiting)
+    assert [("n1", [LowerRequest("cpu", 1000, 5000)])] == of_kind(Kind.LOWER_REQUESTS, found)
+
+
+def test_no_request_is_lowered_for_a_node_with_too_many_pods() -> None:
+    full = make_node("full").allocatable(cpu="1", pods=1)
+    found = helps(asking(cpu="2"), full, using("a", "full"))
+    assert not of_kind(Kind.LOWER_REQUESTS, found)
+
+
+def test_the_smallest_set_of_taints_is_tolerated() -> None:
+    two = roomy("n1").taint("a", "", "NoSchedule").taint("b", "", "NoSchedule")
+    other = roomy("n2").taint("c", "x", "NoExecute")
+    more = roomy("n3").taint("c", "x", "NoExecute").taint("a", "", "NoSchedule")
+    found = of_kind(Kind.TOLERATE_TAINTS, helps(asking(), two, other, more))
+    a_and_b: list[Step] = [TolerateTaint("a", "", "NoSchedule"), TolerateTaint("b", "", "NoSchedule")]
+    assert [("n2", [TolerateTaint("c", "x", "NoExecute")]), ("n1", a_and_b)] == found
+
+
+def test_taints_of_nodes_that_are_not_well_are_tolerated_last() -> None:
+    unwell = roomy("n1").taint("node.kubernetes.io/not-ready", "", "NoSchedule")
+    found = of_kind(Kind.TOLERATE_TAINTS, helps(asking(), unwell, roomy("n2").taint("x", "", "NoSchedule")))
+    assert [node for node, _ in found] == ["n2", "n1"]
+
+
+def test_a_cordoned_node_is_uncordoned_with_its_taint() -> None:
+    cordoned = roomy("n1").unschedulable().taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+    found = helps(asking(), cordoned)
+    assert [("n1", [Uncordon("n1")])] == of_kind(Kind.UNCORDON_NODE, found)
+    assert found[0].text == "uncordon n1"
+
+
+def test_a_label_is_added_to_the_nearest_node_or_its_requirement_dropped() -> None:
+    pod = asking().node_selector({"disk": "ssd", "team": "red"})
+    found = helps(pod, roomy("n1", disk="hdd", team="red"), roomy("n2"))
+    assert [("n1", [SetLabel("n1", "disk", "ssd", "hdd")])] == of_kind(Kind.LABEL_NODE, found)
+    asked = AskedOfNode(Source.NODE_SELECTOR, None, "disk", "In", ("ssd",))
+    assert [("n1", [DropRequirement(asked)])] == of_kind(Kind.DROP_REQUIREMENTS, found)
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "labels", "expected"),
+    [
+        ("Gt", ["4"], {"cores": "4"}, "5"),
+        ("Lt", ["4"], {"cores": "4"}, "3"),
+        ("Exists", [], {}, "true"),
+        ("DoesNotExist", [], {"cores": "4"}, None),
+        ("NotIn", ["4"], {"cores": "4"}, None),
+    ],
+)
+def test_a_label_meets_any_operator(
+    operator: str, values: Sequence[str], labels: dict[str, str], expected: str | None
+) -> None:
+    found = helps(asking().required_node_affinity(expressed("cores", operator, *values)), roomy("n1", **labels))
+    assert [("n1", [SetLabel("n1", "cores", expected, labels.get("cores"))])] == of_kind(Kind.LABEL_NODE, found)
+
+
+def test_no_label_is_proposed_that_would_be_a_lie() -> None:
+    found = helps(asking().node_selector({ZONE: "c"}), roomy("n1", zone="a"))
+    assert not of_kind(Kind.LABEL_NODE, found)
+    assert of_kind(Kind.DROP_REQUIREMENTS, found)
+
+
+def test_a_node_cannot_be_given_another_name_or_contradicting_labels() -> None:
+    contradicting = {"matchExpressions": [{"key": "x", "operator": each} for each in ("Exists", "DoesNotExist")]}
+    for terms in ([named("In", "n9")], [contradicting]):
+        assert not of_kind(Kind.LABEL_NODE, helps(asking().required_node_affinity(*terms), roomy("n1")))
+
+
+def test_the_last_requirement_of_a_term_takes_the_affinity_with_it() -> None:
+    found = helps(asking().required_node_affinity(named("In", "n9")), roomy("n1"))
+    asked = AskedOfNode(Source.NODE_AFFINITY, 0, "metadata.name", "In", ("n9",))
+    assert [("n1", [DropRequirement(asked)])] == of_kind(Kind.DROP_REQUIREMENTS, found)
+
+
+def test_a_requirement_of_the_scheduler_is_met_by_a_label_and_not_dropped() -> None:
+    added = pod_of(asking().node_selector({"team": "red"})).node_affinity
+    plugin = NodeAffinity(added_affinity=added)
+    full = full_profile()
+    filters = tuple(plugin if each.name == plugin.name else each for each in full.filters)
+    mirror = mirror_of(roomy("n1"))
+    decision = Diagnosis(replace(full, filters=filters), mirror, pod_of(asking()), mirror.batch(["n1"]))
+    found = what_would_help(decision, ALL)
+    assert [("n1", [SetLabel("n1", "team", "red", None)])] == of_kind(Kind.LABEL_NODE, found)
+    assert not of_kind(Kind.DROP_REQUIREMENTS, found)
+
+
+def test_max_skew_is_raised_to_the_least_skew() -> None:
+    nodes = (roomy("n1", zone="a"), roomy("n2", zone="b"), roomy("n3", zone="c").taint("x", "", "NoSchedule"))
+    web = [using(f"w{at}", node).label("app", "web") for at, node in enumerate(("n1", "n1", "n1", "n2", "n2"))]
+    found = helps(asking().label("app", "web").spread(ZONE, labelled(app="web")), *nodes, *web)
+    assert [("n2", [RaiseMaxSkew(0, ZONE, "b", 1, 3)])] == of_kind(Kind.RAISE_MAX_SKEW, found)
+
+
+def test_constraints_that_fail_together_are_raised_together() -> None:
+    pod = asking().label("app", "web")
+    pod = pod.spread(ZONE, labelled(app="web")).spread(HOST, labelled(app="web"))
+    nodes = (roomy("n1", zone="a"), roomy("n2", zone="b").taint("x", "", "NoSchedule"))
+    web = [using(f"w{at}", "n1").label("app", "web") for at in range(2)]
+    found = of_kind(Kind.RAISE_MAX_SKEW, helps(pod, *nodes, *web))
+    assert [("n1", [RaiseMaxSkew(0, ZONE, "a", 1, 3), RaiseMaxSkew(1, HOST, "n1", 1, 3)])] == found
+
+
+def test_no_skew_helps_where_the_topology_key_is_missing() -> None:
+    pod = asking().label("app", "web").spread("rack", labelled(app="web"))
+    assert not of_kind(Kind.RAISE_MAX_SKEW, helps(pod, roomy("n1")))
+    one_has_it = roomy("n2", rack="r").taint("x", "", "NoSchedule")
+    assert not of_kind(Kind.RAISE_MAX_SKEW, helps(pod, roomy("n1"), one_has_it))
+
+
+def test_the_smallest_pod_that_leaves_enough_is_removed() -> None:
+    running = (using("small", "n1", cpu="1"), using("middle", "n1", cpu="3"), using("large", "n1", cpu="4"))
+    found = of_kind(Kind.REMOVE_POD, helps(asking(cpu="2500m"), roomy("n1"), *running))
+    assert [("n1", [RemovePod("default/middle", "middle", "n1")])] == found
+
+
+def test_the_holder_of_a_host_port_is_removed() -> None:
+    found = helps(asking().host_port(80), roomy("n1"), using("a", "n1"), using("web", "n1").host_port(80))
+    assert [("n1", [RemovePod("default/web", "web", "n1")])] == of_kind(Kind.REMOVE_POD, found)
+
+
+def test_two_holders_of_the_ports_are_more_than_one_pod() -> None:
+    pods = using("web", "n1").host_port(80), using("dns", "n1").host_port(53)
+    assert not of_kind(Kind.REMOVE_POD, helps(asking().host_port(80).host_port(53), roomy("n1"), *pods))
+
+
+def test_a_pod_is_removed_that_repels_from_another_node_of_the_zone() -> None:
+    repelling = using("db", "n2").label("app", "db")
+    pod = asking().required_anti_affinity(term(ZONE, labelled(app="db")))
+    nodes = (roomy("n1", zone="a"), roomy("n2", zone="a").taint("x", "", "NoSchedule"))
+    assert [("n1", [RemovePod("default/db", "db", "n2")])] == of_kind(Kind.REMOVE_POD, helps(pod, *nodes, repelling))
+
+
+def test_no_pod_is_removed_where_several_repel_or_one_is_missing() -> None:
+    repelling = [using(f"db{at}", "n1").label("app", "db") for at in range(2)]
+    repelled = asking().required_anti_affinity(term(HOST, labelled(app="db")))
+    lonely = asking().required_affinity(term(HOST, labelled(app="web")))
+    for pod in (repelled, lonely):
+        assert not of_kind(Kind.REMOVE_POD, helps(pod, roomy("n1"), *repelling))
+
+
+def test_a_pod_is_removed_that_makes_the_skew() -> None:
+    nodes = (roomy("n1", zone="a"), roomy("n2", zone="b").taint("x", "", "NoSchedule"))
+    running = using("web", "n1").label("app", "web"), using("other", "n1").label("app", "db")
+    found = helps(asking().label("app", "web").spread(ZONE, labelled(app="web")), *nodes, *running)
+    assert [("n1", [RemovePod("default/web", "web", "n1")])] == of_kind(Kind.REMOVE_POD, found)
+
+
+def test_the_user_of_a_claim_of_one_pod_is_removed() -> None:
+    claim = PersistentVolumeClaim(
+        namespace="default",
+        name="data",
+        volume="pv",
+        bind_completed=True,
+        access_modes=frozenset({"ReadWriteOncePod"}),
+    )
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    user = using("user", "n1").volume(volume)
+    nodes = (roomy("n1"), roomy("n2"))
+    decision = decision_of(asking().volume(volume), *nodes, user, objects=[claim, PersistentVolume(name="pv")])
+    found = of_kind(Kind.REMOVE_POD, what_would_help(decision, ALL))
+    assert [RemovePod("default/user", "user", "n1")] in [steps for _, steps in found]
+
+
+def test_the_user_of_a_disk_is_removed() -> None:
+    disk = {"name": "v", "gcePersistentDisk": {"pdName": "disk"}}
+    found = helps(asking().volume(disk), roomy("n1"), using("user", "n1").volume(disk))
+    assert [("n1", [RemovePod("default/user", "user", "n1")])] == of_kind(Kind.REMOVE_POD, found)
+
+
+def test_one_more_node_is_like_the_smallest_kind_that_is_large_enough() -> None:
+    nodes = [roomy(f"n{at}", cpu=cpu, zone=zone) for at, (cpu, zone) in enumerate((("2", "a"), ("4", "b"), ("4", "a")))]
+    pods = [using(f"p{at}", f"n{at}", cpu="2") for at in range(3)]
+    found = of_kind(Kind.ADD_NODE, helps(asking(cpu="3"), *nodes, *pods))
+    assert [("n2-copy", [AddNode("n2-copy", "n2", "a", ("b",))])] == found
+
+
+def test_a_copy_has_neither_the_taints_of_a_sick_node_nor_a_name_that_is_taken() -> None:
+    sick = roomy("n1").taint("node.kubernetes.io/not-ready", "", "NoExecute").unschedulable()
+    found = of_kind(Kind.ADD_NODE, helps(asking(cpu="1"), sick, roomy("n1-copy", cpu="0")))
+    assert ("n1-copy-2", [AddNode("n1-copy-2", "n1", "")]) in found
+
+
+def test_a_node_that_several_plugins_refuse_takes_several_steps() -> None:
+    near = roomy("n1", cpu="4", disk="hdd").taint("gpu", "", "NoSchedule")
+    far = roomy("n2", cpu="1").taint("a", "", "NoSchedule").taint("b", "", "NoSchedule")
+    found = helps(asking(cpu="6").node_selector({"disk": "ssd"}), near, far)
+    asked = AskedOfNode(Source.NODE_SELECTOR, None, "disk", "In", ("ssd",))
+    steps: list[Step] = [
+        TolerateTaint("gpu", "", "NoSchedule"),
+        DropRequirement(asked),
+        LowerRequest("cpu", 2000, 4000),
+    ]
+    assert [("n1", steps)] == of_kind(Kind.COMBINED, found)
+    assert found[0].text == (
+        "tolerate the taint gpu:NoSchedule, and drop disk=ssd from the pod's nodeSelector, and lower the cpu request "
+        "by 2 to 4 (then it fits on n1)"
+    )
+
+
+def test_a_step_is_left_out_if_the_pod_then_fits_on_another_node() -> None:
+    """With x tolerated, n3 counts (nodeTaintsPolicy), there are minDomains domains, and n2 has the fewest pods."""
+    pod = asking(cpu="1").label("app", "web")
+    pod = pod.spread(ZONE, labelled(app="web"), minDomains=2, nodeTaintsPolicy="Honor")
+    nodes = (
+        roomy("n1", zone="c").taint("x", "", "NoSchedule").taint("y", "", "NoSchedule"),
+        roomy("n2", zone="b"),
+        roomy("n3", zone="a", cpu="0").taint("x", "", "NoSchedule"),
+    )
+    web = [using(f"w{at}", node).label("app", "web") for at, node in enumerate(("n2", "n2", "n3", "n3"))]
+    found = of_kind(Kind.TOLERATE_TAINTS, helps(pod, *nodes, *web))
+    assert [("n2", [TolerateTaint("x", "", "NoSchedule")])] == found
+
+
+def test_no_remedy_has_more_than_eight_steps() -> None:
+    many = asking().node_selector({f"key-{number}": "1" for number in range(9)})
+    assert not of_kind(Kind.DROP_REQUIREMENTS, helps(many, roomy("n1")))
+    assert not of_kind(Kind.COMBINED, helps(many, roomy("n1").taint("x", "", "NoSchedule")))
+
+
+def test_nothing_is_combined_for_a_pod_whose_claim_is_missing() -> None:
+    assert not helps(asking(cpu="9").volume({"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}), roomy("n1"))
+
+
+def test_remedies_are_in_the_order_of_how_little_they_change() -> None:
+    cordoned = roomy("n1").unschedulable()
+    found = helps(asking(cpu="8"), cordoned, roomy("n2"), using("a", "n2", cpu="100m"))
+    kinds = [Kind.LOWER_REQUESTS, Kind.UNCORDON_NODE, Kind.REMOVE_POD, Kind.ADD_NODE]
+    assert kinds == [each.kind for each in found]
+    assert found[:2] == [
+        *what_would_help(decision_of(asking(cpu="8"), cordoned, roomy("n2"), using("a", "n2", cpu="100m")), 2)
+    ]
+
+
+def test_nothing_is_left_of_what_was_supposed() -> None:
+    decision = decision_of(asking(cpu="9").node_selector({"disk": "ssd"}), roomy("n1"), using("a", "n1", cpu="1"))
+    before = decision.mirror.dump(), decision.mirror.generation
+    what_would_help(decision, ALL)
+    assert before == (decision.mirror.dump(), decision.mirror.generation)
+    assert not decision.mirror.audit()
+
+
+def test_a_search_ends_when_no_trials_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "MAX_TRIALS", 1)
+    found = helps(asking(cpu="9"), roomy("n1"), using("a", "n1", cpu="1"))
+    assert [each.kind for each in found] == [Kind.LOWER_REQUESTS]
+
+
+def test_a_pod_that_takes_too_much_work_has_few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "MAX_UNITS", 1)
+    many = [term(HOST, labelled(app=f"app-{number}")) for number in range(200)]
+    pod = asking(cpu="9").required_anti_affinity(*many)
+    assert len(helps(pod, roomy("n1"), using("a", "n1", cpu="1"))) <= 1
+
+
+def test_a_profile_of_one_plugin_has_its_remedies() -> None:
+    profile: Profile = parse_profile("TaintToleration")
+    mirror = mirror_of(roomy("n1").taint("x", "", "NoSchedule").unschedulable())
+    decision = Diagnosis(profile, mirror, pod_of(asking()), mirror.batch(["n1"]))
+    found = what_would_help(decision, ALL)
+    assert [("n1", [TolerateTaint("x", "", "NoSchedule")])] == of_kind(Kind.TOLERATE_TAINTS, found)

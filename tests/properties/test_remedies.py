@@ -1,0 +1,272 @@
+"""The law of remedies: after every one, applied to the objects themselves, the pod fits, and after less it does not."""
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import Final
+
+import pytest
+from msgspec.structs import replace
+
+from core.diagnosis.amounts.requirements import AskedOfNode, Source
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.remedies.pods_gone import share
+from core.diagnosis.remedies.remedy import (
+    AddNode,
+    DropRequirement,
+    Kind,
+    LowerRequest,
+    RaiseMaxSkew,
+    Remedy,
+    RemovePod,
+    SetLabel,
+    Step,
+    TolerateTaint,
+    Uncordon,
+)
+from core.diagnosis.remedies.what_would_help import what_would_help
+from core.events import ClusterEvent, Object
+from core.framework.evaluation import FreshEvaluation
+from core.mirror.cluster import ClusterMirror
+from core.objects.affinity import NO_AFFINITY
+from core.objects.labels import Selector, parse_selector
+from core.objects.node import Node
+from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity, selector_from_set
+from core.objects.node_selector import NodeSelector, NodeSelectorTerm
+from core.objects.pod import Pod
+from core.objects.toleration import Taint, Toleration
+from core.objects.topology_spread import SpreadConstraint
+from core.profile import full_profile
+from core.scheduling_cycle import filter_nodes
+from tests.depth import tries
+from tests.properties import scheduling_pool as pool
+
+FULL: Final = full_profile()
+ALL: Final = 50
+PARTS: Final = 5
+CASES: Final = tries(default=200, full=1000)
+HELD_TO_THE_LEAST: Final = 10
+"""Of so many cases one is asked whether less would do."""
+
+
+class World:
+    """A cluster as a list of objects, and a pod that is asked about."""
+
+    def __init__(self, nodes: Sequence[Node], pods: Sequence[Pod], others: Sequence[Object], pod: Pod) -> None:
+        self.nodes = {node.name: node for node in nodes}
+        self.pods = {each.uid: each for each in pods}
+        self.others = others
+        self.pod = pod
+
+    def mirror(self) -> ClusterMirror:
+        """Make the cluster."""
+        mirror = ClusterMirror()
+        for each in (*self.nodes.values(), *self.others, *self.pods.values()):
+            mirror.apply(ClusterEvent("Add", each))
+        return mirror
+
+    def after(self, steps: Sequence[Step]) -> "World":
+        """Give the cluster and the pod after the steps, each done to the object that it is about."""
+        then = World([*self.nodes.values()], [*self.pods.values()], self.others, self.mirror().counted(self.pod))
+        for step in steps:
+            then.take(step)
+        return then
+
+    def take(self, step: Step) -> None:
+        """Do one step."""
+        match step:
+            case LowerRequest(resource, _, to):
+                self.pod = replace(self.pod, requests={**self.pod.requests, resource: to}, resources=None)
+            case TolerateTaint(key, value, effect):
+                tolerations = self.pod.tolerations | {Toleration(key, "Equal", value, effect)}
+                self.pod = replace(self.pod, tolerations=tolerations)
+            case DropRequirement():
+                self.pod = replace(self.pod, node_affinity=dropped(self.pod.node_affinity, step.asked))
+            case SetLabel(node, key, value, had):
+                labels = {**self.nodes[node].labels, key: value or ""}
+                assert self.nodes[node].labels.get(key) == had
+                if value is None:
+                    del labels[key]
+                self.nodes[node] = replace(self.nodes[node], labels=labels)
+            case Uncordon(node):
+                taints = tuple(taint for taint in self.nodes[node].taints if "unschedulable" not in taint.key)
+                self.nodes[node] = replace(self.nodes[node], unschedulable=False, taints=taints)
+            case RaiseMaxSkew(place, topology_key, _, max_skew, to):
+                assert (topology_key, max_skew) == (
+                    self.pod.spread[place].topology_key,
+                    self.pod.spread[place].max_skew,
+                )
+                spread = [
+                    replace(each, max_skew=to) if at == place else each for at, each in enumerate(self.pod.spread)
+                ]
+                self.pod = replace(self.pod, spread=tuple(spread))
+            case RemovePod(pod, uid, node):
+                assert (pod, node) == (self.pods[uid].full_name, self.pods[uid].node_name)
+                del self.pods[uid]
+            case AddNode(name, like):
+                self.nodes[name] = copied(self.nodes[like], name)
+
+    def fitting(self) -> list[str]:
+        """Give the nodes that the pod fits on."""
+        mirror = self.mirror()
+        names = sorted(self.nodes)
+        verdicts = filter_nodes(FULL, FreshEvaluation(mirror, self.pod), mirror.batch(names))
+        return [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if not code]
+
+    def refused_for_resources_alone(self, node: str) -> bool:
+        """Tell whether NodeResourcesFit is the only plugin that refuses a node."""
+        mirror = self.mirror()
+        decision = Diagnosis(FULL, mirror, self.pod, mirror.batch([node]))
+        return [*decision.refusing] == ["NodeResourcesFit"]
+
+
+def dropped(affinity: NodeAffinity, asked: AskedOfNode) -> NodeAffinity:
+    """Give what a pod asks of nodes without one requirement."""
+    if asked.source is Source.NODE_SELECTOR:
+        kept = tuple(each for each in affinity.selector.requirements if each.key != asked.key)
+        return replace(affinity, selector=Selector(kept))
+    assert affinity.required is not None
+    assert asked.term is not None
+    terms = [*affinity.required.terms]
+    term = terms[asked.term]
+    left = NodeSelectorTerm(
+        tuple(each for each in term.requirements if (each.key, [*each.values]) != (asked.key, [*asked.values])),
+        tuple(each for each in term.comparisons if (each.key, [str(each.bound)]) != (asked.key, [*asked.values])),
+        tuple(each for each in term.fields if [each.value] != [*asked.values]),
+    )
+    assert left != term
+    terms[asked.term] = left
+    if left == NodeSelectorTerm():
+        return replace(affinity, required=None, node_names=None)
+    return replace(affinity, required=NodeSelector(tuple(terms)))
+
+
+def copied(node: Node, name: str) -> Node:
+    """Give a new node of the kind of another one."""
+    taints = tuple(taint for taint in node.taints if not taint.key.startswith("node.kubernetes.io/"))
+    return replace(node, name=name, labels={**node.labels, pool.HOST: name}, taints=taints, unschedulable=False)
+
+
+def worlds(seed: int) -> World:
+    """Give a random small cluster and a pod that probably fits nowhere, for one or more of many reasons."""
+    random = Random(seed)  # noqa: S311  # the same cases in every run
+    names = [*pool.NODE_NAMES, pool.STRANGER][: random.randint(1, 5)]
+    states = [random.choice([node for node in pool.NODES if node.name == name]) for name in names]
+    nodes = [troubled(random, node) if random.random() < 0.4 else node for node in states]
+    pods = [
+        pool.placed(random.choice(pool.PODS), (f"p{at}", f"p{at}"), random.choice(nodes).name)
+        for at in range(random.randint(0, 10))
+    ]
+    others = random.sample(list(pool.OTHERS), random.randint(0, 20))
+    pod = pool.incoming(random.choice(pool.PODS), "next", random.choice(("", "rs-1")))
+    if random.random() < 0.8:  # most claims are missing, which nothing helps against
+        pod = replace(pod, volumes=())
+    if random.random() < 0.5:
+        pod = replace(pod, affinity=NO_AFFINITY, node_affinity=NO_NODE_AFFINITY, spread=())
+    return World(nodes, pods, others, random.choice(DEMANDS)(random, pod))
+
+
+def troubled(random: Random, node: Node) -> Node:
+    """Give a node with a taint, or cordoned."""
+    if random.random() < 0.6:
+        taint = Taint(random.choice(("gpu", "team", "node.kubernetes.io/not-ready")), effect="NoSchedule")
+        return replace(node, taints=tuple(dict.fromkeys((*node.taints, taint))))
+    cordoned = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+    return replace(node, unschedulable=True, taints=(*node.taints, *random.choice(((), (cordoned,)))))
+
+
+def requesting(random: Random, pod: Pod) -> Pod:
+    """Give a pod that requests more."""
+    requests = dict(pod.requests)
+    for resource, amounts in (("cpu", (500, 1700, 6000)), ("memory", (2**29, 3 * 2**30)), ("example.com/gpu", (2,))):
+        if random.random() < 0.4:
+            requests[resource] = random.choice(amounts)
+    return replace(pod, requests=requests, resources=None)
+
+
+def selecting(random: Random, pod: Pod) -> Pod:
+    """Give a pod with a nodeSelector."""
+    wanted = random.choice(({"disk": "ssd"}, {"team": "red", "disk": "hdd"}, {pool.ZONE: "c"}, {"cores": "8"}))
+    return replace(pod, node_affinity=replace(pod.node_affinity, selector=selector_from_set(wanted)))
+
+
+def spreading(random: Random, pod: Pod) -> Pod:
+    """Give a pod with topology spread constraints."""
+    selector = parse_selector({}, [("app", "Exists", ())])
+    keys = random.choice(((pool.ZONE,), (pool.HOST,), (pool.ZONE, pool.HOST)))
+    return replace(pod, spread=tuple(SpreadConstraint(1, key, selector=selector) for key in keys))
+
+
+def as_it_is(_random: Random, pod: Pod) -> Pod:
+    """Give the pod."""
+    return pod
+
+
+def both(random: Random, pod: Pod) -> Pod:
+    """Give a pod that asks for more in two ways."""
+    return requesting(random, selecting(random, pod))
+
+
+DEMANDS: Final[Sequence[Callable[[Random, Pod], Pod]]] = (
+    as_it_is,
+    as_it_is,
+    requesting,
+    requesting,
+    selecting,
+    spreading,
+    both,
+)
+
+
+def cases(part: int) -> Iterator[tuple[int, World, Sequence[Remedy]]]:
+    """Give a part of the cases in which the pod fits nowhere."""
+    for number in range(part, CASES, PARTS):
+        world = next(each for seed in range(100) if not (each := worlds(number * 100 + seed)).fitting())
+        mirror = world.mirror()
+        decision = Diagnosis(FULL, mirror, world.pod, mirror.batch(sorted(world.nodes)))
+        yield number, world, what_would_help(decision, ALL)
+
+
+def less(world: World, remedy: Remedy) -> Iterator[tuple[Sequence[Step], bool]]:
+    """Give smaller changes, and whether the pod must not fit anywhere after them, or only not on the node."""
+    steps = [*remedy.steps]
+    alone = len(steps) == 1
+    for at, step in enumerate(steps):
+        if not alone:
+            yield steps[:at] + steps[at + 1 :], True
+        match step:
+            case LowerRequest(resource, by, to):
+                yield [*steps[:at], LowerRequest(resource, by - 1, to + 1), *steps[at + 1 :]], alone
+            case RaiseMaxSkew(place, key, domain, max_skew, to):
+                yield [*steps[:at], RaiseMaxSkew(place, key, domain, max_skew, to - 1), *steps[at + 1 :]], alone
+            case RemovePod(_, uid, node) if world.refused_for_resources_alone(node):
+                allocatable = world.nodes[node].allocatable
+                largest = share(world.pods[uid], allocatable)
+                for pod in world.pods.values():
+                    if pod.node_name == node and share(pod, allocatable) < largest:
+                        yield [RemovePod(pod.full_name, pod.uid, node)], False
+            case _:
+                pass
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_after_every_remedy_the_pod_fits(part: int) -> None:
+    seen: dict[Kind, int] = {}
+    for number, world, remedies in cases(part):
+        for remedy in remedies:
+            assert remedy.node in world.after(remedy.steps).fitting(), (number, remedy)
+            seen[remedy.kind] = seen.get(remedy.kind, 0) + 1
+    assert len(seen) > len(Kind) - 3, seen
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_after_less_of_a_remedy_the_pod_fits_nowhere(part: int) -> None:
+    looked_at = 0
+    for number, world, remedies in cases(part):
+        if number // PARTS % HELD_TO_THE_LEAST:
+            continue
+        for remedy in remedies:
+            for steps, anywhere in less(world, remedy):
+                fitting = world.after(steps).fitting()
+                assert not (fitting if anywhere else remedy.node in fitting), (number, remedy, steps)
+                looked_at += 1
+    assert looked_at
