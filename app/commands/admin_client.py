@@ -13,6 +13,7 @@ import msgspec
 from app.json_text import decode
 
 _PATIENCE: Final = 10.0  # seconds
+DEFAULT_URL: Final = "http://127.0.0.1:8890"
 Query: TypeAlias = Mapping[str, str | int | Sequence[str]]
 NOT_UNDERSTOOD: Final = "is that the admin port?"
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -33,7 +34,7 @@ class CannotAskError(Exception):
 
 
 ACCESS_OPTIONS: Final = (
-    click.option("--url", default="http://127.0.0.1:8890", show_default=True, help="The admin port."),
+    click.option("--server", "url", metavar="URL", default=DEFAULT_URL, show_default=True, help="The admin port."),
     click.option("--token-file", type=_FILE, help="File with the bearer token of the admin port."),
     click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
     click.option("--cert-file", type=_FILE, help="Client certificate, PEM."),
@@ -41,36 +42,69 @@ ACCESS_OPTIONS: Final = (
 )
 
 
-def asked(
+def asked(  # noqa: PLR0913  # a request, and who sends it for how long
     access: Access,
     method: str,
     path: str,
     params: Query | None = None,
     content: bytes | None = None,
+    *,
+    patience: float = _PATIENCE,
 ) -> httpx.Response:
-    """Return what is answered, whatever its status is. Raises CannotAskError."""
+    """Return the response, whatever its status is, within `patience` seconds. Raises CannotAskError."""
     url = access["url"].rstrip("/") + path
     try:
         # Not by a proxy of the environment: the admin port is near, most often on this very machine.
-        with httpx.Client(verify=_trust(access), timeout=_PATIENCE, trust_env=False) as client:
+        with httpx.Client(verify=_trust(access), timeout=patience, trust_env=False) as client:
             return client.request(method, url, params=params, content=content, headers=_login(access))
     except OSError as error:  # a file
         raise CannotAskError(f"{error.filename or url}: {error.strerror or error}") from None
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        if _is_of_tls(error):
+            raise CannotAskError(f"{access['url']}: {error}; see --ca-file, --cert-file and --key-file") from None
+        raise CannotAskError(_no_service(access["url"], error)) from None
+    except httpx.TimeoutException:
+        raise CannotAskError(f"{access['url']}: no response within {patience:g} s; {NOT_UNDERSTOOD}") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise CannotAskError(f"{access['url']}: {str(error) or type(error).__name__}; {NOT_UNDERSTOOD}") from None
+
+
+def _is_of_tls(error: BaseException) -> bool:
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
+
+
+def _no_service(url: str, error: Exception) -> str:
+    """Return what to do where nothing listens, of what the running command has options for."""
+    reason = str(error).rpartition("] ")[2] or type(error).__name__  # without [Errno 111]
+    steps = ["start one with `kindred serve --demo`", "name one by --server URL"]
+    if "snapshot" in _options():
+        steps += ["use --snapshot FILE", "or `kubectl kindred why POD`"]
+    else:
+        steps.append("or forward its port: `kubectl -n kindred port-forward deploy/kindred 8890`")
+    return f"no service at {url.partition('://')[2]} ({reason}): {', '.join(steps)}"
 
 
 def refusal(response: httpx.Response) -> str:
     """Return what was answered, in one line."""
     status = f"{response.status_code} {response.reason_phrase}"
-    if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        return f"{status}: give --token-file, or --cert-file with --key-file"
     detail = members(response).get("detail")
+    if response.status_code == HTTPStatus.UNAUTHORIZED or (
+        response.status_code == HTTPStatus.FORBIDDEN and detail is None
+    ):
+        return f"{status}: give --token-file{', or --cert-file with --key-file' if 'cert_file' in _options() else ''}"
     if detail is None:
         return f"{status}; {NOT_UNDERSTOOD}"
     if isinstance(detail, list):  # of what FastAPI found wrong
         detail = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in detail)
     return f"{status}: {detail}"
+
+
+def _options() -> set[str | None]:
+    """Return the names of the options of the command that runs."""
+    return {parameter.name for parameter in click.get_current_context().command.params}
 
 
 def members(response: httpx.Response) -> dict[str, Any]:

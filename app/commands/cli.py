@@ -1,12 +1,10 @@
 """The command line: what `kindred` can do."""
 
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import zip_longest
+from functools import partial
 from pathlib import Path
-from textwrap import wrap
 from typing import Any, BinaryIO, Literal, NoReturn, TypedDict, Unpack
 
 import click
@@ -15,11 +13,18 @@ import msgspec
 from app import __version__, logs
 from app.admin.openapi import describe
 from app.api_server.credentials import ConfigurationError, load_credentials
+from app.commands.announcement import Announcement
+from app.commands.completion_command import completion_command, kubectl_completions
 from app.commands.debug_command import debug_group
+from app.commands.demo_page import samples, with_page
+from app.commands.diff_command import diff_command
 from app.commands.doctor.command import doctor_command
-from app.commands.dump_source import DEMO, SOURCE_OPTIONS, load_dump
+from app.commands.dump_source import SOURCE_OPTIONS, load_dump
 from app.commands.explain_command import explain_command
+from app.commands.invalidation_text import invalidation_text
 from app.commands.manifests import one_manifest, read_opened
+from app.commands.output_format import FORMATS, NO_NAMES, OutputFormat, print_output, yaml_text
+from app.commands.pending_command import pending_command
 from app.commands.rbac import rbac_command
 from app.commands.replay_command import replay_command
 from app.commands.settings_commands import (
@@ -30,7 +35,11 @@ from app.commands.settings_commands import (
     settings_options,
     warn_of_unknown_variables,
 )
-from app.commands.shared_options import with_options
+from app.commands.shared_options import output_option, with_options
+from app.commands.status_command import status_command
+from app.commands.verb_answer_text import filter_names, filter_text, prioritize_names, prioritize_text
+from app.commands.version_command import version_command
+from app.commands.why.command import why_command
 from app.configuration import Configuration, load_configuration
 from app.dump.snapshot_file import SnapshotError
 from app.json_text import decode, encode, indented
@@ -44,12 +53,9 @@ from app.verbs.extender import Extender
 from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.observation import VerbOutcome, VerbResponse
 from app.wiring.engine import create_extender, create_partition
-from core.equivalence.invalidation_table import TableRow, invalidation_table
+from core.equivalence.invalidation_table import invalidation_table
 from core.mirror.cluster import ClusterMirror
 from core.profile import PLUGINS
-
-_TABLE_COLUMNS = {"OPERATION": 19, "KIND": 21, "PLUGIN": 31, "SCOPE": 21, "WHEN": 32, "BECAUSE": 44}
-"""Of the table of invalidation, with their widths; words that are longer stay whole."""
 
 
 class Source(TypedDict):
@@ -70,6 +76,7 @@ class PodOptions(AnswerFlags):
     config: Path | None
     pod: BinaryIO
     nodes: tuple[str, ...]
+    output: OutputFormat
 
 
 _POD_OPTIONS = (
@@ -78,6 +85,7 @@ _POD_OPTIONS = (
     click.option(
         "--nodes", multiple=True, help="Nodes to ask about, separated by commas; all when left out. Can be repeated."
     ),
+    output_option(FORMATS, OutputFormat.JSON),
 )
 
 
@@ -87,12 +95,21 @@ def main() -> None:
     """Answer kube-scheduler's extender calls, exactly as its own plugins would."""
 
 
-main.add_command(config_group)
-main.add_command(debug_group)
-main.add_command(doctor_command)
-main.add_command(explain_command)
-main.add_command(rbac_command)
-main.add_command(replay_command)
+for _command in (
+    completion_command,
+    config_group,
+    debug_group,
+    diff_command,
+    doctor_command,
+    explain_command,
+    pending_command,
+    rbac_command,
+    replay_command,
+    status_command,
+    version_command,
+    why_command,
+):
+    main.add_command(_command)
 
 
 @main.command(params=settings_options())
@@ -104,14 +121,16 @@ def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: 
     source: Source = {name: options.pop(name) for name in Source.__annotations__}  # type: ignore[assignment]  # its keys
     with _clear_errors():
         configuration = load_configuration(config, options)
+        if demo:
+            configuration = with_page(configuration)
         warn_of_unknown_variables(configuration)
         settings = configuration.settings
         logs.configure(settings.log_level, settings.log_format)
         keep_freed_memory()
         service = _service(configuration, demo=demo, **source)
-    announce = {"extender": lambda url: _announce(url, demo=demo), "health": _announce_health, "admin": _announce_admin}
+    announcement = Announcement([port.connections.port for port in service.ports], demo=demo)
     ending = process.Ending(service.state, settings.drain_delay, service.finish)
-    servers = [port_server(port, announce[port.connections.port]) for port in service.ports]
+    servers = [port_server(port, partial(announcement.listening, port.connections.port)) for port in service.ports]
     sys.exit(process.run(servers, (service.watch_loop, *service.background), settings.grace_period, ending))
 
 
@@ -121,7 +140,8 @@ def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Sourc
             raise click.UsageError("--kubeconfig and --context are for following a cluster, not for a dump.")
         settings = configuration.settings
         dump = load_dump(settings, source["snapshot"], demo=demo, skip_invalid=source["skip_invalid"])
-        return create_service(settings, dump.mirror, None, configuration.sources, dump.release)
+        offered = samples() if demo else ()
+        return create_service(settings, dump.mirror, None, configuration.sources, dump.release, samples=offered)
     if source["skip_invalid"]:
         raise click.UsageError("--skip-invalid is for a dump; the watch passes over broken objects anyway.")
     credentials = load_credentials(source["kubeconfig"], source["context"])
@@ -134,78 +154,39 @@ def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Sourc
 @with_options(_POD_OPTIONS)
 def filter_command(**question: Unpack[PodOptions]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
-    _answer(Extender.filter, question)
+    result = _answer(Extender.filter, question)
+    print_output(question["output"], result, partial(filter_text, result), filter_names(result))
 
 
 @main.command(params=settings_options(OF_ANSWERS))
 @with_options(_POD_OPTIONS)
 def prioritize(**question: Unpack[PodOptions]) -> None:
     """Print the HostPriorityList for a pod, without a server."""
-    _answer(Extender.prioritize, question)
+    result = _answer(Extender.prioritize, question)
+    print_output(question["output"], result, partial(prioritize_text, result), prioritize_names(result))
 
 
 @main.command("invalidation-table")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def invalidation_table_command(form: Literal["text", "json"]) -> None:
-    """Print which events make which cached results invalid, of all plugins."""
+@output_option(NO_NAMES)
+def invalidation_table_command(output: OutputFormat) -> None:
+    """Print which events make which cached results invalid, of all plugins; with -o wide also why."""
     rows = invalidation_table([make() for make in PLUGINS.values()])
-    if form == "json":
-        click.echo(indented(rows))
-        return
-    widths = _TABLE_COLUMNS.values()
-    for cells in (tuple(_TABLE_COLUMNS), *map(_table_cells, rows)):
-        wrapped = [
-            wrap(cell, width, break_long_words=False, break_on_hyphens=False)
-            for cell, width in zip(cells, widths, strict=True)
-        ]
-        for line in zip_longest(*wrapped, fillvalue=""):
-            click.echo("  ".join(map(str.ljust, line, widths)).rstrip())
+    print_output(output, rows, partial(invalidation_text, rows))
 
 
 @main.command("openapi")
 @click.option("--port", type=click.Choice(["extender", "admin"]), default="extender", show_default=True)
-def openapi_command(port: Literal["extender", "admin"]) -> None:
+@output_option((OutputFormat.JSON, OutputFormat.YAML), OutputFormat.JSON)
+def openapi_command(port: Literal["extender", "admin"], output: OutputFormat) -> None:
     """Print the OpenAPI description of a port, which it also serves as /openapi.json."""
     service = create_service(Settings(admin_port=0), ClusterMirror(), None)
     app = service.admin if port == "admin" and service.admin is not None else service.app
-    click.echo(indented(describe(app)))
+    description = describe(app)
+    click.echo(indented(description) if output is OutputFormat.JSON else yaml_text(description))
 
 
-def _table_cells(row: TableRow) -> tuple[str, ...]:
-    keys = f" ({', '.join(row.design_keys)})" if row.design_keys else ""
-    return ", ".join(row.operations), row.kind, row.plugin + keys, row.scope, row.when or "always", row.because
-
-
-def _announce(url: str, *, demo: bool) -> None:
-    click.echo(_announcement(url, demo=demo))
-
-
-def _announce_health(url: str) -> None:
-    click.echo(f"Health and metrics at {url}/readyz and {url}/metrics")
-
-
-def _announce_admin(url: str) -> None:
-    click.echo(f"Debugging at {url}/debug/mirror")
-
-
-def _announcement(url: str, *, demo: bool) -> str:
-    lines = [f"Kindred {__version__} answers at {url}"]
-    if demo and url.startswith("http:"):  # with TLS it depends on the authority what curl has to be told
-        requests = Path(str(DEMO / "requests"))
-        if requests.is_relative_to(Path.cwd()):
-            requests = requests.relative_to(Path.cwd())
-        lines.append("Ask it, from another terminal:")
-        for verb, name in (
-            ("filter", "required-affinity"),
-            ("filter", "required-anti-affinity"),
-            ("prioritize", "web"),
-        ):
-            lines.append(f"  curl -s {url}/{verb} -d {shlex.quote(f'@{requests}/{name}.json')}")
-    return "\n".join(lines)
-
-
-def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOptions) -> None:
-    """Ask as kube-scheduler would, and print the answer; exit status 2 where it is an error."""
+def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOptions) -> Any:  # noqa: ANN401  # JSON
+    """Ask as kube-scheduler would, and return the answer; exit status 2 where it is an error."""
     with _clear_errors():
         settings = load_configuration(question["config"], flags_of_answers(question)).settings
         manifest = _pod_manifest(question["pod"])
@@ -217,7 +198,7 @@ def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOption
         response = verb(create_extender(settings, mirror), body)
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP it has a body that kube-scheduler can decode
         _exit_with(response.error)
-    click.echo(indented(decode(response.body)))
+    return decode(response.body)
 
 
 def _names_json(names: list[str]) -> bytes:
@@ -250,6 +231,12 @@ def _exit_with(error: str) -> NoReturn:
 def kubectl_plugin() -> None:
     """Run as `kubectl kindred`, under the name that kubectl looks for in PATH."""
     main(prog_name="kubectl kindred")
+
+
+def kubectl_completion() -> None:
+    """Run as `kubectl_complete-kindred`, which kubectl runs to complete `kubectl kindred`."""
+    for line in kubectl_completions(main, sys.argv[1:]):
+        click.echo(line)
 
 
 if __name__ == "__main__":

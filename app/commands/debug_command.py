@@ -9,6 +9,7 @@ import click
 
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, members, refusal
 from app.commands.shared_options import with_options
+from app.commands.text_columns import wrapped
 from app.telemetry.debugged_pods import MAX_SECONDS
 
 _DURATION: Final = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,6})s)?")
@@ -52,10 +53,11 @@ def pod_command(pod: str, duration: str, *, off: bool, **access: Unpack[Access])
     except (CannotAskError, ValueError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
-    click.echo(
-        f"Every question about {pod} is logged in full until {until}, by the logger kindred.debug_pod at level debug:\n"
+    text = (
+        f"Every question about {pod} is logged in full until {until}, by the logger kindred.debug_pod at level debug: "
         "the request and the answer (8 KiB of each), why nodes failed, and which have the highest scores."
     )
+    click.echo("\n".join(wrapped(text)))
 
 
 def _path(pod: str) -> str:

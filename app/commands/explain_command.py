@@ -10,37 +10,24 @@ import click
 import msgspec
 
 from app.admin.explain_routes import MAX_SHOWN
-from app.commands.admin_client import (
-    ACCESS_OPTIONS,
-    NOT_UNDERSTOOD,
-    Access,
-    CannotAskError,
-    Query,
-    asked,
-    members,
-    refusal,
-)
+from app.commands.admin_client import ACCESS_OPTIONS, Access, CannotAskError, Query, asked
+from app.commands.dump_explainer import dump_explainer
 from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, Dump, load_dump
+from app.commands.explain_answer import EXIT_ERROR, RefusedError, explanation_of, print_explanation, taken
 from app.commands.explain_inquiry import Arguments, Inquiry, inquiry_of
-from app.commands.explanation_text import explanation_text
-from app.commands.printed_answer import OUTPUT_OPTION, Output, print_answer
+from app.commands.output_format import OutputFormat
 from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
-from app.commands.shared_options import refuse_options, with_options
+from app.commands.shared_options import output_option, refuse_options, with_options
 from app.configuration import load_configuration
 from app.dump.snapshot_file import SnapshotError
 from app.explain.explain_error import ExplainError
-from app.explain.explain_request import decode_explain_request
-from app.explain.explainer import Detail, Explainer, Explanation
-from app.json_text import decode, encode
+from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.settings import SettingsError
 from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.recent_pods import RecentPods
-from app.watch.freshness import OF_A_DUMP
-from app.wiring.engine import create_cache, create_partition, create_profile, explained_profile
+from app.wiring.engine import create_profile
 
-EXIT_NOWHERE: Final = 1
-EXIT_ERROR: Final = 2
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)
 
 
@@ -51,15 +38,7 @@ class Options(Arguments, Access, AnswerFlags):
     demo: bool
     skip_invalid: bool
     config: Path | None
-    output: Output
-
-
-class _RefusedError(Exception):
-    """The question was read, and cannot be answered; `field` is where in it."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
+    output: OutputFormat
 
 
 @click.command("explain", params=settings_options(OF_ANSWERS))
@@ -95,14 +74,15 @@ class _RefusedError(Exception):
     show_default=True,
     help="Which nodes are scored: kube-scheduler asks about those that fit.",
 )
-@OUTPUT_OPTION
+@output_option()
 @with_options(SOURCE_OPTIONS)
 @with_options(ACCESS_OPTIONS)
 def explain_command(**options: Unpack[Options]) -> None:
     """Explain why a pod fits on nodes, and why not, and what would be if.
 
-    Asks the admin port of a running service (--url), or a dump of a cluster without one (--snapshot, --demo). The pod
-    is named, or its manifest given (-f). Ends with 0 if it fits somewhere, 1 if nowhere, and 2 for errors.
+    Asks the admin port of a running service (--server), or a dump of a cluster without one (--snapshot, --demo). The
+    pod is named, or its manifest given (-f). With -o name, prints the nodes with the best scores. Ends with 0 if it
+    fits somewhere, 1 if nowhere, and 2 for errors.
     """
     of_a_dump = options["demo"] or options["snapshot"] is not None
     if of_a_dump:
@@ -114,18 +94,13 @@ def explain_command(**options: Unpack[Options]) -> None:
         answer = _of_dump(inquiry, options) if of_a_dump else _of_service(inquiry, options)
     except (SettingsError, SnapshotError, CannotAskError) as error:
         _end(str(error))
-    except _RefusedError as error:
+    except RefusedError as error:
         _end(inquiry.told(error.field, str(error)))
     except DecodeError as error:
         _end(inquiry.told(error.field, error.message))
     except ExplainError as error:
         _end(inquiry.told(error.field, str(error).removeprefix(f"{error.field}: ")))
-    try:
-        explanation = decode(answer, Explanation)
-    except msgspec.MsgspecError:
-        _end(f"{options['url']}: {NOT_UNDERSTOOD}")
-    print_answer(answer, options["output"], lambda: explanation_text(explanation))
-    sys.exit(0 if explanation.summary.fit else EXIT_NOWHERE)
+    sys.exit(print_explanation(answer, options["output"]))
 
 
 def _end(message: str) -> NoReturn:
@@ -134,36 +109,18 @@ def _end(message: str) -> NoReturn:
 
 
 def _of_service(inquiry: Inquiry, access: Access) -> bytes:
-    """Ask a running service. Raises CannotAskError, and _RefusedError."""
+    """Ask a running service. Raises CannotAskError, and RefusedError."""
     query: Query = {"node": inquiry.nodes, "limit": inquiry.limit, "score": inquiry.score}
-    response = asked(access, "POST", "/explain", query, inquiry.body)
-    if response.is_success:
-        return response.content
-    told = members(response)
-    field, detail = told.get("field"), told.get("detail")
-    if isinstance(field, str) and isinstance(detail, str):
-        raise _RefusedError(field, detail.removeprefix(f"{field}: "))
-    raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    return taken(asked(access, "POST", "/explain", query, inquiry.body), access["url"])
 
 
 def _of_dump(inquiry: Inquiry, options: Options) -> bytes:
     """Answer by the same code as a service. Raises SettingsError, SnapshotError, DecodeError and ExplainError."""
     settings = load_configuration(options["config"], flags_of_answers(options)).settings
-    profile = create_profile(settings)  # before a large dump is loaded for nothing
+    create_profile(settings)  # before a large dump is loaded for nothing
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
-    create_partition(settings, dump.mirror)
-    cache = create_cache(settings, dump.mirror, profile)
-    explainer = Explainer(
-        explained_profile(settings, profile),
-        dump.mirror,
-        cache,
-        _waiting_pods(dump, inquiry.pods),
-        OF_A_DUMP,
-        release=dump.release,
-    )
-    question = decode_explain_request(inquiry.body, dump.mirror)
-    detail = Detail(inquiry.nodes, inquiry.limit, score_all=inquiry.score == "all")
-    return encode(asyncio.run(explainer.explain(question, detail)))
+    explainer = dump_explainer(settings, dump, _waiting_pods(dump, inquiry.pods), LongWork())
+    return asyncio.run(explanation_of(explainer, inquiry))
 
 
 def _waiting_pods(dump: Dump, names: Collection[str]) -> RecentPods:

@@ -1,4 +1,4 @@
-"""An explanation for people, a hundred columns wide at most: what decides first, then what is behind it."""
+"""An explanation for people: what decides first, then what is behind it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from app.answered_release import ReleaseStatus
+from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
 from app.commands.text_columns import Side, counted, table, wrapped
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
 from core.diagnosis.counted_terms import Direction, Effect, Rule
@@ -50,17 +51,20 @@ _EFFECTS: Final[Mapping[Effect, tuple[str, str]]] = {
 }
 
 
-def explanation_text(explanation: Explanation) -> str:
+def explanation_text(explanation: Explanation, *, wide: bool = False) -> str:
     """Return the explanation as lines, with colours, which click takes out where there is no terminal."""
     told = explanation.summary
     blocks = (
         _head(told),
         _reasons(told.reasons),
+        cluster_amounts_text(told.amounts, told.nodes),
+        remedies_text(told.helps),
+        wakes_text(told.wakes),
         _beside_nominated(told),
-        chain.from_iterable(_topology(each, told) for each in told.topologies),
+        chain.from_iterable(_topology(each, told, wide=wide) for each in told.topologies),
         _terms(told.terms),
         _scores(told),
-        _best(told.best),
+        _best(told.best, wide=wide),
         *(_node(each) for each in explanation.nodes),
         _background(explanation),
     )
@@ -137,7 +141,7 @@ def _more(number: int, name: str) -> Iterator[str]:
         yield f"  ... and {counted(number - _MAX, f'more {name}')}, see -o json"
 
 
-def _topology(topology: TopologySummary, told: Summary) -> Iterator[str]:
+def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterator[str]:
     if not topology.domains:
         yield from map(_heading, wrapped(f"By {topology.topology_key}: no node has this label"))
         return
@@ -151,7 +155,7 @@ def _topology(topology: TopologySummary, told: Summary) -> Iterator[str]:
         (each.value or "(without the label)", each.nodes, each.fit, "-" if each.best_score is None else each.best_score)
         for each in topology.shown
     ]
-    yield from table(_DOMAINS, rows)
+    yield from table(_DOMAINS, rows, wide=wide)
     left = topology.domains - sum(1 for each in topology.shown if each.value)
     if left > 0:
         yield f"  ... and {counted(left, 'more domain')}, see --limit"
@@ -193,10 +197,11 @@ def _listed(shown: Sequence[str], number: int, more: str) -> str:
     return f": {', '.join(shown)}" + (f" and {counted(left, more)}" if left else "")
 
 
-def _best(best: Sequence[ScoredNode]) -> Iterator[str]:
+def _best(best: Sequence[ScoredNode], *, wide: bool) -> Iterator[str]:
     if best:
         yield _heading("Best scores")
-        yield from table((("NODE", "left"), ("SCORE", "right")), [(each.node, each.score) for each in best])
+        rows = [(each.node, each.score) for each in best]
+        yield from table((("NODE", "left"), ("SCORE", "right")), rows, wide=wide)
 
 
 def _scores(told: Summary) -> Iterator[str]:
@@ -228,6 +233,7 @@ def _node(explained: ExplainedNode) -> Iterator[str]:
     yield from _verdict(wrapped(text, 2, ""), fits=detail.fits)
     yield from _nominated(detail)
     yield from _predicates(detail)
+    yield from node_amounts_text(detail.amounts)
     yield from _node_terms(detail.terms)
     yield from _score_parts(detail.score, detail.score_parts)
     if explained.cells is not None:

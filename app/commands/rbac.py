@@ -4,13 +4,17 @@ Who asks for something says so beside the code that asks: `Resource.rbac_rule`, 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import click
 import yaml
 
+from app.commands.output_format import FORMATS, OutputFormat, print_output
 from app.commands.settings_commands import settings_options, warn_of_unknown_variables
+from app.commands.shared_options import output_option
+from app.commands.text_columns import wrapped_table
 from app.configuration import key_of, load_configuration
 from app.eviction import eviction_api as preemption_api
 from app.leadership import lease_api
@@ -126,13 +130,37 @@ class _Dumper(yaml.SafeDumper):
 @click.command("rbac", params=settings_options(_DECIDING))
 @click.option("--bind", "binds", is_flag=True, help="Also what `bind` needs: kube-scheduler has it as bindVerb.")
 @click.option("--service-account", default=NAME, show_default=True, help="Who is allowed.")
-def rbac_command(*, binds: bool, service_account: str, config: Path | None, **flags: str | None) -> None:
+@output_option(FORMATS, OutputFormat.YAML)
+def rbac_command(
+    *, binds: bool, service_account: str, output: OutputFormat, config: Path | None, **flags: str | None
+) -> None:
     """Print the roles that Kindred needs with these settings, and their bindings, and nothing that it does not need."""
     try:
         configuration = load_configuration(config, flags)
         text = rbac_text(configuration.settings, binds=binds, account=service_account)
+        documents = rbac_documents(configuration.settings, binds=binds, account=service_account)
     except SettingsError as error:
         click.echo(f"Error: {error}", err=True)
         raise SystemExit(2) from None
     warn_of_unknown_variables(configuration)
-    click.echo(text, nl=False)
+    if output is OutputFormat.YAML:
+        click.echo(text, nl=False)
+        return
+    listed = {"apiVersion": "v1", "kind": "List", "items": documents}
+    print_output(output, listed, partial(_rules_text, documents), map(_name, documents))
+
+
+def _rules_text(documents: Sequence[Mapping[str, Any]], *, wide: bool) -> str:
+    rows = [
+        (document["kind"], group, " ".join([resource, *rule.get("resourceNames", ())]), " ".join(rule["verbs"]))
+        for document in documents
+        for rule in document.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    ]
+    return "\n".join(wrapped_table(("ROLE", "GROUP", "RESOURCE", "VERBS"), rows, 0, wide=wide))
+
+
+def _name(document: Mapping[str, Any]) -> str:
+    """Return what kubectl prints as the name: RESOURCE.GROUP/NAME."""
+    return f"{document['kind'].lower()}.{_GROUP}/{document['metadata']['name']}"

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn, Unpack
 
@@ -12,11 +13,11 @@ from app.admin.decisions_routes import MAX_SHOWN
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
 from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, load_dump
 from app.commands.manifests import read_manifests
-from app.commands.printed_answer import OUTPUT_OPTION, Output, print_answer
+from app.commands.output_format import OutputFormat, node_name, print_output
 from app.commands.replay_text import replay_text
 from app.commands.saved_decision import decode_decision
 from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
-from app.commands.shared_options import refuse_options, with_options
+from app.commands.shared_options import output_option, refuse_options, with_options
 from app.configuration import load_configuration
 from app.dump.snapshot_file import SnapshotError
 from app.explain.decisions import RecordedDecision
@@ -37,7 +38,7 @@ class Options(Access, AnswerFlags):
 
     decision: str
     limit: int
-    output: Output
+    output: OutputFormat
     snapshot: BinaryIO | None
     demo: bool
     skip_invalid: bool
@@ -49,13 +50,13 @@ class Options(Access, AnswerFlags):
 @click.option(
     "--limit", type=click.IntRange(0, MAX_SHOWN), default=20, show_default=True, help="Nodes that differ to tell of."
 )
-@OUTPUT_OPTION
+@output_option()
 @with_options(SOURCE_OPTIONS)
 @with_options(ACCESS_OPTIONS)
 def replay_command(**options: Unpack[Options]) -> None:
     """Ask a recent decision again, and tell what is answered differently.
 
-    DECISION is the number of one that a running service keeps (--url), or a file with what GET /debug/decisions/N of
+    DECISION is the number of one that a running service keeps (--server), or a file with what GET /debug/decisions/N of
     the admin port answered; - reads stdin. It is asked of that service as it is now, or of a saved state (--snapshot,
     --demo), which a file needs. Ends with 0 if the answer is the same, 1 if it differs, and 2 for errors.
     """
@@ -69,7 +70,9 @@ def replay_command(**options: Unpack[Options]) -> None:
         replay = decode(answer, Replay)
     except msgspec.MsgspecError:
         _end(f"{options['url']}: {NOT_UNDERSTOOD}")
-    print_answer(answer, options["output"], lambda: replay_text(replay, of_a_dump=of_a_dump))
+    text = partial(replay_text, replay, of_a_dump=of_a_dump)
+    differing = map(node_name, (each.node for each in replay.differences))
+    print_output(options["output"], decode(answer), text, differing)
     sys.exit(0 if replay.same else EXIT_DIFFERS)
 
 

@@ -1,4 +1,4 @@
-"""A replay for people, a hundred columns wide at most: whether it is the same answer, then what differs."""
+"""A replay for people: whether it is the same answer, then what differs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,9 +12,9 @@ _PASSED: Final = {"prioritize": "Nodes scored"}
 """What the nodes are called that passed, where that is not what the verb is about."""
 
 
-def replay_text(replay: Replay, *, of_a_dump: bool) -> str:
+def replay_text(replay: Replay, *, of_a_dump: bool, wide: bool = False) -> str:
     """Return the replay as lines, with colours, which click takes out where there is no terminal."""
-    blocks = (_head(replay), _ends(replay, of_a_dump=of_a_dump), _differences(replay))
+    blocks = (_head(replay), _ends(replay, of_a_dump=of_a_dump, wide=wide), _differences(replay, wide=wide))
     return "\n\n".join(filter(None, ("\n".join(block) for block in blocks)))
 
 
@@ -41,7 +41,7 @@ def _verdict(replay: Replay) -> str:
             return f"another answer for {counted(number, 'node')}"
 
 
-def _ends(replay: Replay, *, of_a_dump: bool) -> Iterator[str]:
+def _ends(replay: Replay, *, of_a_dump: bool, wide: bool) -> Iterator[str]:
     then, now = replay.then, replay.now
     rows: list[tuple[str, object, object]] = [
         ("Answered", replay.at, "now"),
@@ -53,20 +53,20 @@ def _ends(replay: Replay, *, of_a_dump: bool) -> Iterator[str]:
     ]
     if then.error or now.error:
         rows.append(("Error", _error(then), _error(now)))
-    yield from wrapped_table(("", "THEN", "NOW"), rows)
+    yield from wrapped_table(("", "THEN", "NOW"), rows, wide=wide)
 
 
 def _error(result: ReplayedResult) -> str:
     return result.error or "-"
 
 
-def _differences(replay: Replay) -> Iterator[str]:
+def _differences(replay: Replay, *, wide: bool) -> Iterator[str]:
     if not replay.differing_nodes:
         return
     yield click.style("Nodes that differ", bold=True)
     if replay.differences:
         rows = [(each.node, _said(each.then), _said(each.now)) for each in replay.differences]
-        yield from wrapped_table(("NODE", "THEN", "NOW"), rows)
+        yield from wrapped_table(("NODE", "THEN", "NOW"), rows, wide=wide)
     left = replay.differing_nodes - len(replay.differences)
     if left:
         yield f"  ... and {counted(left, 'more node')}, see --limit"

@@ -1,11 +1,15 @@
 """The settings on the command line: a flag for each, and `kindred config print`."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final, Literal, TypedDict
+from typing import Any, Final, TypedDict
 
 import click
 
+from app.commands.output_format import NO_NAMES, OutputFormat, print_output
+from app.commands.shared_options import output_option
+from app.commands.text_columns import wrapped_table
 from app.configuration import (
     FILE_VARIABLE,
     Configuration,
@@ -13,7 +17,7 @@ from app.configuration import (
     flag_of,
     load_configuration,
 )
-from app.json_text import encode, indented
+from app.json_text import encode
 from app.settings import Settings, SettingsError, variable_of
 
 _SHORT: Final[Mapping[str, tuple[str, ...]]] = {"listen_host": ("--host",), "listen_port": ("--port",)}
@@ -72,8 +76,8 @@ def config_group() -> None:
 
 
 @config_group.command("print", params=settings_options())
-@click.option("--output", "-o", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
-def print_command(*, output: Literal["yaml", "json"], config: Path | None, **flags: str | None) -> None:
+@output_option(NO_NAMES, OutputFormat.YAML)
+def print_command(*, output: OutputFormat, config: Path | None, **flags: str | None) -> None:
     """Print the effective settings, with their defaults and where each is from, and end with 2 if any is wrong."""
     try:
         configuration = load_configuration(config, flags)
@@ -82,8 +86,8 @@ def print_command(*, output: Literal["yaml", "json"], config: Path | None, **fla
         raise SystemExit(2) from None
     warn_of_unknown_variables(configuration)
     shown = effective(configuration.settings, configuration.sources)
-    if output == "json":
-        click.echo(indented(shown))
+    if output is not OutputFormat.YAML:
+        print_output(output, shown, partial(_settings_text, shown))
         return
     click.echo(_HEAD + "".join(_yaml_line(key, **entry) for key, entry in shown.items()), nl=False)
 
@@ -92,6 +96,11 @@ def warn_of_unknown_variables(configuration: Configuration) -> None:
     """Say on standard error what looks like a setting in the environment, and is none."""
     for variable in configuration.unknown_variables:
         click.echo(f"Warning: unknown variable {variable}", err=True)
+
+
+def _settings_text(shown: Mapping[str, Mapping[str, Any]], *, wide: bool) -> str:
+    rows = [(key, encode(entry["value"]).decode(), entry["source"]) for key, entry in shown.items()]
+    return "\n".join(wrapped_table(("SETTING", "VALUE", "SOURCE"), rows, 0, wide=wide))
 
 
 def _yaml_line(key: str, value: object, source: str) -> str:

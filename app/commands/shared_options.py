@@ -6,6 +6,8 @@ from typing import TypeVar
 import click
 from click.core import ParameterSource
 
+from app.commands.output_format import FORMATS, OutputFormat
+
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
@@ -18,6 +20,21 @@ def with_options(options: Sequence[Callable[[Command], Command]]) -> Callable[[C
         return command
 
     return decorate
+
+
+def output_option(
+    formats: Sequence[OutputFormat] = FORMATS, default: OutputFormat = OutputFormat.TABLE
+) -> Callable[[Command], Command]:
+    """Give a command `-o`, whose parameter `output` is an OutputFormat, of these formats."""
+    return click.option(
+        "--output",
+        "-o",
+        type=click.Choice([each.value for each in formats]),
+        default=default.value,
+        show_default=True,
+        help="Format of the output.",
+        callback=lambda _context, _parameter, value: OutputFormat(value),
+    )
 
 
 def refuse_options(names: Collection[str], rule: str) -> None:

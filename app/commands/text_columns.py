@@ -1,16 +1,36 @@
-"""Text for people in a hundred columns: words wrapped, and tables whose widest cells are shortened or go on below."""
+"""Text for people: words wrapped, and tables whose widest cells are shortened or go on below.
 
+There are 80 columns, or those of the terminal where it is wider. Sentences stay within 100, as longer lines are hard
+to read.
+"""
+
+import shutil
+import sys
 from collections.abc import Sequence
-from itertools import repeat, zip_longest
+from itertools import zip_longest
 from textwrap import wrap
 from typing import Final, Literal
 
 import click
 
-WIDTH: Final = 100
+WIDTH: Final = 80
+"""Columns where standard output is no terminal, or a narrower one."""
+_PROSE: Final = 100
 _GAP: Final = "  "
 _LEFT_OUT: Final = "..."
 Side = Literal["left", "right"]
+
+
+def line_width() -> int:
+    """Return the columns that a line may have."""
+    if not sys.stdout.isatty():
+        return WIDTH
+    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def prose_width() -> int:
+    """Return the columns that a line of sentences may have."""
+    return min(line_width(), _PROSE)
 
 
 def wrapped(text: str, indent: int = 0, first: str | None = None) -> list[str]:
@@ -20,14 +40,16 @@ def wrapped(text: str, indent: int = 0, first: str | None = None) -> list[str]:
     """
     rest = " " * indent
     begin = rest if first is None else first
-    lines = wrap(plain(text), WIDTH, initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
+    lines = wrap(plain(text), prose_width(), initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
     return lines or [begin.rstrip()]
 
 
-def table(heads: Sequence[tuple[str, Side]], rows: Sequence[Sequence[object]], indent: int = 2) -> list[str]:
-    """Return a table as lines; the heads say at which side their column's cells stand."""
+def table(
+    heads: Sequence[tuple[str, Side]], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
+) -> list[str]:
+    """Return a table as lines; the heads say at which side their column's cells stand. `wide` shortens no cell."""
     texts = [[plain(str(cell)) for cell in row] for row in rows]
-    widths = _widths([[head for head, _ in heads], *texts], WIDTH - indent)
+    widths = _widths([[head for head, _ in heads], *texts], _room(indent, wide=wide), [0] * len(heads))
     lines = []
     for cells in ([head for head, _ in heads], *texts):
         set_out = [
@@ -38,24 +60,46 @@ def table(heads: Sequence[tuple[str, Side]], rows: Sequence[Sequence[object]], i
     return [click.style(lines[0], dim=True), *lines[1:]]
 
 
-def wrapped_table(heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2) -> list[str]:
-    """Return a table as lines, for cells that are sentences: what is too wide goes on below."""
+def wrapped_table(
+    heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
+) -> list[str]:
+    """Return a table as lines, for cells that are sentences: what is too wide goes on below, unless it is `wide`.
+
+    Words are broken only if they must be, so that sentences give way to names.
+    """
     texts = [list(heads), *([plain(str(cell)) for cell in row] for row in rows)]
-    widths = _widths(texts, WIDTH - indent)
+    words = [_longest_word(column) for column in zip(*texts, strict=True)]
+    widths = _widths(texts, _room(indent, wide=wide), words)
     lines = []
     for cells in texts:
-        parts = [wrap(cell, width, break_on_hyphens=False) for cell, width in zip(cells, widths, strict=True)]
+        parts = [
+            [cell] if len(cell) <= width else wrap(cell, width, break_on_hyphens=False)
+            for cell, width in zip(cells, widths, strict=True)
+        ]
         set_out = (_GAP.join(map(str.ljust, line, widths)) for line in zip_longest(*parts, fillvalue=""))
         lines += [" " * indent + line.rstrip() for line in set_out]
     return [click.style(lines[0], dim=True), *lines[1:]]
 
 
-def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return the widths of the columns: of their widest cells, but that the widest columns give way to one another."""
+def _room(indent: int, *, wide: bool) -> int:
+    return sys.maxsize if wide else line_width() - indent
+
+
+def _widths(rows: Sequence[Sequence[str]], room: int, least: Sequence[int]) -> list[int]:
+    """Return the widths of the columns: of their widest cells, but that the widest columns give way to one another.
+
+    Columns that are no wider than their `least` width give way last.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for _ in repeat(None, sum(widths) + len(_GAP) * (len(widths) - 1) - room):
-        widths[widths.index(max(widths))] -= 1
+    for _ in range(sum(widths) + len(_GAP) * (len(widths) - 1) - room):
+        spare = [width if width > floor else 0 for width, floor in zip(widths, least, strict=True)]
+        of = spare if any(spare) else widths
+        widths[of.index(max(of))] -= 1
     return widths
+
+
+def _longest_word(cells: Sequence[str]) -> int:
+    return max((len(word) for cell in cells for word in cell.split()), default=0)
 
 
 def shortened(text: str, width: int) -> str:

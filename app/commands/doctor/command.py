@@ -2,8 +2,9 @@
 
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import click
 
@@ -13,7 +14,8 @@ from app.commands.doctor.findings import Report
 from app.commands.doctor.report_text import report_text
 from app.commands.doctor.scheduler_config import UnreadableError
 from app.commands.doctor.service import TlsFiles
-from app.json_text import indented
+from app.commands.output_format import NO_NAMES, OutputFormat, print_output
+from app.commands.shared_options import output_option
 from app.settings import SettingsError
 
 EXIT_ERRORS: Final = 1
@@ -21,7 +23,7 @@ EXIT_UNREADABLE: Final = 2
 EXIT_WARNINGS: Final = 3
 
 
-def diagnose(inputs: Inputs, output: Literal["text", "json"], *, strict: bool) -> int:
+def diagnose(inputs: Inputs, output: OutputFormat, *, strict: bool) -> int:
     """Print the report, and return the exit status."""
     if not (inputs.scheduler_config or inputs.url or inputs.kubeconfig or inputs.context):
         raise click.UsageError("Give --scheduler-config FILE, --url URL, --kubeconfig FILE, or several of them.")
@@ -30,10 +32,7 @@ def diagnose(inputs: Inputs, output: Literal["text", "json"], *, strict: bool) -
     except (UnreadableError, SettingsError, ConfigurationError) as error:
         click.echo(f"Error: {error}", err=True)
         return EXIT_UNREADABLE
-    if output == "json":
-        click.echo(indented(report))
-    else:
-        click.echo(report_text(report))
+    print_output(output, report, partial(report_text, report))
     return exit_status(report, strict=strict)
 
 
@@ -61,14 +60,14 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option("--kubeconfig", help="Kubeconfig file of the cluster, to see whether Kindred's rights are enough.")
 @click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
 @click.option("--service-account", default="kindred/kindred", show_default=True, help="NAMESPACE/NAME of Kindred's.")
-@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_option(NO_NAMES)
 @click.option("--strict", is_flag=True, help="End with 3 where there are warnings and no errors.")
 def doctor_command(  # noqa: PLR0913  # its options
     *,
     ca_file: Path | None,
     cert_file: Path | None,
     key_file: Path | None,
-    output: Literal["text", "json"],
+    output: OutputFormat,
     strict: bool,
     scheduler_config: Path | None,
     config: Path | None,

@@ -1,5 +1,6 @@
-"""The report for people: the worst first, a hundred columns wide at most."""
+"""The report for people: the worst first. Wide, each sentence is on one line."""
 
+import sys
 from collections.abc import Iterator
 from itertools import groupby
 from textwrap import wrap
@@ -8,42 +9,42 @@ from typing import Final
 import click
 
 from app.commands.doctor.findings import Finding, Report, Severity
+from app.commands.text_columns import prose_width
 
-WIDTH: Final = 100
 _TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severity.INFO: "Good to know"}
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def report_text(report: Report) -> str:
+def report_text(report: Report, *, wide: bool) -> str:
     """Return the report as lines, with colours, which click takes out where there is no terminal."""
-    return "\n".join(_lines(report))
+    return "\n".join(_lines(report, sys.maxsize if wide else prose_width()))
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: Report, width: int) -> Iterator[str]:
     for name, value in report.inputs.items():
-        yield from _wrapped(f"{name}: {value}", "  ", first="")
+        yield from _wrapped(f"{name}: {value}", "  ", width, first="")
     for severity, findings in groupby(report.findings, lambda finding: finding.severity):
         yield ""
         yield click.style(_TITLES[severity], fg=_COLOURS[severity], bold=True)
         for finding in findings:
-            yield from _finding(finding)
+            yield from _finding(finding, width)
     if report.skipped:
         yield ""
         yield click.style("Not checked", bold=True)
         for needs in dict.fromkeys(each.needs for each in report.skipped):
             checks = ", ".join(each.id for each in report.skipped if each.needs == needs)
-            yield from _wrapped(f"without {needs}: {checks}", "    ", first="  ")
+            yield from _wrapped(f"without {needs}: {checks}", "    ", width, first="  ")
     yield ""
     yield summary(report)
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(finding: Finding, width: int) -> Iterator[str]:
     head = f"  {click.style(finding.id, bold=True)}"
     yield f"{head}  {finding.where}" if finding.where else head
-    yield from _wrapped(finding.message, "    ")
+    yield from _wrapped(finding.message, "    ", width)
     if finding.fix:
-        yield from _wrapped(f"fix: {finding.fix}", "         ", first="    ")
-    yield from _wrapped(f"see: {finding.reference}", "         ", first="    ")
+        yield from _wrapped(f"fix: {finding.fix}", "         ", width, first="    ")
+    yield from _wrapped(f"see: {finding.reference}", "         ", width, first="    ")
 
 
 def summary(report: Report) -> str:
@@ -62,10 +63,10 @@ def _count(number: int, name: str) -> str:
     return f"{number} {name}{'' if number == 1 else 's'}"
 
 
-def _wrapped(text: str, indent: str, first: str | None = None) -> list[str]:
+def _wrapped(text: str, indent: str, width: int, first: str | None = None) -> list[str]:
     lines = wrap(
         text,
-        WIDTH,
+        width,
         initial_indent=indent if first is None else first,
         subsequent_indent=indent,
         break_long_words=False,

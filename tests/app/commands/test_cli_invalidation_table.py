@@ -7,10 +7,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.commands.cli import main
+from app.commands.text_columns import WIDTH
 from core.equivalence.invalidation_table import TableRow, invalidation_table
 from core.profile import PLUGINS
 
 HEADINGS = ["OPERATION", "KIND", "PLUGIN", "SCOPE", "WHEN", "BECAUSE"]
+RULES = invalidation_table([make() for make in PLUGINS.values()])
 
 
 def printed(*options: str) -> Result:
@@ -36,28 +38,37 @@ def as_printed(row: TableRow) -> list[str]:
     return [", ".join(row.operations), row.kind, row.plugin + keys, row.scope, row.when or "always", row.because]
 
 
-def test_the_text_holds_every_rule_in_columns_below_their_headings() -> None:
-    result = printed()
+def test_the_wide_text_holds_every_rule_in_columns_below_their_headings() -> None:
+    result = printed("-o", "wide")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines()[0].split() == HEADINGS
-    expected = invalidation_table([make() for make in PLUGINS.values()])
-    assert [as_printed(row) for row in expected] == read_back(result.stdout)
+    assert [as_printed(row) for row in RULES] == read_back(result.stdout)
 
 
 def test_no_line_is_too_wide_for_a_wide_terminal() -> None:
-    assert max(map(len, printed().stdout.splitlines())) <= 180
+    assert max(map(len, printed("-o", "wide").stdout.splitlines())) <= 180
+
+
+def test_the_text_holds_every_rule_below_its_kind() -> None:
+    lines = printed().stdout.splitlines()
+    assert lines[0].split() == ["OPERATION", "PLUGIN", "SCOPE", "WHEN"]
+    kinds = list(dict.fromkeys(row.kind for row in RULES))
+    assert [line for line in lines if not line.startswith(" ")] == kinds
+    assert max(map(len, lines)) <= WIDTH
+    words = "".join("".join(lines).split())
+    for row in RULES:
+        assert row.plugin.replace(" ", "") in words
 
 
 def test_json_is_the_same_table() -> None:
-    result = printed("--format", "json")
+    result = printed("-o", "json")
     assert (result.exit_code, result.stderr) == (0, "")
-    expected = invalidation_table([make() for make in PLUGINS.values()])
-    assert expected == msgspec.json.decode(result.stdout, type=list[TableRow])
+    assert msgspec.json.decode(result.stdout, type=list[TableRow]) == RULES
     first = json.loads(result.stdout)[0]
     assert first.keys() == {"operations", "kind", "plugin", "design_keys", "scope", "when", "because"}
 
 
-@pytest.mark.parametrize("arguments", [["--format", "yaml"], ["--format"], ["table"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["-o", "name"], ["-o"], ["table"], ["--format", "json"]], ids=" ".join)
 def test_what_it_does_not_know_is_refused(arguments: list[str]) -> None:
     result = printed(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")

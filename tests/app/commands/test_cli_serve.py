@@ -41,16 +41,23 @@ def speaks_ipv6() -> bool:
 
 
 @pytest.mark.parametrize("inside", [True, False], ids=["inside-the-project", "elsewhere"])
-def test_the_demo_prints_its_address_and_curl_lines_that_can_be_pasted(inside: bool, tmp_path: Path) -> None:  # noqa: FBT001 - one of two cases
+def test_the_demo_prints_its_page_first_then_its_address_and_curl_lines_that_can_be_pasted(
+    tmp_path: Path, *, inside: bool
+) -> None:
     directory, shown = (ROOT, Path()) if inside else (tmp_path, ROOT)
     with kindred(tmp_path, "serve", "--demo", "--port", "0", directory=directory) as service:
         until(lambda: "prioritize" in service.stdout)
         lines = service.stdout.splitlines()
-        assert lines[0] == f"Kindred {__version__} answers at {service.url}"
-        assert lines[1] == "Ask it, from another terminal:"
-        assert [line for line in lines[2:] if not line.startswith("  curl -s http://127.0.0.1:")] == []
-        assert len(lines) == 5
-        for line in lines[2:]:
+        page = lines[0].removeprefix("Cluster, pending pods and explanations in a browser: ")
+        assert httpx.get(page).headers["content-type"] == "text/html; charset=utf-8"
+        assert lines[1:4] == [
+            f"Debugging at {page}debug/mirror",
+            f"Kindred {__version__} answers at {service.url}",
+            "Ask it, from another terminal:",
+        ]
+        assert [line for line in lines[4:] if not line.startswith("  curl -s http://127.0.0.1:")] == []
+        assert len(lines) == 7
+        for line in lines[4:]:
             _, _, url, _, data = shlex.split(line)
             path = Path(data.removeprefix("@"))
             assert shown / "app/demo/requests" == path.parent

@@ -185,8 +185,8 @@ def test_the_program_ends_with_what_it_found(options: Sequence[str]) -> None:
             check=False,
         )
 
-    with demo_server() as url:
-        port = int(url.rpartition(":")[2])
+    with demo_server() as server:
+        port = int(server.url.rpartition(":")[2])
         found = program(port)
         assert (found.returncode, found.stderr) == (0, "")
     found = program(port)

@@ -1,5 +1,6 @@
 """`kindred rbac`: what each setting makes necessary, and nothing else; manifests that say what they are meant to."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,31 @@ def test_what_is_printed_is_what_is_meant_also_for_names_that_look_like_numbers(
     settings = Settings(leader_election=True, pod_namespace="12", lease_name="on", plugin_args='{\n"NodeName": {}}')
     text = rbac_text(settings, binds=False, account="3e4")
     assert rbac_documents(settings, binds=False, account="3e4") == list(yaml.safe_load_all(text))
+
+
+def output(form: str) -> str:
+    result = CliRunner().invoke(main, ["rbac", "--leader-election", "true", "-o", form])
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def test_json_is_a_list_as_kubectl_prints_several_objects() -> None:
+    found = json.loads(output("json"))
+    assert {"apiVersion": "v1", "kind": "List"}.items() <= found.items()
+    assert rbac_documents(Settings(leader_election=True), binds=False) == found["items"]
+
+
+def test_names_are_those_that_kubectl_prints() -> None:
+    group = "rbac.authorization.k8s.io"
+    kinds = ("clusterrole", "clusterrolebinding", "role", "rolebinding")
+    assert output("name").splitlines() == [f"{kind}.{group}/kindred" for kind in kinds]
+
+
+def test_the_table_has_a_line_for_each_rule() -> None:
+    head, *lines = output("table").splitlines()
+    assert head.split() == ["ROLE", "GROUP", "RESOURCE", "VERBS"]
+    assert lines[0].split() == ["ClusterRole", "nodes", "list", "watch"]
+    assert lines[-1].split() == ["Role", "coordination.k8s.io", "leases", "kindred", "get", "update"]
 
 
 def test_a_setting_that_is_not_allowed_ends_it_with_one_line() -> None:

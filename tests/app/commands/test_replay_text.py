@@ -45,14 +45,14 @@ def test_nodes_that_differ_are_told_with_all_that_is_said_of_them() -> None:
     assert told[0] == "Decision 7, filter of pod shop/web: another answer for 4,100 nodes."
     assert told[10:] == [
         "Nodes that differ",
-        "  NODE  THEN                                           NOW",
-        "  a1    fits                                           node(s) had untolerated taint {dedicated:",
-        "                                                       batch}, node(s) didn't match pod",
-        "                                                       anti-affinity rules",
-        "  b1    node(s) had untolerated taint {dedicated:      (nothing said)",
-        "        batch}, node(s) didn't match pod",
-        "        anti-affinity rules",
-        "  c1    0                                              100",
+        "  NODE  THEN                                 NOW",
+        "  a1    fits                                 node(s) had untolerated taint",
+        "                                             {dedicated: batch}, node(s) didn't",
+        "                                             match pod anti-affinity rules",
+        "  b1    node(s) had untolerated taint        (nothing said)",
+        "        {dedicated: batch}, node(s) didn't",
+        "        match pod anti-affinity rules",
+        "  c1    0                                    100",
         "  ... and 4,097 more nodes, see --limit",
     ]
 
@@ -63,11 +63,12 @@ def test_a_dump_has_no_generation_that_could_be_compared() -> None:
 
 def test_what_cannot_be_compared_is_said() -> None:
     told = lines(UNKNOWN)
-    assert told[:5] == [
+    assert told[:6] == [
         "Decision 7, filter of pod shop/web: it ends as it did then.",
-        "No nodes are compared, as the answer of then was too large to be kept, or named none: only the",
-        "outcome, how many nodes passed, and the error.",
-        "All known nodes are asked about: which ones were asked about then is not known any more.",
+        "No nodes are compared, as the answer of then was too large to be kept, or named",
+        "none: only the outcome, how many nodes passed, and the error.",
+        "All known nodes are asked about: which ones were asked about then is not known",
+        "any more.",
         "",
     ]
     assert "it ends differently" in lines(replace(UNKNOWN, now=OTHER.now))[0]

@@ -1,9 +1,47 @@
-"""Text in a hundred columns: wrapping, tables, and what is left out of names."""
+"""Text in the columns that there are: wrapping, tables, and what is left out of names."""
+
+import io
+import sys
 
 import pytest
 from click import unstyle
 
-from app.commands.text_columns import WIDTH, Side, counted, plain, shortened, table, wrapped, wrapped_table
+from app.commands.text_columns import (
+    WIDTH,
+    Side,
+    counted,
+    line_width,
+    plain,
+    prose_width,
+    shortened,
+    table,
+    wrapped,
+    wrapped_table,
+)
+
+
+class Terminal(io.StringIO):
+    """Standard output where a person sits."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("columns", "line", "prose"), [("60", 80, 80), ("80", 80, 80), ("90", 90, 90), ("200", 200, 100)]
+)
+def test_a_wider_terminal_has_wider_lines_but_sentences_stay_readable(
+    monkeypatch: pytest.MonkeyPatch, columns: str, line: int, prose: int
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", columns)
+    assert (line_width(), prose_width()) == (line, prose)
+
+
+def test_a_pipe_has_80_columns_whatever_the_terminal_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setenv("COLUMNS", "200")
+    assert (line_width(), prose_width()) == (80, 80)
 
 
 def test_words_are_wrapped_below_one_another() -> None:
@@ -33,7 +71,13 @@ def test_the_widest_columns_give_way_until_the_table_fits() -> None:
     lines = [unstyle(line) for line in table(heads, [("a" * 300, "b" * 60, 12345)])]
     assert [len(line) for line in lines[1:]] == [WIDTH]
     a, b, c = lines[1].split()
-    assert (len(a), len(b), c) == (44, 45, "12345")
+    assert (len(a), len(b), c) == (34, 35, "12345")
+
+
+def test_wide_tables_shorten_nothing() -> None:
+    cells = ("a" * 300, "word " * 60)
+    assert table((("A", "left"), ("B", "left")), [cells], wide=True)[1].split() == "  ".join(cells).split()
+    assert len(wrapped_table(("A", "B"), [cells], wide=True)) == 2
 
 
 def test_sentences_go_on_below_in_their_column() -> None:
@@ -45,6 +89,12 @@ def test_sentences_go_on_below_in_their_column() -> None:
     assert lines[-1] == "  n2                           fits"
     assert max(map(len, lines)) <= WIDTH
     assert " ".join(lines).count("word") == 30
+
+
+def test_sentences_give_way_to_names() -> None:
+    name = "a-name-of-forty-five-characters-that-is-whole"
+    lines = wrapped_table(("NODE", "NOW"), [(name, "word " * 9)])
+    assert [line.strip() for line in lines[1:]] == [f"{name}  {'word ' * 6}".strip(), "word word word"]
 
 
 def test_names_that_are_too_wide_for_a_column_are_whole_all_the_same() -> None:

@@ -102,6 +102,15 @@ def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
     assert {"settings", "scheduler configuration", "extender"} == set(told["inputs"])
 
 
+def test_yaml_is_the_same_report_and_wide_text_has_each_sentence_on_one_line(tmp_path: Path) -> None:
+    given = ("--scheduler-config", written(tmp_path, FULL_OFFLOAD))
+    assert yaml.safe_load(doctor(*given, "-o", "yaml").stdout) == report(*given)
+    wide = doctor(*given, "-o", "wide").stdout.splitlines()
+    messages = [finding["message"] for finding in report(*given)["findings"]]
+    assert max(map(len, messages)) > 80
+    assert {f"    {message}" for message in messages} <= set(wide)
+
+
 def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
     needs = {each["id"]: each["needs"] for each in report("--scheduler-config", written(tmp_path, BESIDE))["skipped"]}
     assert {"--url URL"} == {needs.pop(check.id) for check in (*CHECKS, *CHECKS_OF_KINDRED)}

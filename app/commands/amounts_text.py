@@ -1,0 +1,171 @@
+"""What plugins measured, what would help and which events wake the pod, as lines for people."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import click
+
+from app.commands.text_columns import counted, wrapped
+from core.diagnosis.amounts.cluster_amounts import ClusterAmounts
+from core.diagnosis.amounts.node_amounts import NodeAmounts
+from core.diagnosis.amounts.ports import PortInCluster, PortOnNode
+from core.diagnosis.amounts.quantities import quantity_text
+from core.diagnosis.amounts.requirements import UnmetRequirement
+from core.diagnosis.amounts.resources import ResourceInCluster, ResourceOnNode
+from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
+from core.diagnosis.remedies.remedy import Remedy, requirement_text, taint_text
+from core.diagnosis.wakes import Wake
+
+_MAX_WAKES: Final = 12
+
+
+def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
+    """Yield what keeps the pod off any of so many nodes, plugin by plugin; nothing where nothing does."""
+    lines = [*_cluster_lines(amounts, nodes)]
+    if lines:
+        yield click.style("What was measured", bold=True)
+        for line in lines:
+            yield from wrapped(line, 4, "  ")
+
+
+def node_amounts_text(amounts: NodeAmounts) -> Iterator[str]:
+    """Yield what keeps the pod off one node."""
+    lines = [*_node_lines(amounts)]
+    if lines:
+        yield "  Measured"
+        for line in lines:
+            yield from wrapped(line, 6, "    ")
+
+
+def remedies_text(helps: Sequence[Remedy]) -> Iterator[str]:
+    """Yield the remedies, one after another."""
+    if helps:
+        yield click.style("What would help, each by itself", bold=True)
+        for each in helps:
+            yield from wrapped(each.text, 4, "  - ")
+
+
+def wakes_text(wakes: Sequence[Wake]) -> Iterator[str]:
+    """Yield the events after which kube-scheduler tries the pod again."""
+    if wakes:
+        yield click.style("kube-scheduler tries it again after", bold=True)
+        events: dict[tuple[str, str], None] = {}
+        for wake in wakes:
+            kind = "this Pod" if wake.of_pod_itself else wake.resource
+            events.update(dict.fromkeys((kind, action) for action in wake.actions))
+        by_kind: dict[str, list[str]] = {}
+        for kind, action in events:
+            by_kind.setdefault(kind, []).append(action)
+        for kind, actions in [*by_kind.items()][:_MAX_WAKES]:
+            yield from wrapped(f"{kind}: {', '.join(actions)}", 4, "  ")
+
+
+def _cluster_lines(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
+    yield from (_resource(each) for each in amounts.resources if each.nodes < nodes)
+    yield from _labels_and_taints(amounts)
+    for port in amounts.ports:
+        yield f"host port {_port(port)}: in use on {counted(port.nodes, 'node')}"
+    yield from (_spread(each) for each in amounts.spread if each.nodes_refused or each.nodes_without_key)
+    yield from _cluster_volume_lines(amounts)
+    if amounts.node_name:
+        yield f"spec.nodeName: only {amounts.node_name}"
+    for feature in amounts.missing_features:
+        yield f"needs the feature {feature.feature}: not declared by {counted(feature.nodes, 'node')}"
+
+
+def _labels_and_taints(amounts: ClusterAmounts) -> Iterator[str]:
+    for taint in amounts.taints:
+        yield f"taint {taint_text(taint.key, taint.value, taint.effect)}: {_on(taint.nodes, taint.examples)}"
+    if amounts.cordoned is not None:
+        yield f"cordoned: {_on(amounts.cordoned.nodes, amounts.cordoned.examples)}"
+    for requirement in amounts.requirements:
+        yield f"requires {requirement_text(requirement.asked)}: not met by {counted(requirement.nodes, 'node')}"
+    if amounts.nearest is not None:
+        yield f"nearest by labels: {amounts.nearest.node}, which lacks {_unmet(amounts.nearest.unmet)}"
+
+
+def _port(port: PortInCluster | PortOnNode) -> str:
+    return f"{port.ip}:{port.port}/{port.protocol}"
+
+
+def _spread(each: SpreadInCluster) -> str:
+    shown = ", ".join(f"{one.value} {one.pods} (skew {one.skew})" for one in each.shown)
+    return (
+        f"spread by {each.topology_key}, maxSkew {each.max_skew}: {shown or 'no domain'}; "
+        f"too uneven on {counted(each.nodes_refused, 'node')}, no such label on {each.nodes_without_key:,}"
+    )
+
+
+def _cluster_volume_lines(amounts: ClusterAmounts) -> Iterator[str]:
+    for bound in amounts.bound_elsewhere:
+        nodes = counted(bound.nodes, "node")
+        yield f"claim {bound.claim}: volume {bound.volume} needs {bound.needs}; out of reach of {nodes}"
+    for driver in amounts.drivers:
+        yield (
+            f"volumes of {driver.driver}: needs {driver.added}; "
+            f"most free on any node: {driver.most_free}, on {driver.most_free_node}"
+        )
+    for claim in amounts.claims_in_use:
+        yield f"ReadWriteOncePod claim {claim.name}: in use by {', '.join(claim.pods) or 'other pods'}"
+
+
+def _resource(each: ResourceInCluster) -> str:
+    asked, most = (quantity_text(each.resource, amount) for amount in (each.requested, each.most_free))
+    fits = f"enough on {counted(each.nodes, 'node')}" if each.nodes else "enough on no node"
+    if each.resource == "pods":
+        return f"pods: {fits}; most free on any node: {most}, on {each.most_free_node}"
+    return f"needs {each.resource} {asked}; most free on any node: {most}, on {each.most_free_node}; {fits}"
+
+
+def _node_lines(amounts: NodeAmounts) -> Iterator[str]:
+    yield from (_on_node(each) for each in amounts.resources if each.missing)
+    if amounts.taints:
+        taints = ", ".join(taint_text(each.key, each.value, each.effect) for each in amounts.taints)
+        yield f"taints that are not tolerated: {taints}"
+    if amounts.cordoned:
+        yield "cordoned"
+    if amounts.requirements:
+        yield f"lacks {_unmet(amounts.requirements)}"
+    for port in amounts.ports:
+        yield f"host port {_port(port)}: held by {', '.join(port.pods) or 'pods'}"
+    yield from map(_spread_on_node, amounts.spread)
+    yield from _node_volume_lines(amounts)
+    if amounts.missing_features:
+        yield f"does not declare {', '.join(amounts.missing_features)}"
+
+
+def _spread_on_node(each: SpreadOnNode) -> str:
+    if each.domain is None:
+        return f"spread by {each.topology_key}: no such label"
+    pods = f"{each.domain} has {counted(each.pods, 'pod')}, the fewest {each.fewest}"
+    return f"spread by {each.topology_key}: {pods}: skew {each.skew} of at most {each.max_skew}"
+
+
+def _node_volume_lines(amounts: NodeAmounts) -> Iterator[str]:
+    for bound in amounts.bound_elsewhere:
+        yield f"claim {bound.claim}: volume {bound.volume} needs {bound.needs}"
+    for driver in amounts.drivers:
+        limit = "no limit" if driver.limit is None else f"limit {driver.limit}"
+        yield f"volumes of {driver.driver}: {driver.attached} attached, {driver.added} more, {limit}"
+    for disk in amounts.disks:
+        yield f"disk {disk.name}: in use by {', '.join(disk.pods) or 'pods'}"
+
+
+def _on_node(each: ResourceOnNode) -> str:
+    asked, free, in_use, allocatable = (
+        quantity_text(each.resource, amount) for amount in (each.requested, each.free, each.in_use, each.allocatable)
+    )
+    missing = quantity_text(each.resource, each.missing, round_up=True)
+    return f"needs {each.resource} {asked}; free {free} ({in_use} of {allocatable} in use): {missing} too little"
+
+
+def _unmet(unmet: Sequence[UnmetRequirement]) -> str:
+    return ", ".join(
+        f"{requirement_text(each.asked)} ({'no such label' if each.has is None else f'has {each.has}'})"
+        for each in unmet
+    )
+
+
+def _on(number: int, examples: Sequence[str]) -> str:
+    such_as = "such as " if len(examples) < number else ""
+    return f"{counted(number, 'node')}, {such_as}{', '.join(examples)}"

@@ -1,0 +1,52 @@
+"""What `kindred serve` prints once it listens: where the page is, where the scheduler asks, and what else there is."""
+
+import shlex
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+
+from app import __version__
+from app.commands.dump_source import DEMO
+
+_QUESTIONS: Final = (("filter", "required-affinity"), ("filter", "required-anti-affinity"), ("prioritize", "web"))
+
+
+class Announcement:
+    """Says where the ports are when the last of them listens: the page first, as that is for people."""
+
+    def __init__(self, ports: Collection[str], *, demo: bool) -> None:
+        """`ports` are the names of those that are to listen; a demo is told of with requests to try."""
+        self._awaited = set(ports)
+        self._urls: dict[str, str] = {}
+        self._tell: Mapping[str, Callable[[str], list[str]]] = {
+            "admin": _of_page,
+            "extender": lambda url: _of_extender(url, demo=demo),
+            "health": lambda url: [f"Health and metrics at {url}/readyz and {url}/metrics"],
+        }
+
+    def listening(self, port: str, url: str) -> None:
+        """Take note of a port that listens."""
+        self._urls[port] = url
+        self._awaited.discard(port)
+        if not self._awaited:
+            told = [
+                line for name, lines in self._tell.items() if name in self._urls for line in lines(self._urls[name])
+            ]
+            click.echo("\n".join(told))
+
+
+def _of_page(url: str) -> list[str]:
+    return [f"Cluster, pending pods and explanations in a browser: {url}/", f"Debugging at {url}/debug/mirror"]
+
+
+def _of_extender(url: str, *, demo: bool) -> list[str]:
+    lines = [f"Kindred {__version__} answers at {url}"]
+    if demo and url.startswith("http:"):  # with TLS it depends on the authority what curl has to be told
+        requests = Path(str(DEMO / "requests"))
+        if requests.is_relative_to(Path.cwd()):
+            requests = requests.relative_to(Path.cwd())
+        lines.append("Ask it, from another terminal:")
+        lines += [f"  curl -s {url}/{verb} -d {shlex.quote(f'@{requests}/{name}.json')}" for verb, name in _QUESTIONS]
+    return lines

@@ -1,0 +1,41 @@
+"""`kindred completion`: scripts by which shells complete the command line. Click makes them, and answers them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+_PROGRAM: Final = "kindred"
+_VARIABLE: Final = "_KINDRED_COMPLETE"
+"""What Click's script sets when it runs the program to ask for completions."""
+_FILES, _NO_FILES = ":0", ":4"
+"""The last line for kubectl: whether files are offered besides (cobra's ShellCompDirective)."""
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion_command(shell: str) -> None:
+    """Print a script that completes commands and options of kindred in a shell.
+
+    \b
+    bash:  source <(kindred completion bash)
+    zsh:   source <(kindred completion zsh)
+    fish:  kindred completion fish | source
+    """  # noqa: D301  # Click keeps the lines of a paragraph that begins with \b
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise click.UsageError(f"{shell}: Click has no completion for it.")
+    root = click.get_current_context().find_root().command
+    click.echo(kind(root, {}, _PROGRAM, _VARIABLE).source())
+
+
+def kubectl_completions(root: click.Command, words: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that `kubectl_complete-kindred` prints for the words after `kubectl kindred`, the last begun.
+
+    Source: kubectl's pkg/cmd/plugin/plugin_completion.go, which runs that program of the PATH.
+    """
+    *before, begun = words or [""]
+    found = ShellComplete(root, {}, _PROGRAM, _VARIABLE).get_completions(before, begun)
+    yield from (each.value for each in found if each.type == "plain")
+    yield _NO_FILES if all(each.type == "plain" for each in found) else _FILES

@@ -1,0 +1,44 @@
+"""What `--demo` adds to the page of the admin port: the port itself, and pods to ask about."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Final
+
+import msgspec
+
+from app.admin.samples_routes import Sample
+from app.commands.dump_source import DEMO
+from app.configuration import Configuration
+from app.settings import is_loopback
+
+OFFSET: Final = 2
+"""From the scheduler's port to the admin port of a demo: 8890 beside 8888."""
+_LARGEST: Final = 65535
+
+
+class _Request(msgspec.Struct, rename="pascal"):
+    pod: msgspec.Raw
+
+
+def with_page(configuration: Configuration) -> Configuration:
+    """Give a demo on the loopback an admin port, where nothing was said of one.
+
+    A demo that others can reach gets none: its page would need a token.
+    """
+    settings = configuration.settings
+    hosts = (settings.listen_host, settings.admin_host)
+    if "admin_port" in configuration.sources or not all(map(is_loopback, hosts)):
+        return configuration
+    port = settings.listen_port + OFFSET if 0 < settings.listen_port <= _LARGEST - OFFSET else 0
+    return configuration._replace(
+        settings=settings.model_copy(update={"admin_port": port}),
+        sources={**configuration.sources, "admin_port": "--demo"},
+    )
+
+
+def samples() -> Sequence[Sample]:
+    """Return the pods of the requests that are in the demo, in the order of their names."""
+    requests = sorted((DEMO / "requests").iterdir(), key=lambda each: each.name)
+    return [
+        Sample(PurePath(each.name).stem, msgspec.json.decode(each.read_bytes(), type=_Request).pod) for each in requests
+    ]

@@ -1,0 +1,36 @@
+"""What explains the pods of a dump, or of a cluster that was listed, by the same code as in a running service."""
+
+from app.answered_release import AnsweredRelease
+from app.commands.dump_source import Dump
+from app.explain.explainer import Explainer
+from app.long_work import LongWork
+from app.settings import Settings
+from app.verbs.recent_pods import RecentPods
+from app.watch.freshness import OF_A_DUMP, Freshness
+from app.wiring.engine import create_cache, create_partition, create_profile, explained_profile
+from core.mirror.cluster import ClusterMirror
+
+
+def dump_explainer(settings: Settings, dump: Dump, waiting: RecentPods, work: LongWork) -> Explainer:
+    """Return the explainer of a dump, which takes its turns from `work`. Raises SettingsError.
+
+    `waiting` are pods that may be named though the mirror lacks them.
+    """
+    return mirror_explainer(settings, dump.mirror, waiting, work, freshness=OF_A_DUMP, release=dump.release)
+
+
+def mirror_explainer(  # noqa: PLR0913  # what an explanation follows from
+    settings: Settings,
+    mirror: ClusterMirror,
+    waiting: RecentPods,
+    work: LongWork,
+    *,
+    freshness: Freshness,
+    release: AnsweredRelease,
+) -> Explainer:
+    """Return the explainer of a mirror, as `dump_explainer`; `freshness` says which kinds it lacks."""
+    profile = create_profile(settings)
+    create_partition(settings, mirror)
+    cache = create_cache(settings, mirror, profile)
+    explained = explained_profile(settings, profile)
+    return Explainer(explained, mirror, cache, waiting, freshness, release=release, work=work)

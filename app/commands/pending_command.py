@@ -1,0 +1,97 @@
+"""`kindred pending`: the pods without a node, the oldest first, of a running service or of a dump."""
+
+import asyncio
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Final, NoReturn, Unpack
+
+import click
+import msgspec
+
+from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
+from app.commands.dump_explainer import dump_explainer
+from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, load_dump
+from app.commands.output_format import OutputFormat, pod_name, print_output
+from app.commands.pending_text import pending_text
+from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
+from app.commands.shared_options import output_option, refuse_options, with_options
+from app.configuration import load_configuration
+from app.dump.snapshot_file import SnapshotError
+from app.explain.pending import PendingPods, PendingPodsExplainer
+from app.json_text import decode, encode
+from app.long_work import LongWork
+from app.settings import SettingsError
+from app.verbs.recent_pods import RecentPods
+from app.wiring.engine import create_profile
+
+EXIT_ERROR: Final = 2
+_OF_A_SERVICE: Final = frozenset(Access.__annotations__)
+_PATIENCE: Final = 60.0
+"""Seconds. Each class of pods is judged between the requests of schedulers."""
+
+
+class Options(Access, AnswerFlags):
+    """All options of the command."""
+
+    namespace: str | None
+    all_namespaces: bool
+    output: OutputFormat
+    snapshot: BinaryIO | None
+    demo: bool
+    skip_invalid: bool
+    config: Path | None
+
+
+@click.command("pending", params=settings_options(OF_ANSWERS))
+@click.option("--namespace", "-n", metavar="NS", help="Only the pods of this namespace.  [default: all namespaces]")
+@click.option("--all-namespaces", "-A", is_flag=True, help="The pods of all namespaces, whatever -n says.")
+@output_option()
+@with_options(SOURCE_OPTIONS)
+@with_options(ACCESS_OPTIONS)
+def pending_command(**options: Unpack[Options]) -> None:
+    """Print the pending pods, the oldest first: on how many nodes each fits now, and why not on the others.
+
+    Asks the admin port of a running service (--server), or a dump of a cluster without one (--snapshot, --demo). With
+    -o wide also the scheduler and the nominated node.
+    """
+    of_a_dump = options["demo"] or options["snapshot"] is not None
+    if of_a_dump:
+        refuse_options(_OF_A_SERVICE, "for a running service, not for a dump")
+    else:
+        refuse_options(OF_A_DUMP_ALONE, "for a dump (--snapshot or --demo), not for a running service")
+    namespace = None if options["all_namespaces"] else options["namespace"]
+    try:
+        answer = _of_dump(options, namespace) if of_a_dump else _of_service(options, namespace)
+        pending = decode(answer, PendingPods)
+    except (SettingsError, SnapshotError, CannotAskError) as error:
+        _end(str(error))
+    except msgspec.MsgspecError:
+        _end(f"{options['url']}: {NOT_UNDERSTOOD}")
+    names = (pod_name(each.pod) for each in pending.pods)
+    print_output(options["output"], decode(answer), partial(pending_text, pending, namespace=namespace), names)
+
+
+def _end(message: str) -> NoReturn:
+    click.echo(f"Error: {message}", err=True)
+    sys.exit(EXIT_ERROR)
+
+
+def _of_service(access: Access, namespace: str | None) -> bytes:
+    """Ask a running service. Raises CannotAskError."""
+    query = {"namespace": namespace} if namespace is not None else None
+    response = asked(access, "GET", "/pending", query, patience=_PATIENCE)
+    if not response.is_success:
+        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    return response.content
+
+
+def _of_dump(options: Options, namespace: str | None) -> bytes:
+    """Answer by the same code as a service. Raises SettingsError and SnapshotError."""
+    settings = load_configuration(options["config"], flags_of_answers(options)).settings
+    create_profile(settings)  # before a large dump is loaded for nothing
+    dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
+    work = LongWork()
+    explainer = PendingPodsExplainer(dump_explainer(settings, dump, RecentPods(), work), work, time.time)
+    return encode(explainer.view(asyncio.run(explainer.judge()), namespace))

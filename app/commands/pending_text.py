@@ -1,0 +1,71 @@
+"""Pending pods for people: summed up in a line, then a line for each pod, the oldest first."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import click
+
+from app.commands.age_text import age_text
+from app.commands.text_columns import counted, wrapped, wrapped_table
+from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
+
+_HEADS: Final = ("NAME", "AGE", "STATE", "FIT", "REASON")
+_MORE_HEADS: Final = ("SCHEDULER", "NOMINATED NODE", "WOULD HELP")
+
+
+def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> str:
+    """Return the pods as lines, with colours, which click removes where there is no terminal.
+
+    With a namespace, which is that of all pods, no column repeats it.
+    """
+    return "\n".join(_lines(pending, namespace, wide=wide))
+
+
+def _lines(pending: PendingPods, namespace: str | None, *, wide: bool) -> Iterator[str]:
+    if pending.standing != "fresh":
+        problems = "; ".join(pending.problems)
+        text = f"The mirror is {pending.standing}: {problems}" if problems else f"The mirror is {pending.standing}."
+        yield from (click.style(line, fg="yellow") for line in wrapped(text, 2, ""))
+    within = f" in namespace {namespace}" if namespace else ""
+    if not pending.pods:
+        yield f"No pending pods{within}."
+        return
+    yield from (click.style(line, bold=True) for line in wrapped(_sum(pending, within), 2, ""))
+    yield ""
+    heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
+    yield from wrapped_table(heads, [_row(pod, pending, namespace, wide=wide) for pod in pending.pods], 0, wide=wide)
+
+
+def _sum(pending: PendingPods, within: str) -> str:
+    nowhere = sum(each.pods for each in pending.classes if each.state is PendingState.UNSCHEDULABLE)
+    parts = [
+        f"{counted(len(pending.pods), 'pending pod')}{within} of {counted(len(pending.classes), 'class', 'classes')}",
+        f"{nowhere:,} {'fits' if nowhere == 1 else 'fit'} nowhere",
+    ]
+    not_asked = sum(pod.place is None for pod in pending.pods)
+    if not_asked:
+        parts.append(f"{not_asked:,} of more classes, not judged")
+    return "; ".join(parts)
+
+
+def _row(pod: PendingPod, pending: PendingPods, namespace: str | None, *, wide: bool) -> Sequence[str]:
+    kind = pending.classes[pod.place] if pod.place is not None else None
+    of_namespace, _, name = pod.pod.rpartition("/")
+    fit = f"{kind.fit:,}/{kind.nodes:,}" if kind is not None else "-"
+    cells = [name, age_text(pod.seconds), pod.state.value, fit, _reason(pod, kind)]
+    if not namespace:
+        cells.insert(0, of_namespace)
+    if wide:
+        helps = kind.helps if kind is not None else ()
+        cells += [pod.scheduler or "-", pod.nominated_node or "-", "; or ".join(helps) or "-"]
+    return cells
+
+
+def _reason(pod: PendingPod, kind: PendingClass | None) -> str:
+    if pod.gates:
+        return f"scheduling gates: {', '.join(pod.gates)}"
+    if kind is None:
+        return "-"
+    if kind.first_reason:
+        return kind.first_reason
+    return "; ".join(f"{each.plugin}: {each.why}" for each in kind.not_judged) or "-"

@@ -1,0 +1,33 @@
+"""`kindred status`: one screen about a running service."""
+
+import sys
+from functools import partial
+from typing import Final, Unpack
+
+import click
+
+from app.commands.admin_client import ACCESS_OPTIONS, Access, CannotAskError
+from app.commands.output_format import NO_NAMES, OutputFormat, print_output
+from app.commands.service_status import service_status
+from app.commands.shared_options import output_option, with_options
+from app.commands.status_text import status_text
+
+EXIT_NOT_READY: Final = 1
+EXIT_ERROR: Final = 2
+
+
+@click.command("status")
+@output_option(NO_NAMES)
+@with_options(ACCESS_OPTIONS)
+def status_command(*, output: OutputFormat, **access: Unpack[Access]) -> None:
+    """Print whether a running service is ready, and its release, mirror, leader, cache and last decision.
+
+    With -o wide also each resource that it follows. Ends with 0 if the service is ready, 1 if not, 2 for errors.
+    """
+    try:
+        status = service_status(access)
+    except CannotAskError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(EXIT_ERROR)
+    print_output(output, status.as_json(), partial(status_text, status))
+    sys.exit(0 if status.readiness.ready else EXIT_NOT_READY)

@@ -1,0 +1,110 @@
+"""The status of a service for people, on one screen; wide, with a line for each resource that it follows."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import click
+
+from app.admin.equivalence_routes import Totals
+from app.admin.health_routes import Readiness, ResourceReadiness
+from app.commands.service_status import Status
+from app.commands.text_columns import counted, wrapped, wrapped_table
+from app.commands.version_command import kubernetes_text
+
+_LABELS: Final = 12
+"""Columns of the names at the left."""
+_MIB: Final = 1024 * 1024
+_HEADS: Final = ("RESOURCE", "STATE", "LAST BYTE", "PROBLEM")
+
+
+def status_text(status: Status, *, wide: bool) -> str:
+    """Return the status as lines, with colours, which click removes where there is no terminal."""
+    return "\n".join(_lines(status, wide=wide))
+
+
+def _lines(status: Status, *, wide: bool) -> Iterator[str]:
+    readiness = status.readiness
+    yield from _service(status)
+    yield from _line("Version", f"{status.version.version}, Python {status.version.python}")
+    yield from _line("Release", kubernetes_text(status.version))
+    yield from _line("Mirror", _mirror(readiness))
+    yield from _resources(readiness)
+    yield from _line("Leader", _leader(readiness.leader))
+    yield from _line("Cache", _cache(status.cache))
+    yield from _line("Decisions", _decisions(status))
+    if wide and readiness.resources:
+        yield ""
+        rows = [(name, *_row(resource)) for name, resource in readiness.resources.items()]
+        yield from wrapped_table(_HEADS, rows, 0, wide=True)
+
+
+def _line(label: str, text: str) -> list[str]:
+    return wrapped(text, _LABELS, label.ljust(_LABELS))
+
+
+def _service(status: Status) -> Iterator[str]:
+    ready = status.readiness.ready
+    lines = _line("Service", f"{status.url}: {'ready' if ready else 'not ready'}")
+    yield from (click.style(line, fg="green" if ready else "red", bold=True) for line in lines)
+    for problem in status.readiness.problems:
+        yield from wrapped(problem, _LABELS)
+
+
+def _mirror(readiness: Readiness) -> str:
+    held = (
+        counted(readiness.nodes, "node"),
+        counted(readiness.pods, "pod"),
+        f"{readiness.pending:,} pending",
+        counted(readiness.namespaces, "namespace"),
+    )
+    return f"{', '.join(held)}, at generation {readiness.generation}"
+
+
+def _resources(readiness: Readiness) -> Iterator[str]:
+    """Yield how many resources are followed, and those that are not as they should be."""
+    if not readiness.resources:
+        yield from _line("Resources", "none is followed: the mirror is loaded from a dump")
+        return
+    behind = {name: each for name, each in readiness.resources.items() if _is_behind(each)}
+    followed = f"{counted(len(readiness.resources), 'resource')} followed"
+    yield from _line("Resources", f"{followed}, {f'{len(behind)} behind' if behind else 'none behind'}")
+    for name, each in behind.items():
+        state, last, problem = _row(each)
+        parts = (name, ", ".join(filter(None, (state, last))), problem)
+        yield from wrapped(": ".join(filter(None, parts)), _LABELS + 2, " " * _LABELS)
+
+
+def _is_behind(resource: ResourceReadiness) -> bool:
+    return not resource.absent and (not resource.synced or resource.problem is not None)
+
+
+def _row(resource: ResourceReadiness) -> tuple[str, str, str]:
+    state = "absent" if resource.absent else "synced" if resource.synced else "not synced"
+    age = resource.seconds_since_last_byte
+    rule = f"missing RBAC rule: {resource.missing_rbac_rule}" if resource.missing_rbac_rule else ""
+    problem = "; ".join(filter(None, (resource.problem, rule)))
+    return state, "" if age is None else f"{age:.1f} s ago", problem
+
+
+def _leader(leader: str | None) -> str:
+    if leader is None:
+        return "no leader election"
+    return leader or "none is known"
+
+
+def _cache(totals: Totals | None) -> str:
+    if totals is None:
+        return "off"
+    used = f"{totals.bytes / _MIB:.1f} of {totals.max_bytes / _MIB:,.0f} MiB"
+    rate = "nothing looked up yet" if totals.hit_rate is None else f"hit rate {totals.hit_rate:.1%}"
+    wrong = f", {counted(totals.mismatches, 'mismatch', 'mismatches')}" if totals.mismatches else ""
+    return f"{counted(totals.classes, 'class', 'classes')}, {used}, {rate}{wrong}"
+
+
+def _decisions(status: Status) -> str:
+    decisions = status.decisions
+    text = f"{decisions.noted:,} since the start"
+    for last in decisions.decisions:
+        of_pod = f" of {last.pod}" if last.pod else ""
+        text += f"; the last one, {last.id}: {last.verb}{of_pod} at {last.at}: {last.outcome.value}"
+    return text

@@ -1,0 +1,126 @@
+"""Amounts, remedies and events as lines for people."""
+
+from collections.abc import Iterator
+
+from click import unstyle
+
+from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
+from app.commands.text_columns import WIDTH
+from core.diagnosis.amounts.cluster_amounts import ClusterAmounts, FeatureInCluster, cluster_amounts
+from core.diagnosis.amounts.node_amounts import NodeAmounts, node_amounts
+from core.diagnosis.amounts.volumes import (
+    BoundElsewhere,
+    BoundElsewhereInCluster,
+    DriverInCluster,
+    DriverOnNode,
+    InUse,
+)
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.wakes import wakes
+from tests.builders import labelled, make_node
+from tests.core.diagnosis.deciding import ZONE, asking, decision_of, roomy, using
+
+LONG = "a-very-long-name-" * 10
+
+
+def lines(found: Iterator[str]) -> list[str]:
+    said = [unstyle(line) for line in found]
+    assert all(len(line) <= WIDTH for line in said)
+    return said
+
+
+def refused() -> Diagnosis:
+    nodes = (
+        roomy("n1", cpu="4", disk="hdd", zone="a").taint("gpu", "yes", "NoSchedule"),
+        roomy("n2", zone="a").unschedulable(),
+        roomy("n3"),
+    )
+    pod = asking(cpu="7500m", memory="1Gi").label("app", "web").node_selector({"disk": "ssd"}).host_port(80)
+    pod = pod.spread(ZONE, labelled(app="web"))
+    running = using("web", "n1", cpu="800m").host_port(80).label("app", "web")
+    return decision_of(pod, *nodes, running, using("b", "n2", cpu="4800m"), using("c", "n3", cpu="5"))
+
+
+def test_what_was_measured_is_told_for_what_refuses_any_node() -> None:
+    assert lines(cluster_amounts_text(cluster_amounts(refused(), 5), 3))[:7] == [
+        "What was measured",
+        "  needs cpu 7500m; most free on any node: 3200m, on n1; enough on no node",
+        "  taint gpu=yes:NoSchedule: 1 node, n1",
+        "  cordoned: 1 node, n2",
+        "  requires disk=ssd: not met by 3 nodes",
+        "  nearest by labels: n2, which lacks disk=ssd (no such label)",
+        "  host port 0.0.0.0:80/TCP: in use on 1 node",
+    ]
+
+
+def test_one_node_is_told_with_what_it_has() -> None:
+    said = lines(node_amounts_text(node_amounts(refused(), 0, 5)))
+    assert said[:5] == [
+        "  Measured",
+        "    needs cpu 7500m; free 3200m (800m of 4 in use): 4300m too little",
+        "    taints that are not tolerated: gpu=yes:NoSchedule",
+        "    lacks disk=ssd (has hdd)",
+        "    host port 0.0.0.0:80/TCP: held by default/web",
+    ]
+    assert "    cordoned" in lines(node_amounts_text(node_amounts(refused(), 1, 5)))
+    assert f"    spread by {ZONE}: no such label" in lines(node_amounts_text(node_amounts(refused(), 2, 5)))
+
+
+def test_nothing_is_told_where_nothing_refuses() -> None:
+    decision = decision_of(asking(cpu="1"), roomy("n1"))
+    assert not lines(cluster_amounts_text(cluster_amounts(decision, 5), 1))
+    assert not lines(node_amounts_text(node_amounts(decision, 0, 5)))
+    assert not lines(remedies_text(what_would_help(decision, 5)))
+    assert not lines(wakes_text(wakes(decision)))
+
+
+def test_full_nodes_are_told_by_their_pods() -> None:
+    decision = decision_of(asking(), roomy("n1").allocatable(pods=0))
+    assert "  pods: enough on no node; most free on any node: 0, on n1" in lines(
+        cluster_amounts_text(cluster_amounts(decision, 5), 1)
+    )
+
+
+def test_volumes_features_and_names_are_told() -> None:
+    amounts = ClusterAmounts(
+        bound_elsewhere=[BoundElsewhereInCluster("VolumeBinding", "shop/data", "pv", "zone in (b)", 2)],
+        drivers=[DriverInCluster("csi", 2, 3, 1, "n1")],
+        claims_in_use=[InUse("shop/one", ["shop/user"])],
+        node_name="n9",
+        missing_features=[FeatureInCluster("F", 1)],
+    )
+    assert lines(cluster_amounts_text(amounts, 3))[1:] == [
+        "  claim shop/data: volume pv needs zone in (b); out of reach of 2 nodes",
+        "  volumes of csi: needs 2; most free on any node: 1, on n1",
+        "  ReadWriteOncePod claim shop/one: in use by shop/user",
+        "  spec.nodeName: only n9",
+        "  needs the feature F: not declared by 1 node",
+    ]
+    on_node = NodeAmounts(
+        bound_elsewhere=[BoundElsewhere("VolumeBinding", "shop/data", "pv", "zone in (b)")],
+        drivers=[DriverOnNode("csi", 1, 1, 2), DriverOnNode("free", None, 0, 1)],
+        disks=[InUse("disk", ["shop/user"])],
+        missing_features=["F", "G"],
+    )
+    assert lines(node_amounts_text(on_node))[1:] == [
+        "    claim shop/data: volume pv needs zone in (b)",
+        "    volumes of csi: 1 attached, 2 more, limit 1",
+        "    volumes of free: 0 attached, 1 more, no limit",
+        "    disk disk: in use by shop/user",
+        "    does not declare F, G",
+    ]
+
+
+def test_remedies_and_events_are_lists() -> None:
+    decision = decision_of(asking(cpu="9"), make_node(LONG).allocatable(cpu=8, pods=10))
+    said = lines(remedies_text(what_would_help(decision, 5)))
+    assert said[0] == "What would help, each by itself"
+    assert said[1].startswith("  - lower the cpu request by 1 to 8")
+    assert lines(wakes_text(wakes(decision))) == [
+        "kube-scheduler tries it again after",
+        "  Pod: Delete, UpdatePodScaleDown",
+        "  Node: Add, UpdateNodeAllocatable",
+    ]
+    tainted = decision_of(asking(), roomy("n1").taint("x", "", "NoSchedule"))
+    assert "  this Pod: UpdatePodToleration" in lines(wakes_text(wakes(tainted)))

@@ -1,0 +1,131 @@
+"""`kindred pending`: of a dump as of a running service, by namespace, in every format, and of bad input."""
+
+import gc
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from fastapi import FastAPI
+
+from app.commands.cli import main
+from app.main import create_service
+from app.settings import Settings
+from tests.app.commands.test_debug_command import running
+from tests.app.dump.dumps import as_json, kinded, listed
+from tests.builders import make_namespace, make_node, make_pod
+from tests.conformance.engine import load
+
+NODES = [make_node(name).allocatable(cpu=4, memory="8Gi", pods=10) for name in ("n1", "n2")]
+PODS = [
+    make_pod("late").in_namespace("shop").requests(cpu=5).created("2026-01-02T00:00:00Z"),
+    make_pod("early").in_namespace("shop").requests(cpu=5).created("2026-01-01T00:00:00Z"),
+    make_pod("small").requests(cpu=1).created("2026-01-03T00:00:00Z"),
+    make_pod("bound").requests(cpu=1).on("n1"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _thaw() -> Iterator[None]:
+    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    (tmp_path / "dump.json").write_bytes(as_json(listed(*kinded(*NODES, *PODS, make_namespace("shop")))))
+    return str(tmp_path / "dump.json")
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[str]:
+    """Serve the same cluster, and give the URL of the admin port."""
+    mirror = load([], [node.obj() for node in NODES], [pod.obj() for pod in PODS])
+    admin = create_service(Settings(admin_port=0), mirror, None).admin
+    assert admin is not None
+    with running(admin) as server:
+        yield server.url
+
+
+def pending(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["pending", *arguments])
+
+
+def names(*arguments: str) -> list[str]:
+    result = pending(*arguments, "-o", "name")
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines()
+
+
+def test_pods_are_listed_oldest_first_of_all_namespaces_unless_one_is_named(service: str) -> None:
+    at = ("--server", service)
+    assert names(*at) == ["pod/early", "pod/late", "pod/small"]
+    assert names(*at, "-n", "shop") == ["pod/early", "pod/late"]
+    assert names(*at, "-n", "shop", "-A") == names(*at, "-A") == names(*at)
+    assert names(*at, "-n", "nowhere") == []
+
+
+def test_a_dump_is_answered_as_a_service_answers(service: str, dump: str) -> None:
+    found = [json.loads(pending(*ways, "-o", "json").stdout) for ways in (("--server", service), ("--snapshot", dump))]
+    for each in found:
+        for pod in each["pods"]:
+            assert pod.pop("seconds") > 0
+    of_service, of_dump = found
+    assert of_service["classes"] == of_dump["classes"]
+    assert of_service["pods"] == of_dump["pods"]
+    assert names("--snapshot", dump, "-n", "shop") == ["pod/early", "pod/late"]
+
+
+def test_the_table_says_how_many_fit_nowhere_and_why(service: str) -> None:
+    result = pending("--server", service, "-n", "shop")
+    assert (result.exit_code, result.stderr) == (0, "")
+    head, _, _, *rows = result.stdout.splitlines()
+    assert head == "2 pending pods in namespace shop of 1 class; 2 fit nowhere"
+    assert [(row.split()[0], row.split()[2:]) for row in rows] == [
+        (name, ["unschedulable", "0/2", "Insufficient", "cpu"]) for name in ("early", "late")
+    ]
+
+
+def test_json_is_what_the_route_says_and_yaml_the_same(service: str) -> None:
+    found: dict[str, Any] = json.loads(pending("--server", service, "-o", "json").stdout)
+    assert found.keys() >= {"generation", "nodes", "standing", "problems", "pods", "classes"}
+    assert [each["class"] for each in found["pods"]] == [0, 0, 1]
+    shown = yaml.safe_load(pending("--server", service, "-o", "yaml").stdout)
+    assert [each["pod"] for each in shown["pods"]] == [each["pod"] for each in found["pods"]]
+
+
+def test_the_demo_cluster_has_pods_that_fit_nowhere() -> None:
+    result = pending("--demo", "-n", "data")
+    assert result.exit_code == 0
+    assert "queue-3" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["--server", "http://127.0.0.1:1"], "use --snapshot FILE, or `kubectl kindred", id="no-service"),
+        pytest.param(["--demo", "--server", "http://x"], "--server is for a running service, not", id="both"),
+        pytest.param(["--profile", "full"], "--profile is for a dump (--snapshot or --demo), not", id="profile"),
+        pytest.param(["--demo", "--profile", "none"], "none", id="unknown-profile"),
+        pytest.param(["--snapshot", "/dev/null"], "Error: ", id="empty-dump"),
+    ],
+)
+def test_what_is_wrong_is_said_with_exit_status_2(arguments: list[str], message: str) -> None:
+    result = pending(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr.splitlines()[-1]
+
+
+def test_another_service_is_told_from_the_admin_port() -> None:
+    app = FastAPI()
+    with running(app) as server:
+        refused = pending("--server", server.url)
+        app.get("/pending")(lambda: ["hello"])
+        other = pending("--server", server.url)
+        url = server.url
+    assert (refused.exit_code, refused.stderr) == (2, f"Error: {url}: 404 Not Found: Not Found\n")
+    assert (other.exit_code, other.stderr) == (2, f"Error: {url}: is that the admin port?\n")

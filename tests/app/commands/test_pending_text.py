@@ -1,0 +1,119 @@
+"""Pending pods as text: summed up in a line, then a line for each, by namespace where there are several."""
+
+from click import unstyle
+from msgspec.structs import replace
+
+from app.commands.pending_text import pending_text
+from app.commands.text_columns import WIDTH
+from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
+from core.diagnosis.not_judged import NotJudged
+
+TAINT = "node(s) had untolerated taint {dedicated: batch}"
+OLD = PendingPod(
+    pod="shop/web-0",
+    uid="u0",
+    since="2026-01-02T03:04:05Z",
+    seconds=190.0,
+    scheduler="default-scheduler",
+    state=PendingState.UNSCHEDULABLE,
+    gates=(),
+    nominated_node="",
+    condition=None,
+    place=0,
+)
+GATED = replace(
+    OLD, pod="dev/gated", uid="u1", seconds=None, state=PendingState.GATED, gates=("example.com/a", "example.com/b")
+)
+WAITING = replace(
+    OLD, pod="dev/fits", uid="u2", seconds=5.0, state=PendingState.FITS, nominated_node="n7", scheduler="mine", place=1
+)
+CLAIMING = replace(OLD, pod="dev/claims", uid="u3", seconds=1.0, state=PendingState.NOT_JUDGED, place=2)
+LEFT = replace(OLD, pod="dev/left", uid="u4", seconds=0.0, state=PendingState.NOT_ASKED, place=None)
+NOWHERE = PendingClass(
+    pods=2,
+    first_pod="shop/web-0",
+    oldest="2026-01-02T03:04:05Z",
+    state=PendingState.UNSCHEDULABLE,
+    nodes=5000,
+    fit=0,
+    plugin="TaintToleration",
+    first_reason=TAINT,
+    message="",
+    reasons=(),
+    not_judged=(),
+    helps=("tolerate the taint dedicated=batch:NoSchedule (then it fits on n1)", "uncordon n2"),
+)
+SOMEWHERE = replace(NOWHERE, pods=1, state=PendingState.FITS, fit=17, plugin="", first_reason="", helps=())
+UNKNOWN = replace(
+    SOMEWHERE, state=PendingState.NOT_JUDGED, not_judged=(NotJudged("VolumeBinding", "storageclasses: forbidden"),)
+)
+PENDING = PendingPods(
+    generation=12,
+    nodes=5000,
+    standing="fresh",
+    problems=(),
+    pods=(OLD, GATED, WAITING, CLAIMING, LEFT),
+    classes=(NOWHERE, SOMEWHERE, UNKNOWN),
+)
+
+
+def lines(pending: PendingPods, namespace: str | None = None, *, wide: bool = False) -> list[str]:
+    found = unstyle(pending_text(pending, namespace=namespace, wide=wide)).splitlines()
+    assert wide or max(map(len, found)) <= WIDTH
+    return found
+
+
+def test_the_first_line_sums_up_and_every_pod_has_its_age_and_its_reason() -> None:
+    assert lines(PENDING) == [
+        "5 pending pods of 3 classes; 2 fit nowhere; 1 of more classes, not judged",
+        "",
+        "NAMESPACE  NAME    AGE        STATE          FIT       REASON",
+        "shop       web-0   3m10s      unschedulable  0/5,000   node(s) had untolerated",
+        "                                                       taint {dedicated: batch}",
+        "dev        gated   <unknown>  gated          0/5,000   scheduling gates:",
+        "                                                       example.com/a,",
+        "                                                       example.com/b",
+        "dev        fits    5s         fits           17/5,000  -",
+        "dev        claims  1s         not judged     17/5,000  VolumeBinding:",
+        "                                                       storageclasses: forbidden",
+        "dev        left    0s         not asked      -         -",
+    ]
+
+
+def test_wide_text_has_the_scheduler_the_nominated_node_and_what_would_help_too() -> None:
+    found = lines(PENDING, wide=True)
+    assert len(found) == 3 + 5
+    assert found[2].endswith("  SCHEDULER          NOMINATED NODE  WOULD HELP")
+    assert f"  {TAINT}  " in found[3]
+    assert found[3].endswith("; or ".join(NOWHERE.helps))
+    assert "  default-scheduler  -  " in found[3]
+    assert found[5].split()[-3:] == ["mine", "n7", "-"]
+
+
+def test_the_pods_of_one_namespace_do_not_repeat_it() -> None:
+    one = replace(PENDING, pods=(OLD,), classes=(replace(NOWHERE, pods=1),))
+    assert lines(one, "shop")[:4] == [
+        "1 pending pod in namespace shop of 1 class; 1 fits nowhere",
+        "",
+        "NAME   AGE    STATE          FIT      REASON",
+        "web-0  3m10s  unschedulable  0/5,000  node(s) had untolerated taint {dedicated:",
+    ]
+
+
+def test_no_pending_pods_are_said() -> None:
+    none = replace(PENDING, pods=(), classes=())
+    assert lines(none) == ["No pending pods."]
+    assert lines(none, "shop") == ["No pending pods in namespace shop."]
+
+
+def test_a_mirror_that_is_behind_is_said_first() -> None:
+    stale = replace(PENDING, standing="stale", problems=("pods: nothing for 200 s", "nodes: forbidden"))
+    assert lines(stale)[0] == "The mirror is stale: pods: nothing for 200 s; nodes: forbidden"
+    assert lines(replace(PENDING, standing="not synced"))[0] == "The mirror is not synced."
+
+
+def test_long_names_make_it_no_wider() -> None:
+    long = replace(OLD, pod=f"{'n' * 63}/{'p' * 253}", state=PendingState.GATED, gates=("g" * 300,))
+    found = lines(replace(PENDING, pods=(long,)))
+    assert "".join(found).count("p" * 10) > 0
+    assert sum(line.count("p") for line in found[3:]) == 253

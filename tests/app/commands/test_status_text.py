@@ -1,0 +1,126 @@
+"""The status of a service as text: one screen, with what is behind, and all resources if it is wide."""
+
+from click import unstyle
+
+from app.admin.decisions_routes import DecisionSummary, LastDecisions
+from app.admin.equivalence_routes import Cells, Totals
+from app.admin.health_routes import KubernetesRelease, Readiness, ResourceReadiness, Version
+from app.commands.service_status import Status
+from app.commands.status_text import status_text
+from app.commands.text_columns import WIDTH
+from app.verbs.observation import VerbOutcome
+
+RULE = 'apiGroups: [""], resources: ["namespaces"], verbs: ["list", "watch"]'
+SYNCED = ResourceReadiness(
+    synced=True, absent=False, seconds_since_last_byte=0.25, problem=None, missing_rbac_rule=None
+)
+BROKEN = SYNCED.model_copy(update={"seconds_since_last_byte": 95.0, "problem": "connection refused"})
+FORBIDDEN = ResourceReadiness(
+    synced=False, absent=False, seconds_since_last_byte=None, problem="403 Forbidden", missing_rbac_rule=RULE
+)
+ABSENT = ResourceReadiness(synced=True, absent=True, seconds_since_last_byte=None, problem=None, missing_rbac_rule=None)
+READY = Readiness(
+    ready=True,
+    generation=57,
+    nodes=5000,
+    pods=150_000,
+    pending=1,
+    namespaces=7,
+    leader="kindred-0",
+    problems=[],
+    resources={"nodes": SYNCED, "pods": SYNCED, "deviceclasses": ABSENT},
+)
+VERSION = Version(
+    version="0.9.0",
+    python="3.11.9",
+    kubernetes=KubernetesRelease(release="1.36", source="server", exact=True, told="v1.36.2", ignored_gates=[]),
+)
+TOTALS = Totals(12, 3 * 1024 * 1024, 256 * 1024 * 1024, {"hit": 9}, Cells(957, {}), 0.957, 0, 10, 0, [])
+LAST = DecisionSummary(
+    id=41,
+    at="2026-01-02T03:04:05.678Z",
+    verb="filter",
+    outcome=VerbOutcome.NO_FIT,
+    pod="shop/web-0",
+    uid="u",
+    nodes=5000,
+    passed=0,
+    seconds=0.001,
+    waited=0.0,
+    generation=57,
+    source="none",
+    error="",
+    stale="",
+    request_bytes=100,
+    response_bytes=100,
+    pod_hash="",
+    arguments_hash="",
+)
+STATUS = Status("http://127.0.0.1:8890", READY, VERSION, TOTALS, LastDecisions(41, 41, [LAST]))
+
+
+def lines(status: Status, *, wide: bool = False) -> list[str]:
+    found = unstyle(status_text(status, wide=wide)).splitlines()
+    assert wide or max(map(len, found)) <= WIDTH
+    return found
+
+
+def test_a_service_that_is_ready_is_one_screen() -> None:
+    assert lines(STATUS) == [
+        "Service     http://127.0.0.1:8890: ready",
+        "Version     0.9.0, Python 3.11.9",
+        "Release     Kubernetes 1.36 (API server: v1.36.2)",
+        "Mirror      5,000 nodes, 150,000 pods, 1 pending, 7 namespaces, at generation 57",
+        "Resources   3 resources followed, none behind",
+        "Leader      kindred-0",
+        "Cache       12 classes, 3.0 of 256 MiB, hit rate 95.7%",
+        "Decisions   41 since the start; the last one, 41: filter of shop/web-0 at",
+        "            2026-01-02T03:04:05.678Z: no_fit",
+    ]
+
+
+def test_what_is_behind_is_named_with_its_problem() -> None:
+    problems = ["namespaces: not synced: 403 Forbidden", "pods: stale for 95 s"]
+    resources = {"nodes": SYNCED, "pods": BROKEN, "namespaces": FORBIDDEN}
+    update = {"ready": False, "problems": problems, "resources": resources, "leader": ""}
+    found = lines(STATUS._replace(readiness=READY.model_copy(update=update)))
+    assert found[:3] == [
+        "Service     http://127.0.0.1:8890: not ready",
+        "            namespaces: not synced: 403 Forbidden",
+        "            pods: stale for 95 s",
+    ]
+    assert found[6:11] == [
+        "Resources   3 resources followed, 2 behind",
+        "            pods: synced, 95.0 s ago: connection refused",
+        "            namespaces: not synced: 403 Forbidden; missing RBAC rule: apiGroups:",
+        '              [""], resources: ["namespaces"], verbs: ["list", "watch"]',
+        "Leader      none is known",
+    ]
+
+
+def test_a_dump_without_a_cache_and_without_decisions_says_so() -> None:
+    readiness = READY.model_copy(update={"resources": {}, "leader": None})
+    status = STATUS._replace(readiness=readiness, cache=None, decisions=LastDecisions(0, 0, []))
+    found = lines(status)
+    assert found[4:] == [
+        "Resources   none is followed: the mirror is loaded from a dump",
+        "Leader      no leader election",
+        "Cache       off",
+        "Decisions   0 since the start",
+    ]
+    assert found == lines(status, wide=True)
+
+
+def test_mismatches_of_the_cache_are_said() -> None:
+    wrong = Totals(1, 0, 1024 * 1024, {}, Cells(0, {}), None, 0, 10, 2, [])
+    expected = "Cache       1 class, 0.0 of 1 MiB, nothing looked up yet, 2 mismatches"
+    assert expected in lines(STATUS._replace(cache=wrong))
+
+
+def test_wide_text_has_every_resource() -> None:
+    assert lines(STATUS, wide=True)[-4:] == [
+        "RESOURCE       STATE   LAST BYTE  PROBLEM",
+        "nodes          synced  0.2 s ago",
+        "pods           synced  0.2 s ago",
+        "deviceclasses  absent",
+    ]
