@@ -95,6 +95,8 @@ class StatusError(ApiError):
         """Seconds that the server wants to be left alone, or None."""
         self.causes = tuple(causes)
         """Reasons of the causes, such as ResourceVersionTooLarge."""
+        self.body = b""
+        """What was answered, as far as it was read, where that was no Status."""
 
     @property
     def is_temporary(self) -> bool:
@@ -117,7 +119,9 @@ class StatusError(ApiError):
         status = _decoded(body)
         if status is not None:
             return cls._from(status, code, retry_after, where)
-        return cls(code, "", _description(code, headers, body), retry_after, where=where)
+        error = cls(code, "", _description(code, headers, body), retry_after, where=where)
+        error.body = body
+        return error
 
     @classmethod
     def _from(cls, status: _Status, code: int, retry_after: float | None, where: str) -> "StatusError":

@@ -8,7 +8,7 @@ redirects, cookies or proxies but those that are configured, and no log line for
 import asyncio
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Final, Literal, NamedTuple, TypeVar
@@ -27,6 +27,7 @@ from app.api_server.api_errors import (
 )
 from app.api_server.connection_options import IDLE_SECONDS, MAX_CONNECTIONS, keepalive_options
 from app.api_server.credentials import Credentials
+from app.api_server.impersonation import NOBODY_ELSE, Impersonation
 from app.api_server.posting import PostConnections, PostLimits, PostResponse, decompressed
 
 __all__ = [
@@ -60,11 +61,12 @@ _UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, h
 
 class _Request(NamedTuple):
     path: str
-    params: Mapping[str, str]
+    params: Mapping[str, str] | tuple[tuple[str, str], ...]
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     body: bytes | None = None
     content_type: str = _JSON
     may_send: Callable[[], bool] | None = None
+    more_headers: tuple[tuple[str, str], ...] = ()
 
 
 class _Pool:
@@ -105,9 +107,20 @@ class _Pool:
 class ApiClient:
     """Asks one API server, with credentials that are kept fresh."""
 
-    def __init__(self, credentials: Credentials, *, connect_timeout: float = 10.0, read_timeout: float = 75.0) -> None:
-        """Take limits in seconds: for a connection, TLS included, and for the silence before and between two chunks."""
+    def __init__(
+        self,
+        credentials: Credentials,
+        impersonation: Impersonation = NOBODY_ELSE,
+        *,
+        connect_timeout: float = 10.0,
+        read_timeout: float = 75.0,
+    ) -> None:
+        """Take limits in seconds: for a connection, TLS included, and for the silence before and between two chunks.
+
+        Raises ConfigurationError for an impersonation that no header can hold.
+        """
         self._credentials = credentials
+        self._impersonation = impersonation.headers()
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
         self._pool = _Pool(credentials)
@@ -135,6 +148,17 @@ class ApiClient:
             return await self._whole(request)
         posts = self._posts
         return await self._logged_in(lambda login: self._posted(posts, request, login))
+
+    async def post_to_proxy(
+        self, path: str, params: Mapping[str, Sequence[str]], body: bytes, headers: Mapping[str, str]
+    ) -> bytes:
+        """Send JSON to a service or pod that the API server is a proxy for, and return the body of the answer.
+
+        Where that answers something other than success, `StatusError.body` has its answer; an answer of the API server
+        itself is a Status, and has a reason. Otherwise as `post`.
+        """
+        query = tuple((name, value) for name, values in params.items() for value in values)
+        return await self._whole(_Request(path, query, "POST", body, more_headers=tuple(headers.items())))
 
     async def put(self, path: str, body: bytes) -> bytes:
         """Replace an object, and return the body of the answer; otherwise as `post`."""
@@ -170,7 +194,7 @@ class ApiClient:
         lines = (
             f"POST {posts.base_path}{quote(request.path)} HTTP/1.1",
             f"Host: {posts.host_header}",
-            *(f"{name}: {value}" for name, value in (*self._headers(request).items(), *login.items())),
+            *(f"{name}: {value}" for name, value in (*self._headers(request), *login.items())),
             f"Content-Length: {len(body)}",
         )
         response = await posts.post("\r\n".join((*lines, "", "")).encode("ascii") + body, where, request.may_send)
@@ -237,21 +261,23 @@ class ApiClient:
             self._credentials.server + request.path,
             params=request.params,
             content=request.body,
-            headers={**self._headers(request), **login},
+            headers=[*self._headers(request), *login.items()],
             extensions={
                 "timeout": httpx.Timeout(self._connect_timeout, read=self._read_timeout).as_dict(),
                 **({"trace": self._held_back(request, request.may_send)} if request.may_send is not None else {}),
             },
         )
 
-    def _headers(self, request: _Request) -> dict[str, str]:
-        return {
-            "Accept": _JSON,
-            **({"Content-Type": request.content_type} if request.body is not None else {}),
+    def _headers(self, request: _Request) -> list[tuple[str, str]]:
+        return [
+            ("Accept", _JSON),
+            *([("Content-Type", request.content_type)] if request.body is not None else []),
             # Compressed, events would cost the server time, and may be held back until a block is full.
-            "Accept-Encoding": "identity",
-            "User-Agent": _USER_AGENT,
-        }
+            ("Accept-Encoding", "identity"),
+            ("User-Agent", _USER_AGENT),
+            *request.more_headers,
+            *self._impersonation,
+        ]
 
     def _held_back(self, request: _Request, may_send: Callable[[], bool]) -> Callable[[str, object], Awaitable[None]]:
         """Return what httpcore calls at each of its steps, to stop one at the last moment."""

@@ -24,6 +24,8 @@ class ClusterAccess(msgspec.Struct, frozen=True):
     login: LoginSource = FixedLogin()
     proxy: str = ""
     """URL of the proxy that the configuration itself names."""
+    namespace: str = ""
+    """The namespace that the configuration is for; empty where it names none."""
 
 
 def checked_url(where: str, url: str) -> str:

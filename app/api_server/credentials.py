@@ -51,6 +51,8 @@ class Credentials:
         """Where the configuration is from, for people."""
         self.proxy = proxy
         """URL of the proxy to go through, or None."""
+        self.namespace = access.namespace
+        """The namespace of the context; empty where it names none."""
         self.generation = 0
         """Changes whenever `tls()` gives another context. Look at it after `headers()`."""
         self._source = access.login
@@ -198,7 +200,15 @@ def _service_account() -> ClusterAccess | None:
         server=checked_url("in-cluster: KUBERNETES_SERVICE_HOST and _PORT", configuration.host),
         tls=TlsSettings(authority=PemSource("in-cluster", "certificate authority", file=authority)),
         login=TokenFile(token, "in-cluster"),
+        namespace=_namespace_beside(token),
     )
+
+
+def _namespace_beside(token: str) -> str:
+    try:
+        return (Path(token).parent / "namespace").read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _nothing_found(default: str, context: str | None) -> str:

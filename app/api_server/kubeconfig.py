@@ -28,6 +28,7 @@ _PLUGIN_CONFIG: Final = "client.authentication.k8s.io/exec"  # name of the exten
 class _Context(msgspec.Struct, rename="kebab"):
     cluster: str | None = None
     user: str | None = None
+    namespace: str | None = None
 
 
 class _Extension(msgspec.Struct):
@@ -93,7 +94,8 @@ def read_kubeconfig(
         raise ConfigurationError(f"{where}: no cluster")
     cluster = known.entry(where, "cluster", chosen.cluster, _Cluster)
     user = known.entry(where, "user", chosen.user, _User) if chosen.user else Entry(_User(), Path())
-    return _Reader(where, cluster, user, wall_clock).access()
+    access = _Reader(where, cluster, user, wall_clock).access()
+    return msgspec.structs.replace(access, namespace=chosen.namespace or "")
 
 
 class _Reader:

@@ -1,5 +1,6 @@
 """A TLS context for talking to one API server, from the certificates that a configuration names or holds."""
 
+import socket
 import ssl
 
 import msgspec
@@ -64,3 +65,16 @@ class _NamedServerContext(ssl.SSLContext):
     ) -> ssl.SSLObject:
         """Begin TLS over buffers, with the configured name if there is one."""
         return super().wrap_bio(incoming, outgoing, server_side, self.server_name or server_hostname, session)
+
+    def wrap_socket(  # noqa: PLR0913, PLR0917  # the signature of the standard library
+        self,
+        sock: socket.socket,
+        server_side: bool = False,  # noqa: FBT001, FBT002  # the same
+        do_handshake_on_connect: bool = True,  # noqa: FBT001, FBT002  # the same
+        suppress_ragged_eofs: bool = True,  # noqa: FBT001, FBT002  # the same
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLSocket:
+        """Begin TLS over a socket, with the configured name if there is one."""
+        name = self.server_name or server_hostname
+        return super().wrap_socket(sock, server_side, do_handshake_on_connect, suppress_ragged_eofs, name, session)

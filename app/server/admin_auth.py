@@ -1,11 +1,15 @@
-"""Who may use the admin port: the bearer of the token, or whoever shows a certificate of the admins' authorities."""
+"""Who may use the admin port: the bearer of a token, or whoever shows a certificate of the admins' authorities.
+
+There may be two tokens: one that may do everything, and one that may read.
+"""
 
 import asyncio
 import hmac
 import logging
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -14,18 +18,26 @@ from app.api_server.credential_errors import ConfigurationError
 from app.server.connections import Connections, Refusal
 from app.server.tls.peer import CLIENT_NAMES
 from app.server.tls.reloaded import LOOKS_EVERY
+from app.settings import variable_of
 
 log = logging.getLogger(__name__)
 
+TOKEN_HEADER: Final = "Kindred-Token"  # noqa: S105  # the name of a header
+"""Takes a token, too. A request through the API server's proxy has no other place for it: `Authorization` is the API
+server's own, which removes it."""
 _AUTHORIZATION: Final = b"authorization"
+_TOKEN: Final = TOKEN_HEADER.lower().encode()
+IsReading: TypeAlias = Callable[[str, str], bool]
+"""Tells of a method and a path whether such a request only reads."""
 
 
 class AdminToken:
     """The text of a file, read again when it changes. An empty file is nobody's token."""
 
-    def __init__(self, file: Path, pause: float = LOOKS_EVERY) -> None:
-        """Read the file. Raises ConfigurationError."""
+    def __init__(self, file: Path, pause: float = LOOKS_EVERY, *, setting: str = "admin_token_file") -> None:
+        """Read the file, which a setting names. Raises ConfigurationError."""
         self._file = file
+        self._variable = variable_of(setting)
         self._pause = pause
         self._problem = ""
         self._token = self._read()
@@ -54,28 +66,33 @@ class AdminToken:
         try:
             return self._file.read_bytes().strip()
         except OSError as error:
-            raise ConfigurationError(f"KINDRED_ADMIN_TOKEN_FILE: token {self._file}: {error.strerror}") from None
+            raise ConfigurationError(f"{self._variable}: token {self._file}: {error.strerror}") from None
 
 
 class AdminAuthentication:
     """Lets requests through to an app that prove who they are from; any one proof is enough."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each proof that there may be
         self,
         app: ASGIApp,
         connections: Connections,
         token: AdminToken | None,
         *,
         with_certificate: bool,
+        read_token: AdminToken | None = None,
+        is_reading: IsReading = lambda _method, _path: False,
         open_paths: frozenset[str] = frozenset(),
     ) -> None:
-        """Take the token, if there is one; `with_certificate`: a client certificate is a proof.
+        """Take the tokens that there are; `with_certificate`: a client certificate is a proof.
 
-        Anybody may get the paths that are open: a browser needs the page before anybody can give it a token.
+        The bearer of `read_token` may make the requests that only read. Anybody may get the paths that are open: a
+        browser needs the page before anybody can give it a token.
         """
         self._app = app
         self._connections = connections
         self._token = token
+        self._read_token = read_token
+        self._is_reading = is_reading
         self._with_certificate = with_certificate
         self._open_paths = open_paths
 
@@ -84,12 +101,32 @@ class AdminAuthentication:
         if scope["type"] == "lifespan" or self._knows(scope):
             await self._app(scope, receive, send)
             return
+        if self._read_token is None or not self._is_borne(self._read_token, scope):
+            await self._refuse_unknown(scope, receive, send)
+        elif scope["type"] == "http" and self._is_reading(scope["method"], scope["path"]):
+            await self._app(scope, receive, send)
+        else:
+            await self._refuse_reader(scope, receive, send)
+
+    async def _refuse_unknown(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._connections.refuse(Refusal.UNAUTHORIZED, scope.get("client"))
-        proofs = [*(["a bearer token"] if self._token else []), *(["a certificate"] if self._with_certificate else [])]
+        has_token = self._token is not None or self._read_token is not None
+        proofs = [*(["a bearer token"] if has_token else []), *(["a certificate"] if self._with_certificate else [])]
         refusal = JSONResponse(
             {"detail": f"the admin port needs {' or '.join(proofs)}"},
             HTTPStatus.UNAUTHORIZED,
             {"www-authenticate": 'Bearer realm="kindred"', "connection": "close"},
+        )
+        await refusal(scope, receive, send)
+
+    async def _refuse_reader(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._connections.refuse(Refusal.READ_ONLY, scope.get("client"))
+        asked = f"{scope.get('method', scope['type'])} {scope['path']}"
+        rule = f"{asked} needs the token of {variable_of('admin_token_file')}"
+        if self._with_certificate:
+            rule += f", or a certificate of {variable_of('admin_client_ca_file')}"
+        refusal = JSONResponse(
+            {"detail": f"this token may only read: {rule}"}, HTTPStatus.FORBIDDEN, {"connection": "close"}
         )
         await refusal(scope, receive, send)
 
@@ -98,8 +135,14 @@ class AdminAuthentication:
             return True
         if self._with_certificate and CLIENT_NAMES in scope.get("state", {}):
             return True
+        return self._token is not None and self._is_borne(self._token, scope)
+
+    def _is_borne(self, token: AdminToken, scope: Scope) -> bool:
+        own = [value for name, value in scope["headers"] if name == _TOKEN]
+        if own:
+            return len(own) == 1 and token.is_borne(own[0].strip())
         given = [value for name, value in scope["headers"] if name == _AUTHORIZATION]
-        if self._token is None or len(given) != 1:
+        if len(given) != 1:
             return False
         scheme, _, credentials = given[0].partition(b" ")
-        return scheme.lower() == b"bearer" and self._token.is_borne(credentials.strip())
+        return scheme.lower() == b"bearer" and token.is_borne(credentials.strip())

@@ -2,11 +2,12 @@
 
 import logging
 import time
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from fastapi import FastAPI
 
-from app.server.admin_auth import AdminAuthentication, AdminToken
+from app.server.admin_auth import AdminAuthentication, AdminToken, IsReading
 from app.server.connections import Connections, limits_of
 from app.server.foreign_pages import ForeignPages
 from app.server.process import Background
@@ -54,32 +55,48 @@ def health_port(settings: Settings, number: int, app: FastAPI) -> Port:
     return Port(app, settings.listen_host, number, Connections("health", limits_of(settings, large_bodies=False)), None)
 
 
-def admin_port(settings: Settings, number: int, app: FastAPI, open_paths: frozenset[str] = frozenset()) -> Port:
+def admin_port(
+    settings: Settings,
+    number: int,
+    app: FastAPI,
+    *,
+    is_reading: IsReading,
+    open_paths: frozenset[str] = frozenset(),
+) -> Port:
     """Return the port of the admins, who have to prove it if anybody can reach the port. Raises ConfigurationError.
 
-    Anybody who reaches the port may get the paths that are open, which hold nothing of the cluster.
+    Anybody who reaches the port may get the paths that are open, which hold nothing of the cluster. `is_reading` tells
+    what the bearer of the token for reading may ask.
     """
     connections = Connections("admin", limits_of(settings, large_bodies=True))
     tls = _followed("admin", admin_tls(settings))
     background = _runs(tls)
-    token = None if settings.admin_token_file is None else AdminToken(settings.admin_token_file)
+    token = _token(settings.admin_token_file, "admin_token_file")
+    read_token = _token(settings.admin_read_token_file, "admin_read_token_file")
     with_certificate = settings.admin_client_ca_file is not None
-    if token is not None:
-        background = (*background, token.run)
+    tokens = [each for each in (token, read_token) if each is not None]
+    if tokens:
+        background = (*background, *(each.run for each in tokens))
         if tls is None:
             log.warning("admin port: without KINDRED_TLS_CERT_FILE the token goes over the network as plain text")
-    if token is not None or with_certificate:
+    if tokens or with_certificate:
         app.add_middleware(
             AdminAuthentication,
             connections=connections,
             token=token,
             with_certificate=with_certificate,
+            read_token=read_token,
+            is_reading=is_reading,
             open_paths=open_paths,
         )
-    if token is None or with_certificate:
+    if not tokens or with_certificate:
         # A browser shows its certificate for any page, but bears a token for that page alone to which it was given.
         app.add_middleware(ForeignPages, connections=connections, any_host=with_certificate, open_paths=open_paths)
     return Port(app, settings.admin_host, number, connections, tls, background, _ADMIN_HEADERS)
+
+
+def _token(file: Path | None, setting: str) -> AdminToken | None:
+    return None if file is None else AdminToken(file, setting=setting)
 
 
 def _followed(port: str, tls: ServerTls | None) -> ReloadedTls | None:

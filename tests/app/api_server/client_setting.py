@@ -25,10 +25,11 @@ class Setting:
         self.user: dict[str, object] = {}
         self.cluster: dict[str, object] = {"certificate-authority": str(certificates.crt("authority"))}
 
-    def client(self, url: str, **limits: float) -> ApiClient:
-        """Make a client of the server at a URL."""
+    def client(self, url: str, connect_timeout: float = 10.0, read_timeout: float = 75.0) -> ApiClient:
+        """Make a client of the server at a URL, with limits in seconds."""
         config = write_kubeconfig(self.folder / "config", url, cluster=self.cluster, user=self.user)
-        return ApiClient(load_credentials(config, None, clock=self.clock), **limits)
+        credentials = load_credentials(config, None, clock=self.clock)
+        return ApiClient(credentials, connect_timeout=connect_timeout, read_timeout=read_timeout)
 
     def run(self, answer: Answer, exchange: Callable[[ApiClient, ApiServer], Awaitable[T]], **limits: float) -> T:
         """Talk to a server that answers so."""

@@ -25,6 +25,15 @@ def mount_service_account(folder: Path, monkeypatch: pytest.MonkeyPatch, certifi
     return account
 
 
+def test_the_namespace_of_a_pod_is_that_of_its_service_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates
+) -> None:
+    account = mount_service_account(tmp_path, monkeypatch, certificates)
+    assert load_credentials(None, None).namespace == ""
+    (account / "namespace").write_text("shop\n")
+    assert load_credentials(None, None).namespace == "shop"
+
+
 # Where they are looked for.
 
 

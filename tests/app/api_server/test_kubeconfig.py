@@ -54,6 +54,16 @@ def test_another_context_is_read_on_request(tmp_path: Path) -> None:
     assert access.source == f"kubeconfig {file}, context there"
 
 
+@pytest.mark.parametrize("namespace", ["", "shop"])
+def test_the_namespace_of_the_context_is_read(tmp_path: Path, namespace: str) -> None:
+    config = write_kubeconfig(tmp_path / "config")
+    document = yaml.safe_load((tmp_path / "config").read_text())
+    if namespace:
+        document["contexts"][0]["context"]["namespace"] = namespace
+    (tmp_path / "config").write_text(yaml.safe_dump(document))
+    assert read_kubeconfig([config], None).namespace == namespace
+
+
 def test_a_context_without_user_is_nobody(tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text(

@@ -1,0 +1,261 @@
+"""`kindred why`: why a pod of the cluster is pending, with the caller's kubeconfig and nothing else."""
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NoReturn, TypedDict, Unpack
+
+import click
+import msgspec
+
+from app.admin.explain_routes import MAX_SHOWN
+from app.api_server.client import ApiClient, ApiError
+from app.api_server.credentials import ConfigurationError, Credentials, CredentialsError, load_credentials
+from app.api_server.impersonation import Impersonation
+from app.commands.admin_client import CannotAskError
+from app.commands.dump_explainer import mirror_explainer
+from app.commands.explain_answer import EXIT_ERROR, RefusedError, explanation_of, print_explanation, taken
+from app.commands.explain_inquiry import Inquiry
+from app.commands.output_format import OutputFormat
+from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
+from app.commands.shared_options import output_option, refuse_options, with_options
+from app.commands.text_columns import counted
+from app.commands.why.listed_cluster import list_cluster
+from app.commands.why.pod_argument import Argument, NotPendingError, PendingPod, find_pod, parse_argument
+from app.commands.why.rights import MissingRightsError
+from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, Way, find_way
+from app.configuration import load_configuration
+from app.explain.explain_error import ExplainError
+from app.json_text import encode
+from app.long_work import LongWork
+from app.objects.decode import DecodeError
+from app.settings import Settings, SettingsError
+from app.verbs.recent_pods import RecentPods
+from app.wiring.engine import create_profile
+
+_FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
+_OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "ca_file"})
+_OF_A_LIST: Final = frozenset({"config", *OF_ANSWERS})
+_ORIGINS: Final[Mapping[str, str]] = {"node": "--why-not"}
+_PROFILE: Final = "full"
+"""Every rule of kube-scheduler, unless the options or a file say which: there is no service whose rules count."""
+
+
+class ClusterFlags(TypedDict):
+    """kubectl's options that say which cluster, and as whom."""
+
+    kubeconfig: str | None
+    context: str | None
+    impersonated: str | None
+    groups: tuple[str, ...]
+
+
+class Options(ClusterFlags, AnswerFlags):
+    """All options of the command."""
+
+    pod: tuple[str, ...]
+    namespace: str | None
+    all_namespaces: bool
+    service: str | None
+    local: bool
+    admin_port: int
+    token_file: Path | None
+    ca_file: Path | None
+    why_not: tuple[str, ...]
+    limit: int
+    config: Path | None
+    output: OutputFormat
+
+
+CLUSTER_OPTIONS: Final = (
+    click.option("--kubeconfig", metavar="FILE", help="Kubeconfig file.  [default: as kubectl has it]"),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current one]"),
+    click.option("--as", "impersonated", metavar="USER", help="User to impersonate."),
+    click.option("--as-group", "groups", multiple=True, metavar="GROUP", help="Group to impersonate. Can be repeated."),
+)
+_SERVICE_OPTIONS: Final = (
+    click.option(
+        "--service", metavar="[NAMESPACE/]NAME", help="Service of Kindred to ask.  [default: the installed one]"
+    ),
+    click.option("--local", is_flag=True, help="List the cluster, and ask no service."),
+    click.option(
+        "--admin-port",
+        type=click.IntRange(1, 65535),
+        default=ADMIN_PORT,
+        show_default=True,
+        help="Admin port of the service's pods, for a port-forward.",
+    ),
+    click.option("--token-file", type=_FILE, help="File with a token of the admin port."),
+    click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
+)
+
+
+@click.command("why", params=settings_options(OF_ANSWERS))
+@click.argument("pod", nargs=-1, required=True, metavar="(NAME | TYPE/NAME)")
+@click.option("--namespace", "-n", help="Namespace of the pod.  [default: that of the context]")
+@click.option("--all-namespaces", "-A", is_flag=True, help="Look for the pod in all namespaces.")
+@click.option("--why-not", multiple=True, metavar="NODE", help="Tell all of this node. Can be repeated.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0, MAX_SHOWN),
+    default=5,
+    show_default=True,
+    help="Domains, pods and nodes where there may be many.",
+)
+@output_option()
+@with_options(CLUSTER_OPTIONS)
+@with_options(_SERVICE_OPTIONS)
+def why_command(**options: Unpack[Options]) -> None:
+    """Explain why a pod of the cluster is pending.
+
+    TYPE is pod, deploy, sts, rs, ds, job or rc; of a workload, the pod that has waited for longest is explained. A
+    Kindred service in the cluster is asked if there is one. Otherwise the cluster is listed with the rights of the
+    caller. Ends with 0 if the pod fits somewhere, 1 if nowhere, and 2 for errors.
+    """
+    argument = parse_argument(options["pod"])
+    if options["namespace"] is not None and options["all_namespaces"]:
+        raise click.UsageError("Give either -n or -A.")
+    if options["local"]:
+        refuse_options(_OF_A_SERVICE, "for a service, not for --local")
+    else:
+        refuse_options(_OF_A_LIST, "for --local: a service has its settings")
+    try:
+        answer = asyncio.run(_answer(argument, options))
+    except (
+        ApiError,
+        CannotAskError,
+        ConfigurationError,
+        CredentialsError,
+        DecodeError,
+        MissingRightsError,
+        NotPendingError,
+        SettingsError,
+    ) as error:
+        _end(str(error))
+    except RefusedError as error:
+        _end(f"{_ORIGINS.get(error.field, error.field)}: {error}")
+    sys.exit(print_explanation(answer, options["output"]))
+
+
+def _end(message: str) -> NoReturn:
+    click.echo(f"Error: {message}", err=True)
+    sys.exit(EXIT_ERROR)
+
+
+async def _answer(argument: Argument, options: Options) -> bytes:
+    """Return the explanation as JSON. Raises what `why_command` turns into a line."""
+    settings = _settings(options)
+    create_profile(settings)  # before anything is asked for nothing
+    credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
+    impersonation = Impersonation(options["impersonated"] or "", options["groups"])
+    client = ApiClient(credentials, impersonation)
+    try:
+        namespace = "" if options["all_namespaces"] else options["namespace"] or credentials.namespace or "default"
+        pod = await find_pod(client, argument, namespace)
+        _say_which(argument, pod)
+        inquiry = _inquiry(pod, options)
+        way = None if options["local"] else await _way(client, options)
+        if way is not None:
+            caller = Caller(client, credentials, impersonation, _token(options["token_file"]), options["ca_file"])
+            answer = await _of_service(way, caller, inquiry, is_wanted=options["service"] is not None)
+            if answer is not None:
+                return answer
+        return await _of_list(client, credentials, settings, inquiry)
+    finally:
+        await client.close()
+
+
+def _settings(options: Options) -> Settings:
+    flags = flags_of_answers(options)
+    if options["config"] is None and flags["profile"] is None:
+        flags = {**flags, "profile": _PROFILE}
+    return load_configuration(options["config"], flags).settings
+
+
+def _inquiry(pod: PendingPod, options: Options) -> Inquiry:
+    body = encode({"pod": msgspec.Raw(pod.manifest)})
+    nodes, limit = options["why_not"], options["limit"]
+    return Inquiry(body, frozenset(), nodes, limit, "fitting", f"pod {pod.full_name}", _ORIGINS)
+
+
+def _say_which(argument: Argument, pod: PendingPod) -> None:
+    if argument.kind.kind != "Pod":
+        click.echo(f"Of {argument}: pod {pod.full_name}", err=True)
+    if pod.gates:
+        gates = ", ".join(pod.gates)
+        click.echo(f"kube-scheduler does not try the pod before its scheduling gates are removed: {gates}", err=True)
+
+
+async def _way(client: ApiClient, options: Options) -> Way | None:
+    """Return how a service is reached; None where there is none, and none is named."""
+    try:
+        return await find_way(client, options["service"] or "", options["admin_port"])
+    except NoServiceError as error:
+        click.echo(f"Listing the cluster: {error}", err=True)
+    except (CannotAskError, MissingRightsError) as error:
+        if options["service"] is not None:
+            raise
+        click.echo(f"Listing the cluster, as the service cannot be asked: {error}", err=True)
+    return None
+
+
+async def _of_service(way: Way, caller: Caller, inquiry: Inquiry, *, is_wanted: bool) -> bytes | None:
+    """Return what the service answers; None where it cannot be asked, and was not asked for by name."""
+    click.echo(f"Asking {way}", err=True)
+    query = {"node": inquiry.nodes, "limit": [str(inquiry.limit)], "score": [inquiry.score]}
+    try:
+        return taken(await way.post(caller, "/explain", query, inquiry.body), str(way))
+    except (ApiError, CannotAskError, MissingRightsError) as error:
+        if is_wanted:
+            raise
+        click.echo(f"Listing the cluster, as the service cannot be asked: {error}", err=True)
+        return None
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return ""
+    try:
+        return file.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotAskError(f"--token-file {file}: {error}") from None
+
+
+async def _of_list(client: ApiClient, credentials: Credentials, settings: Settings, inquiry: Inquiry) -> bytes:
+    """List the cluster, and explain over it by the same code as a service."""
+    shown = _Progress()
+    cluster = await list_cluster(client, create_profile(settings).kinds, settings, shown)
+    shown.end([(state.plural, state.objects) for state in cluster.states if state.synced], credentials.server)
+    explainer = mirror_explainer(
+        settings,
+        cluster.mirror,
+        RecentPods(),
+        LongWork(),
+        freshness=cluster.freshness,
+        release=cluster.release,
+    )
+    try:
+        return await explanation_of(explainer, inquiry)
+    except DecodeError as error:
+        raise RefusedError(error.field, error.message) from None
+    except ExplainError as error:
+        raise RefusedError(error.field, str(error).removeprefix(f"{error.field}: ")) from None
+
+
+class _Progress:
+    """Says on a terminal how far a list has come, on one line that is written again and again."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+
+    def __call__(self, plural: str, number: int) -> None:
+        """Show how many objects of a kind there are so far."""
+        if self._is_shown:
+            click.echo(f"\r\033[KListing {plural}: {number:,}", nl=False, err=True)
+
+    def end(self, listed: Sequence[tuple[str, int]], server: str) -> None:
+        """Say what there is."""
+        begin = "\r\033[K" if self._is_shown else ""
+        kinds = ", ".join(f"{number:,} {plural}" for plural, number in listed if number)
+        click.echo(f"{begin}Listed {kinds or counted(0, 'object')} of {server}", err=True)

@@ -1,0 +1,106 @@
+"""A mirror of the cluster for one explanation, listed with the caller's rights: no service, and nothing is watched."""
+
+import time
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from app.answered_release import AnsweredRelease
+from app.api_server.client import ApiClient, StatusError
+from app.commands.why.rights import MissingRightsError, Right, user_of
+from app.objects.decode import DecodeError
+from app.objects.resources import RESOURCES
+from app.settings import Settings
+from app.watch.bulk_load import BulkLoads
+from app.watch.freshness import Freshness, ResourceState
+from app.watch.object_reader import ObjectReader, Unreadable
+from app.watch.pages import Pages
+from app.watch.server_release import fetch_version
+from app.watch.wire import decode_page
+from core.events import ClusterEvent, Kind
+from core.mirror.cluster import ClusterMirror
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+_REQUIRED: Final = (Node, Pod)
+"""Without them there is nothing to explain. Where another kind is forbidden, the rules that read it are not judged."""
+Progress = Callable[[str, int], None]
+"""Takes the name of a resource, and how many of its objects there are so far."""
+
+
+class ListedCluster(NamedTuple):
+    """A cluster at about one time: each kind is listed after the other."""
+
+    mirror: ClusterMirror
+    freshness: Freshness
+    """Says which kinds are missing, and why."""
+    release: AnsweredRelease
+    states: Sequence[ResourceState]
+
+
+async def list_cluster(
+    client: ApiClient, kinds: Sequence[Kind], settings: Settings, progress: Progress
+) -> ListedCluster:
+    """List the objects of these kinds. Raises MissingRightsError, ApiError, CredentialsError and DecodeError."""
+    mirror = ClusterMirror()
+    states = [ResourceState(RESOURCES[kind], serves=kind in _REQUIRED) for kind in kinds]
+    forbidden: list[StatusError] = []
+    with BulkLoads().loading():
+        for state in states:
+            try:
+                await _list(client, state, mirror, progress)
+            except StatusError as error:
+                if not _may_go_on(state, error):
+                    raise
+                if state.serves:
+                    forbidden.append(error)
+    if forbidden:
+        raise MissingRightsError([_right(state) for state in states if state.forbidden], user_of(forbidden[0]))
+    release = AnsweredRelease(settings, mirror)
+    await _take_release(client, release)
+    return ListedCluster(mirror, Freshness(states, float("inf"), time.monotonic), release, states)
+
+
+async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror, progress: Progress) -> None:
+    resource, reader = state.resource, ObjectReader(state)
+    pages = Pages(client, resource.path)
+    params = {"fieldSelector": resource.field_selector} if resource.field_selector else {}
+    token = ""
+    while True:
+        page = decode_page(await pages.get({**params, "continue": token} if token else params))
+        for raw in page.items:
+            read = reader.read(raw)
+            if not isinstance(read, Unreadable):
+                mirror.apply(ClusterEvent("Add", read))
+                state.objects += 1
+        progress(state.plural, state.objects)
+        token = page.continue_token
+        if not token:
+            break
+    state.synced, state.followed_at = True, time.monotonic()
+
+
+def _may_go_on(state: ResourceState, error: StatusError) -> bool:
+    """Take note of why a kind is missing, and tell whether the others are of use without it."""
+    if error.code == HTTPStatus.NOT_FOUND and state.resource.optional:
+        state.synced = state.absent = True
+        return True
+    if error.code != HTTPStatus.FORBIDDEN:
+        return False
+    state.problem, state.forbidden = "forbidden", True
+    return True
+
+
+def _right(state: ResourceState) -> Right:
+    return Right("list", state.plural, state.resource.group)
+
+
+async def _take_release(client: ApiClient, release: AnsweredRelease) -> None:
+    """Answer for the release of the API server, unless it does not say it or the settings do."""
+    if release.is_fixed:
+        return
+    try:
+        told = await fetch_version(client)
+    except (StatusError, DecodeError):
+        return
+    release.take(told, "server")

@@ -1,0 +1,263 @@
+"""A Kindred service in the cluster, reached through the API server with the caller's rights.
+
+A Service with a port `admin` is asked through the API server's service proxy. Of any other, a pod is asked by a
+port-forward, which reaches an admin port on the loopback of the pod, too.
+"""
+
+import asyncio
+import re
+import ssl
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import quote, urlencode
+
+import httpx
+import msgspec
+
+from app.api_server.client import ApiClient, StatusError
+from app.api_server.credentials import Credentials
+from app.api_server.impersonation import Impersonation
+from app.api_server.port_forward import NoHttpError, PodAnswer, PodPort, PortForward
+from app.commands.admin_client import CannotAskError
+from app.commands.why.rights import MissingRightsError, Right, needing
+from app.objects.decode import decoding
+from app.server.admin_auth import TOKEN_HEADER
+
+NAMESPACE: Final = "kindred"
+"""Where the manifests install Kindred, and where alone a service is looked for: a Service of any other namespace may be
+its tenants'."""
+LABEL: Final = "app.kubernetes.io/name=kindred"
+ADMIN_PORT: Final = 8890
+"""Of the manifests."""
+_PORT_NAME: Final = "admin"
+_NAME: Final = re.compile(r"(?:(?P<namespace>[^/]+)/)?(?P<name>[^/]+)")
+
+Query = Mapping[str, Sequence[str]]
+
+
+class NoServiceError(Exception):
+    """There is no service to ask; the message says why."""
+
+
+class Caller(NamedTuple):
+    """Who asks, and with what."""
+
+    client: ApiClient
+    credentials: Credentials
+    impersonation: Impersonation
+    token: str
+    """Of the admin port; empty for none."""
+    ca_file: Path | None
+    """Authorities of the service's certificate; None: a port-forward does not check it."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request to the service says."""
+        return {TOKEN_HEADER: self.token} if self.token else {}
+
+
+class Way(Protocol):
+    """How a service is asked."""
+
+    def __str__(self) -> str:
+        """Return it for people."""
+
+    async def post(self, caller: Caller, path: str, query: Query, body: bytes) -> httpx.Response:
+        """Return what the service answers, whatever its status is.
+
+        Raises MissingRightsError, CannotAskError, ApiError and CredentialsError.
+        """
+        ...
+
+
+class _Port(msgspec.Struct, rename="camel"):
+    name: str = ""
+    port: int = 0
+    app_protocol: str = ""
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _ServiceSpec(msgspec.Struct):
+    ports: list[_Port] = []
+    selector: dict[str, str] | None = None
+
+
+class _Service(msgspec.Struct):
+    metadata: _Metadata
+    spec: _ServiceSpec
+
+
+class _Services(msgspec.Struct):
+    items: list[_Service]
+
+
+class _PodStatus(msgspec.Struct, frozen=True):
+    phase: str = ""
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    status: _PodStatus = _PodStatus()
+
+    @property
+    def is_ready(self) -> bool:
+        return any((each.type, each.status) == ("Ready", "True") for each in self.status.conditions)
+
+
+class _Pods(msgspec.Struct):
+    items: list[_Pod]
+
+
+_service_decoder: Final = msgspec.json.Decoder(_Service)
+_services_decoder: Final = msgspec.json.Decoder(_Services)
+_pods_decoder: Final = msgspec.json.Decoder(_Pods)
+
+
+class ServiceProxy(NamedTuple):
+    """The port `admin` of a Service, through the API server's proxy."""
+
+    namespace: str
+    name: str
+    tls: bool
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        return f"service {self.namespace}/{self.name} through the API server's proxy"
+
+    async def post(self, caller: Caller, path: str, query: Query, body: bytes) -> httpx.Response:
+        """See Way."""
+        target = f"{'https:' if self.tls else ''}{self.name}:{_PORT_NAME}"
+        root = f"/api/v1/namespaces/{quote(self.namespace, safe='')}/services/{target}/proxy"
+        async with needing(Right("create", "services/proxy", namespace=self.namespace)):
+            try:
+                answer = await caller.client.post_to_proxy(root + path, query, body, caller.headers)
+            except StatusError as error:
+                if error.reason:  # the API server's own, such as that no endpoint is ready
+                    raise
+                return httpx.Response(error.code, content=error.body)
+        return httpx.Response(HTTPStatus.OK, content=answer)
+
+
+class PodForward(NamedTuple):
+    """The admin port of a pod of a Service, through a port-forward."""
+
+    to: PodPort
+    host: str
+    """Whom the certificate of the service is for."""
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        return f"pod {self.to.namespace}/{self.to.pod} by a port-forward"
+
+    async def post(self, caller: Caller, path: str, query: Query, body: bytes) -> httpx.Response:
+        """See Way."""
+        target = f"{path}?{urlencode(query, doseq=True)}"
+        login = await caller.credentials.headers()
+        # Since 1.35 the API server wants the verb `create`, too (AuthorizePodWebsocketUpgradeCreatePermission).
+        async with needing(Right("get,create", "pods/portforward", namespace=self.to.namespace)):
+            answer = await asyncio.to_thread(self._posted, caller, login, target, body)
+        return httpx.Response(answer.status, content=answer.body)
+
+    def _posted(self, caller: Caller, login: Mapping[str, str], target: str, body: bytes) -> PodAnswer:
+        """Send the request in plain HTTP, and over TLS where the port does not speak that."""
+        tls = None if caller.ca_file is None else _trust(caller.ca_file)
+        try:
+            return self._sent(caller, login, target, body, tls)
+        except NoHttpError:
+            if tls is not None:
+                raise
+            return self._sent(caller, login, target, body, _trust(None))
+
+    def _sent(
+        self, caller: Caller, login: Mapping[str, str], target: str, body: bytes, tls: ssl.SSLContext | None
+    ) -> PodAnswer:
+        with PortForward(caller.credentials, self.to, login, caller.impersonation) as forward:
+            return forward.post(target, body, caller.headers, tls, self.host)
+
+
+async def find_way(client: ApiClient, service: str, port: int) -> Way:
+    """Return how a service is reached: `[NAMESPACE/]NAME`, or the one that is installed where nothing is named.
+
+    `port` is the admin port of its pods. Raises NoServiceError where none is installed, CannotAskError, ApiError,
+    MissingRightsError and CredentialsError.
+    """
+    found = await (_named(client, service) if service else _installed(client))
+    namespace, name = found.metadata.namespace, found.metadata.name
+    for each in found.spec.ports:
+        if each.name == _PORT_NAME:
+            return ServiceProxy(namespace, name, each.app_protocol == "https")
+    if not found.spec.selector:
+        raise CannotAskError(f"service {namespace}/{name}: has neither a port {_PORT_NAME!r} nor a selector")
+    return PodForward(await _pod_port(client, found, port), f"{name}.{namespace}.svc")
+
+
+async def _named(client: ApiClient, service: str) -> _Service:
+    parts = _NAME.fullmatch(service)
+    if parts is None:
+        raise CannotAskError(f"--service {service}: expected [NAMESPACE/]NAME")
+    namespace, name = parts["namespace"] or NAMESPACE, parts["name"]
+    async with needing(Right("get", "services", namespace=namespace)):
+        try:
+            answer = await client.get(f"{_services(namespace)}/{quote(name, safe='')}", {})
+        except StatusError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise
+            raise CannotAskError(f"no service {namespace}/{name}; without --service the cluster is listed") from None
+    return decoding(_service_decoder.decode, answer)
+
+
+async def _installed(client: ApiClient) -> _Service:
+    try:
+        async with needing(Right("list", "services", namespace=NAMESPACE)):
+            answer = await client.get(_services(NAMESPACE), {"labelSelector": LABEL})
+    except MissingRightsError:
+        raise NoServiceError(f"this user may not look for services in namespace {NAMESPACE}") from None
+    found = decoding(_services_decoder.decode, answer).items
+    candidates = [each for each in found if _has_admin_port(each) or each.spec.selector]
+    if not candidates:
+        raise NoServiceError(f"no service with the label {LABEL} in namespace {NAMESPACE}")
+    return min(candidates, key=lambda each: (not _has_admin_port(each), each.metadata.name))
+
+
+def _has_admin_port(service: _Service) -> bool:
+    return any(port.name == _PORT_NAME for port in service.spec.ports)
+
+
+def _services(namespace: str) -> str:
+    return f"/api/v1/namespaces/{quote(namespace, safe='')}/services"
+
+
+async def _pod_port(client: ApiClient, service: _Service, port: int) -> PodPort:
+    """Return the admin port of a pod that the Service selects, of a ready one if there is any."""
+    namespace, name = service.metadata.namespace, service.metadata.name
+    selector = ",".join(f"{key}={value}" for key, value in (service.spec.selector or {}).items())
+    async with needing(Right("list", "pods", namespace=namespace)):
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
+        answer = await client.get(path, {"labelSelector": selector})
+    running = [pod for pod in decoding(_pods_decoder.decode, answer).items if pod.status.phase == "Running"]
+    if not running:
+        raise CannotAskError(f"service {namespace}/{name}: no pod of it is running")
+    chosen = min(running, key=lambda each: (not each.is_ready, each.metadata.name))
+    return PodPort(namespace, chosen.metadata.name, port)
+
+
+def _trust(ca_file: Path | None) -> ssl.SSLContext:
+    """Return the TLS context for a pod's port: the API server vouches for the pod, a file for its certificate, too."""
+    context = ssl.create_default_context(cafile=ca_file)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as admin_client does
+    if ca_file is None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

@@ -1,0 +1,190 @@
+"""A small API server in a thread, for one caller: objects, what is forbidden, a service proxy and a port-forward.
+
+It serves what `kindred why` asks. The fake API server of tests/fake_apiserver is for lists and watches.
+"""
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+
+from tests.app.asgi import ask
+from tests.fake_apiserver.resources import RESOURCES
+from tests.port_forwarding import forward, switching_head
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+USER: Final = "dev"
+_PATH: Final = re.compile(
+    r"(?:/api/v1|/apis/(?P<group>[^/]+)/v1)(?:/namespaces/(?P<namespace>[^/]+))?/(?P<plural>[a-z]+)"
+    r"(?:/(?P<name>[^/]+)(?:/(?P<part>proxy|portforward)(?P<rest>/.*)?)?)?"
+)
+_VERBS: Final[Mapping[str, str]] = {"GET": "get", "POST": "create"}
+_GROUPS: Final[Mapping[str, str]] = {resource.plural: resource.group for resource in RESOURCES.values()} | {
+    "deployments": "apps",
+    "daemonsets": "apps",
+    "jobs": "batch",
+}
+_ONE_BY_ONE: Final = 2
+"""Objects in a page of a list, so that every list of more has several."""
+
+
+class Asked(NamedTuple):
+    """A request."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, list[str]]
+    body: bytes
+
+
+class SmallCluster:
+    """The objects by plural, and who may do what; may be changed at any time."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, list[dict[str, Any]]] = {
+            "nodes": [],
+            "pods": [],
+            "services": [],
+            **{plural: [] for plural in _GROUPS},
+        }
+        self.forbidden: set[str] = set()
+        """`VERB RESOURCE`, or `VERB RESOURCE NAMESPACE`."""
+        self.absent: set[str] = set()
+        """Plurals that the server does not have."""
+        self.admin: FastAPI | None = None
+        """What the service proxy reaches."""
+        self.admin_port = 1
+        """What a port-forward reaches, on this machine; nothing listens on 1."""
+        self.git_version: str | None = "v1.36.2"
+        """What `GET /version` says; None: it is not found."""
+        self.asked: list[Asked] = []
+        self.url = ""
+
+    def add(self, plural: str, *objects: Mapping[str, Any]) -> None:
+        """Add objects."""
+        self.objects[plural] += map(dict, objects)
+
+    def lists(self) -> list[str]:
+        """Return the plurals that were listed, each once, in order."""
+        found = [_PATH.fullmatch(each.path) for each in self.asked]
+        return list(dict.fromkeys(each["plural"] for each in found if each is not None and not each["name"]))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    cluster: SmallCluster
+
+    def do_GET(self) -> None:
+        self._handle()
+
+    def do_POST(self) -> None:
+        self._handle()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the signature of the standard library
+        """Log nothing."""
+
+    def _handle(self) -> None:
+        url = urlsplit(self.path)
+        headers = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        asked = Asked(self.command, url.path, dict(parse_qsl(url.query)), headers, body)
+        self.cluster.asked.append(asked)
+        found = _PATH.fullmatch(url.path)
+        if url.path == "/version" and self.cluster.git_version is not None:
+            self._send(200, {"gitVersion": self.cluster.git_version})
+        elif found is None or found["plural"] in self.cluster.absent:
+            self._status(404, "NotFound", "the server could not find the requested resource")
+        else:
+            self._answer(asked, found)
+
+    def _answer(self, asked: Asked, found: re.Match[str]) -> None:
+        plural, namespace, name, part = found["plural"], found["namespace"] or "", found["name"], found["part"]
+        resource = f"{plural}/{part}" if part else plural
+        verb = _VERBS[asked.method] if name else "list"
+        if {f"{verb} {resource}", f"{verb} {resource} {namespace}"} & self.cluster.forbidden:
+            text = f'{plural} is forbidden: User "{USER}" cannot {verb} resource "{resource}" in API group ""'
+            self._status(403, "Forbidden", text)
+        elif part == "proxy":
+            self._proxy(asked, found["rest"])
+        elif part == "portforward":
+            self.connection.sendall(switching_head(asked.headers["sec-websocket-key"][0]))
+            forward(self.connection, int(asked.query["ports"]), self.cluster.admin_port)
+            self.close_connection = True
+        elif name:
+            self._get(plural, namespace, name)
+        else:
+            self._list(asked, plural, namespace)
+
+    def _get(self, plural: str, namespace: str, name: str) -> None:
+        for each in self.cluster.objects[plural]:
+            if (each["metadata"]["name"], each["metadata"].get("namespace", "")) == (name, namespace):
+                self._send(200, each)
+                return
+        self._status(404, "NotFound", f'{plural} "{name}" not found')
+
+    def _list(self, asked: Asked, plural: str, namespace: str) -> None:
+        items = [
+            each
+            for each in self.cluster.objects[plural]
+            if (not namespace or each["metadata"]["namespace"] == namespace) and _selected(each, asked.query)
+        ]
+        begin = int(asked.query.get("continue", "0"))
+        end = begin + min(_ONE_BY_ONE, int(asked.query.get("limit", len(items) or 1)))
+        if "limit" not in asked.query:
+            end = len(items)
+        metadata = {"resourceVersion": "7", **({"continue": str(end)} if end < len(items) else {})}
+        self._send(200, {"kind": "List", "metadata": metadata, "items": items[begin:end]})
+
+    def _proxy(self, asked: Asked, rest: str) -> None:
+        if self.cluster.admin is None:
+            self._status(503, "ServiceUnavailable", 'no endpoints available for service "kindred-admin"')
+            return
+        # The API server takes the login out (k8s.io/apiserver pkg/endpoints/filters/authentication.go).
+        headers = {name: values[0] for name, values in asked.headers.items() if name not in {"authorization", "host"}}
+        query = urlsplit(self.path).query
+        answer = ask(self.cluster.admin, asked.method, f"{rest}?{query}", asked.body, headers)
+        self._send(answer.status_code, msgspec.json.decode(answer.content))
+
+    def _status(self, code: int, reason: str, message: str) -> None:
+        self._send(code, {"kind": "Status", "code": code, "reason": reason, "message": message})
+
+    def _send(self, code: int, value: object) -> None:
+        body = msgspec.json.encode(value)
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _selected(each: Mapping[str, Any], query: Mapping[str, str]) -> bool:
+    """Tell whether an object is selected by labels, with `=` alone, and by its name."""
+    labels = each["metadata"].get("labels", {})
+    wanted = [part.split("=") for part in query.get("labelSelector", "").split(",") if part]
+    name = query.get("fieldSelector", "").removeprefix("metadata.name=")
+    named = "status.phase" in name or not name or each["metadata"]["name"] == name
+    return named and all(labels.get(key) == value for key, value in wanted)
+
+
+@contextmanager
+def small_cluster() -> Iterator[SmallCluster]:
+    """Serve an empty cluster on a free port of this machine."""
+    cluster = SmallCluster()
+    handler = type("Handler", (_Handler,), {"cluster": cluster})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        cluster.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield cluster
+        finally:
+            server.shutdown()
+            thread.join()

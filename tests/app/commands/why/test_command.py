@@ -1,0 +1,361 @@
+"""`kindred why` as a command: of a service by either way, of the cluster alone, and what is said of trouble."""
+
+import gc
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from fastapi import FastAPI
+
+from app.commands.cli import main
+from app.main import create_service
+from app.settings import Settings
+from core.mirror.cluster import ClusterMirror
+from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.commands.test_debug_command import running
+from tests.app.commands.why.cluster import SmallCluster, small_cluster
+from tests.app.questions import mirror_of
+from tests.builders import NodeBuilder, PodBuilder, make_namespace, make_node, make_pod
+from tests.openssl import Authority
+
+NODES = [make_node(f"n{number}").allocatable(cpu="2", memory="4Gi", pods=10) for number in range(3)]
+BUSY = make_pod("busy").in_namespace("shop").requests(cpu="1").on("n0")
+LARGE = make_pod("large").in_namespace("shop").requests(cpu="3").phase("Pending")
+SMALL = make_pod("small").in_namespace("shop").requests(cpu="1500m").phase("Pending")
+TOKEN = "read-0nly"  # noqa: S105 - of a test
+
+
+@pytest.fixture(autouse=True)
+def _thaw() -> Iterator[None]:
+    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def cluster() -> Iterator[SmallCluster]:
+    with small_cluster() as served:
+        served.add("nodes", *(each.obj() for each in NODES))
+        served.add("namespaces", make_namespace("shop").obj())
+        served.add("pods", *(each.obj() for each in (BUSY, LARGE, SMALL)))
+        yield served
+
+
+@pytest.fixture
+def kubeconfig(cluster: SmallCluster, tmp_path: Path) -> str:
+    return write_kubeconfig(tmp_path / "kubeconfig", cluster.url)
+
+
+@pytest.fixture
+def why(kubeconfig: str) -> "Why":
+    return Why(kubeconfig)
+
+
+class Why:
+    """Runs the command with a kubeconfig."""
+
+    def __init__(self, kubeconfig: str) -> None:
+        self._kubeconfig = kubeconfig
+
+    def __call__(self, *arguments: object, namespace: str = "shop") -> Result:
+        options = ["-n", namespace] if namespace else []
+        words = ["why", *map(str, arguments), *options, "--kubeconfig", self._kubeconfig]
+        return CliRunner().invoke(main, words)
+
+
+def mirror() -> ClusterMirror:
+    objects: list[NodeBuilder | PodBuilder] = [*NODES, BUSY]
+    return mirror_of(*objects)
+
+
+def admin_app(token_file: Path | None = None) -> FastAPI:
+    settings = Settings.model_validate({"admin_port": 0, "profile": "full", "admin_read_token_file": token_file})
+    app = create_service(settings, mirror(), None).admin
+    assert app is not None
+    return app
+
+
+def service(name: str, *ports: dict[str, Any]) -> dict[str, Any]:
+    labels = {"app.kubernetes.io/name": "kindred"}
+    spec = {"selector": labels, "ports": list(ports)}
+    return {"metadata": {"name": name, "namespace": "kindred", "labels": labels}, "spec": spec}
+
+
+def replica(name: str, *, is_ready: bool = True) -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": str(is_ready)}]
+    metadata = {"name": name, "namespace": "kindred", "labels": {"app.kubernetes.io/name": "kindred"}, "uid": name}
+    return {"metadata": metadata, "spec": {"nodeName": "n1"}, "status": {"phase": "Running", "conditions": conditions}}
+
+
+# Without a service.
+
+
+def test_without_a_service_the_cluster_is_listed_and_every_rule_judged(cluster: SmallCluster, why: Why) -> None:
+    nowhere = why("large")
+    assert nowhere.exit_code == 1, nowhere.stderr
+    assert nowhere.stdout.startswith("Pod shop/large fits on none of 3 nodes.\n")
+    assert "3  Insufficient cpu" in nowhere.stdout
+    assert "no service with the label app.kubernetes.io/name=kindred in namespace kindred" in nowhere.stderr
+    assert f"Listed 3 nodes, 3 pods, 1 namespaces of {cluster.url}" in nowhere.stderr
+    assert {"nodes", "pods", "namespaces", "csinodes", "persistentvolumeclaims"} <= {*cluster.lists()}
+
+
+def test_it_ends_with_0_if_the_pod_fits_somewhere(why: Why) -> None:
+    somewhere = why("pod/small", "--local", "-o", "json")
+    assert somewhere.exit_code == 0, somewhere.stderr
+    told = json.loads(somewhere.stdout)
+    assert (told["summary"]["nodes"], told["summary"]["fit"]) == (3, 2)
+    assert told["kubernetes"]["told"] == "v1.36.2"
+
+
+def test_names_are_those_of_nodes_that_fit(why: Why) -> None:
+    assert {*why("small", "--local", "-o", "name").stdout.split()} == {"node/n1", "node/n2"}
+
+
+def test_the_namespace_is_that_of_the_context(cluster: SmallCluster, tmp_path: Path) -> None:
+    file = tmp_path / "of-shop"
+    write_kubeconfig(file, cluster.url)
+    file.write_text(file.read_text().replace("cluster: c\n", "cluster: c\n    namespace: shop\n"))
+    assert Why(str(file))("large", "--local", namespace="").exit_code == 1
+
+
+def test_a_kind_that_may_not_be_listed_leaves_its_rules_unjudged(cluster: SmallCluster, why: Why) -> None:
+    cluster.forbidden.add("list persistentvolumeclaims")
+    claiming = SMALL.volume({"name": "data", "persistentVolumeClaim": {"claimName": "data"}}).obj()
+    claiming["metadata"]["name"] = "claiming"
+    cluster.add("pods", claiming)
+    result = why("claiming", "--local", "-o", "json")
+    not_judged = {each["plugin"]: each["why"] for each in json.loads(result.stdout)["summary"]["not_judged"]}
+    assert "VolumeBinding" in not_judged
+    assert 'resources: ["persistentvolumeclaims"]' in not_judged["VolumeBinding"]
+    assert json.loads(why("small", "--local", "-o", "json").stdout)["summary"]["not_judged"] == []
+
+
+def test_a_kind_that_the_server_does_not_have_is_passed_over(cluster: SmallCluster, why: Why) -> None:
+    cluster.absent.add("deviceclasses")
+    assert why("large", "--local").exit_code == 1
+
+
+def test_all_rights_that_listing_needs_are_told_at_once(cluster: SmallCluster, why: Why) -> None:
+    cluster.forbidden |= {"list nodes", "list pods", "list csinodes"}
+    result = why("large", "--local")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines() == [
+        "Error: dev may not list nodes, pods, csinodes in the whole cluster. Add to a ClusterRole:",
+        '  - {apiGroups: [""], resources: ["nodes", "pods"], verbs: ["list"]}',
+        '  - {apiGroups: ["storage.k8s.io"], resources: ["csinodes"], verbs: ["list"]}',
+    ]
+
+
+# Through the service proxy.
+
+
+def test_a_service_with_an_admin_port_is_asked_through_the_proxy(cluster: SmallCluster, why: Why) -> None:
+    cluster.admin = admin_app()
+    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    result = why("large")
+    assert result.exit_code == 1, result.stderr
+    assert result.stdout.startswith("Pod shop/large fits on none of 3 nodes.\n")
+    assert result.stderr == "Asking service kindred/kindred-admin through the API server's proxy\n"
+    assert "nodes" not in cluster.lists()
+    assert cluster.asked[-1].path == "/api/v1/namespaces/kindred/services/kindred-admin:admin/proxy/explain"
+
+
+def test_a_service_that_speaks_tls_is_asked_so(cluster: SmallCluster, why: Why) -> None:
+    cluster.admin = admin_app()
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890, "appProtocol": "https"}))
+    assert why("small").exit_code == 0
+    assert "/services/https:kindred-admin:admin/proxy/" in cluster.asked[-1].path
+
+
+def test_the_token_goes_where_the_proxy_lets_it_through(cluster: SmallCluster, why: Why, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    cluster.admin = admin_app(tmp_path / "token")
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    refused = why("large", "--service", "kindred-admin")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "401 Unauthorized: give --token-file" in refused.stderr
+    assert why("large", "--service", "kindred/kindred-admin", "--token-file", tmp_path / "token").exit_code == 1
+
+
+def test_an_unknown_node_is_told_by_the_option_whoever_answers(cluster: SmallCluster, why: Why) -> None:
+    alone = why("large", "--local", "--why-not", "n9")
+    cluster.admin = admin_app()
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    asked = why("large", "--why-not", "n9")
+    for result in (alone, asked):
+        assert result.exit_code == 2
+        assert result.stderr.splitlines()[-1].startswith("Error: --why-not: node n9: ")
+
+
+def test_a_right_to_the_proxy_that_is_missing_is_told_and_the_cluster_listed(cluster: SmallCluster, why: Why) -> None:
+    cluster.forbidden.add("create services/proxy kindred")
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    listed = why("large")
+    assert listed.exit_code == 1
+    assert "Listing the cluster, as the service cannot be asked: dev may not create services/proxy" in listed.stderr
+    wanted = why("large", "--service", "kindred-admin")
+    assert wanted.exit_code == 2
+    assert wanted.stderr.splitlines()[-2:] == [
+        "Error: dev may not create services/proxy in namespace kindred. Add to a Role in namespace kindred:",
+        '  - {apiGroups: [""], resources: ["services/proxy"], verbs: ["create"]}',
+    ]
+
+
+def test_a_service_without_a_ready_pod_is_told(cluster: SmallCluster, why: Why) -> None:
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    result = why("large", "--service", "kindred-admin")
+    assert result.exit_code == 2
+    assert "no endpoints available" in result.stderr
+
+
+# By a port-forward.
+
+
+def test_a_service_without_an_admin_port_is_asked_by_a_port_forward(cluster: SmallCluster, why: Why) -> None:
+    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
+    cluster.add("pods", replica("kindred-a", is_ready=False), replica("kindred-b"))
+    with running(admin_app()) as server:
+        cluster.admin_port = int(server.url.rpartition(":")[2])
+        result = why("large", "--why-not", "n1", "-o", "json")
+    assert result.exit_code == 1, result.stderr
+    told = json.loads(result.stdout)
+    assert [each["decision"]["node"] for each in told["nodes"]] == ["n1"]
+    assert result.stderr == "Asking pod kindred/kindred-b by a port-forward\n"
+    assert cluster.asked[-1].path == "/api/v1/namespaces/kindred/pods/kindred-b/portforward"
+    assert cluster.asked[-1].query == {"ports": "8890"}
+
+
+def test_a_pod_whose_admin_port_speaks_tls_is_asked_so(cluster: SmallCluster, why: Why, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    authority.make("server", "subjectAltName=DNS:kindred.kindred.svc")
+    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
+    cluster.add("pods", replica("kindred-a"))
+    with running(admin_app(), authority, wants_certificate=False) as server:
+        cluster.admin_port = int(server.url.rpartition(":")[2])
+        assert why("large", "--service", "kindred").exit_code == 1
+        assert why("large", "--service", "kindred", "--ca-file", authority.crt()).exit_code == 1
+        authority.make("another", "basicConstraints=critical,CA:TRUE", signed=False)
+        refused = why("large", "--service", "kindred", "--ca-file", authority.crt("another"))
+    assert refused.exit_code == 2
+    assert "certificate verify failed" in refused.stderr
+
+
+def test_a_port_on_which_nobody_listens_is_told_and_the_cluster_listed(cluster: SmallCluster, why: Why) -> None:
+    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
+    cluster.add("pods", replica("kindred-a"))
+    listed = why("large", "--admin-port", "8891")
+    assert listed.exit_code == 1
+    assert "an error occurred forwarding 8891" in listed.stderr
+    assert "Connection refused" in listed.stderr
+
+
+def test_the_right_to_forward_that_is_missing_is_told(cluster: SmallCluster, why: Why) -> None:
+    cluster.forbidden.add("get pods/portforward")
+    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
+    cluster.add("pods", replica("kindred-a"))
+    result = why("large", "--service", "kindred")
+    assert result.exit_code == 2
+    assert '- {apiGroups: [""], resources: ["pods/portforward"], verbs: ["get", "create"]}' in result.stderr
+
+
+def test_a_service_that_leads_nowhere_is_told(cluster: SmallCluster, why: Why) -> None:
+    odd = service("odd", {"name": "extender", "port": 8888})
+    cluster.add("services", {**odd, "spec": {**odd["spec"], "selector": None}})
+    result = why("large", "--service", "odd")
+    assert (result.exit_code, "has neither a port 'admin' nor a selector" in result.stderr) == (2, True)
+    assert "no service with the label" in why("large").stderr, "it is not one to be found, either"
+
+
+def test_who_may_not_look_for_a_service_lists_the_cluster(cluster: SmallCluster, why: Why) -> None:
+    cluster.forbidden.add("list services kindred")
+    result = why("large")
+    assert result.exit_code == 1
+    assert "Listing the cluster: this user may not look for services in namespace kindred" in result.stderr
+
+
+def test_another_service_is_told_from_kindred(cluster: SmallCluster, why: Why) -> None:
+    cluster.admin = FastAPI()
+    cluster.admin.post("/explain")(lambda: ["hello"])
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    result = why("large", "--service", "kindred-admin")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("through the API server's proxy: is that the admin port?\n")
+
+
+@pytest.mark.parametrize("token", [b"\xff", None], ids=["no-text", "no-file"])
+def test_a_token_that_cannot_be_read_is_told(
+    why: Why, cluster: SmallCluster, tmp_path: Path, token: bytes | None
+) -> None:
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    if token is not None:
+        (tmp_path / "token").write_bytes(token)
+    result = why("large", "--token-file", tmp_path / "token")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{tmp_path}/token" in result.stderr
+
+
+def test_a_service_without_a_running_pod_is_told(cluster: SmallCluster, why: Why) -> None:
+    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
+    result = why("large", "--service", "kindred")
+    assert (result.exit_code, result.stderr) == (2, "Error: service kindred/kindred: no pod of it is running\n")
+
+
+# As whom, and what cannot be.
+
+
+def test_impersonation_is_that_of_kubectl(cluster: SmallCluster, why: Why) -> None:
+    assert why("large", "--local", "--as", "jane", "--as-group", "a", "--as-group", "b").exit_code == 1
+    for asked in cluster.asked:
+        assert (asked.headers["impersonate-user"], asked.headers["impersonate-group"]) == (["jane"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent"], "no pod absent in namespace shop"),
+        (["busy"], "pod shop/busy is on node n0 already: nothing keeps it pending"),
+        (["large", "-A"], "Give either -n or -A."),
+        (["large", "--local", "--service", "x"], "--service is for a service, not for --local."),
+        (["large", "--profile", "full"], "--profile is for --local: a service has its settings."),
+        (["large", "--local", "--profile", "no"], "unknown plugin no"),
+        (["large", "--as-group", "g"], "--as-group: needs --as"),
+        (["large", "--service", "a/b/c"], "--service a/b/c: expected [NAMESPACE/]NAME"),
+        (["large", "--service", "none"], "no service kindred/none; without --service the cluster is listed"),
+        (["large", "--context", "none"], "no context none"),
+        (["shop/large"], "unknown type 'shop'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_cannot_be_explained_is_an_error_line_and_exit_status_2(
+    why: Why, arguments: list[str], message: str
+) -> None:
+    result = why(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_a_namespace_that_may_not_be_read_is_told_with_the_rule(cluster: SmallCluster, why: Why) -> None:
+    cluster.forbidden.add("get pods shop")
+    result = why("large")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines() == [
+        "Error: dev may not get pods in namespace shop. Add to a Role in namespace shop:",
+        '  - {apiGroups: [""], resources: ["pods"], verbs: ["get"]}',
+    ]
+
+
+def test_of_a_workload_the_pod_is_named_and_gates_are_told(cluster: SmallCluster, why: Why) -> None:
+    selector = {"matchLabels": {"app": "gated"}}
+    cluster.add("deployments", {"metadata": {"name": "gated", "namespace": "shop"}, "spec": {"selector": selector}})
+    gated = make_pod("gated-1").in_namespace("shop").label("app", "gated").requests(cpu="3").phase("Pending").obj()
+    gated["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+    cluster.add("pods", gated)
+    result = why("deploy/gated", "--local")
+    assert result.exit_code == 1
+    assert "Of deployment gated: pod shop/gated-1\n" in result.stderr
+    assert "before its scheduling gates are removed: example.com/quota" in result.stderr

@@ -1,0 +1,120 @@
+"""A mirror that is listed once with the rights of a caller."""
+
+import asyncio
+import gc
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from app.api_server.client import ApiClient, ApiError
+from app.api_server.credentials import load_credentials
+from app.commands.why.listed_cluster import ListedCluster, list_cluster
+from app.commands.why.rights import MissingRightsError
+from app.settings import Settings
+from app.watch.freshness import SyncStatus
+from core.events import Kind
+from core.objects.device_class import DeviceClass
+from core.objects.namespace import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.commands.why.cluster import SmallCluster, small_cluster
+from tests.builders import make_namespace, make_node, make_pod
+
+KINDS: Sequence[Kind] = (Node, Pod, Namespace, DeviceClass)
+
+
+@pytest.fixture(autouse=True)
+def _thaw() -> Iterator[None]:
+    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def cluster() -> Iterator[SmallCluster]:
+    with small_cluster() as served:
+        served.add("nodes", *(make_node(f"n{number}").obj() for number in range(5)))
+        served.add("namespaces", make_namespace("default").obj())
+        served.add("pods", make_pod("placed").on("n1").obj(), make_pod("waiting").obj())
+        yield served
+
+
+def listed(
+    cluster: SmallCluster, folder: Path, progress: list[tuple[str, int]] | None = None, **settings: str
+) -> ListedCluster:
+    async def ask() -> ListedCluster:
+        client = ApiClient(load_credentials(write_kubeconfig(folder / "kubeconfig", cluster.url), None))
+        told = progress if progress is not None else []
+        try:
+            return await list_cluster(
+                client, KINDS, Settings.model_validate(settings), lambda plural, number: told.append((plural, number))
+            )
+        finally:
+            await client.close()
+
+    return asyncio.run(ask())
+
+
+def test_all_pages_of_all_kinds_are_in_the_mirror(cluster: SmallCluster, tmp_path: Path) -> None:
+    progress: list[tuple[str, int]] = []
+    found = listed(cluster, tmp_path, progress)
+    assert {f"n{number}" for number in range(5)} == {*found.mirror.nodes.slots}
+    assert found.mirror.pod_count() == 1
+    assert [each for each in progress if each[0] == "nodes"] == [("nodes", 2), ("nodes", 4), ("nodes", 5)]
+    assert found.freshness.status() is SyncStatus.FRESH
+    assert found.freshness.missing_for_explanations() == {}
+
+
+def test_pods_that_have_ended_are_not_asked_for(cluster: SmallCluster, tmp_path: Path) -> None:
+    listed(cluster, tmp_path)
+    (asked,) = (each for each in cluster.asked if each.path == "/api/v1/pods")
+    assert asked.query["fieldSelector"] == "status.phase!=Succeeded,status.phase!=Failed"
+
+
+def test_a_kind_that_is_forbidden_is_missing_with_the_rule(cluster: SmallCluster, tmp_path: Path) -> None:
+    cluster.forbidden.add("list namespaces")
+    found = listed(cluster, tmp_path)
+    (missing,) = found.freshness.missing_for_explanations().items()
+    assert missing[0] is Namespace
+    assert "forbidden" in missing[1]
+    assert 'resources: ["namespaces"], verbs: ["list", "watch"]' in missing[1]
+    assert found.freshness.status() is SyncStatus.FRESH
+
+
+@pytest.mark.parametrize(("plural", "is_missing"), [("deviceclasses", False), ("namespaces", True)])
+def test_only_a_kind_that_old_servers_do_not_have_may_be_absent(
+    cluster: SmallCluster, tmp_path: Path, plural: str, *, is_missing: bool
+) -> None:
+    cluster.absent.add(plural)
+    if is_missing:
+        with pytest.raises(ApiError, match="404 NotFound"):
+            listed(cluster, tmp_path)
+    else:
+        assert listed(cluster, tmp_path).freshness.missing_for_explanations() == {}
+
+
+def test_nodes_and_pods_are_needed(cluster: SmallCluster, tmp_path: Path) -> None:
+    cluster.forbidden |= {"list pods", "list nodes", "list namespaces"}
+    with pytest.raises(MissingRightsError) as caught:
+        listed(cluster, tmp_path)
+    assert [right.resource for right in caught.value.rights] == ["nodes", "pods", "namespaces"]
+
+
+def test_an_object_that_cannot_be_read_is_passed_over_and_named(
+    cluster: SmallCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.add("nodes", {"metadata": {"name": "odd", "labels": 7}})
+    assert "odd" not in listed(cluster, tmp_path).mirror.nodes.slots
+    assert "nodes: passed over odd: " in caplog.text
+
+
+def test_the_release_is_that_of_the_server_unless_it_is_set(cluster: SmallCluster, tmp_path: Path) -> None:
+    assert (listed(cluster, tmp_path).release.status.told, listed(cluster, tmp_path).release.status.source) == (
+        "v1.36.2",
+        "server",
+    )
+    assert listed(cluster, tmp_path, kubernetes="1.35").release.status.release == "1.35"
+    cluster.git_version = None
+    assert listed(cluster, tmp_path).release.status.source == "default"
