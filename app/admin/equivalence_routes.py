@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
+from itertools import islice
 from typing import Annotated, Literal
 
 import msgspec
@@ -35,6 +36,8 @@ class ClassQuery(BaseModel):
     """Hash of a class."""
     node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
     """Name of a known node; only with a class."""
+    limit: Annotated[int | None, Field(ge=0)] = None
+    """How many classes, those asked about last; all without it."""
 
     @model_validator(mode="after")
     def _a_node_is_of_a_class(self) -> "ClassQuery":
@@ -128,7 +131,7 @@ def equivalence_router(
         if cache is None:
             raise HTTPException(HTTPStatus.CONFLICT, "the equivalence cache is off (KINDRED_EQUIVALENCE_CACHE)")
         if not query.equivalence_hash:
-            return StreamingResponse(in_chunks(_all(cache, clock), work), media_type=_JSON)
+            return StreamingResponse(in_chunks(_all(cache, clock, query.limit), work), media_type=_JSON)
         entry = _entry(cache, query.equivalence_hash[0])
         if query.node:
             return JsonResponse(_cells(cache, entry, query.node[0], profile.under(cache.rules)))
@@ -137,14 +140,14 @@ def equivalence_router(
     return router
 
 
-def _all(cache: EquivalenceCache, clock: Callable[[], float]) -> Iterator[bytes]:
+def _all(cache: EquivalenceCache, clock: Callable[[], float], limit: int | None) -> Iterator[bytes]:
     """Yield CacheState as JSON, each class as it is when it is written.
 
     There is no one state of all classes: each request changes one of them. Nothing in a class refers to another one.
     """
     yield b'{"totals":%s,"classes":[' % encode(_totals(cache))
     separator = b""
-    for entry in reversed(list(cache)):
+    for entry in islice(reversed(list(cache)), limit):
         if entry.in_cache:
             yield separator + encode(_class(entry, clock()))
             separator = b","

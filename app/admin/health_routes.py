@@ -32,8 +32,13 @@ class Readiness(BaseModel):
     """Whether questions are answered from a complete and recent mirror, and what it holds."""
 
     ready: bool
+    generation: int
+    """Of the mirror: each event that changes it makes it one more."""
     nodes: int
     pods: int
+    """Pods that occupy a node."""
+    pending: int
+    """Pods without a node."""
     namespaces: int
     leader: str | None
     """Which replica leads, or led last; empty if none is known, null without leader election."""
@@ -84,8 +89,10 @@ def health_router(
             response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
         return Readiness(
             ready=not problems,
+            generation=mirror.generation,
             nodes=len(mirror.nodes.slots),
             pods=len(mirror.pods),
+            pending=len(mirror.pending),
             namespaces=len(mirror.namespaces),
             leader=state.leadership.leader if state.leadership is not None else None,
             problems=problems,

@@ -22,14 +22,17 @@ from app.admin.extender_schemas import REFERENCE, Schema, extender_schemas
 from app.admin.health_routes import Readiness
 from app.admin.node_partition import Rule
 from app.admin.partition_routes import PartitionState
+from app.admin.samples_routes import Samples
 from app.explain.explain_request import ExplainRequestBody
 from app.explain.explainer import Explanation
+from app.explain.name_search import FoundNames
 from app.explain.node_map import NodeMap
 from app.explain.pending import PendingPods
 from app.explain.replay import Replay
 from app.json_text import decode, encode
 from app.telemetry.metrics import Metrics
 from app.verbs.routes import ExtenderApp
+from core.diagnosis.cluster_view import ClusterView
 from core.mirror.comparer import Differences
 from core.mirror.dump import MirrorDump
 
@@ -148,6 +151,12 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ("post", "/explain"): _Answer((Explanation,), _QUESTION_ERRORS, ExplainRequestBody),
     ("post", "/explain/nodes"): _Answer((NodeMap,), _QUESTION_ERRORS, ExplainRequestBody),
     ("get", "/explain/state"): _Answer((PageState,)),
+    ("get", "/cluster"): _Answer(
+        (ClusterView,),
+        {HTTPStatus.BAD_REQUEST: "`rack` is no label key.", HTTPStatus.NOT_FOUND: "No node has the label."},
+    ),
+    ("get", "/names"): _Answer((FoundNames,)),
+    ("get", "/samples"): _Answer((Samples,)),
     ("get", "/pending"): _Answer((PendingPods,)),
     ("post", "/explain/manifest"): _Answer(
         (dict[str, Any],),

@@ -16,6 +16,7 @@ from app.explain.explainer import Explainer, MirrorState
 from app.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.not_judged import NotJudged
+from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
 from core.equivalence.classes import Classifier
 from core.objects.pod import Pod
@@ -87,6 +88,8 @@ class PendingClass(msgspec.Struct, frozen=True):
     """As kube-scheduler's events have it."""
     reasons: Sequence[ReasonSummary]
     not_judged: Sequence[NotJudged]
+    helps: Sequence[str]
+    """The smallest changes after each of which a pod of the class fits on a node, 3 at most; none where one does."""
 
 
 class PendingPods(msgspec.Struct, frozen=True):
@@ -110,6 +113,7 @@ class _Judgement(NamedTuple):
     message: str
     reasons: Sequence[ReasonSummary]
     not_judged: Sequence[NotJudged]
+    helps: Sequence[str]
 
     @property
     def state(self) -> PendingState:
@@ -192,9 +196,10 @@ class PendingPodsExplainer:
             return self._explainer.look_at(pod, _judgement)
         except TooMuchWorkError as error:
             nodes = len(self._explainer.mirror.nodes.slots)
-            return _Judgement(nodes, 0, "", (), [NotJudged("", str(error))])
+            return _Judgement(nodes, 0, "", (), [NotJudged("", str(error))], ())
 
 
+_MAX_REMEDIES: Final = 3
 _NEVER: Final = "9999"
 """After every time of RFC 3339: pods whose time is unknown come last."""
 
@@ -202,7 +207,8 @@ _NEVER: Final = "9999"
 def _judgement(decision: Diagnosis) -> _Judgement:
     reasons = reasons_of(decision)
     fit = len(decision.fitting)
-    return _Judgement(len(decision.batch), fit, fit_message(decision, reasons), reasons, decision.not_judged)
+    helps = [remedy.text for remedy in what_would_help(decision, _MAX_REMEDIES)]
+    return _Judgement(len(decision.batch), fit, fit_message(decision, reasons), reasons, decision.not_judged, helps)
 
 
 def _pending_pod(pod: Pod, now: float, place: int | None, state: PendingState) -> PendingPod:
@@ -236,6 +242,7 @@ def _pending_class(judgement: _Judgement, pods: Sequence[Pod]) -> PendingClass:
         message=judgement.message,
         reasons=judgement.reasons,
         not_judged=judgement.not_judged,
+        helps=judgement.helps,
     )
 
 

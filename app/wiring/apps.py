@@ -8,21 +8,27 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from fastapi import APIRouter, FastAPI
 
 from app import __version__
+from app.admin.cluster_routes import cluster_router
 from app.admin.config_routes import config_router
 from app.admin.debug_pods_routes import debug_pods_router
 from app.admin.debug_routes import debug_router
 from app.admin.decisions_routes import decisions_router
 from app.admin.equivalence_routes import equivalence_router
+from app.admin.events_routes import events_router
 from app.admin.explain_routes import explain_router
 from app.admin.explained_nodes_routes import explained_nodes_router
 from app.admin.health_routes import health_router
 from app.admin.metrics_routes import metrics_router
+from app.admin.names_routes import names_router
 from app.admin.openapi import openapi_router
 from app.admin.page_routes import OPEN_PATHS, page_router
 from app.admin.pending_routes import pending_router
+from app.admin.reading import is_reading
+from app.admin.samples_routes import Sample, samples_router
 from app.answered_release import AnsweredRelease
 from app.explain.conformance_case.case import CaseArgs
 from app.explain.explainer import Explainer
+from app.explain.name_search import NameSearch
 from app.explain.pending import PendingPodsExplainer
 from app.objects.plugin_args import plugin_arguments
 from app.server.ports import Port, admin_port, extender_port, health_port
@@ -59,10 +65,11 @@ def create_ports(  # noqa: PLR0913  # all that there is to see of a service
     metrics: Metrics,
     sources: Mapping[str, str],
     release: AnsweredRelease,
+    samples: Sequence[Sample] = (),
 ) -> Ports:
     """Return the ports that the settings want. Raises ConfigurationError.
 
-    `sources` tells which settings were made, and where; see Configuration.
+    `sources` tells which settings were made, and where; see Configuration. `samples` are offered by the page.
     """
     health = health_router(engine.mirror, cluster.freshness, cluster.state, release)
     probes = (health, metrics_router(metrics, verbs.work))
@@ -71,7 +78,7 @@ def create_ports(  # noqa: PLR0913  # all that there is to see of a service
         health_port(settings, settings.health_port, _app(FastAPI, *probes))
         if settings.health_port is not None
         else None,
-        _admin_port(settings, engine, cluster, verbs, sources=sources, release=release),
+        _admin_port(settings, engine, cluster, verbs, health=health, sources=sources, release=release, samples=samples),
     )
     wanted = ports.wanted()
     metrics.register(ConnectionCollector([port.connections for port in wanted]))
@@ -97,8 +104,10 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     cluster: Cluster,
     verbs: Verbs,
     *,
+    health: APIRouter,
     sources: Mapping[str, str],
     release: AnsweredRelease,
+    samples: Sequence[Sample],
 ) -> Port | None:
     if settings.admin_port is None:
         return None
@@ -109,6 +118,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     app = _app(
         FastAPI,
+        health,
         debug_router(mirror, engine.partition, cluster.client, resources, work),
         debug_pods_router(verbs.debugged_pods, time.time),
         equivalence_router(engine.cache, engine.profile, time.monotonic, work),
@@ -116,10 +126,14 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         decisions_router(mirror, verbs.decisions, engine.replayer, case_args, work),
         explain_router(explainer, settings.max_body_bytes),
         explained_nodes_router(explainer, recent_pods, settings.max_body_bytes),
+        cluster_router(mirror, work),
+        names_router(NameSearch(mirror, recent_pods, work)),
+        events_router(explainer.mirror_state, cluster.state),
+        samples_router(samples),
         pending_router(PendingPodsExplainer(explainer, work, time.time)),
         page_router(),
     )
-    return admin_port(settings, settings.admin_port, app, OPEN_PATHS)
+    return admin_port(settings, settings.admin_port, app, is_reading=is_reading, open_paths=OPEN_PATHS)
 
 
 def _app(kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None) -> App:

@@ -32,6 +32,9 @@ _FLAGS: Final = (
 )
 
 
+_LEFT: Final = "Inspected target navigated or closed"
+
+
 class BrowserError(Exception):
     """What the browser, or a script in the page, says went wrong."""
 
@@ -76,10 +79,15 @@ class Browser:
         return answer["result"].get("value")
 
     def until(self, script: str) -> Any:  # noqa: ANN401  # whatever the script gives
-        """Wait until an expression is true, and return it."""
+        """Wait until an expression is true, and return it; on a page that is being left it is not."""
         deadline = time.monotonic() + PATIENCE
         while True:
-            found = self.evaluate(script)
+            try:
+                found = self.evaluate(script)
+            except BrowserError as error:
+                if _LEFT not in str(error):
+                    raise
+                found = None
             if found:
                 return found
             if time.monotonic() > deadline:
@@ -118,7 +126,16 @@ class Browser:
 
     def press(self, key: str) -> None:
         """Press a key where the focus is."""
-        codes = {"Enter": 13, "Tab": 9, " ": 32, "ArrowDown": 40, "ArrowRight": 39, "ArrowLeft": 37, "End": 35}
+        codes = {
+            "Enter": 13,
+            "Tab": 9,
+            " ": 32,
+            "ArrowDown": 40,
+            "ArrowRight": 39,
+            "ArrowLeft": 37,
+            "End": 35,
+            "Escape": 27,
+        }
         given = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
         text = {"text": "\r"} if key == "Enter" else {}
         self.command("Input.dispatchKeyEvent", {"type": "keyDown", **given, **text})

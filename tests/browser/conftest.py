@@ -1,4 +1,4 @@
-"""One browser and three services for all tests here; without a Chromium they are skipped, and say so."""
+"""One browser and four services for all tests here; without a Chromium they are skipped, and say so."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.chromium import Browser, browsing, chromium
 from tests.browser.page import Page
-from tests.browser.served import admin_url, bench, demo, odd
+from tests.browser.served import admin_url, bench, demo, huge, odd
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +37,12 @@ def bench_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def huge_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with huge(tmp_path_factory.mktemp("huge")) as service:
+        yield admin_url(service)
+
+
+@pytest.fixture(scope="session")
 def odd_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with odd(tmp_path_factory.mktemp("odd")) as service:
         yield admin_url(service)
@@ -62,6 +68,14 @@ def page(browser: Browser, demo_url: str) -> Iterator[Page]:
 def large_page(browser: Browser, bench_url: str) -> Iterator[Page]:
     """Give the page over 5,000 nodes."""
     page = opened(browser, bench_url)
+    yield page
+    assert [error for error in browser.errors if "status of 4" not in error] == []
+
+
+@pytest.fixture
+def huge_page(browser: Browser, huge_url: str) -> Iterator[Page]:
+    """Give the page over 15,000 nodes."""
+    page = opened(browser, huge_url)
     yield page
     assert [error for error in browser.errors if "status of 4" not in error] == []
 

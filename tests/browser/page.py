@@ -19,21 +19,30 @@ _TOO_WIDE: Final = """(() => {
 })()"""
 
 
+_SETTLED: Final = """(() => {
+  const it = selector => document.querySelector(selector);
+  if (!it('#access').hidden) return true;
+  const asked = performance.getEntriesByType('resource').map(each => new URL(each.name).pathname);
+  return it('#mirror').textContent !== '' && !it('#map-frame').hidden && it('#classes').children.length
+    && it('#pending-causes').children.length && asked.includes('/samples');
+})()"""
+"""Whether everything is there that moves what is below it."""
+
+
 class Page:
     """The page of the admin port in a browser."""
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
+        self.url = ""
+        """Where it was opened last."""
 
     def open(self, url: str) -> None:
-        """Load it, and wait for the first look at the service, or for its refusal."""
+        """Load it, and wait for all that it opens with, or for the refusal of the service."""
+        self.url = url
         self.browser.errors.clear()
         self.browser.open(url)
-        told, refused = (
-            "document.querySelector('#mirror').textContent !== ''",
-            "!document.querySelector('#access').hidden",
-        )
-        self.browser.until(f"{told} || {refused}")
+        self.browser.until(_SETTLED)
 
     def ask(self, pod: str) -> None:
         """Ask about a pod by its name, and wait until its answer is shown."""

@@ -40,6 +40,7 @@ def main() -> None:
             (folder / each).mkdir()
         with browsing(folder / "profile", program) as browser:
             with demo(folder / "demo") as service:
+                _picture(browser, admin_url(service), None, "node1", "page-opening")
                 _picture(browser, admin_url(service), _NEXT_API, "node21", "page-demo")
             with bench(folder / "bench") as service:
                 _picture(browser, admin_url(service), _selective(), "node-03619", "page-5000")
@@ -53,18 +54,18 @@ def _selective() -> dict[str, Any]:
     return pod
 
 
-def _picture(browser: Browser, url: str, pod: str | dict[str, Any], node: str, name: str) -> None:
+def _picture(browser: Browser, url: str, pod: dict[str, Any] | None, node: str, name: str) -> None:
+    """Write pictures of the page with an answer about a pod, or as it opens, and with a node chosen."""
     page = Page(browser)
     for scheme in ("light", "dark"):
         browser.window(_WIDTH, _HEIGHT, dark=scheme == "dark")
         page.open(url)
-        if isinstance(pod, str):
-            page.ask(pod)
-        else:
+        if pod is not None:
             page.ask_with_manifest(yaml.safe_dump(pod, sort_keys=False))
-            browser.until("document.querySelector('#map-frame').hidden === false")
+            browser.until("document.querySelector('#answer').textContent.includes('nodes are available')")
         page.show_node(node)
-        browser.evaluate("document.querySelector('#pod-manifest').scrollTop = 0")
+        browser.until("document.querySelector('.cause, #pending-causes .hint') !== null")
+        browser.evaluate("document.querySelector('#pod-manifest').scrollTop = 0; scrollTo(0, 0)")
         browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         browser.screenshot(IMAGES / f"{name}-{scheme}.png")
     if browser.errors:

@@ -1,4 +1,4 @@
-"""Services for a browser to look at: the demo cluster, the bench cluster with 5,000 nodes, and a few odd nodes."""
+"""Services for a browser to look at: the demo cluster, the bench cluster with 5,000 and 15,000 nodes, and odd nodes."""
 
 import json
 import re
@@ -17,6 +17,8 @@ from tests.demo_cluster import HOSTNAME, ZONE
 
 NODES: Final = 5_000
 PODS: Final = 25_000
+HUGE: Final = 15_000
+"""Nodes of the largest cluster that is supported."""
 REQUESTS: Final = ROOT / "app" / "demo" / "requests"
 REASONS: Final = 15
 """For which odd nodes are refused, a taint each; the first one is on most nodes, and so on."""
@@ -109,6 +111,14 @@ def bench(folder: Path) -> Iterator[Service]:
         for kind in [*cluster.KINDS] * 2:
             pod = cluster.incoming(kind, 1, cluster.app_count(PODS))
             httpx.post(f"{service.url}/filter", json={"Pod": pod, "NodeNames": names}).raise_for_status()
+        yield service
+
+
+@contextmanager
+def huge(folder: Path) -> Iterator[Service]:
+    """Serve as many nodes as there may be, with two pods each."""
+    (folder / "cluster.json").write_text(bench_dump(HUGE, 2 * HUGE))
+    with serving(folder, "--snapshot", str(folder / "cluster.json")) as service:
         yield service
 
 

@@ -28,7 +28,7 @@ def test_a_pod_by_name_is_answered_with_its_domains(page: Page) -> None:
     )
     assert "gone: data/queue-0" in page.text("#supposition")
     assert page.cells(".tree tbody tr") == [
-        ["▸eu-west-1a", "20", "20", "0", ""],
+        ["▸eu-west-1a", "20", "20", "43", ""],
         ["▸eu-west-1b", "20", "0", "", ""],
         ["▸eu-west-1c", "20", "0", "", ""],
     ]
@@ -126,7 +126,7 @@ def test_dragging_a_pod_does_what_the_form_does(page: Page) -> None:
     dragged, lines = page.text("#answer"), supposed(page)
     assert lines == [["remove", pod], ["assume", pod, "node1"]]
 
-    page.open(page.value("location.href"))
+    page.open(page.url)
     page.ask("data/queue-0")
     for kind, *values in lines:
         page.browser.click(f"[data-add={kind}]")
@@ -219,7 +219,8 @@ def test_names_of_the_cluster_are_text_and_never_markup(page: Page) -> None:
 
 def test_the_page_loads_nothing_but_its_own_files(page: Page) -> None:
     paths = page.value("performance.getEntriesByType('resource').map(each => new URL(each.name).pathname)")
-    known = OPEN_PATHS | {"/explain/state", "/debug/equivalence"}
+    asked = {"/cluster", "/pending", "/events", "/samples", "/explain/state", "/debug/equivalence"}
+    known = OPEN_PATHS | asked
     assert set(paths) <= known
     assert {path for path in OPEN_PATHS if path.endswith(".js")} <= set(paths)
 

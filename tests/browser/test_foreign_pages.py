@@ -15,6 +15,8 @@ from tests.browser.chromium import REBOUND, Browser
 TRIES = (
     ("explain/state", {"mode": "no-cors"}),
     ("explain/state", {"mode": "cors"}),
+    ("events", {"mode": "cors"}),
+    ("cluster", {"mode": "no-cors"}),
     ("explain", {"method": "POST", "mode": "no-cors", "body": '{"pod": "data/queue-0"}'}),
     ("debug/partition", {"method": "PUT", "body": "{}"}),  # which is asked for with OPTIONS first
 )
@@ -49,7 +51,7 @@ def refused(url: str, reason: str) -> int:
     return int(float(found.removeprefix(line)))
 
 
-@pytest.mark.parametrize(("path", "options"), TRIES, ids=["simple", "cors", "post", "preflight"])
+@pytest.mark.parametrize(("path", "options"), TRIES, ids=["simple", "cors", "events", "cluster", "post", "preflight"])
 def test_another_site_is_refused_but_may_link_to_the_page(
     browser: Browser, demo_service: tuple[str, str], path: str, options: dict[str, str]
 ) -> None:

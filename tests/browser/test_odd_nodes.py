@@ -92,7 +92,8 @@ def test_the_level_between_zones_and_nodes_is_a_label_of_ones_choice(odd_page: P
     page.browser.press("Enter")
     page.browser.until("document.querySelector('#rack-key-error').textContent.includes('must consist of')")
     assert page.value("document.activeElement.id") == "rack-key"
-    assert len(page.cells(".tree tbody tr")) == 4  # what was drawn before is still there
+    assert page.text("#answer").startswith("No answer.")  # and the map of the answer before is gone
+    assert "requested" in page.value("document.querySelector('#map').getAttribute('aria-label')")
     page.browser.type("#rack-key", "")
     page.browser.press("Enter")
     page.browser.until("document.querySelector('#rack-key').placeholder === ''")

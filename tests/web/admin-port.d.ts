@@ -40,3 +40,8 @@ export type MirrorPod = MirrorNode["pods"][number];
 
 /** Without a class or a node in the query, the whole cache. */
 export type CacheState = Extract<Answer<"get", "debug/equivalence">, { totals: unknown }>;
+
+export type ClusterView = Answer<"get", "cluster">;
+export type ResourceUse = ClusterView["resources"][number];
+export type FoundNames = Answer<"get", "names">;
+export type Pending = Answer<"get", "pending">;

@@ -3,6 +3,7 @@
 import { byId, complain, inputById } from "./elements.js";
 
 const KEPT_AS = "kindred-admin-token";
+export const NO_ANSWER = "the service does not answer";
 
 /** What the server says is wrong; `field` is where in the question. */
 export class Problem extends Error {
@@ -23,7 +24,7 @@ export class Problem extends Error {
  * @param {Path} path
  * @returns {Promise<import("admin-port").Answer<"get", Path>>}
  */
-export const get = (path) => exchanged(path, {});
+export const get = async (path) => (await exchanged(path, {})).json();
 
 /**
  * @template {import("admin-port").PostPath} Path
@@ -31,13 +32,28 @@ export const get = (path) => exchanged(path, {});
  * @param {string} text
  * @returns {Promise<import("admin-port").Answer<"post", Path>>}
  */
-export function post(path, text) {
-  return exchanged(path, { method: "POST", body: text, headers: { "content-type": "application/json" } });
+export async function post(path, text) {
+  const sent = { method: "POST", body: text, headers: { "content-type": "application/json" } };
+  return (await exchanged(path, sent)).json();
 }
 
 /**
+ * The answer of a path as its bytes come in, until `signal` ends it.
  * @param {string} path
- * @param {{ method?: string, body?: string, headers?: Record<string, string> }} options
+ * @param {AbortSignal} signal
+ * @returns {Promise<ReadableStream<Uint8Array>>}
+ */
+export async function stream(path, signal) {
+  const { body } = await exchanged(path, { signal });
+  if (!body) throw new Problem(0, NO_ANSWER, "");
+  return body;
+}
+
+/**
+ * A response with a status of success; its body is not read yet.
+ * @param {string} path
+ * @param {{ method?: string, body?: string, headers?: Record<string, string>, signal?: AbortSignal }} options
+ * @returns {Promise<Response>}
  */
 async function exchanged(path, options) {
   for (;;) {
@@ -47,7 +63,7 @@ async function exchanged(path, options) {
     try {
       answer = await fetch(path, { ...options, headers, cache: "no-store", credentials: "same-origin" });
     } catch {
-      throw new Problem(0, "the service does not answer", "");
+      throw new Problem(0, NO_ANSWER, "");
     }
     if (answer.status === 401) {
       // Another question may have got a better token meanwhile.
@@ -57,9 +73,8 @@ async function exchanged(path, options) {
       }
       continue;
     }
-    const told = await answer.json().catch(() => null);
-    if (answer.ok) return told;
-    throw problem(answer.status, told);
+    if (answer.ok) return answer;
+    throw problem(answer.status, await answer.json().catch(() => null));
   }
 }
 

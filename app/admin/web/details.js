@@ -1,7 +1,9 @@
 // What there is to be told of a domain or a node: counts, and the pods behind them, which can be supposed elsewhere.
 
+import { amountText, percent, shareOf } from "./amounts.js";
 import { domainName } from "./cluster.js";
 import { breakable, counted, element, messageOf, table } from "./elements.js";
+import { measuredOnNode } from "./measured.js";
 import { symbol } from "./signs.js";
 
 /**
@@ -11,11 +13,14 @@ import { symbol } from "./signs.js";
  * @typedef {(kind: PodSupposition, pod: PlacedPod) => void} Suppose
  * @typedef {import("./cluster.js").Cluster} Cluster
  * @typedef {import("./cluster.js").Domain} Domain
+ * @typedef {import("./cluster.js").JudgedCluster} JudgedCluster
  * @typedef {import("admin-port").ExplainedNode} ExplainedNode
  * @typedef {import("admin-port").NodeDecision} NodeDecision
  * @typedef {import("admin-port").Term} Term
+ * @typedef {{ plugin: string, judged_by: import("admin-port").Reason["judged_by"] }} Rule
  */
 
+const OF_SCHEDULER = "judged by kube-scheduler itself: Kindred's own filter and prioritize leave it out";
 const DRAGGED_AS = "application/x-kindred-pod";
 const DIRECTIONS = { incoming: "this pod's", existing: "placed pods'" };
 const RULES = {
@@ -84,17 +89,89 @@ export function podChip(pod, node, suppose) {
 }
 
 /**
- * A domain: its nodes by verdict, and the terms of its topology key, as one of its nodes has them.
+ * What to do while nothing is chosen.
+ * @param {boolean} answered
+ */
+export const nothingChosen = (answered) =>
+  element("p", {
+    class: "hint",
+    text: answered
+      ? "Choose a domain or a node for the counts, and for the pods behind them."
+      : "Choose a zone, a rack or a node for what is requested there.",
+  });
+
+/**
+ * A domain or a node of the cluster as it is: where it is, and what is requested of what it offers.
  * @param {Cluster} cluster
+ * @param {import("./cluster.js").Selection} selection
+ * @param {import("./use_layer.js").Use} use
+ */
+export function placeDetail(cluster, { node, domain }, use) {
+  if (node !== undefined) {
+    return [
+      element("h3", { text: cluster.columns.names[node] }),
+      element("p", { class: "hint", text: whereabouts(cluster, node) }),
+      useTable(use, [cluster.columns.names[node]]),
+    ];
+  }
+  const found = cluster.domain(domain);
+  return [
+    element("h3", { text: domainName(found) }),
+    element("p", { class: "hint", text: found.key }),
+    element("p", { class: "verdict", text: counted(found.nodes.length, "node") }),
+    useOf(cluster, found, use),
+  ];
+}
+
+/**
+ * What is requested of what a domain offers.
+ * @param {Cluster} cluster
+ * @param {Domain} domain
+ * @param {import("./use_layer.js").Use} use
+ */
+export const useOf = (cluster, domain, use) =>
+  useTable(
+    use,
+    domain.nodes.map((node) => cluster.columns.names[node]),
+  );
+
+/**
+ * What is requested of what some nodes offer, resource by resource.
+ * @param {import("./use_layer.js").Use} use
+ * @param {string[]} names
+ */
+export function useTable(use, names) {
+  const rows = use
+    .sums(names)
+    .map(({ use: { resource, unit }, requested, allocatable }) => [
+      resource,
+      amountText(requested, unit),
+      amountText(allocatable, unit),
+      percent(shareOf(requested, allocatable)),
+    ]);
+  if (!rows.length) return element("p", { class: "hint", text: "What it offers is not known to the mirror." });
+  return table("Requested by the pods there", ["Resource", "Requested", "Allocatable", "Use"], rows, "figures");
+}
+
+/**
+ * @param {Cluster} cluster
+ * @param {number} place
+ */
+const whereabouts = (cluster, place) => [cluster.zoneOf(place), cluster.rackOf(place)].filter(Boolean).join(", ");
+
+/**
+ * A domain: its nodes by verdict, and the terms of its topology key, as one of its nodes has them.
+ * @param {JudgedCluster} cluster
  * @param {Domain} domain
  * @param {ExplainedNode | undefined} told
  * @param {Suppose} suppose
  */
 export function domainDetail(cluster, domain, told, suppose) {
-  const { columns, signs } = cluster;
+  const { judged, signs } = cluster;
+  const { counts, best } = cluster.figuresOf(domain);
   /** @param {number} number */
-  const verdict = (number) => `${symbol(signs[number])} ${columns.reasons[number].reason || "fits"}`;
-  const rows = domain.counts.map((nodes, number) => [verdict(number), nodes]).filter(([, nodes]) => nodes);
+  const verdict = (number) => `${symbol(signs[number])} ${judged.reasons[number].reason || cluster.passes}`;
+  const rows = counts.map((nodes, number) => [verdict(number), nodes]).filter(([, nodes]) => nodes);
   const terms = (told?.decision.terms ?? []).filter((term) => term.topology_key === domain.key);
   const elsewhere = (told?.decision.terms ?? []).length - terms.length;
   return [
@@ -102,7 +179,7 @@ export function domainDetail(cluster, domain, told, suppose) {
     element("p", { class: "hint", text: domain.key ? `${domain.key}` : "" }),
     element("p", {
       class: "verdict",
-      text: `${domain.counts[0]} of ${counted(domain.nodes.length, "node")} fit${domain.best === null ? "" : `, best score ${domain.best}`}`,
+      text: `${counts[0]} of ${counted(domain.nodes.length, "node")} ${cluster.pass}${best === null ? "" : `, best score ${best}`}`,
     }),
     table("Nodes by verdict", ["Verdict", "Nodes"], rows, "figures"),
     element("h4", { text: "Terms that count in this domain" }),
@@ -117,35 +194,38 @@ export function domainDetail(cluster, domain, told, suppose) {
 
 /**
  * A node: verdict, predicates, terms with the pods they count, the score's parts, what the cache has.
- * @param {Cluster} cluster
+ * @param {JudgedCluster} cluster
  * @param {ExplainedNode} told
  * @param {Suppose} suppose
- * @param {HTMLElement} pods
  */
-export function nodeDetail(cluster, told, suppose, pods) {
+export function nodeDetail(cluster, told, suppose) {
   const { decision, cells } = told;
   const place = cluster.placeOf(decision.node);
-  const where = [cluster.zoneOf(place), cluster.rackOf(place)].filter(Boolean);
-  const fits = `fits${decision.score === null ? "" : `, score ${decision.score}`}`;
+  const measured = measuredOnNode(decision.amounts);
+  const fits = `${cluster.passes}${decision.score === null ? "" : `, score ${decision.score}`}`;
   const verdict = decision.fits ? fits : decision.reasons.join(", ") || decision.code;
   return [
     element("h3", { text: decision.node }),
-    element("p", { class: "hint", text: where.join(", ") }),
+    element("p", { class: "hint", text: whereabouts(cluster, place) }),
     element("p", { class: "verdict", text: `${symbol(cluster.signOf(place))} ${verdict}` }),
     decision.nominated.length ? nominatedText(decision) : null,
+    measured.length ? element("ul", { class: "measured" }, ...measured.map((text) => element("li", { text }))) : null,
     table(
       "Predicates",
       ["Predicate", "Verdict"],
-      decision.predicates.map((each) => [breakable(each.plugin), each.reasons.join(", ") || each.code]),
+      // Those that keep the pod off first: a dozen others may let it pass.
+      [...decision.predicates]
+        .sort((one, other) => Number(other.reasons.length > 0) - Number(one.reasons.length > 0))
+        .map((each) => [ruleName(each), each.reasons.join(", ") || each.code]),
       "plugins",
     ),
+    markText([...decision.predicates, ...decision.score_parts]),
     element("h4", { text: "Inter-pod affinity terms" }),
     ...(decision.terms.length
       ? byWeight(decision.terms).map((term) => termDetail(term, suppose))
       : [element("p", { class: "hint", text: "None has a part in this." })]),
     decision.score_parts.length ? scoreTable(decision) : null,
     cells ? cellTable(cells) : null,
-    pods,
   ].filter((part) => part !== null);
 }
 
@@ -176,6 +256,25 @@ export function podsOfNode(load, suppose) {
   });
   return folded;
 }
+
+/**
+ * A plugin, with a mark where the scheduler judges by it and Kindred's answers do not.
+ * @param {Rule} rule
+ */
+const ruleName = ({ plugin, judged_by: judge }) =>
+  judge === "kube-scheduler"
+    ? element("span", { title: OF_SCHEDULER }, breakable(plugin), element("span", { class: "hint", text: "\u00a0*" }))
+    : breakable(plugin);
+
+/**
+ * What the mark stands for, where there is one.
+ * @param {Rule[]} rules
+ */
+const markText = (rules) =>
+  element("p", {
+    class: "hint",
+    text: rules.some((each) => each.judged_by === "kube-scheduler") ? `* ${OF_SCHEDULER}` : "",
+  });
 
 /** @type {Record<Term["effect"], number>} */
 const WEIGHT = { blocks: 0, firstPod: 1, satisfied: 1, scores: 2, none: 3 };
@@ -217,12 +316,7 @@ function nominatedText(decision) {
 
 /** @param {NodeDecision} decision */
 function scoreTable(decision) {
-  const rows = decision.score_parts.map((part) => [
-    breakable(part.plugin),
-    part.weight,
-    part.raw ?? "none",
-    part.normalized,
-  ]);
+  const rows = decision.score_parts.map((part) => [ruleName(part), part.weight, part.raw ?? "none", part.normalized]);
   return table(`Score ${decision.score}`, ["Plugin", "Weight", "Raw", "Normalised"], rows, "plugins figures");
 }
 

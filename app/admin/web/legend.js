@@ -1,44 +1,48 @@
 // What the signs on the map stand for, with how many nodes each stands on.
 
-import { contextOf, counted, element } from "./elements.js";
-import { drawNode, OTHERS, Palette, symbol } from "./signs.js";
+import { counted, element } from "./elements.js";
+import { drawNode, OTHERS, swatchOf, symbol } from "./signs.js";
 
 /** @typedef {import("admin-port").Reason} Reason */
 
-const SIZE = 16;
+const SCORE = 60; // of the node in the legend that fits
 
 /**
  * @param {HTMLElement} list
- * @param {import("./cluster.js").Cluster} cluster
+ * @param {import("./cluster.js").JudgedCluster} cluster
  */
-export function showLegend(list, { columns, signs }) {
-  const palette = new Palette();
-  const { reasons } = columns;
+export function showLegend(list, { judged, signs, passes }) {
+  const { reasons } = judged;
   const items = [
-    item(palette, 0, reasons[0].nodes, element("span", { text: "fits: the fuller the colour, the higher the score" })),
+    item(0, reasons[0].nodes, element("span", { text: `${passes}: the fuller the colour, the higher the score` })),
   ];
   for (let sign = 1; sign < OTHERS; sign += 1) {
     const each = reasons[signs.indexOf(sign)];
-    if (each) items.push(item(palette, sign, each.nodes, element("span", { text: told(each) })));
+    if (each) items.push(item(sign, each.nodes, element("span", { text: told(each) })));
   }
   const others = reasons.filter((_, number) => signs[number] === OTHERS);
-  if (others.length) items.push(item(palette, OTHERS, sum(others), details(others)));
+  if (others.length) items.push(item(OTHERS, sum(others), details(others)));
   list.replaceChildren(...items);
 }
 
 /** @param {Reason} reason */
-const told = ({ reason, plugin }) => `${reason}${plugin ? ` (${plugin})` : ""}`;
+const told = ({ reason, plugin, judged_by: judge }) => `${reason}${plugin ? ` (${plugin}${byScheduler(judge)})` : ""}`;
+
+/**
+ * Whether Kindred's own `filter` leaves a rule to the scheduler.
+ * @param {Reason["judged_by"]} judge
+ */
+export const byScheduler = (judge) => (judge === "kube-scheduler" ? ", judged by kube-scheduler itself" : "");
 /** @param {Reason[]} reasons */
 const sum = (reasons) => reasons.reduce((nodes, each) => nodes + each.nodes, 0);
 
 /**
- * @param {Palette} palette
  * @param {number} sign
  * @param {number} nodes
  * @param {HTMLElement} text
  */
-function item(palette, sign, nodes, text) {
-  return element("li", {}, swatch(palette, sign), element("strong", { text: nodes.toLocaleString("en") }), text);
+function item(sign, nodes, text) {
+  return element("li", {}, swatch(sign), element("strong", { text: nodes.toLocaleString("en") }), text);
 }
 
 /**
@@ -61,20 +65,7 @@ function details(reasons) {
 
 /**
  * A node as it looks on the map.
- * @param {Palette} palette
  * @param {number} sign
  */
-function swatch(palette, sign, score = 60) {
-  const ratio = window.devicePixelRatio || 1;
-  const made = element("canvas", {
-    class: "swatch",
-    width: SIZE * ratio,
-    height: SIZE * ratio,
-    "aria-hidden": "true",
-    title: symbol(sign),
-  });
-  const context = contextOf(made);
-  context.scale(ratio, ratio);
-  drawNode(context, palette, sign, score, [0, 0, SIZE]);
-  return made;
-}
+const swatch = (sign) =>
+  swatchOf((context, palette, square) => drawNode(context, palette, sign, SCORE, square), symbol(sign));

@@ -1,10 +1,10 @@
-// The cluster on a canvas. The picture is drawn once for an answer; what follows the pointer is drawn over it.
+// The cluster on a canvas. The picture is drawn once for a layer; what follows the pointer is drawn over it.
 
 import { domainName } from "./cluster.js";
 import { draggedPod } from "./details.js";
-import { byId, contextOf, counted } from "./elements.js";
+import { byId, contextOf } from "./elements.js";
 import { at, cellOf, layOut } from "./map_layout.js";
-import { drawNode, Palette } from "./signs.js";
+import { Palette } from "./signs.js";
 
 /**
  * @typedef {import("./cluster.js").Cluster} Cluster
@@ -35,6 +35,8 @@ export class ClusterMap {
     this.waiting = 0;
     /** @type {Cluster | null} */
     this.cluster = null;
+    /** @type {import("./verdict_layer.js").Layer | null} */
+    this.layer = null;
     /** @type {import("./map_layout.js").Layout | null} */
     this.layout = null;
     /** @type {Selection | null} */
@@ -43,17 +45,15 @@ export class ClusterMap {
     this.pointed = null;
     this.#listen(actions);
     new ResizeObserver(() => this.#redraw()).observe(frame);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#redraw(true));
   }
 
-  /** @param {Cluster} cluster */
-  show(cluster) {
-    this.cluster = cluster;
+  /** @param {import("./verdict_layer.js").Layer} layer */
+  show(layer) {
+    this.layer = layer;
+    this.cluster = layer.cluster;
     this.pointed = null;
     this.#redraw(true);
-    const fit = cluster.columns.reasons[0].nodes;
-    const told = `Map of ${counted(cluster.size, "node")} in ${counted(cluster.zones.length, "zone")}, ${fit} fit`;
-    this.canvas.setAttribute("aria-label", `${told}. The list of domains and nodes has the same.`);
+    this.canvas.setAttribute("aria-label", `${layer.summary}. The list of domains and nodes has the same.`);
   }
 
   /** @param {Selection | null} selection */
@@ -102,7 +102,7 @@ export class ClusterMap {
     const tip = byId("tip");
     tip.hidden = !found;
     if (found) {
-      tip.textContent = this.#told(found);
+      tip.textContent = this.layer?.told(found) ?? "";
       const frame = this.frame.getBoundingClientRect();
       const left = Math.min(event.clientX - frame.left + 14, frame.width - tip.offsetWidth - 4);
       tip.style.left = `${Math.max(left, 0)}px`;
@@ -118,20 +118,12 @@ export class ClusterMap {
     this.#paint();
   }
 
-  /** @param {Selection} selection */
-  #told({ node, domain }) {
-    const { cluster } = this;
-    if (!cluster) return "";
-    if (node !== undefined) return `${cluster.columns.names[node]}: ${cluster.told(node)}`;
-    const found = cluster.domain(domain);
-    return `${domainName(found)}: ${found.counts[0]} of ${counted(found.nodes.length, "node")} fit`;
-  }
-
   #redraw(always = false) {
-    if (!this.cluster) return;
+    const { layer } = this;
+    if (!layer) return;
     const width = Math.floor(this.frame.clientWidth);
     if (!width || (!always && width === this.layout?.width)) return;
-    this.layout = layOut(this.cluster, width, TALLEST);
+    this.layout = layOut(layer.cluster, width, TALLEST);
     const ratio = Math.min(window.devicePixelRatio || 1, MAX_PIXELS / this.layout.height);
     this.ratio = ratio;
     for (const each of [this.canvas, this.picture]) {
@@ -142,38 +134,29 @@ export class ClusterMap {
     const context = contextOf(this.picture);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.palette = new Palette();
-    for (const zone of this.layout.zones) this.#drawZone(context, this.cluster, this.layout, zone);
+    for (const zone of this.layout.zones) this.#drawZone(context, layer, this.layout, zone);
     this.#paint();
   }
 
   /**
    * @param {CanvasRenderingContext2D} context
-   * @param {Cluster} cluster
+   * @param {import("./verdict_layer.js").Layer} layer
    * @param {import("./map_layout.js").Layout} layout
    * @param {import("./map_layout.js").ZoneBox} zone
    */
-  #drawZone(context, cluster, layout, zone) {
+  #drawZone(context, layer, layout, zone) {
     const { palette } = this;
-    const { score } = cluster.columns;
     context.strokeStyle = palette.line;
     context.lineWidth = 1;
     context.strokeRect(zone.x + 0.5, zone.y + 0.5, zone.width - 1, zone.height - 1);
-    const { counts, nodes } = zone.domain;
-    write(
-      context,
-      `${domainName(zone.domain)}  ${counts[0]} of ${nodes.length} fit`,
-      zone.x + 8,
-      zone.y + 17,
-      zone.width - 16,
-      palette.text,
-      13,
-    );
+    const head = `${domainName(zone.domain)}  ${layer.headOf(zone.domain)}`;
+    write(context, head, zone.x + 8, zone.y + 17, zone.width - 16, palette.text, 13);
     for (const rack of zone.racks) {
       if (rack.head) {
         write(context, domainName(rack.domain), rack.x, rack.y + 10, Math.max(rack.width, 44), palette.muted, 11);
       }
       rack.domain.nodes.forEach((node, place) => {
-        drawNode(context, palette, cluster.signOf(node), score[node], cellOf(layout, rack, place));
+        layer.draw(context, palette, node, cellOf(layout, rack, place));
       });
     }
   }

@@ -1,51 +1,80 @@
-// Puts the parts of the page together: a question, its answer, and what is chosen of it.
+// Puts the parts of the page together: the cluster as it is, or a question with its answer, and what is chosen of it.
 
+import { fragmentOf, linkNote, shownBy } from "./address.js";
 import { get, Problem, post } from "./api.js";
-import { Cluster } from "./cluster.js";
-import { domainDetail, nodeDetail, podsOfNode } from "./details.js";
+import { Cluster, JudgedCluster } from "./cluster.js";
+import { Completion } from "./completion.js";
+import { nothingChosen, placeDetail, podsOfNode } from "./details.js";
 import { byId, byIdAs, complain, element, inputById, messageOf } from "./elements.js";
-import { showLegend } from "./legend.js";
+import { explained, judgedDetail, podsOf } from "./judged_details.js";
+import { follow, paced } from "./live.js";
 import { ClusterMap } from "./map.js";
+import { showPending } from "./pending.js";
 import { QuestionForm } from "./question.js";
-import { showClasses, showMirror, showRecent } from "./service.js";
+import { showClasses, showLayers, showLost, showMirror, showRecent, showSamples } from "./service.js";
+import { clusterText, headline, notes, supposition } from "./sentences.js";
 import { Tree } from "./tree.js";
+import { Use, UseLayer } from "./use_layer.js";
+import { VerdictLayer } from "./verdict_layer.js";
 
 /**
+ * @typedef {import("./address.js").Asked} Asked
+ * @typedef {import("./address.js").Chosen} Chosen
  * @typedef {import("./cluster.js").Selection} Selection
  * @typedef {import("./details.js").PlacedPod} PlacedPod
  */
 
-/**
- * What is chosen by its names, which outlive an answer.
- * @typedef {{ node: string } | { zone: string, rack?: string }} Chosen
- */
-
 const STATE_EVERY = 10_000; // ms
-const PODS_SHOWN = 5;
+const USUAL_RESOURCE = "cpu";
+const VERDICT = "verdict";
 
-const form = new QuestionForm(byIdAs("question", HTMLFormElement), () => ask());
+const form = new QuestionForm(byIdAs("question", HTMLFormElement), () => askNow());
 const map = new ClusterMap(byIdAs("map", HTMLCanvasElement), byId("map-frame"), { choose, place });
 const tree = new Tree(byId("tree-scroll"), { choose, place });
-/** @type {{ text: string, cluster: Cluster } | null} */
+/** @type {import("./judged_details.js").Answer | null} */
 let answer = null;
-/** @type {Selection | null} */
-let selection = null;
+/** @type {{ cluster: Cluster, use: Use } | null} */
+let overview = null;
+/** @type {Asked | null} */
+let question = null; // what the answer is to; null: the cluster as it is
+/** @type {Chosen | null} */
+let chosen = null;
+let layer = ""; // empty: the usual one
 let asked = 0; // an answer that another question has overtaken is not shown
 let looked = 0;
+let generation = -1; // of the mirror, as the service last said
+let surveyed = 0;
 
-async function ask() {
+const shown = () => answer?.cluster ?? overview?.cluster ?? null;
+const rackKey = () => inputById("rack-key").value.trim();
+
+// A question and its answer.
+
+/** Ask what the form says, as somebody wants it now. */
+function askNow() {
+  if (!answer) layer = "";
+  return ask();
+}
+
+/** @param {"push" | "replace"} how the address takes it */
+async function ask(how = "push") {
   asked += 1;
   const number = asked;
   const button = byId("ask");
   button.setAttribute("aria-busy", "true");
   complain(byId("rack-key"), byId("rack-key-error"), "");
+  question = form.asked;
+  remember(how);
   try {
     const text = await form.text();
-    const cluster = new Cluster(await post(`explain/nodes?${drawing()}`, text));
+    const cluster = new JudgedCluster(await post(`explain/nodes?${drawing()}`, text));
     const told = await post("explain?limit=3", text);
-    if (number === asked) show(text, cluster, told);
+    if (number === asked) showAnswer(text, cluster, told);
   } catch (error) {
-    if (number === asked) complainOf(error);
+    if (number === asked) {
+      withdraw("No answer.");
+      complainOf(error);
+    }
   } finally {
     if (number === asked) button.removeAttribute("aria-busy");
   }
@@ -53,10 +82,8 @@ async function ask() {
 }
 
 /** What is told of all nodes, beside their verdicts. */
-function drawing() {
-  const rack = inputById("rack-key").value.trim();
-  return new URLSearchParams({ ...(form.scoreAll ? { score: "all" } : {}), ...(rack ? { rack } : {}) });
-}
+const drawing = () =>
+  new URLSearchParams({ ...(form.scoreAll ? { score: "all" } : {}), ...(rackKey() ? { rack: rackKey() } : {}) });
 
 /** @param {unknown} error */
 function complainOf(error) {
@@ -71,97 +98,115 @@ function complainOf(error) {
 
 /**
  * @param {string} text
- * @param {Cluster} cluster
+ * @param {JudgedCluster} cluster
  * @param {import("admin-port").Explanation} told
  */
-function show(text, cluster, told) {
-  const chosen = answer && selection && nameOf(answer.cluster, selection);
-  answer = { text, cluster };
-  form.rackKey = cluster.columns.rack_key;
-  for (const id of ["racks", "map-frame", "tree-frame"]) byId(id).hidden = false;
-  inputById("rack-key").placeholder = cluster.columns.rack_key;
-  byId("answer").replaceChildren(...headline(`${told.summary.pod}: ${told.summary.message}`));
-  byId("supposition").textContent = supposition(told.supposed);
+function showAnswer(text, cluster, told) {
+  answer = { text, cluster, scoreAll: form.scoreAll };
+  byId("answer").replaceChildren(...headline(told.summary));
+  byId("supposition").textContent = [supposition(told.supposed), linkNote(question)].filter(Boolean).join(" ");
+  byId("notes").replaceChildren(...notes(told.summary).map((each) => element("li", { text: each })));
   showMirror(told.mirror);
-  showLegend(byId("legend"), cluster);
-  selection = chosen && found(cluster, chosen);
-  tree.chosen = selection;
-  map.chosen = selection;
-  map.show(cluster);
-  tree.show(cluster);
-  if (selection) choose(selection);
-  else {
-    byId("detail-body").replaceChildren(
-      element("p", { class: "hint", text: "Choose a domain or a node for the counts, and for the pods behind them." }),
-    );
-  }
+  generation = told.mirror.generation;
+  draw();
+  if (chosen && cluster.find(chosen)) tree.choose(cluster.find(chosen));
+  detail();
 }
 
 /**
- * What matters, and then the reasons, of which there may be many.
+ * Show the cluster as it is: a map that is no answer to what was asked last would be taken for one.
  * @param {string} text
  */
-function headline(text) {
-  const [, matters, reasons] = /^(.*? available)(.*)$/s.exec(text) ?? [text, text, ""];
-  return [element("strong", { text: matters }), element("span", { class: "reasons", text: reasons })];
+function withdraw(text) {
+  answer = null;
+  byId("supposition").textContent = "";
+  byId("notes").replaceChildren();
+  byId("answer").textContent = [text, overviewText()].filter(Boolean).join(" ");
+  draw();
+  detail();
 }
 
-/** @param {import("admin-port").Supposed} supposed */
-function supposition({ added_nodes: nodes, removed, assumed }) {
-  const parts = [
-    nodes.length ? `more nodes: ${nodes.join(", ")}` : "",
-    removed.length ? `gone: ${removed.join(", ")}` : "",
-    assumed.length ? `placed: ${assumed.join(", ")}` : "",
-  ].filter(Boolean);
-  return parts.length ? `Supposed: ${parts.join("; ")}.` : "";
-}
+const overviewText = () => (overview ? clusterText(overview.cluster, overview.use) : "");
 
-/**
- * Places of nodes and domains are of one answer; names are of all.
- * @param {Cluster} cluster
- * @param {Selection} selection
- * @returns {Chosen | null}
- */
-function nameOf(cluster, { node, domain }) {
-  if (node !== undefined) return { node: cluster.columns.names[node] };
-  const zone = cluster.zones.find((each) => each.id === domain || each.racks.some((rack) => rack.id === domain));
-  return zone ? { zone: zone.value, rack: zone.racks.find((rack) => rack.id === domain)?.value } : null;
-}
+// The cluster as it is.
 
-/**
- * @param {Cluster} cluster
- * @param {Chosen} chosen
- * @returns {Selection | null}
- */
-function found(cluster, chosen) {
-  if ("node" in chosen) {
-    const node = cluster.places.get(chosen.node);
-    return node === undefined ? null : { node };
+async function refresh() {
+  surveyed += 1;
+  const number = surveyed;
+  try {
+    const rack = !answer && rackKey() ? `?${new URLSearchParams({ rack: rackKey() })}` : "";
+    const view = await get(/** @type {"cluster"} */ (`cluster${rack}`));
+    if (number !== surveyed) return;
+    overview = { cluster: new Cluster(view), use: new Use(view) };
+    if (!question) complain(byId("rack-key"), byId("rack-key-error"), "");
+    if (!question && byId("answer").textContent !== overviewText()) byId("answer").textContent = overviewText();
+    if (!answer || layer) draw();
+    if (!answer && !byId("detail-body").querySelector("details[open]")) detail();
+  } catch (error) {
+    if (!overview) byId("answer").textContent = messageOf(error);
+    if (error instanceof Problem && error.field === "rack") complainOf(error);
   }
-  const within = cluster.zones.find((each) => each.value === chosen.zone);
-  const domain = chosen.rack === undefined ? within : within?.racks.find((each) => each.value === chosen.rack);
-  return domain ? { domain: domain.id } : null;
 }
 
-/** @param {Selection} chosen */
-async function choose(chosen) {
-  if (!answer) return;
-  selection = chosen;
-  map.choose(chosen);
-  tree.choose(chosen);
+/** Draw what is shown by the layer that is wanted, as far as there is something of either. */
+function draw() {
+  const cluster = shown();
+  const usual = answer ? VERDICT : USUAL_RESOURCE;
+  const resource = overview?.use.of(layer || usual) ?? (answer ? undefined : overview?.use.of(usual));
+  /** @type {import("./verdict_layer.js").Layer | null} */
+  let drawn = answer && new VerdictLayer(answer.cluster);
+  if (cluster && overview && resource) drawn = new UseLayer(cluster, overview.use, resource);
+  for (const id of ["racks", "layers", "map-frame", "tree-frame"]) byId(id).hidden = !drawn;
+  byId("back").hidden = !question;
+  noticeChange();
+  if (!drawn || !cluster) return;
+  form.supposed.rackKey = cluster.columns.rack_key;
+  inputById("rack-key").placeholder = cluster.columns.rack_key;
+  const names = (overview?.use.view.resources ?? []).map((each) => each.resource);
+  showLayers(answer ? [VERDICT, ...names] : names, resource?.resource ?? VERDICT);
+  map.chosen = cluster.find(chosen);
+  tree.chosen = map.chosen;
+  map.show(drawn);
+  tree.show(drawn);
+  drawn.showLegend(byId("legend"));
+  performance.mark("map drawn");
+}
+
+/** An answer is of one moment: when the cluster has changed since, that is said, and can be mended. */
+function noticeChange() {
+  byId("changed").hidden = !answer || answer.cluster.columns.generation === generation;
+}
+
+// What is chosen.
+
+/** @param {Selection} selection */
+function choose(selection) {
+  chosen = shown()?.nameOf(selection) ?? null;
+  map.choose(selection);
+  tree.choose(selection);
+  remember();
+  return detail();
+}
+
+async function detail() {
   looked += 1;
   const number = looked;
   const body = byId("detail-body");
-  const { cluster, text } = answer;
-  const domain = chosen.domain === undefined ? null : cluster.domain(chosen.domain);
-  const name = cluster.columns.names[chosen.node ?? cluster.domain(chosen.domain).nodes[0]];
+  const cluster = shown();
+  const selection = cluster?.find(chosen);
+  if (!cluster || !selection) {
+    body.replaceChildren(nothingChosen(Boolean(answer)));
+    return;
+  }
+  const { node } = selection;
+  const pods = node === undefined ? [] : [podsOfNode(() => podsOf(cluster.columns.names[node]), suppose)];
+  if (!answer) {
+    if (overview) body.replaceChildren(...placeDetail(cluster, selection, overview.use), ...pods);
+    return;
+  }
   try {
-    const told = (await explained(name, text)).nodes[0];
-    if (number !== looked) return;
-    const pods = podsOfNode(() => podsOf(name), suppose);
-    body.replaceChildren(
-      ...(domain ? domainDetail(cluster, domain, told, suppose) : nodeDetail(cluster, told, suppose, pods)),
-    );
+    const told = await judgedDetail(answer, selection, overview?.use ?? null, suppose);
+    if (number === looked) body.replaceChildren(...told, ...pods);
   } catch (error) {
     if (number === looked) {
       body.replaceChildren(element("p", { class: "error", role: "alert", text: messageOf(error) }));
@@ -169,25 +214,10 @@ async function choose(chosen) {
   }
 }
 
-/**
- * @param {string} node
- * @param {string} text
- */
-function explained(node, text) {
-  const score = form.scoreAll ? "&score=all" : "";
-  return post(`explain?limit=${PODS_SHOWN}&node=${encodeURIComponent(node)}${score}`, text);
-}
-
-/** @param {string} node */
-async function podsOf(node) {
-  const { nodes } = await get(`debug/mirror?node=${encodeURIComponent(node)}`);
-  return nodes.flatMap((each) => each.pods);
-}
-
 /** @type {import("./details.js").Suppose} */
 function suppose(kind, pod) {
-  form.suppose(kind, pod);
-  if (kind === "remove") ask();
+  form.supposed.suppose(kind, pod);
+  if (kind === "remove" && form.started) askNow();
 }
 
 /**
@@ -195,37 +225,128 @@ function suppose(kind, pod) {
  * @param {string} onto
  */
 function place(pod, onto) {
-  form.place(pod, onto);
-  ask();
+  form.supposed.place(pod, onto);
+  if (form.started) askNow();
 }
 
 /** @param {string} pod */
 function askAbout(pod) {
   form.name(pod);
-  ask();
+  askNow();
 }
 
-byId("racks").addEventListener("submit", (event) => {
-  event.preventDefault();
-  ask();
-});
+/** @param {string} text */
+function askWithManifest(text) {
+  form.manifest(text);
+  askNow();
+}
 
-byId("show").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  if (!answer) return;
-  const [input, slot] = [inputById("show-node"), byId("show-node-error")];
+/**
+ * Choose a node by its name, or say beside the field why not.
+ * @param {HTMLInputElement} input
+ */
+async function chooseNamed(input) {
+  const slot = byId(`${input.id}-error`);
   complain(input, slot, "");
   const name = input.value.trim();
-  const node = answer.cluster.places.get(name);
+  const node = shown()?.places.get(name);
   if (node !== undefined) {
     await choose({ node });
     byId("details-heading").focus();
     return;
   }
+  if (!answer) {
+    complain(input, slot, `node ${name}: not in the mirror`);
+    return;
+  }
   // The service says best what is wrong with it.
-  const wrong = await explained(name, answer.text).then(() => "not among those that are asked about", messageOf);
+  const wrong = await explained(name, answer).then(() => "not among those that are asked about", messageOf);
   complain(input, slot, wrong);
+}
+
+// The address.
+
+/** @param {"push" | "replace"} how */
+function remember(how = "push") {
+  const nothing = { pod: "", manifest: "", supposed: [], scoreAll: false };
+  const fragment = fragmentOf({ ...(question ?? nothing), chosen, layer, rackKey: rackKey() });
+  if (location.hash.replace(/^#/, "") === fragment) return;
+  const address = fragment ? `#${fragment}` : location.pathname + location.search;
+  if (how === "push") history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}
+
+/** Show what the address says. */
+function restore() {
+  const wanted = shownBy(location.hash);
+  ({ chosen, layer } = wanted);
+  const other = rackKey() !== wanted.rackKey;
+  inputById("rack-key").value = wanted.rackKey;
+  form.asked = wanted;
+  if (wanted.pod || wanted.manifest) {
+    ask("replace");
+    return;
+  }
+  asked += 1;
+  question = null;
+  byId("ask").removeAttribute("aria-busy");
+  withdraw("");
+  if (other) refresh();
+}
+
+// What is there to be clicked.
+
+byId("back").addEventListener("click", () => {
+  history.pushState(null, "", location.pathname + location.search);
+  restore();
+  byId("cluster-heading").focus();
 });
+
+byId("changed-again").addEventListener("click", () => ask());
+
+byIdAs("layer", HTMLSelectElement).addEventListener("change", (event) => {
+  const { value } = /** @type {HTMLSelectElement} */ (event.target);
+  layer = value === (answer ? VERDICT : USUAL_RESOURCE) ? "" : value;
+  remember();
+  draw();
+});
+
+byId("racks").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (question) {
+    ask();
+    return;
+  }
+  remember();
+  refresh();
+});
+
+byId("show").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (shown()) chooseNamed(inputById("show-node"));
+});
+
+byId("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  find(inputById("find").value.trim());
+});
+
+/**
+ * A node if there is one of that name, else a pod.
+ * @param {string} name
+ */
+function find(name) {
+  complain(byId("find"), byId("find-error"), "");
+  if (!name) complain(byId("find"), byId("find-error"), "Say which pod or node.");
+  else if (overview?.cluster.places.has(name) && !name.includes("/")) chooseNamed(inputById("find"));
+  else askAbout(name);
+}
+
+new Completion(inputById("find"), byId("find-list"), ["node", "pod"], ({ name }) => find(name));
+new Completion(inputById("pod-name"), byId("pod-name-list"), ["pod"], ({ name }) => askAbout(name));
+new Completion(inputById("show-node"), byId("show-node-list"), ["node"], () => chooseNamed(inputById("show-node")));
+
+// The service.
 
 async function look() {
   try {
@@ -234,8 +355,22 @@ async function look() {
     showRecent(state.recent_pods, askAbout);
     await showClasses(askAbout);
   } catch (error) {
-    byId("mirror").textContent = messageOf(error);
+    if (!byId("lost").textContent) byId("mirror").textContent = messageOf(error);
   }
+}
+
+const refreshers = [paced(refresh), paced(() => showPending(askAbout))];
+
+/** @param {import("admin-port").MirrorState} state */
+function changed(state) {
+  const wasLost = byId("lost").textContent !== "";
+  showLost("");
+  showMirror(state);
+  generation = state.generation;
+  noticeChange();
+  if (wasLost) look();
+  if (!wasLost && overview?.cluster.columns.generation === generation) return;
+  for (const begin of refreshers) begin();
 }
 
 /** Whether somebody is among the buttons that a look would put in anew. */
@@ -244,4 +379,10 @@ const isInUse = () => ["classes", "lately"].some((id) => byId(id).contains(docum
 setInterval(() => {
   if (!document.hidden && !isInUse()) look();
 }, STATE_EVERY);
+addEventListener("popstate", restore);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw); // the legend has colours, too
+restore();
+for (const begin of refreshers) begin();
 look();
+showSamples(askWithManifest);
+follow({ changed, lost: showLost });

@@ -1,7 +1,7 @@
-// The state of the service: how far the mirror can be trusted, and what the equivalence cache does.
+// The state of the service: how far the mirror can be trusted, and what the equivalence cache does; what it offers.
 
 import { get } from "./api.js";
-import { byId, counted, element, messageOf, table } from "./elements.js";
+import { byId, byIdAs, counted, element, messageOf, table } from "./elements.js";
 
 /** @typedef {import("admin-port").CacheState} CacheState */
 
@@ -33,7 +33,6 @@ export function showMirror(mirror) {
  * @param {(pod: string) => void} choose
  */
 export function showRecent(pods, choose) {
-  byId("recent-pods").replaceChildren(...pods.map((pod) => element("option", { value: pod })));
   const buttons = pods
     .slice(0, 5)
     .map((pod) =>
@@ -48,6 +47,65 @@ export function showRecent(pods, choose) {
       ? [element("p", { class: "hint", text: "Asked about lately:" }), element("ul", { class: "chips" }, ...buttons)]
       : []),
   );
+}
+
+/**
+ * Say that the service cannot be followed, and why; an empty text takes it back.
+ * @param {string} problem
+ */
+export function showLost(problem) {
+  const line = byId("lost");
+  if (!problem) line.textContent = "";
+  // Once: screen readers would read it again at each attempt.
+  else if (!line.textContent) {
+    const since = new Date().toLocaleTimeString("en-GB");
+    line.textContent = `Not live since ${since}: ${problem}. What is shown is as it was then. Trying again.`;
+  }
+  if (problem) byId("mirror").replaceChildren(element("strong", { class: "stale", text: "■ not live" }));
+}
+
+/**
+ * Offer the layers of the map.
+ * @param {string[]} names
+ * @param {string} current
+ */
+export function showLayers(names, current) {
+  const select = byIdAs("layer", HTMLSelectElement);
+  const offered = [...select.options].map((each) => each.value);
+  if (offered.join() !== names.join()) {
+    select.replaceChildren(
+      ...names.map((name) => element("option", { value: name, text: name === "verdict" ? "verdict and score" : name })),
+    );
+  }
+  select.value = current;
+}
+
+/**
+ * Offer the pods that a demo brings with it.
+ * @param {(manifest: string) => void} ask
+ */
+export async function showSamples(ask) {
+  try {
+    const { samples } = await get("samples");
+    byId("samples").hidden = !samples.length;
+    byId("sample-list").replaceChildren(
+      ...samples.map(({ name, pod }) =>
+        element(
+          "li",
+          {},
+          element("button", {
+            type: "button",
+            class: "small",
+            text: name.replaceAll("-", " "),
+            data: { sample: name },
+            on: { click: () => ask(JSON.stringify(pod, null, 2)) },
+          }),
+        ),
+      ),
+    );
+  } catch {
+    byId("samples").hidden = true; // who has nothing to offer need not say why
+  }
 }
 
 /** @param {(pod: string) => void} choose */

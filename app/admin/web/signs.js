@@ -1,5 +1,8 @@
 // How nodes look: those that fit are filled, darker or brighter by score; those that do not have a pattern for each of
-// the most frequent reasons, so that nothing depends on colour alone.
+// the most frequent reasons, so that nothing depends on colour alone. By use they are filled by its share: of one hue,
+// from bright to dark, as no kind of colour blindness hides brightness.
+
+import { contextOf, element } from "./elements.js";
 
 /**
  * @typedef {[number, number, number]} Square left, top and size
@@ -7,6 +10,7 @@
  */
 
 const COLORS = 6;
+const SWATCH = 16;
 // Two patterns that share a colour are as different as can be.
 const PATTERNS = [
   "slash",
@@ -62,6 +66,8 @@ export class Palette {
     this.line = read("--line");
     this.low = numbers(read("--fit-low"));
     this.high = numbers(read("--fit-high"));
+    this.empty = numbers(read("--use-low"));
+    this.full = numbers(read("--use-high"));
     this.classes = PATTERNS.map((_, place) =>
       place + 1 === OTHERS ? this.text : read(`--class-${(place % COLORS) + 1}`),
     );
@@ -72,8 +78,15 @@ export class Palette {
    * @param {number | null} score
    */
   fit(score) {
-    const share = score === null ? 0.5 : Math.min(Math.max(score, 0), 100) / 100;
-    return this.low.map((from, part) => Math.round(from + (this.high[part] - from) * share));
+    return between(this.low, this.high, score === null ? 0.5 : score / 100);
+  }
+
+  /**
+   * The colour of a node of which this share is in use.
+   * @param {number} share
+   */
+  use(share) {
+    return between(this.empty, this.full, share);
   }
 
   /**
@@ -99,29 +112,97 @@ export function drawNode(context, palette, sign, score, [x, y, size]) {
     const rgb = palette.fit(score);
     context.fillStyle = `rgb(${rgb.join(" ")})`;
     context.fillRect(x, y, size, size);
-    if (size >= 19 && score !== null) {
-      context.fillStyle = palette.over(rgb);
-      context.font = `${Math.min(12, size * 0.45)}px system-ui, sans-serif`;
-      context.textAlign = "center";
-      context.textBaseline = "middle";
-      context.fillText(String(score), x + size / 2, y + size / 2 + 0.5);
-    }
+    if (size >= 19 && score !== null) write(context, palette.over(rgb), String(score), [x, y, size]);
     return;
   }
-  const color = palette.classes[sign - 1];
-  context.save();
-  context.beginPath();
-  context.rect(x, y, size, size);
-  context.clip();
+  context.drawImage(stampOf(palette.classes[sign - 1], sign, size, context.getTransform().a), x, y, size, size);
+}
+
+/**
+ * Draw one node by the share that is requested of what it offers; null: it offers nothing.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Palette} palette
+ * @param {number | null} share
+ * @param {Square} square
+ */
+export function drawUse(context, palette, share, [x, y, size]) {
+  context.lineWidth = 1;
+  if (share === null) {
+    context.strokeStyle = palette.line;
+    context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+    return;
+  }
+  const rgb = palette.use(share);
+  context.fillStyle = `rgb(${rgb.join(" ")})`;
+  context.fillRect(x, y, size, size);
+  if (share > 1) {
+    context.strokeStyle = palette.over(rgb);
+    context.lineWidth = Math.max(1, size / 9);
+    pattern(context, "cross", x, y, size);
+  } else if (size >= 19) {
+    write(context, palette.over(rgb), String(Math.floor(share * 100)), [x, y, size]);
+  }
+}
+
+/**
+ * A sign of the legend, as it looks on the map.
+ * @param {(context: CanvasRenderingContext2D, palette: Palette, square: Square) => void} draw
+ */
+export function swatchOf(draw, title = "") {
+  const ratio = window.devicePixelRatio || 1;
+  const side = SWATCH * ratio;
+  const made = element("canvas", { class: "swatch", width: side, height: side, "aria-hidden": "true", title });
+  const context = contextOf(made);
+  context.scale(ratio, ratio);
+  draw(context, new Palette(), [0, 0, SWATCH]);
+  return made;
+}
+
+/** @type {Map<string, HTMLCanvasElement>} */
+const stamps = new Map();
+const MAX_STAMPS = 100;
+
+/**
+ * A sign drawn once: thousands of nodes share it, and to copy it takes a tenth of the time.
+ * @param {string} color
+ * @param {number} sign
+ * @param {number} size
+ * @param {number} ratio pixels of the canvas for one of the page
+ */
+function stampOf(color, sign, size, ratio) {
+  const key = [color, sign, size, ratio].join();
+  const known = stamps.get(key);
+  if (known) return known;
+  if (stamps.size >= MAX_STAMPS) stamps.clear();
+  const made = document.createElement("canvas");
+  made.width = Math.max(1, Math.round(size * ratio));
+  made.height = made.width;
+  const context = contextOf(made);
+  context.scale(ratio, ratio);
   context.fillStyle = color;
   context.strokeStyle = color;
   context.globalAlpha = 0.22;
-  context.fillRect(x, y, size, size);
+  context.fillRect(0, 0, size, size);
   context.globalAlpha = 1;
   context.lineWidth = Math.max(1, size / 9);
-  context.strokeRect(x, y, size, size);
-  pattern(context, PATTERNS[sign - 1], x, y, size);
-  context.restore();
+  context.strokeRect(0, 0, size, size);
+  pattern(context, PATTERNS[sign - 1], 0, 0, size);
+  stamps.set(key, made);
+  return made;
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} color
+ * @param {string} text
+ * @param {Square} square
+ */
+function write(context, color, text, [x, y, size]) {
+  context.fillStyle = color;
+  context.font = `${Math.min(12, size * 0.45)}px system-ui, sans-serif`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(text, x + size / 2, y + size / 2 + 0.5);
 }
 
 /** @type {Point[]} */
@@ -197,4 +278,14 @@ function pattern(context, kind, x, y, size) {
  */
 function numbers(color) {
   return [1, 3, 5].map((from) => Number.parseInt(color.slice(from, from + 2), 16));
+}
+
+/**
+ * @param {number[]} low
+ * @param {number[]} high
+ * @param {number} share
+ */
+function between(low, high, share) {
+  const within = Math.min(Math.max(share, 0), 1);
+  return low.map((from, part) => Math.round(from + (high[part] - from) * within));
 }

@@ -3,7 +3,6 @@
 import { domainName } from "./cluster.js";
 import { draggedPod } from "./details.js";
 import { around, element } from "./elements.js";
-import { symbol } from "./signs.js";
 
 /**
  * @typedef {import("./cluster.js").Cluster} Cluster
@@ -35,6 +34,8 @@ export class Tree {
     this.head = element("thead");
     /** @type {Cluster | null} */
     this.cluster = null;
+    /** @type {import("./verdict_layer.js").Layer | null} */
+    this.layer = null;
     /** @type {Set<string>} */
     this.open = new Set();
     /** @type {Map<string, number>} */
@@ -45,9 +46,6 @@ export class Tree {
     this.current = undefined;
     /** @type {Selection | null} */
     this.chosen = null;
-    const heads = ["Domain or node", "Nodes", "Fit", "Score"].map((text) => element("th", { scope: "col", text }));
-    heads.push(element("th", { scope: "col" }, element("span", { class: "words", text: "Verdict" })));
-    this.head.append(element("tr", {}, ...heads));
     const grid = element(
       "table",
       { role: "treegrid", class: "tree", "aria-labelledby": "domains-heading" },
@@ -63,9 +61,14 @@ export class Tree {
     this.body.addEventListener("drop", (event) => this.#drop(event));
   }
 
-  /** @param {Cluster} cluster */
-  show(cluster) {
+  /** @param {import("./verdict_layer.js").Layer} layer */
+  show(layer) {
+    const { cluster } = layer;
     this.cluster = cluster;
+    this.layer = layer;
+    const heads = ["Domain or node", ...layer.heads].map((text) => element("th", { scope: "col", text }));
+    heads.push(element("th", { scope: "col" }, element("span", { class: "words", text: layer.words })));
+    this.head.replaceChildren(element("tr", {}, ...heads));
     for (const id of [...this.open]) if (!cluster.domains.has(id)) this.open.delete(id);
     this.#render();
   }
@@ -166,7 +169,7 @@ export class Tree {
     /** @param {number} place */
     const kind = (place) => (place ? "short" : `level-${row.level}`);
     const cells = this.#cells(row).map((text, place) => element("td", { role: "gridcell", class: kind(place), text }));
-    cells.push(element("td", { role: "gridcell" }, ...(row.node === undefined ? [] : this.#verdict(row.node))));
+    cells.push(element("td", { role: "gridcell" }, ...this.#words(row)));
     if (row.domain) {
       cells[0].prepend(element("span", { class: "twist", "aria-hidden": "true", text: opened ? "▾" : "▸" }));
     }
@@ -178,24 +181,17 @@ export class Tree {
    * @returns {(string | number)[]}
    */
   #cells(row) {
-    const { domain, node } = row;
-    if (row.more) return [`${row.left} more…`, "", "", ""];
-    if (domain) return [domainName(domain), domain.nodes.length, domain.counts[0], domain.best ?? ""];
-    if (!this.cluster || node === undefined) return [];
-    const { columns } = this.cluster;
-    return [columns.names[node], "", columns.verdict[node] ? "no" : "yes", columns.score[node] ?? ""];
+    const { cluster, layer } = this;
+    if (!cluster || !layer) return [];
+    if (row.more) return [`${row.left} more…`, ...layer.heads.map(() => "")];
+    const selection = selectionOf(row);
+    const name = row.domain ? domainName(row.domain) : cluster.columns.names[row.node];
+    return [name, ...layer.cellsOf(selection)];
   }
 
-  /**
-   * In a narrow window the words are for screen readers alone, and the legend has them for the eye.
-   * @param {number} node
-   */
-  #verdict(node) {
-    if (!this.cluster) return [];
-    return [
-      `${symbol(this.cluster.signOf(node))} `,
-      element("span", { class: "words", text: this.cluster.verdictOf(node) }),
-    ];
+  /** @param {Row} row */
+  #words(row) {
+    return this.layer && !row.more ? this.layer.wordsOf(selectionOf(row)) : [];
   }
 
   /** @param {MouseEvent} event */
@@ -282,6 +278,12 @@ export class Tree {
     if (line && pod && this.cluster) this.placing(pod, this.cluster.columns.names[Number(line.dataset.node)]);
   }
 }
+
+/**
+ * @param {DomainRow | NodeRow} row
+ * @returns {Selection}
+ */
+const selectionOf = (row) => (row.domain ? { domain: row.domain.id } : { node: row.node });
 
 /** @param {Selection | null} selection */
 function keyOf(selection) {

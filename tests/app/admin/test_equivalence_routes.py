@@ -293,6 +293,16 @@ def test_three_thousand_classes_are_sent_in_chunks() -> None:
     assert len(json.loads(b"".join(bodies))["classes"]) == 3000
 
 
+def test_a_limit_leaves_those_classes_that_were_asked_about_last() -> None:
+    shown = Shown()
+    for name in "xyz":
+        shown.filter(make_pod(name).label("app", name))
+    named = [[each["first_pod"] for each in get(shown.app, query)["classes"]] for query in ("?limit=2", "?limit=0", "")]
+    assert named == [["default/z", "default/y"], [], ["default/z", "default/y", "default/x"]]
+    assert get(shown.app, "?limit=0")["totals"]["classes"] == 3
+    assert ask(shown.app, "GET", "/debug/equivalence?limit=-1").status_code == 422
+
+
 def test_a_class_that_is_evicted_while_the_list_is_sent_is_left_out() -> None:
     shown = Shown()
     numbers = count()

@@ -58,7 +58,7 @@ def test_readyz_counts_nodes_namespaces_and_the_pods_that_occupy_a_node() -> Non
         make_pod("pending"),
         make_pod("done").on("n1").phase("Succeeded"),
     )
-    held = {"nodes": 2, "pods": 3, "namespaces": 1}
+    held = {"generation": mirror.generation, "nodes": 2, "pods": 3, "pending": 1, "namespaces": 1}
     assert {"ready": True, **held, "leader": None, "problems": [], "resources": {}} == answer(mirror, "/readyz")
 
 

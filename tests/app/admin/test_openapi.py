@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 import pytest
+import yaml
 from click.testing import CliRunner
 from fastapi import FastAPI
 
@@ -89,6 +90,11 @@ def test_the_command_prints_what_is_served() -> None:
         assert printed.exit_code == 0
         assert described(app) == json.loads(printed.output)
         assert json.loads(printed.output)["info"]["version"] == __version__
+
+
+def test_the_command_prints_the_same_as_yaml() -> None:
+    printed = CliRunner().invoke(main, ["openapi", "--port", "admin", "-o", "yaml"])
+    assert described(apps()[1]) == yaml.safe_load(printed.output)
 
 
 def test_the_examples_are_such_as_the_verbs_take_and_answer() -> None:

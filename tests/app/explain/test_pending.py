@@ -83,6 +83,9 @@ def test_pods_that_plugins_cannot_tell_apart_are_judged_once_and_by_every_rule()
     assert first.message == "0/2 nodes are available: 2 Insufficient cpu."
     assert (second.state, second.fit, second.first_reason) == (PendingState.FITS, 2, "")
     assert [each.state for each in told.pods] == [PendingState.UNSCHEDULABLE] * 2 + [PendingState.FITS]
+    assert first.helps
+    assert "cpu" in first.helps[0]
+    assert second.helps == []
 
 
 def test_gates_come_before_what_nodes_say() -> None:

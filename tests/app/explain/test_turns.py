@@ -13,6 +13,7 @@ import uvloop
 from fastapi import FastAPI
 
 from app.admin.explain_routes import explain_router
+from app.admin.reading import is_reading
 from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
 from app.long_work import LongWork
@@ -95,7 +96,9 @@ def test_a_question_that_comes_within_an_explanation_is_answered_before_the_next
     async def story() -> None:
         async with AsyncExitStack() as stack:
             _, port = await stack.enter_async_context(serving(extender_port(SETTINGS, setting.app)))
-            _, admin = await stack.enter_async_context(serving(admin_port(SETTINGS, 0, setting.admin)))
+            _, admin = await stack.enter_async_context(
+                serving(admin_port(SETTINGS, 0, setting.admin, is_reading=is_reading))
+            )
             with ExitStack() as sockets:
                 clients = [sockets.enter_context(client(port)) for _ in range(schedulers)]
 

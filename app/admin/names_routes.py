@@ -1,0 +1,34 @@
+"""`GET /names` of the admin port: nodes and pods by a part of their names, for a field that completes them."""
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.admin.json_response import JsonResponse
+from app.explain.name_search import NameSearch
+
+_LONGEST: Final = 512
+"""Characters: NAMESPACE/NAME has at most 63 + 1 + 253."""
+
+
+class NamesQuery(BaseModel):
+    """What is looked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Annotated[str, Field(max_length=_LONGEST)] = ""
+    """A part of the names: names that begin with it come first."""
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    """Nodes, and pods."""
+
+
+def names_router(search: NameSearch) -> APIRouter:
+    """Return the route."""
+    router = APIRouter()
+
+    @router.get("/names")
+    async def names(query: Annotated[NamesQuery, Query()]) -> Response:
+        return JsonResponse(await search.find(query.text, query.limit))
+
+    return router

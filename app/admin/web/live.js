@@ -1,0 +1,112 @@
+// The service as it is now: it sends its state when that changes (`GET /events`). While the page is hidden nobody listens.
+
+import { NO_ANSWER, Problem, stream } from "./api.js";
+import { messageOf } from "./elements.js";
+
+/** @typedef {import("admin-port").MirrorState} MirrorState */
+
+const SOONEST = 500; // ms until the next attempt, twice as many after each that fails
+const LATEST = 8_000;
+const REST = 3_000; // ms between two looks at what may change all the time
+const SHARE = 10; // times as long as the last look took: a page must not keep the service busy
+const LONGEST_SILENCE = 40_000; // ms; the service says something every 15 s
+
+/**
+ * @typedef {object} Listener
+ * @property {(state: MirrorState) => void} changed
+ * @property {(problem: string) => void} lost is called for each attempt that fails
+ */
+
+/**
+ * Follow the service for as long as the page is shown.
+ * @param {Listener} listener
+ */
+export function follow(listener) {
+  /** @type {AbortController | null} */
+  let following = null;
+  const begin = () => {
+    following?.abort();
+    following = document.hidden ? null : new AbortController();
+    if (following) keepOn(listener, following.signal);
+  };
+  document.addEventListener("visibilitychange", begin);
+  begin();
+}
+
+/**
+ * A look that can be begun at any time, and is taken as often as is fair.
+ * @param {() => Promise<void>} look
+ */
+export function paced(look) {
+  let [busy, wanted] = [false, false];
+  return async () => {
+    wanted = true;
+    if (busy) return;
+    busy = true;
+    while (wanted) {
+      wanted = false;
+      const began = performance.now();
+      await look();
+      await sleep(Math.max(REST, SHARE * (performance.now() - began)));
+    }
+    busy = false;
+  };
+}
+
+/** @param {number} pause in ms */
+const sleep = (pause) => new Promise((done) => setTimeout(done, pause));
+
+/**
+ * @param {Listener} listener
+ * @param {AbortSignal} over
+ */
+async function keepOn(listener, over) {
+  let pause = SOONEST;
+  while (!over.aborted) {
+    let problem = NO_ANSWER;
+    try {
+      await listen(over, (state) => {
+        pause = SOONEST;
+        listener.changed(state);
+      });
+    } catch (error) {
+      if (error instanceof Problem) problem = messageOf(error);
+    }
+    if (over.aborted) return;
+    listener.lost(problem);
+    await sleep(pause);
+    pause = Math.min(2 * pause, LATEST);
+  }
+}
+
+/**
+ * Hand on what comes, until the stream ends, or says nothing for too long.
+ * @param {AbortSignal} over
+ * @param {(state: MirrorState) => void} changed
+ */
+async function listen(over, changed) {
+  const silent = new AbortController();
+  let timer = 0;
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silent.abort(), LONGEST_SILENCE);
+  };
+  try {
+    // Not before there is an answer: somebody may have to enter a token first.
+    const reader = (await stream("events", AbortSignal.any([over, silent.signal]))).getReader();
+    wait();
+    const decoder = new TextDecoder();
+    let text = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      wait();
+      text += decoder.decode(value, { stream: true });
+      const events = text.split("\n\n");
+      text = events.pop() ?? "";
+      for (const event of events) if (event.startsWith("data: ")) changed(JSON.parse(event.slice(6)));
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}

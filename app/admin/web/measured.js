@@ -1,0 +1,97 @@
+// What the plugins measured, as sentences: what a node lacks for the pod, and what is lacking everywhere.
+
+import { amountText, unitOf } from "./amounts.js";
+import { counted } from "./elements.js";
+
+/**
+ * @typedef {import("admin-port").NodeDecision["amounts"]} NodeAmounts
+ * @typedef {import("admin-port").Explanation["summary"]["amounts"]} ClusterAmounts
+ * @typedef {NodeAmounts["requirements"][number]} Unmet
+ */
+
+/**
+ * @param {NodeAmounts} amounts
+ * @returns {string[]}
+ */
+export function measuredOnNode(amounts) {
+  const { requirements, missing_features: features } = amounts;
+  return [
+    ...amounts.resources.filter((each) => each.missing).map(resourceOnNode),
+    ...amounts.taints.map((each) => `taint ${taintText(each)} is not tolerated`),
+    amounts.cordoned ? "cordoned" : "",
+    requirements.length ? `lacks ${requirements.map(unmetText).join(", ")}` : "",
+    ...amounts.ports.map((each) => `host port ${portText(each)} is held by ${each.pods.join(", ") || "pods"}`),
+    ...amounts.spread.map(spreadOnNode),
+    ...amounts.bound_elsewhere.map((each) => `claim ${each.claim}: volume ${each.volume} needs ${each.needs}`),
+    ...amounts.drivers.map(driverOnNode),
+    ...amounts.disks.map((each) => `disk ${each.name} is in use by ${each.pods.join(", ") || "pods"}`),
+    features.length ? `does not declare ${features.join(", ")}` : "",
+  ].filter(Boolean);
+}
+
+/**
+ * @param {ClusterAmounts} amounts
+ * @param {number} nodes that were asked about
+ * @returns {string[]}
+ */
+export function measuredInCluster(amounts, nodes) {
+  const { cordoned, nearest } = amounts;
+  return [
+    ...amounts.resources.filter((each) => each.nodes < nodes).map(resourceInCluster),
+    ...amounts.taints.map((each) => `Taint ${taintText(each)}: on ${counted(each.nodes, "node")}.`),
+    cordoned ? `Cordoned: ${counted(cordoned.nodes, "node")}.` : "",
+    ...amounts.requirements.map(
+      (each) => `Requires ${askedText(each.asked)}: not met by ${counted(each.nodes, "node")}.`,
+    ),
+    nearest ? `Nearest by labels: ${nearest.node}, which lacks ${nearest.unmet.map(unmetText).join(", ")}.` : "",
+    ...amounts.ports.map((each) => `Host port ${portText(each)}: in use on ${counted(each.nodes, "node")}.`),
+    ...amounts.spread
+      .filter((each) => each.nodes_refused)
+      .map((each) => `Spread by ${each.topology_key}: too uneven on ${counted(each.nodes_refused, "node")}.`),
+  ].filter(Boolean);
+}
+
+/** @param {NodeAmounts["resources"][number]} found */
+function resourceOnNode({ resource, requested, free, in_use: inUse, allocatable, missing }) {
+  const text = (/** @type {number} */ amount) => amountText(amount, unitOf(resource));
+  return `needs ${resource} ${text(requested)}; free ${text(free)} (${text(inUse)} of ${text(allocatable)} in use): ${text(missing)} too little`;
+}
+
+/** @param {ClusterAmounts["resources"][number]} found */
+function resourceInCluster({ resource, requested, most_free: most, most_free_node: node, nodes }) {
+  const text = (/** @type {number} */ amount) => amountText(amount, unitOf(resource));
+  const enough = nodes ? `enough on ${counted(nodes, "node")}` : "enough on no node";
+  return `Needs ${resource} ${text(requested)}; most free on any node: ${text(most)}, on ${node}; ${enough}.`;
+}
+
+/** @param {NodeAmounts["spread"][number]} found */
+function spreadOnNode({ topology_key: key, domain, pods, fewest, skew, max_skew: most }) {
+  if (domain === null) return `spread by ${key}: no such label`;
+  return `spread by ${key}: ${domain} has ${counted(pods, "pod")}, the fewest ${fewest}: skew ${skew} of at most ${most}`;
+}
+
+/** @param {NodeAmounts["drivers"][number]} found */
+function driverOnNode({ driver, limit, attached, added }) {
+  return `volumes of ${driver}: ${attached} attached, ${added} more, ${limit === null ? "no limit" : `limit ${limit}`}`;
+}
+
+/** @param {{ key: string, value: string, effect: string }} taint */
+const taintText = ({ key, value, effect }) => `${key}${value ? `=${value}` : ""}:${effect}`;
+
+/** @param {{ ip: string, port: number, protocol: string }} held */
+const portText = ({ ip, port, protocol }) => `${ip}:${port}/${protocol}`;
+
+/** @param {Unmet} found */
+const unmetText = ({ asked, has }) => `${askedText(asked)} (${has === null ? "no such label" : `has ${has}`})`;
+
+/**
+ * A requirement as kubectl takes selectors.
+ * @param {Unmet["asked"]} asked
+ */
+function askedText({ key, operator, values }) {
+  if (operator === "Exists") return key;
+  if (operator === "DoesNotExist") return `!${key}`;
+  if (operator === "In") return values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join(", ")})`;
+  if (operator === "NotIn") return `${key} notin (${values.join(", ")})`;
+  return `${key} ${operator} ${values.join(", ")}`;
+}

@@ -1,0 +1,166 @@
+// The pods that wait: by what keeps them off the nodes, then by class, the ones that wait longest first.
+
+import { get } from "./api.js";
+import { duration } from "./amounts.js";
+import { byId, counted, element, messageOf } from "./elements.js";
+
+/**
+ * @typedef {import("admin-port").Pending} Pending
+ * @typedef {Pending["pods"][number]} PendingPod
+ * @typedef {Pending["classes"][number]} PendingClass
+ * @typedef {(pod: string) => void} Ask
+ */
+
+/**
+ * Classes that wait for the same reason, each with its pods.
+ * @typedef {{ of: PendingClass, pods: PendingPod[] }} Waiting
+ * @typedef {{ title: string, pods: number, classes: Waiting[] }} Cause
+ */
+
+const ALL_OPEN = 4; // classes of which nothing is folded
+const CLASSES_SHOWN = 3; // of each cause, before somebody wants all
+const MOST_CLASSES = 50;
+const PODS_SHOWN = 30;
+/** @type {Record<string, string>} */
+const STATES = {
+  fits: "fit now, and wait for their scheduler",
+  gated: "scheduling gates",
+  "not judged": "pass what was judged, but not all rules were",
+};
+
+/** @param {Ask} ask */
+export async function showPending(ask) {
+  const place = byId("pending-causes");
+  try {
+    const pending = await get("pending");
+    byId("pending-count").textContent = String(pending.pods.length || "");
+    const folds = new Map([...place.querySelectorAll("details")].map((each) => [each.id, each.open]));
+    const { activeElement } = document;
+    const focused = activeElement instanceof HTMLElement && place.contains(activeElement) && activeElement.dataset.pod;
+    place.replaceChildren(...causesOf(pending, ask));
+    for (const each of place.querySelectorAll("details")) each.open = folds.get(each.id) ?? each.open;
+    for (const button of place.querySelectorAll("button")) if (button.dataset.pod === focused) button.focus();
+  } catch (error) {
+    byId("pending-count").textContent = "";
+    place.replaceChildren(element("p", { class: "hint", text: messageOf(error) }));
+  }
+}
+
+/**
+ * @param {Pending} pending
+ * @param {Ask} ask
+ */
+function causesOf({ pods, classes }, ask) {
+  if (!pods.length) return [element("p", { class: "hint", text: "No pod waits for a node." })];
+  /** @type {PendingPod[][]} */
+  const members = classes.map(() => []);
+  for (const pod of pods) if (pod.class !== null) members[pod.class].push(pod);
+  /** @type {Map<string, Cause>} */
+  const causes = new Map();
+  for (const [place, of] of classes.entries()) {
+    const title = titleOf(of, members[place]);
+    const cause = causes.get(title) ?? { title, pods: 0, classes: [] };
+    cause.pods += of.pods;
+    cause.classes.push({ of, pods: members[place] });
+    causes.set(title, cause);
+  }
+  const unasked = pods.filter((pod) => pod.class === null).length;
+  const left = unasked ? `and ${counted(unasked, "pod")} of more classes than are judged` : "";
+  return [
+    ...[...causes.values()]
+      .sort((one, other) => other.pods - one.pods)
+      .map((cause) => causeSection(cause, ask, classes.length <= ALL_OPEN)),
+    element("p", { class: "hint", text: left }),
+  ];
+}
+
+/**
+ * @param {PendingClass} found
+ * @param {PendingPod[]} pods of the class
+ */
+function titleOf({ state, first_reason: reason, plugin }, pods) {
+  if (pods.length && pods.every((each) => each.state === "gated")) return STATES.gated;
+  if (state in STATES) return STATES[state];
+  return `${reason}${plugin ? ` (${plugin})` : ""}`;
+}
+
+/**
+ * A cause, folded where there are many: all of them are to be seen.
+ * @param {Cause} cause
+ * @param {Ask} ask
+ * @param {boolean} open
+ */
+function causeSection({ title, pods, classes }, ask, open) {
+  const items = classes.slice(0, MOST_CLASSES).map((each) => classItem(each, ask));
+  return element(
+    "details",
+    { class: "cause", id: `cause-${title}`, open },
+    element("summary", {}, element("strong", { text: counted(pods, "pod") }), element("span", { text: `: ${title}` })),
+    element("ul", { class: "waiting" }, ...items.slice(0, CLASSES_SHOWN)),
+    classes.length > CLASSES_SHOWN ? moreClasses(title, classes.length, items.slice(CLASSES_SHOWN)) : null,
+  );
+}
+
+/**
+ * The other classes of a cause, folded.
+ * @param {string} title
+ * @param {number} classes
+ * @param {HTMLElement[]} items
+ */
+function moreClasses(title, classes, items) {
+  const left = classes - CLASSES_SHOWN - items.length;
+  return element(
+    "details",
+    { id: `more-${title}` },
+    element("summary", { text: `${counted(classes - CLASSES_SHOWN, "class").replace("classs", "classes")} more` }),
+    element("ul", { class: "waiting" }, ...items),
+    left ? element("p", { class: "hint", text: `and ${left.toLocaleString("en")} more` }) : null,
+  );
+}
+
+/**
+ * @param {Waiting} waiting
+ * @param {Ask} ask
+ */
+function classItem({ of: found, pods }, ask) {
+  const oldest = Math.max(...pods.map((each) => each.seconds ?? 0), 0);
+  const facts = [
+    `${found.fit} of ${counted(found.nodes, "node")} fit`,
+    oldest ? `waits ${duration(oldest)}` : "",
+    found.not_judged.length ? `not judged: ${found.not_judged.map((each) => each.plugin).join(", ")}` : "",
+  ];
+  return element(
+    "li",
+    {},
+    podButton(found.first_pod, ask),
+    element("p", { class: "hint", text: facts.filter(Boolean).join(" · ") }),
+    found.helps.length ? element("p", { class: "hint", text: `Would help: ${found.helps[0]}` }) : null,
+    pods.length > 1 ? alike(pods, found, ask) : null,
+  );
+}
+
+/**
+ * The other pods of a class, folded.
+ * @param {PendingPod[]} pods
+ * @param {PendingClass} found
+ * @param {Ask} ask
+ */
+function alike(pods, found, ask) {
+  const others = pods.filter((each) => each.pod !== found.first_pod);
+  const left = others.length - PODS_SHOWN;
+  const items = others.slice(0, PODS_SHOWN).map((each) => element("li", {}, podButton(each.pod, ask)));
+  return element(
+    "details",
+    { id: `alike-${found.first_pod}` },
+    element("summary", { text: `${counted(others.length, "pod")} like it` }),
+    element("ul", { class: "chips" }, ...items),
+    left > 0 ? element("p", { class: "hint", text: `and ${left.toLocaleString("en")} more` }) : null,
+  );
+}
+
+/**
+ * @param {string} pod
+ * @param {Ask} ask
+ */
+const podButton = (pod, ask) =>
+  element("button", { type: "button", class: "small", text: pod, data: { pod }, on: { click: () => ask(pod) } });

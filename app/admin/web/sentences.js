@@ -1,0 +1,62 @@
+// What is said in a sentence: of the cluster, of an answer, of what is supposed.
+
+import { percent, shareOf } from "./amounts.js";
+import { counted, element } from "./elements.js";
+import { measuredInCluster } from "./measured.js";
+
+const RESOURCES_SAID = 3;
+const MEASURES_SAID = 5;
+
+/**
+ * How large the cluster is, and how full.
+ * @param {import("./cluster.js").Cluster} cluster
+ * @param {import("./use_layer.js").Use} use
+ */
+export function clusterText(cluster, use) {
+  const size = `${counted(cluster.size, "node")} in ${counted(cluster.zones.length, "zone")}.`;
+  const shares = use
+    .sums(cluster.columns.names)
+    .slice(0, RESOURCES_SAID)
+    .map(({ use: { resource }, requested, allocatable }) => `${resource} ${percent(shareOf(requested, allocatable))}`);
+  return shares.length ? `${size} Requested: ${shares.join(", ")}.` : size;
+}
+
+/**
+ * What matters of an answer, and then the reasons, of which there may be many.
+ * @param {import("admin-port").Explanation["summary"]} summary
+ */
+export function headline({ pod, message }) {
+  const text = `${pod}: ${message}`;
+  const [, matters, reasons] = /^(.*? available)(.*)$/s.exec(text) ?? [text, text, ""];
+  return [element("strong", { text: matters }), element("span", { class: "reasons", text: reasons })];
+}
+
+/**
+ * What is to be known beside the headline: what was not judged, what the serving profile says, what the pod waits for,
+ * what it lacks, and what would help.
+ * @param {import("admin-port").Explanation["summary"]} summary
+ */
+export function notes(summary) {
+  const { answered_fit: answered, fit, nodes, not_judged: unjudged, waiting } = summary;
+  const gates = waiting?.gates ?? [];
+  return [
+    ...unjudged.map(({ plugin, why }) => `Not judged${plugin ? `: ${plugin}` : ""}: ${why}.`),
+    answered === fit
+      ? ""
+      : `Kindred's own filter passes ${answered} of ${nodes}: the other rules are kube-scheduler's.`,
+    gates.length ? `Scheduling gates: ${gates.join(", ")}. kube-scheduler does not try it before they are gone.` : "",
+    waiting?.message ? `Last attempt: ${waiting.message}` : "",
+    ...measuredInCluster(summary.amounts, nodes).slice(0, MEASURES_SAID),
+    ...summary.helps.map(({ text }) => `Would help: ${text}.`),
+  ].filter(Boolean);
+}
+
+/** @param {import("admin-port").Supposed} supposed */
+export function supposition({ added_nodes: nodes, removed, assumed }) {
+  const parts = [
+    nodes.length ? `more nodes: ${nodes.join(", ")}` : "",
+    removed.length ? `gone: ${removed.join(", ")}` : "",
+    assumed.length ? `placed: ${assumed.join(", ")}` : "",
+  ].filter(Boolean);
+  return parts.length ? `Supposed: ${parts.join("; ")}.` : "";
+}

@@ -1,0 +1,49 @@
+"""Who judges by a rule, which rules nobody here can judge, what a pod lacks, and what would help."""
+
+import json
+
+from tests.browser.page import Page
+
+
+def ask(page: Page, **spec: object) -> None:
+    page.ask_with_manifest(json.dumps({"metadata": {"name": "next", "namespace": "shop"}, "spec": spec}))
+    page.browser.until("document.querySelector('#answer').textContent.includes('nodes are available')")
+
+
+def test_what_could_not_be_judged_is_said_above_the_map_and_nothing_is_said_to_fit(page: Page) -> None:
+    ask(page, resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    assert "Not judged: DynamicResources: kube-scheduler alone" in page.text("#notes")
+    assert "passes what was judged: the fuller" in page.legend()
+    page.show_node("node1")
+    assert page.text("#detail-body .verdict").startswith("■ passes what was judged")
+    assert page.value("document.querySelector('.tree thead').textContent").count("Fit") == 0
+    assert "fit" not in page.value("document.querySelector('#map').getAttribute('aria-label')")
+
+
+def test_a_rule_that_the_scheduler_judges_itself_is_marked(page: Page) -> None:
+    ask(page, nodeSelector={"no-such": "label"})
+    assert "(NodeAffinity, judged by kube-scheduler itself)" in page.legend()
+    assert "Kindred's own filter passes 60 of 60" in page.text("#notes")
+    page.show_node("node1")
+    rules = [row[0] for row in page.cells("#detail-body .plugins tbody tr")]
+    assert rules[0] == "NodeAffinity\u00a0*"  # what keeps the pod off comes first
+    assert "InterPodAffinity" in rules
+    assert "* judged by kube-scheduler itself" in page.text("#detail-body")
+
+
+def test_what_a_pending_pod_was_told_by_its_scheduler_is_said(page: Page) -> None:
+    page.ask("data/queue-3")
+    assert "Last attempt: 0/60 nodes are available: 60 node(s) didn't match pod anti-affinity rules." in (
+        page.text("#notes")
+    )
+
+
+def test_what_the_pod_lacks_is_said_with_amounts_and_what_would_help(page: Page) -> None:
+    large = {"name": "c", "image": "c", "resources": {"requests": {"cpu": "9"}}}
+    ask(page, containers=[large])
+    assert page.text("#answer").startswith("shop/next: 0/60 nodes are available")
+    assert "Needs cpu 9; most free on any node: 7." in page.text("#notes")
+    assert "enough on no node" in page.text("#notes")
+    assert "Would help: " in page.text("#notes")
+    page.show_node("node1")
+    assert page.text("#detail-body .measured") == "needs cpu 9; free 7.26 (0.65 of 7.91 in use): 1.74 too little"
