@@ -43,6 +43,8 @@ def test_two_schedulers_at_once_share_one_kindred(cluster: Cluster, note: Note) 
     with load.created(mode.scheduler_name, SECOND) as number:
         pass
     load.wait_until_all_are_bound()
+    # A scheduler logs a binding some moments after the API server has it.
+    wait_until(lambda: first.bound() + second.bound() >= number, 10.0, f"{number} bindings logged")
     bound = (first.bound(), second.bound())
     note(f"bound by each: {bound}; {decisions(kindred)}")
     assert load.broken_rules() == []

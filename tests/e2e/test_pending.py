@@ -3,7 +3,11 @@
 The scheduler has no extender and Kindred serves the profile `affinity`: it explains what the scheduler judges.
 """
 
+import json
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -11,6 +15,7 @@ import httpx
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.conftest import Note
+from tests.e2e.control_plane import ADMIN
 from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
@@ -23,6 +28,19 @@ PORT: Final = 31_000
 GPU: Final = "example.com/gpu"
 COPIES: Final = 4
 PATIENCE: Final = 60.0  # seconds
+PLUGIN: Final = Path(sys.executable).with_name("kubectl-kindred")
+AMOUNTS: Final = {
+    "cpu": "resources",
+    "memory": "resources",
+    "gpu": "resources",
+    "selector": "requirements",
+    "affinity": "requirements",
+    "taint": "taints",
+    "cordon": "cordoned",
+    "port": "ports",
+    "spread": "spread",
+}
+"""Cause -> the member of an explanation's amounts that has its numbers; the terms have those of inter-pod affinity."""
 
 
 def nodes() -> list[Manifest]:
@@ -93,7 +111,7 @@ def causes(copy: int) -> Mapping[str, tuple[Manifest, str, str]]:
             "topology spread constraints",
         ),
         "unbound": (pod(f"unbound-{copy}", **claim("unbound")), "VolumeBinding", "unbound immediate"),
-        "no-claim": (pod(f"no-claim-{copy}", **claim("absent")), "VolumeBinding", '"absent" not found'),
+        "no-claim": (pod(f"no-claim-{copy}", **claim("absent")), "VolumeRestrictions", '"absent" not found'),
     }
     return {cause: (_in_namespace(each), plugin, text) for cause, (each, plugin, text) in made.items()}
 
@@ -150,6 +168,36 @@ def test_the_cause_of_every_pending_pod_is_the_schedulers(cluster: Cluster, note
         assert each["seconds"] is not None
     assert len(told["pods"]) == len(wanted) >= 50
     note(f"{len(wanted)} pods of {len(told['classes'])} classes pending for {len(causes(0))} reasons")
+
+
+def test_each_cause_is_explained_with_amounts_by_the_plugin_of_kubectl(cluster: Cluster, note: Note) -> None:
+    cluster.api.create_all(NODES, nodes())
+    cluster.create_pods(placed())
+    cluster.start_scheduler(configuration(IN_TREE, ""))
+    made = {cause: each for cause, each in causes(0).items() if cause != "unbound"}  # its claim is of the test before
+    cluster.create_pods([manifest for manifest, _, _ in made.values()])
+    wait_until(lambda: len(waiting(cluster)) == len(made), PATIENCE, "every pod refused by the scheduler")
+    messages = waiting(cluster)
+    kubeconfig = cluster.plane.kubeconfig("admin", client=ADMIN)
+    for cause, (manifest, plugin, text) in made.items():
+        name = manifest["metadata"]["name"]
+        told = why(kubeconfig, name)
+        assert (told["fit"], told["not_judged"]) == (0, []), cause
+        assert text in told["message"], cause
+        assert messages[name].startswith(told["message"].removesuffix(".")), cause
+        assert plugin in {reason["plugin"] for reason in told["reasons"]}, cause
+        if cause in AMOUNTS:
+            assert told["amounts"][AMOUNTS[cause]], cause
+    note(f"{len(made)} causes, {len(AMOUNTS)} of them with amounts")
+
+
+def why(kubeconfig: Path, name: str) -> dict[str, Any]:
+    """Return what `kubectl kindred why` says of a pod that fits nowhere."""
+    command = [str(PLUGIN), "why", name, "-n", NAMESPACE, "--kubeconfig", str(kubeconfig), "--local", "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - our own
+    assert done.returncode == 1, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)["summary"]
+    return found
 
 
 def waiting(cluster: Cluster) -> dict[str, str]:
