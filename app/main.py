@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from fastapi import FastAPI
 
+from app.admin.samples_routes import Sample
 from app.answered_release import AnsweredRelease
 from app.api_server.credentials import Credentials
 from app.server.loop_watch import LoopWatch
@@ -46,17 +47,20 @@ class Service(NamedTuple):
     ports: Sequence[Port]
 
 
-def create_service(
+def create_service(  # noqa: PLR0913  # what a service is made of
     settings: Settings,
     mirror: ClusterMirror,
     credentials: Credentials | None,
     sources: Mapping[str, str] = MappingProxyType({}),
     release: AnsweredRelease | None = None,
+    *,
+    samples: Sequence[Sample] = (),
 ) -> Service:
     """Return the service that answers from a mirror, which follows a cluster if there are credentials for one.
 
     `sources` tells which settings were made, and where; see Configuration. `release` is that of the mirror, where a
-    dump has told it; otherwise it follows from the settings and the API server. Raises SettingsError.
+    dump has told it; otherwise it follows from the settings and the API server. `samples` are pods that the page offers
+    to ask about. Raises SettingsError.
     """
     if release is None:
         release = AnsweredRelease(settings, mirror)
@@ -78,7 +82,9 @@ def create_service(
     preemption = create_preemption(settings, mirror, profile, cluster, metrics)
     engine = create_engine(settings, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics)
     verbs = create_verbs(settings, engine, cluster, preemption, metrics)
-    ports = create_ports(settings, engine, cluster, verbs, metrics=metrics, sources=sources, release=release)
+    ports = create_ports(
+        settings, engine, cluster, verbs, metrics=metrics, sources=sources, release=release, samples=samples
+    )
     return Service(
         app=ports.extender.app,
         admin=ports.admin.app if ports.admin is not None else None,

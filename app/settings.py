@@ -18,6 +18,8 @@ from core.releases import RELEASES, FeatureGateError, nearest, rules_of
 PREFIX: Final = "KINDRED_"
 AUTO: Final = "auto"
 _RELEASES: Final = (AUTO, *map(str, RELEASES))
+_ADMIN_PROOFS: Final = ("admin_token_file", "admin_read_token_file", "admin_client_ca_file")
+"""Settings of which one is needed for an admin port that others can reach."""
 _RENEWALS: Final = 1.2
 """The deadline of a renewal is more than so many pauses: client-go leaderelection.go, JitterFactor."""
 
@@ -242,7 +244,8 @@ class Settings(BaseSettings):
     """Port, on `listen_host`, of `/livez`, `/readyz`, `/version` and `/metrics` in plain HTTP, for who has no client
     certificate: kubelet, Prometheus. Empty: the scheduler's port alone has them."""
     admin_host: Host = "127.0.0.1"
-    """Address of the admin port. Any but the loopback needs `admin_token_file` or `admin_client_ca_file`."""
+    """Address of the admin port. Any but the loopback needs `admin_token_file`, `admin_read_token_file` or
+    `admin_client_ca_file`."""
     admin_port: Port | None = None
     """Port of `/debug`, which shows what the mirror holds and changes the partition, 0 for any. Empty: none."""
     explain: Literal["full", "profile"] = "full"
@@ -251,6 +254,9 @@ class Settings(BaseSettings):
     watched keep nothing else from being answered."""
     admin_token_file: File = None
     """File whose text is the bearer token of the admin port; read again when it changes."""
+    admin_read_token_file: File = None
+    """File whose text is the bearer token that may read the admin port, and explain, and change nothing: neither the
+    partition nor what is logged. Read again when it changes."""
     admin_client_ca_file: File = None
     """Authorities, PEM, whose client certificates open the admin port; needs `tls_cert_file`."""
     node_metrics: bool = True
@@ -281,9 +287,9 @@ class Settings(BaseSettings):
             if getattr(self, name) and not getattr(self, needed):
                 raise _wrong(name, self, f"needs {variable_of(needed)}")
         if self.admin_port is not None and not (
-            _is_loopback(self.admin_host) or self.admin_token_file or self.admin_client_ca_file
+            is_loopback(self.admin_host) or any(getattr(self, name) for name in _ADMIN_PROOFS)
         ):
-            keys = f"{variable_of('admin_token_file')} or {variable_of('admin_client_ca_file')}"
+            keys = ", ".join(map(variable_of, _ADMIN_PROOFS[:-1])) + f" or {variable_of(_ADMIN_PROOFS[-1])}"
             raise _wrong("admin_host", self, f"is not the loopback: needs {keys}")
         if self.lease_duration <= self.lease_renew_deadline:
             rule = f"must be more than {variable_of('lease_renew_deadline')}, {self.lease_renew_deadline}"
@@ -330,7 +336,8 @@ def _wrong_gates(release: str, gates: Mapping[str, bool]) -> str:
     return ""
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether an address is one that only this machine can reach."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from tests.depth import use_depth
+from tests.depth import has_depth, use_depth
 from tests.tools_marker import ToolsMarker
 
 use_depth()
@@ -23,6 +23,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ToolsMarker())
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the long tests first, so that the workers of xdist share out short ones at the end."""
+    """Mark the tests that have a depth. Put the long ones first, so that workers share out short ones at the end."""
+    for item in items:
+        if has_depth(item):
+            item.add_marker("deep")
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG))

@@ -4,27 +4,40 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 _PATIENCE: Final = 30  # seconds until a process that does not end is killed
 
 
+class DemoServer(NamedTuple):
+    """Where a running service is asked, by schedulers and by people."""
+
+    url: str
+    admin: str
+
+
 @contextmanager
-def demo_server() -> Iterator[str]:
-    """Give the URL of a running service; it is stopped at the end, and must then end with status 0."""
+def demo_server() -> Iterator[DemoServer]:
+    """Give the URLs of a running service; it is stopped at the end, and must then end with status 0."""
     command = [sys.executable, "-m", "app.commands.cli", "serve", "--demo", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # noqa: S603  # our own program
         try:
             if process.stdout is None:
                 raise AssertionError("the process has no output")
-            announced = re.search(r"answers at (\S+)", process.stdout.readline())
-            if announced is None:
-                raise AssertionError("the service did not say where it listens")
-            yield announced[1]
+            admin = _announced(process.stdout, r"in a browser: (\S+)/")
+            yield DemoServer(_announced(process.stdout, r"answers at (\S+)"), admin)
         finally:
             process.send_signal(signal.SIGTERM)
             status = process.wait(_PATIENCE)
     if status != 0:
         raise AssertionError(f"the service ended with status {status}")
+
+
+def _announced(output: Iterable[str], pattern: str) -> str:
+    """Read lines up to the one that has the pattern, and return its group."""
+    found = next(filter(None, (re.search(pattern, line) for line in output)), None)
+    if found is None:
+        raise AssertionError("the service did not say where it listens")
+    return found[1]

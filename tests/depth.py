@@ -1,13 +1,14 @@
 """How deep random tests go: how many examples, event streams and requests each of them tries.
 
-`make test` goes to the default depth. `make test-all` goes to the full depth, which the gate runs. `KINDRED_TEST_DEPTH`
-is a multiple of the full depth: 1 is the full depth, 20 tries 20 times as much.
+`make test` goes to the default depth. `make test-deep` and `make test-all` go to the full depth.
+`KINDRED_TEST_DEPTH` is a multiple of the full depth: 1 is the full depth, 20 tries 20 times as much.
 """
 
 import os
 from typing import Final
 
-from hypothesis import settings
+import pytest
+from hypothesis import is_hypothesis_test, settings
 
 
 def _multiple() -> float | None:
@@ -28,6 +29,12 @@ _MULTIPLE: Final = _multiple()
 def tries(*, default: int, full: int) -> int:
     """Return how much to try: `default` in an ordinary run, a multiple of `full` where a depth is set."""
     return default if _MULTIPLE is None else max(1, round(_MULTIPLE * full))
+
+
+def has_depth(item: pytest.Item) -> bool:
+    """Tell whether a test tries more at the full depth: by hypothesis, or where its module asks for `tries`."""
+    module, function = getattr(item, "module", None), getattr(item, "function", None)
+    return is_hypothesis_test(function) or getattr(module, "tries", None) is tries
 
 
 def use_depth() -> None:

@@ -30,3 +30,20 @@ def test_a_depth_that_is_no_number_ends_the_run() -> None:
     done = subprocess.run([sys.executable, "-c", _ASK], env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
     assert done.returncode == 1
     assert "KINDRED_TEST_DEPTH is a multiple of the full depth, such as 1 or 20, not 'deep'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "is_deep"),
+    [
+        pytest.param("tests/properties/test_remedies.py", True, id="asks-for-tries"),
+        pytest.param("tests/core/objects/test_labels.py", True, id="hypothesis"),
+        pytest.param("tests/core/test_node_sample.py", False, id="neither"),
+    ],
+)
+def test_what_tries_more_at_the_full_depth_is_marked(
+    file: str,
+    is_deep: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "deep", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+    assert (f"{file}::" in done.stdout) is is_deep

@@ -65,6 +65,12 @@ def test_a_command_exists_with_its_flags(page: Path) -> None:
         assert used <= known | {"--help", "-h", "--version"}, f"{page}: kindred {' '.join(words)}"
 
 
+def test_every_command_is_on_the_page_of_commands() -> None:
+    rows = re.findall(r"^\| (`[^|]*`) \|", Path("docs/commands.md").read_text("utf-8"), re.MULTILINE)
+    named = {name.split()[0] for row in rows for name in re.findall(r"`([^`]*)`", row)}
+    assert main.commands.keys() <= named
+
+
 @each_page
 def test_a_variable_is_a_setting(page: Path) -> None:
     known = {variable_of(name) for name in Settings.model_fields} | {FILE_VARIABLE}
@@ -78,6 +84,7 @@ def test_a_route_is_served(page: Path) -> None:
     service = create_service(settings, ClusterMirror(), None)
     served = {path: set(methods) for port in service.ports for path, methods in describe(port.app)["paths"].items()}
     served["/openapi.json"] = {"get"}  # which does not describe itself
+    served["/events"] = {"get"}  # a stream without an end
     for method, path in re.findall(r"`(GET|POST|PUT|DELETE) (/[a-z/.]+)", page.read_text("utf-8")):
         begun = [each for each in served if each == path or each.startswith(path.rstrip("/") + "/{")]
         assert any(method.lower() in served[each] for each in begun), f"{page}: {method} {path}"

@@ -16,7 +16,7 @@ from app.commands.text_columns import WIDTH
 from app.objects.resources import RESOURCES
 from app.settings import Settings, variable_of
 from core.profile import full_profile
-from tests.demo_server import demo_server
+from tests.demo_server import DemoServer, demo_server
 
 README = Path("README.md").read_text(encoding="utf-8")
 EXPLAINS = re.findall(r"^\$ \.venv/bin/kindred (explain [^\n]+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -28,19 +28,19 @@ def ids(curls: list[tuple[str, str]]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def demo() -> Iterator[str]:
-    """Give the URL of a service that is started as the README says."""
-    with demo_server() as url:
-        yield url
+def demo() -> Iterator[DemoServer]:
+    """Run a service that is started as the README says."""
+    with demo_server() as server:
+        yield server
 
 
 @pytest.mark.parametrize(("command", "answer"), CURLS, ids=ids(CURLS))
-def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answer: str, demo: str) -> None:
+def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answer: str, demo: DemoServer) -> None:
     curl, _, formatter = command.partition(" | ")
     arguments = shlex.split(curl)
     body = Path(arguments[arguments.index("-d") + 1].removeprefix("@")).read_bytes()
     path = next(argument for argument in arguments if argument.startswith("http")).split(":8888")[1]
-    text = httpx.post(demo + path, content=body).text
+    text = httpx.post(demo.url + path, content=body).text
     if formatter == "python3 -m json.tool":
         text = json.dumps(json.loads(text), indent=4)
     assert answer.rstrip("\n") == text
@@ -52,6 +52,15 @@ def test_what_the_readme_shows_of_explain_is_what_it_prints(command: str, answer
     gc.unfreeze()  # what was loaded, which would stay for all tests
     assert answer == result.output
     assert max(map(len, answer.splitlines())) <= WIDTH
+
+
+@pytest.mark.parametrize(("command", "answer"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
+def test_the_service_that_the_readme_starts_explains_the_same(command: str, answer: str, demo: DemoServer) -> None:
+    loaded, _, explained = answer.partition("\n")
+    assert loaded.startswith("Loaded ")  # which a service did when it began
+    assert (
+        CliRunner().invoke(main, shlex.split(command.replace("--demo", f"--server {demo.admin}"))).output == explained
+    )
 
 
 def test_the_readme_shows_explain() -> None:

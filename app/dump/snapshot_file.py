@@ -150,7 +150,7 @@ class SnapshotSummary:
         )
         if self.unassigned_pods:
             nominated = f" but for {self.nominated_pods} nominated" if self.nominated_pods else ""
-            text += f" ({self.unassigned_pods} of the pods pending or finished: not counted{nominated})"
+            text += f" ({self.unassigned_pods} pods pending or ended: not counted{nominated})"
         if self.other_kinds:
             text += f"; passed over: {', '.join(f'{n} {kind}' for kind, n in sorted(self.other_kinds.items()))}"
         if self.invalid:

@@ -87,7 +87,9 @@ def test_lists_and_json_may_be_yaml_in_the_file(file: Path) -> None:
         pytest.param("tlsCertFile: a", ": tlsCertFile='a': needs KINDRED_TLS_KEY_FILE", id="a half"),
         pytest.param("tlsClientNames: [a]", ": tlsClientNames=('a',): needs KINDRED_TLS_CLIENT_CA_FILE", id="names"),
         pytest.param(
-            "adminPort: 1\nadminHost: 0.0.0.0", "KINDRED_ADMIN_TOKEN_FILE or KINDRED_ADMIN_CLIENT_CA_FILE", id="open"
+            "adminPort: 1\nadminHost: 0.0.0.0",
+            "KINDRED_ADMIN_TOKEN_FILE, KINDRED_ADMIN_READ_TOKEN_FILE or KINDRED_ADMIN_CLIENT_CA_FILE",
+            id="open",
         ),
         pytest.param(
             "answer: decide\nstalePolicy: answer",
@@ -143,6 +145,7 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
         "tls_client_ca_file": "c",
         "admin_client_ca_file": "d",
         "admin_token_file": "f",
+        "admin_read_token_file": "g",
         "tls_client_names": ["e"],
     }
     expected = Settings(**changed)  # type: ignore[arg-type]  # checked by pydantic
@@ -176,6 +179,17 @@ def test_what_is_printed_can_be_given_back(file: Path, tmp_path: Path, monkeypat
     assert 'listenHost: "127.0.0.1"  # default\n' in printed
     (again := tmp_path / "again.yaml").write_text(printed)
     assert load_configuration(file, {"listen_port": "0"}).settings == load_configuration(again).settings
+
+
+def test_settings_are_printed_as_a_table_of_80_columns(file: Path) -> None:
+    file.write_text("maxScore: 20\n")
+    result = CliRunner().invoke(main, ["config", "print", "--config", str(file), "-o", "table"])
+    head, *lines = result.stdout.splitlines()
+    assert head.split() == ["SETTING", "VALUE", "SOURCE"]
+    assert max(map(len, lines)) <= 80
+    assert ["listenPort", "8888", "default"] in [line.split() for line in lines]
+    wide = CliRunner().invoke(main, ["config", "print", "--config", str(file), "-o", "wide"]).stdout
+    assert ["maxScore", "20", f"{file}:", "maxScore"] in [line.split() for line in wide.splitlines()]
 
 
 def test_config_print_ends_with_2_where_anything_is_wrong(file: Path) -> None:

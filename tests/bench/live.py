@@ -216,8 +216,9 @@ def kindred(
         started = time.perf_counter()
         environment = {"KINDRED_ADMIN_PORT": "0", "KINDRED_LOG_LEVEL": "warning", **settings}
         with _running(command, environment) as (pid, line):
-            # Which of the two ports listens first is open.
-            urls = dict(_ANNOUNCEMENT.findall(line() + line()))
+            urls: dict[str, str] = {}
+            while not urls.keys() >= {"Kindred", "Debugging"}:  # which of the two ports listens first is open
+                urls |= dict(_ANNOUNCEMENT.findall(line()))
             yield Kindred(pid, started, urls["Kindred"], urls["Debugging"], tls)
 
 

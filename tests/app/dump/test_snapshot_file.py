@@ -114,7 +114,7 @@ def test_all_kinds_are_counted_in_one_line() -> None:
     assert str(summary) == (
         "2 nodes, 1 pods, 0 namespaces, 1 persistentvolumes, 1 persistentvolumeclaims, 1 storageclasses, 1 csinodes, "
         "1 csidrivers, 1 csistoragecapacities, 1 volumeattachments, 1 services, 1 poddisruptionbudgets, 1 replicasets, "
-        "1 statefulsets, 1 replicationcontrollers, 1 deviceclasses (1 of the pods pending or finished: not counted); "
+        "1 statefulsets, 1 replicationcontrollers, 1 deviceclasses (1 pods pending or ended: not counted); "
         "passed over: 1 Widget"
     )
 
@@ -186,7 +186,7 @@ def test_pending_and_finished_pods_are_taken_and_do_not_count() -> None:
     mirror, summary = load(as_json(listed(*kinded(make_node("n1"), *pods))))
     assert sorted(mirror.pods.rows) == ["default/placed", "default/terminating"]
     assert summary.unassigned_pods == 3
-    assert str(summary) == "1 nodes, 5 pods, 0 namespaces (3 of the pods pending or finished: not counted)"
+    assert str(summary) == "1 nodes, 5 pods, 0 namespaces (3 pods pending or ended: not counted)"
 
 
 def test_pending_pods_keep_their_nominations() -> None:
@@ -194,9 +194,7 @@ def test_pending_pods_keep_their_nominations() -> None:
     mirror, summary = load(as_json(listed(*kinded(make_node("n1"), *pods))))
     assert sorted(pod.name for pod in mirror.pending) == ["next", "pending"]
     assert [*mirror.pending.nominated_for("n1")] == ["default/next"]
-    assert str(summary) == (
-        "1 nodes, 3 pods, 0 namespaces (3 of the pods pending or finished: not counted but for 1 nominated)"
-    )
+    assert str(summary) == ("1 nodes, 3 pods, 0 namespaces (3 pods pending or ended: not counted but for 1 nominated)")
 
 
 def test_a_pod_on_a_node_that_the_dump_lacks_is_held() -> None:

@@ -68,7 +68,7 @@ def refused(text: bytes) -> str:
 def test_a_case_is_its_cluster(text: bytes) -> None:
     mirror, summary = load(text)
     assert state(mirror_of(NODE, POD, make_namespace("default"))) == state(mirror)
-    assert str(summary) == "1 nodes, 2 pods, 1 namespaces (1 of the pods pending or finished: not counted)"
+    assert str(summary) == "1 nodes, 2 pods, 1 namespaces (1 pods pending or ended: not counted)"
 
 
 def test_golden_cases_are_answered_as_they_expect() -> None:

@@ -19,6 +19,7 @@ from tests.mutants.faults import (
     preemption,
     verbs,
     watch,
+    why,
     wire,
 )
 
@@ -38,5 +39,6 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "metrics": metrics.FAULTS,
     "doctor": doctor.FAULTS,
     "configuration": configuration.FAULTS,
+    "why": why.FAULTS,
 }
 """Area -> its faults."""

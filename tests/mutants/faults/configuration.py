@@ -36,8 +36,8 @@ FAULTS: Final = (
     Fault(
         id="admin-port-open-beyond-the-loopback",
         breaks="The admin port listens on all addresses without a token or a certificate.",
-        old="            _is_loopback(self.admin_host) or self.admin_token_file or self.admin_client_ca_file\n",
-        new="            self.admin_host or self.admin_token_file or self.admin_client_ca_file\n",
+        old="            is_loopback(self.admin_host) or any(getattr(self, name) for name in _ADMIN_PROOFS)\n",
+        new="            self.admin_host or any(getattr(self, name) for name in _ADMIN_PROOFS)\n",
         tests=("test_settings.py", "test_configuration.py"),
     ),
 )

@@ -29,8 +29,8 @@ FAULTS: Final = (
     Fault(
         id="no-execute-lets-pods-on",
         breaks="A taint with the effect NoExecute keeps no pod off a node.",
-        old='_DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule", "NoExecute"})',
-        new='_DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule"})',
+        old='DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule", "NoExecute"})',
+        new='DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule"})',
         tests=("test_tainttoleration.py",),
     ),
     Fault(

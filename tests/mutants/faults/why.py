@@ -1,0 +1,64 @@
+"""Faults of `kindred why`: which pod is explained, by whom, with which rights, and what the read token may do."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+FAULTS: Final = (
+    Fault(
+        id="read-token-changes-the-partition",
+        breaks="The bearer of the token for reading may make any request.",
+        old='elif scope["type"] == "http" and self._is_reading(scope["method"], scope["path"]):',
+        new='elif scope["type"] == "http":',
+        tests=("test_admin_auth.py",),
+    ),
+    Fault(
+        id="every-post-only-reads",
+        breaks="Every POST counts as a request that changes nothing.",
+        old='(method == "POST" and _ASKED_BY_POST.fullmatch(path) is not None)',
+        new='method == "POST"',
+        tests=("test_reading.py",),
+    ),
+    Fault(
+        id="login-follows-a-redirect",
+        breaks="A port-forward follows redirects, with the caller's login for the API server.",
+        old="                redirect_limit=0,  # the login is for this server\n",
+        new="",
+        tests=("test_port_forward.py",),
+    ),
+    Fault(
+        id="bound-pod-explained-as-pending",
+        breaks="A pod that is on a node is explained as if it were pending.",
+        old="        if self.spec.node_name:\n",
+        new="        if False and self.spec.node_name:\n",
+        tests=("test_pod_argument.py", "test_command.py"),
+    ),
+    Fault(
+        id="newest-pod-of-a-workload",
+        breaks="Of a workload, the first pod by name is explained, and not the one that has waited for longest.",
+        old='key=lambda each: (each[0].metadata.creation_timestamp or "", each[0].metadata.name))',
+        new="key=lambda each: each[0].metadata.name)",
+        tests=("test_pod_argument.py",),
+    ),
+    Fault(
+        id="forbidden-kind-taken-for-empty",
+        breaks="A kind that may not be listed counts as one without objects, so that its rules pass.",
+        old='    state.problem, state.forbidden = "forbidden", True\n',
+        new='    state.problem, state.forbidden, state.synced = "forbidden", True, True\n',
+        tests=("test_listed_cluster.py", "test_command.py"),
+    ),
+    Fault(
+        id="service-forbids-taken-for-rbac",
+        breaks="What a service behind the proxy forbids is told as a missing right of the caller.",
+        old="if error.code != HTTPStatus.FORBIDDEN or not error.reason:",
+        new="if error.code != HTTPStatus.FORBIDDEN:",
+        tests=("test_rights.py",),
+    ),
+    Fault(
+        id="first-page-of-a-list-alone",
+        breaks="Of each kind, only the first page is listed.",
+        old="        token = page.continue_token\n        if not token:\n",
+        new="        token = page.continue_token\n        if True:\n",
+        tests=("test_listed_cluster.py",),
+    ),
+)
