@@ -53,7 +53,7 @@ class AnsweredRelease:
         self._mirror = mirror
         self._gates = settings.feature_gates
         self.is_fixed: Final = settings.kubernetes != AUTO
-        """Whether the setting names the release, so that nobody else is asked."""
+        """Whether the setting names the release. Then the API server is not asked for it."""
         if self.is_fixed:
             self._status = self._take(nearest(settings.kubernetes), "setting")
         else:

@@ -18,6 +18,9 @@ class ResourceReadiness(BaseModel):
     """How far the mirror follows one resource."""
 
     synced: bool
+    serves: bool
+    """Whether schedulers are answered from its objects. If not, only explanations read them, and readiness does not
+    depend on them."""
     absent: bool
     """The API server does not have the resource, and need not: it is passed over."""
     seconds_since_last_byte: float | None
@@ -111,6 +114,7 @@ def _readiness(state: ResourceState, freshness: Freshness) -> ResourceReadiness:
     age = freshness.age(state)
     return ResourceReadiness(
         synced=state.synced,
+        serves=state.serves,
         absent=state.absent,
         seconds_since_last_byte=None if age is None else round(age, 3),
         problem=state.problem or None,

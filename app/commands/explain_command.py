@@ -124,7 +124,7 @@ def _of_dump(inquiry: Inquiry, options: Options) -> bytes:
 
 
 def _waiting_pods(dump: Dump, names: Collection[str]) -> RecentPods:
-    """Return those of the named pods that are on no node, which most questions are about: no mirror holds them."""
+    """Return the named pods as the dump has them: the mirror lacks those that ended, and the pod of a golden case."""
     found = RecentPods()
     for raw in dump.pods(names):
         found.add(decode_incoming_pod(msgspec.Raw(raw)), raw)

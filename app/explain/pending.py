@@ -159,7 +159,9 @@ class PendingPodsExplainer:
             async with self._work.uncut_turn():
                 place_of.update((pod.uid, len(judgements)) for pod in members)
                 judgements.append(self._judgement(members[0]))
-        still = [(pod, place_of.get(pod.uid)) for pod in pods if pod.uid in mirror.pending]
+        still = [
+            (pod, place_of.get(pod.uid)) for pod in pods if pod.uid in mirror.pending and not mirror.is_assumed(pod.uid)
+        ]
         return JudgedPods(still, judgements, self._explainer.mirror_state())
 
     def view(self, judged: JudgedPods, namespace: str | None = None) -> PendingPods:

@@ -1,6 +1,6 @@
-"""Who may use the admin port: the bearer of a token, or whoever shows a certificate of the admins' authorities.
+"""Authentication of the admin port: by a bearer token, or by a client certificate of the admins' authorities.
 
-There may be two tokens: one that may do everything, and one that may read.
+There may be two tokens. One allows every request, the other one requests that only read.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ server's own, which removes it."""
 _AUTHORIZATION: Final = b"authorization"
 _TOKEN: Final = TOKEN_HEADER.lower().encode()
 IsReading: TypeAlias = Callable[[str, str], bool]
-"""Tells of a method and a path whether such a request only reads."""
+"""(method, path) -> whether such a request only reads."""
 
 
 class AdminToken:

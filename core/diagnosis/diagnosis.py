@@ -13,7 +13,6 @@ from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alo
 from core.diagnosis.not_judged import judged
 from core.diagnosis.recorded_evaluation import RecordedEvaluation
 from core.events import Kind
-from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import NOT_SCORED, AnyScore, Codes, Verdicts
 from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
@@ -91,7 +90,7 @@ class Diagnosis:
         """What `filter` answers by the serving profile, which has fewer plugins or as many."""
         if self.explained.served is self.profile:
             return self.verdicts
-        return filter_nodes(self.explained.served, FreshEvaluation(self.mirror, self.pod), self.batch)
+        return filter_nodes(self.explained.served, self._recorded, self.batch)
 
     @cached_property
     def refused_beside(self) -> Mapping[int, Refusal]:

@@ -29,7 +29,9 @@ class RecordedEvaluation:
         self._fresh = FreshEvaluation(mirror, pod)
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
-        """Run PreFilter and Filter."""
+        """Run PreFilter and Filter, once: a plugin that is asked again says the same."""
+        if plugin.name in self.of_filters:
+            return self.of_filters[plugin.name]
         status, state = plugin.pre_filter(self.mirror, self._fresh.pod)
         found = everywhere(status, batch) if state is None else plugin.filter(state, batch)
         self.states[plugin.name], self.of_filters[plugin.name] = state, found

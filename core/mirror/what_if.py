@@ -26,10 +26,10 @@ class Supposition:
 
     All of it is so until the `with` block ends. Plugins that are asked afresh meanwhile answer as if it were so: term
     counters, columns and all states that plugins derive from the mirror follow, and batches know the nodes by their
-    names. Nobody else notices: pods that are gone are held and keep their rows, as if they waited for an unknown node;
-    pods that are placed are in no NodeInfo; no generation is taken, so that snapshots and figures look at no node;
-    other listeners, such as the equivalence cache, are not told, so that no cell becomes invalid. Dumps and audits in
-    the block show a mixture of both.
+    names. The rest of the mirror stays as it is: removed pods keep their rows, like pods on an unknown node; placed
+    pods are in no NodeInfo; no generation is taken, so snapshots and figures read no node again; other listeners, such
+    as the equivalence cache, get no event, so no cell becomes invalid. Dumps and audits in the block show a mixture of
+    both.
 
     Nothing stays of it but numbers that never come again, and room. The versions of the counters that counted any such
     pod are other ones afterwards, and what was kept under the old ones is asked for once more; to bring versions back

@@ -131,15 +131,22 @@ def _review(need: Need, account: Account) -> bytes:
 
 
 def rbac_findings(credentials: Credentials, settings: Settings, account: Account, *, binds: bool) -> Iterator[Finding]:
-    """Yield a finding for all that is not allowed. Raises UnreadableError, SettingsError."""
+    """Yield a finding for all that is not allowed: a warning where only explanations need it.
+
+    Raises UnreadableError, SettingsError.
+    """
+    serving = {*needs(settings.model_copy(update={"explain": "profile"}), account, binds=binds)}
     for need in denied(credentials, list(needs(settings, account, binds=binds)), account):
         where = f"{need.resource}{'.' + need.group if need.group else ''}"
         place = f" in the namespace {need.namespace}" if need.namespace else " in all namespaces"
+        serves = need in serving
         yield Finding(
             CHECK,
-            Severity.ERROR,
+            Severity.ERROR if serves else Severity.WARNING,
             where,
-            f"the service account {account.namespace}/{account.name} may not {need.verb} {need.resource}{place}",
-            f"{need.rule}; `kindred rbac{' --bind' if binds else ''}` prints all of it",
+            f"the service account {account.namespace}/{account.name} may not {need.verb} {need.resource}{place}"
+            f"{'' if serves else ', for explanations'}",
+            f"{need.rule}; `kindred rbac{' --bind' if binds else ''}` prints all of it"
+            f"{'' if serves else '; or set explain: profile'}",
             "docs/install.md",
         )

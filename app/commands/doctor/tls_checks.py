@@ -47,13 +47,13 @@ def _without_ca(registration: Registration) -> Found:
     if tls.insecure:
         yield warning(
             extender.at("tlsConfig.insecure"),
-            "true: kube-scheduler believes whoever answers, so who can redirect its traffic decides on every pod",
+            "true: kube-scheduler accepts any certificate, so whoever can redirect its traffic decides on every pod",
             f"{_CA_LINE}, without insecure",
         )
     elif extender.enable_https:
         yield error(
             extender.at("tlsConfig.caFile"),
-            "not set: with enableHTTPS and no CA, kube-scheduler silently believes whoever answers",
+            "not set: with enableHTTPS and no CA, kube-scheduler silently accepts any certificate",
             _CA_LINE,
         )
 

@@ -30,7 +30,7 @@ class LeftToDevices:
         self._listed = listed
 
     def on(self, resource: str, columns: ResourceColumns, offered: Offered, batch: NodeBatch) -> BoolArray | None:
-        """Tell of each node whether a resource is left to devices there; None: on none."""
+        """Return for each node whether DynamicResources serves the resource there; None: on no node."""
         if resource not in self._resources:
             return None
         left: BoolArray = columns.allocatable_of(resource, batch, offered) <= 0

@@ -134,7 +134,13 @@ def test_readyz_is_false_again_when_one_resource_is_stale() -> None:
     cluster.states[Pod].problem = "Connection refused"
     code, body = cluster.readyz()
     assert (code, body["problems"]) == (503, ["pods: stale for 10 s (Connection refused)"])
-    expected = {"synced": True, "absent": False, "seconds_since_last_byte": 10.5, "problem": "Connection refused"}
+    expected = {
+        "synced": True,
+        "serves": True,
+        "absent": False,
+        "seconds_since_last_byte": 10.5,
+        "problem": "Connection refused",
+    }
     assert body["resources"]["pods"] == {**expected, "missing_rbac_rule": None}
     assert body["resources"]["nodes"]["seconds_since_last_byte"] == 0.5
 

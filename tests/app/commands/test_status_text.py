@@ -12,13 +12,20 @@ from app.verbs.observation import VerbOutcome
 
 RULE = 'apiGroups: [""], resources: ["namespaces"], verbs: ["list", "watch"]'
 SYNCED = ResourceReadiness(
-    synced=True, absent=False, seconds_since_last_byte=0.25, problem=None, missing_rbac_rule=None
+    synced=True, serves=True, absent=False, seconds_since_last_byte=0.25, problem=None, missing_rbac_rule=None
 )
 BROKEN = SYNCED.model_copy(update={"seconds_since_last_byte": 95.0, "problem": "connection refused"})
 FORBIDDEN = ResourceReadiness(
-    synced=False, absent=False, seconds_since_last_byte=None, problem="403 Forbidden", missing_rbac_rule=RULE
+    synced=False,
+    serves=True,
+    absent=False,
+    seconds_since_last_byte=None,
+    problem="403 Forbidden",
+    missing_rbac_rule=RULE,
 )
-ABSENT = ResourceReadiness(synced=True, absent=True, seconds_since_last_byte=None, problem=None, missing_rbac_rule=None)
+ABSENT = ResourceReadiness(
+    synced=True, serves=True, absent=True, seconds_since_last_byte=None, problem=None, missing_rbac_rule=None
+)
 READY = Readiness(
     ready=True,
     generation=57,

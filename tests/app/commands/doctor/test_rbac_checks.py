@@ -31,7 +31,7 @@ def asked(
         async with serving(answer) as server:
             credentials = load_credentials(write_kubeconfig(folder / "config", server.url), None)
             findings = await asyncio.to_thread(lambda: [*rbac_findings(credentials, settings, ACCOUNT, binds=binds)])
-            return [finding.message for finding in findings], server.requests
+            return [f"{each.severity.value}: {each.message}" for each in findings], server.requests
 
     return asyncio.run(main())
 
@@ -48,14 +48,25 @@ def test_nothing_is_found_where_all_is_allowed(tmp_path: Path) -> None:
 def test_every_verb_that_is_not_allowed_is_found(tmp_path: Path) -> None:
     missing, _ = asked(tmp_path, Settings(), lambda attributes: attributes["resource"] != "pods")
     assert missing == [
-        "the service account kindred/kindred may not list pods in all namespaces",
-        "the service account kindred/kindred may not watch pods in all namespaces",
+        "error: the service account kindred/kindred may not list pods in all namespaces",
+        "error: the service account kindred/kindred may not watch pods in all namespaces",
+    ]
+
+
+def test_what_only_explanations_read_is_a_warning(tmp_path: Path) -> None:
+    settings = Settings(admin_port=0)
+    missing, _ = asked(tmp_path, settings, lambda attributes: attributes["resource"] not in {"csinodes", "pods"})
+    assert missing == [
+        "error: the service account kindred/kindred may not list pods in all namespaces",
+        "error: the service account kindred/kindred may not watch pods in all namespaces",
+        "warning: the service account kindred/kindred may not list csinodes in all namespaces, for explanations",
+        "warning: the service account kindred/kindred may not watch csinodes in all namespaces, for explanations",
     ]
 
 
 def test_a_subresource_is_asked_as_one(tmp_path: Path) -> None:
     missing, _ = asked(tmp_path, Settings(), lambda attributes: attributes.get("subresource") != "binding", binds=True)
-    assert missing == ["the service account kindred/kindred may not create pods/binding in all namespaces"]
+    assert missing == ["error: the service account kindred/kindred may not create pods/binding in all namespaces"]
 
 
 def test_the_lease_is_needed_in_a_namespace_and_by_name() -> None:
