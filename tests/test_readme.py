@@ -1,4 +1,4 @@
-"""The README's promises: its curl lines give its answers, its settings are the settings, its commands exist."""
+"""The README's promises: its commands print what it shows, its figures are measured, and it stays short."""
 
 import gc
 import json
@@ -16,6 +16,7 @@ from app.commands.text_columns import WIDTH
 from app.objects.resources import RESOURCES
 from app.settings import Settings, variable_of
 from core.profile import full_profile
+from tests import readme_figures
 from tests.demo_server import DemoServer, demo_server
 
 README = Path("README.md").read_text(encoding="utf-8")
@@ -71,8 +72,9 @@ def test_the_readme_shows_both_verbs() -> None:
     assert {"filter", "prioritize"} == {name.partition("-")[0] for name in ids(CURLS)}
 
 
-def test_the_settings_of_the_readme_have_the_defaults_that_it_says() -> None:
-    documented = dict(re.findall(r"^\| `(KINDRED_\w+)` \| `([^`]*)` \|", README, re.MULTILINE))
+def test_the_settings_of_the_first_page_to_read_have_the_defaults_that_it_says() -> None:
+    page = Path("docs/run.md").read_text("utf-8")
+    documented = dict(re.findall(r"^\| `(KINDRED_\w+)` \| `([^`]*)` \|", page, re.MULTILINE))
     assert documented
     actual = {variable_of(name): field.default for name, field in Settings.model_fields.items()}
     for variable, default in documented.items():
@@ -82,7 +84,7 @@ def test_the_settings_of_the_readme_have_the_defaults_that_it_says() -> None:
 
 
 def test_the_dump_for_every_plugin_has_all_that_the_full_profile_reads() -> None:
-    (kinds,) = re.findall(r"kubectl get -A -o json ([\w,\\\n]+)", README)
+    (kinds,) = re.findall(r"kubectl get -A -o json ([\w,\\\n]+)", Path("docs/plugins.md").read_text("utf-8"))
     assert {RESOURCES[kind].plural for kind in full_profile().kinds} == set(kinds.replace("\\\n", "").split(","))
 
 
@@ -91,3 +93,34 @@ def test_the_dump_for_every_plugin_has_all_that_the_full_profile_reads() -> None
 )
 def test_a_make_target_that_the_docs_name_exists(target: str) -> None:
     assert re.search(rf"^{target}:", Path("Makefile").read_text("utf-8"), re.MULTILINE)
+
+
+def test_the_readme_is_read_in_a_minute() -> None:
+    assert len(README.splitlines()) <= 200
+
+
+def test_the_figures_of_the_readme_are_those_of_the_saved_measurements() -> None:
+    assert readme_figures.in_text(README) == README, "run: python -m tests.readme_figures --write"
+
+
+def test_the_readme_has_no_figure_of_a_measurement_elsewhere() -> None:
+    text = re.sub(r"^```.*?^```", "", readme_figures.outside(README), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"\d[\d.,]* (?:times|ms|MB|GB|seconds|%|pods a second)\b", text) == []
+
+
+def test_a_block_of_figures_that_is_missing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="gains: begin"):
+        readme_figures.in_text("no block")
+
+
+def test_the_doctor_finds_what_is_broken_in_the_example_of_the_readme() -> None:
+    (arguments,) = re.findall(r"^\$ \.venv/bin/kindred (doctor [^\n]+)$", README, re.MULTILINE)
+    assert CliRunner().invoke(main, shlex.split(arguments)).exit_code == 1
+
+
+def test_what_the_readme_applies_is_an_overlay_with_that_deployment() -> None:
+    (overlay,) = re.findall(r"kubectl apply -k (\S+)", README)
+    namespace, deployment = re.findall(r"kubectl -n (\S+) rollout status deployment/(\S+)", README)[0]
+    base = Path("manifests/base/deployment.yaml").read_text("utf-8")
+    assert Path(overlay, "kustomization.yaml").is_file()
+    assert (f"  name: {deployment}\n" in base, f"  namespace: {namespace}\n" in base) == (True, True)

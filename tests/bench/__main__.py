@@ -1,4 +1,4 @@
-"""The benchmark: everything as ratios in one run, told and kept as JSON, with a plot and the README's tables.
+"""The benchmark: everything as ratios in one run, printed and kept as JSON, with a plot and tables (docs/benchmarks.md).
 
 Absolute times say little on a shared machine; whatever is compared is measured in turns, and its answers, too.
 """
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     made = runner.measure(
         options.sections, size, "make bench" if full else _command(options), bounded=not options.quick
     )
-    # What the README shows is all of a full run.
+    # docs/benchmarks.md shows a full run.
     output = options.output or (LATEST if full else None)
     if output is not None:
         report.write(made, output)

@@ -1,4 +1,4 @@
-"""The README's tables of the benchmark, made from reports: `python -m tests.bench.table --write` puts them there."""
+"""The tables of docs/benchmarks.md, made from reports: `python -m tests.bench.table --write` puts them there."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from tests.bench.live import say
 from tests.bench.report import INTREE, LATEST, ROOT, Ratio, Report, Row, Section, Times
 from tests.bench.text import short
 
-README: Final = ROOT / "README.md"
+PAGE: Final = ROOT / "docs" / "benchmarks.md"
 BEGIN: Final = "<!-- bench table: begin -->"
 END: Final = "<!-- bench table: end -->"
 _SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
@@ -24,9 +24,9 @@ _SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
         "cache": ("cells from the cache, %", "as the cache counts, MB", "plugins on to off", "verbs on to off"),
     }
 )
-"""Headings that the README shows of a section; of others, all."""
+"""Headings that the page shows of a section; of others, all."""
 _FOLDED: Final = ("events", "cache")
-"""Sections that a reader of the README has to open."""
+"""Sections that a reader of the page has to open."""
 
 
 def tables(reports: Iterable[Report]) -> str:
@@ -44,14 +44,14 @@ def in_text(text: str, reports: Iterable[Report]) -> str:
 
 
 def reports() -> list[Report]:
-    """Read what the README shows: the latest report, and the one beside the in-tree plugin if there is one."""
+    """Read what the page shows: the latest report, and the one beside the in-tree plugin if there is one."""
     return [report.read(path) for path in (LATEST, INTREE) if path.exists()]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the tables, or write them into the README."""
+    """Print the tables, or write them into the page."""
     if list(arguments) == ["--write"]:
-        README.write_text(in_text(README.read_text(), reports()))
+        PAGE.write_text(in_text(PAGE.read_text(), reports()))
     else:
         say(tables(reports()))
 

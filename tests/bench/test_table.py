@@ -1,4 +1,4 @@
-"""The README's tables are those of the saved reports."""
+"""The tables of docs/benchmarks.md are those of the saved reports."""
 
 import pytest
 
@@ -23,8 +23,8 @@ REPORT = Report(
 )
 
 
-def test_the_readme_has_the_tables_of_the_saved_reports() -> None:
-    text = table.README.read_text()
+def test_the_page_has_the_tables_of_the_saved_reports() -> None:
+    text = table.PAGE.read_text()
     assert text == table.in_text(text, table.reports()), "run: python -m tests.bench.table --write"
 
 

@@ -268,17 +268,17 @@ def _totals(text: str) -> tuple[dict[str, float], float, float]:
 
 
 CHECKS: Final = (
-    ServiceCheck("service-reachable", "README.md", _reachable),
-    ServiceCheck("service-identity", "README.md", _identity),
+    ServiceCheck("service-reachable", "docs/run.md", _reachable),
+    ServiceCheck("service-identity", "docs/run.md", _identity),
 )
 """What is asked of whatever answers."""
 CHECKS_OF_KINDRED: Final = (
-    ServiceCheck("service-ready", "README.md", _ready),
+    ServiceCheck("service-ready", "docs/run.md", _ready),
     ServiceCheck("service-release", VERSIONS, _release),
     ServiceCheck("service-rbac", HANDBOOK, _rbac),
     ServiceCheck("service-stale", SETTINGS, _stale),
-    ServiceCheck("service-answers", "README.md", _answers),
-    ServiceCheck("service-latency", "README.md", _latency),
-    ServiceCheck("service-metrics", "README.md", _metrics),
+    ServiceCheck("service-answers", "docs/run.md", _answers),
+    ServiceCheck("service-latency", "docs/run.md", _latency),
+    ServiceCheck("service-metrics", "docs/run.md", _metrics),
 )
 """What is asked of Kindred alone."""
