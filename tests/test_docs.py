@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,6 +64,17 @@ def test_a_command_exists_with_its_flags(page: Path) -> None:
         known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         used = {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
         assert used <= known | {"--help", "-h", "--version"}, f"{page}: kindred {' '.join(words)}"
+
+
+INSTALL = re.compile(r"(?:(?:pip|pipx|uv tool) install|uvx|pipx run) +(?:-\S+ +)*['\"]?([a-zA-Z][\w-]*)")
+"""A distribution that a reader is told to install, by its name on a package index."""
+
+
+def test_what_a_reader_is_told_to_install_is_this_project() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["name"]
+    texts = [path.read_text("utf-8") for path in (*PAGES, *Path("app").rglob("*.py"))]
+    assert {name for text in texts for name in INSTALL.findall(text)} == {project}
+    assert [found for text in texts for found in re.findall(r"\bkindred\[[a-z]+\]", text)] == []
 
 
 def test_every_command_is_on_the_page_of_commands() -> None:

@@ -25,7 +25,7 @@ def create_tracing(settings: Settings) -> "RequestSpans | None":
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("opentelemetry"):
             raise
-        raise SettingsError(_message(settings, "needs the extra otel: pip install 'kindred[otel]'")) from None
+        raise SettingsError(_message(settings, "needs the extra otel: pip install 'kindred-scheduler[otel]'")) from None
     provider = spans_to(endpoint, settings.pod_name or socket.gethostname())
     return RequestSpans(provider, settings.traces_share, random.random, time.time_ns)
 

@@ -63,7 +63,7 @@ def test_the_checksum_is_that_of_the_archive_which_holds_the_program(built: Path
     assert hashlib.sha256(archive.read_bytes()).hexdigest() == platform["sha256"]
     with tarfile.open(archive) as opened:
         members = {member.name.removeprefix("./"): member for member in opened if member.isfile()}
-        wheel = f"kindred-{__version__}-py3-none-any.whl"
+        wheel = f"kindred_scheduler-{__version__}-py3-none-any.whl"
         assert {platform["bin"], "requirements.lock", "LICENSE", wheel} == members.keys()
         assert members[platform["bin"]].mode & 0o111 == 0o111
         locked = opened.extractfile(members["requirements.lock"])
@@ -101,7 +101,7 @@ def test_what_is_installed_is_run_with_its_arguments_and_only_the_first_run_inst
     installed = (tmp_path / "pip.log").read_text().splitlines()
     assert len(installed) == 2
     assert "--require-hashes --requirement" in installed[0]
-    assert installed[1].endswith(f"--no-deps {tmp_path}/plugin/kindred-{__version__}-py3-none-any.whl")
+    assert installed[1].endswith(f"--no-deps {tmp_path}/plugin/kindred_scheduler-{__version__}-py3-none-any.whl")
 
 
 FAKE_PYTHON = """#!/bin/sh

@@ -110,7 +110,7 @@ def test_without_the_extra_the_start_ends_with_what_to_install(monkeypatch: pyte
     with pytest.raises(SettingsError) as refused:
         create_tracing(Settings(traces_endpoint="http://collector:4318"))
     assert str(refused.value) == (
-        "KINDRED_TRACES_ENDPOINT='http://collector:4318': needs the extra otel: pip install 'kindred[otel]'"
+        "KINDRED_TRACES_ENDPOINT='http://collector:4318': needs the extra otel: pip install 'kindred-scheduler[otel]'"
     )
 
 
