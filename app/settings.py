@@ -268,7 +268,7 @@ class Settings(BaseSettings):
     log_questions: Literal["problems", "all"] = "problems"
     """Which questions have a line in the log: those that went wrong, or all, which costs more than most decisions."""
     traces_endpoint: str = ""
-    """Where OpenTelemetry traces go, by OTLP over HTTP; needs the extra `kindred-scheduler[otel]`. Empty: none are made."""
+    """Where OpenTelemetry traces go, by OTLP over HTTP; needs the extra `kindred-scheduler[otel]`. Empty: no traces."""
     traces_share: Annotated[float, Field(ge=0, le=1)] = 0.01
     """Share of the questions that are traced, where the caller has not decided."""
 

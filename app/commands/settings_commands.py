@@ -1,5 +1,6 @@
 """The settings on the command line: a flag for each, and `kindred config print`."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -53,7 +54,8 @@ def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> lis
 
 def _option(name: str) -> click.Option:
     field = Settings.model_fields[name]
-    summary = (field.description or "").partition(".")[0].replace("\n", " ").replace("`", "")
+    sentence = re.split(r"\.(?=\s|$)", field.description or "", maxsplit=1)[0]  # spec.schedulerName is one word
+    summary = sentence.replace("\n", " ").replace("`", "")
     default = _text(field.get_default())
     shown = f"  [default: {default}]" if default else ""
     names = [flag_of(name), *_SHORT.get(name, ()), name]

@@ -389,6 +389,11 @@ def test_version_is_printed() -> None:
     assert kindred("--version").stdout == f"kindred, version {__version__}\n"
 
 
+def test_the_help_of_a_flag_is_a_whole_sentence() -> None:
+    printed = " ".join(kindred("serve", "--help").stdout.split())
+    assert "Pods with one of these as spec.schedulerName" in printed
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["-h"], ["--help"], ["serve", "-h"], ["filter", "-h"], ["prioritize", "-h"], ["invalidation-table", "-h"]],
