@@ -1,4 +1,4 @@
-"""The benchmark: everything as ratios in one run, printed and kept as JSON, with a plot and tables (docs/benchmarks.md).
+"""The benchmark: everything as ratios in one run, as text and JSON, with a plot and tables (docs/benchmarks.md).
 
 Absolute times say little on a shared machine; whatever is compared is measured in turns, and its answers, too.
 """
