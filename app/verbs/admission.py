@@ -55,7 +55,7 @@ class Admission:
         """
         self.clock: Final = clock
         self.in_flight = 0
-        """Questions that have begun and have no answer yet."""
+        """Requests in progress, queued ones included."""
         self.bytes_held = 0
         """Bytes of their bodies."""
         self.shed: Final = {reason.value: 0 for reason in Shed}

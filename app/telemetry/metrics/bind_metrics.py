@@ -11,7 +11,7 @@ class BindMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._binds = Counter(
             "kindred_binds",
-            "Bindings, by what became of them.",
+            "Bindings, by result.",
             ["result"],
             registry=registry,
         )

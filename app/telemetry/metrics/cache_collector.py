@@ -17,19 +17,19 @@ class CacheCollector:
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now."""
         cache, totals = self._cache, self._cache.statistics
-        yield _gauge("classes", "Classes of pods with results.", len(cache))
-        yield _gauge("bytes", "Size of all results, about.", cache.nbytes)
+        yield _gauge("classes", "Classes of pods in the equivalence cache.", len(cache))
+        yield _gauge("bytes", "Approximate size of the equivalence cache in bytes.", cache.nbytes)
         yield self._questions()
         yield self._cells()
         yield self._invalidations()
-        yield _counter("evictions", "Classes that were dropped to make room.", totals.evictions)
-        yield _counter("checked", "Cells that were computed again to compare.", totals.checks)
-        yield _counter("mismatches", "Cells that were wrong when they were compared; must be 0.", totals.mismatches)
+        yield _counter("evictions", "Classes evicted to stay within the size limit.", totals.evictions)
+        yield _counter("checked", "Cells computed again for the shadow check.", totals.checks)
+        yield _counter("mismatches", "Cells that differed in the shadow check. Must be 0.", totals.mismatches)
 
     def _questions(self) -> Metric:
         family = CounterMetricFamily(
             "kindred_equivalence_questions",
-            "Questions, by whether all cells were there, some or none, or the pod has no class.",
+            "Requests, by result: all cells cached (hit), some (partial), none (miss), or the pod has no class (none).",
             labels=["result"],
         )
         for result in RESULTS:
@@ -39,7 +39,7 @@ class CacheCollector:
     def _cells(self) -> Metric:
         family = CounterMetricFamily(
             "kindred_equivalence_cells",
-            "Results that questions needed, by whether they were there, and why not.",
+            "Cache cells looked up, by result (hit, miss) and reason for a miss.",
             labels=["result", "reason"],
         )
         family.add_metric(["hit", ""], self._cache.statistics.hits)
@@ -50,7 +50,7 @@ class CacheCollector:
     def _invalidations(self) -> Metric:
         family = CounterMetricFamily(
             "kindred_equivalence_invalidations",
-            "Events that made results of a plugin invalid, those apart that only change counters.",
+            "Events that invalidated cells of a plugin, without those that only change counters.",
             labels=["plugin", "kind", "operation"],
         )
         for plugin, validity in self._cache.validities.of.items():

@@ -16,10 +16,10 @@ class ConnectionCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now."""
-        opened = GaugeMetricFamily("kindred_connections_open", "Connections that stand.", labels=["port"])
+        opened = GaugeMetricFamily("kindred_connections_open", "Open connections.", labels=["port"])
         refused = CounterMetricFamily(
             "kindred_connections_refused",
-            "Connections that were turned away, or closed before their time, by why.",
+            "Connections rejected or closed early, by reason.",
             labels=["port", "reason"],
         )
         for port in self._ports:
@@ -39,12 +39,12 @@ class TlsCollector:
         """Yield the metrics as they are now."""
         ends = GaugeMetricFamily(
             "kindred_tls_certificate_not_after_seconds",
-            "When the certificate of the port ends, in seconds since 1970.",
+            "Expiry of the port's certificate, in seconds since 1970.",
             labels=["port"],
         )
         reloads = CounterMetricFamily(
             "kindred_tls_reloads",
-            "Certificates and authorities that were read anew, or that changed and could not be used, by result.",
+            "Reloads of certificates and authorities, by result.",
             labels=["port", "result"],
         )
         for port in self._ports:

@@ -28,7 +28,7 @@ class DecisionCollector:
         """Yield the metrics as they are now."""
         counts = CounterMetricFamily(
             "kindred_decisions",
-            "Answers with one node or none, by what came of them: replaced is a pod that came again after a decision.",
+            "Decisions, by outcome. replaced: the pod came again after an earlier decision.",
             labels=["outcome"],
         )
         for outcome, count in self._decisions.items():
@@ -37,6 +37,6 @@ class DecisionCollector:
         if self._settling is not None:
             yield GaugeMetricFamily(
                 "kindred_settle_seconds",
-                "Seconds for which decisions before the start, or before the Lease, were waited for the last time.",
+                "Duration of the last settling before the first decision, in seconds.",
                 self._settling.seconds,
             )

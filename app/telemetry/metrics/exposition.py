@@ -38,13 +38,13 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._delay = Histogram(
             "kindred_mirror_to_watch_delay_seconds",
-            "From a pod's assumption in the mirror to the watch event that confirmed it.",
+            "Seconds from assuming a pod to the watch event that confirmed it.",
             registry=self._registry,
             buckets=_DELAYS,
         )
         self._stale_answers = Counter(
             "kindred_stale_answers",
-            "Questions that came while the mirror could not be trusted, be they answered or refused.",
+            "Requests received while the mirror was stale or not synced, answered or refused.",
             ["verb"],
             registry=self._registry,
         )
@@ -58,7 +58,9 @@ class Metrics:
         self._verbs = VerbCollector()
         for collector in (self._verbs, MirrorCollector(mirror), self.gc_pauses):
             self._registry.register(collector)
-        build = Info("kindred_build", "Which program this is.", registry=self._registry)
+        build = Info(
+            "kindred_build", "Build information: version and Python version. Always 1.", registry=self._registry
+        )
         build.info({"version": __version__, "python": platform.python_version()})
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)

@@ -42,7 +42,7 @@ class FigureLines:
         """Return the text of all nodes as they are now, in pieces."""
         for name in self._follower.rest(self._known):
             self._look(name)
-        head = _head(_NODE, "What a node offers to and what its pods ask of it, by QoS class.")
+        head = _head(_NODE, "Allocatable resources of a node and requests of its pods, by QoS class.")
         return [head, *(kept.lines for kept in self._kept.values())]
 
     def _look(self, name: str) -> None:
@@ -58,7 +58,7 @@ class FigureLines:
 
 def cluster_text(figures: Figures) -> bytes:
     """Return the text of the cluster's figures."""
-    head = _head(_CLUSTER, "What the known nodes offer to and what their pods ask of them, by QoS class.")
+    head = _head(_CLUSTER, "Allocatable resources of all nodes and requests of their pods, by QoS class.")
     return head + _lines(_CLUSTER, "", figures_of(figures))
 
 

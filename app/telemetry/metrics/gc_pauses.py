@@ -39,12 +39,12 @@ class GcPauses:
         """Yield the metrics as they are now."""
         pauses = SummaryMetricFamily(
             "kindred_gc_pause_seconds",
-            "How often and for how long the garbage collector stopped the process.",
+            "Pauses of the process for garbage collection.",
             labels=["generation"],
         )
         longest = GaugeMetricFamily(
             "kindred_gc_longest_pause_seconds",
-            "Longest that one garbage collection stopped the process since its start.",
+            "Longest pause for garbage collection since the start.",
             labels=["generation"],
         )
         for generation, known in self._by_generation.items():

@@ -26,7 +26,7 @@ class LeaderCollector:
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now."""
         leads = int(self._leadership.leads())
-        yield GaugeMetricFamily("kindred_leader", "Whether this replica leads: 1, or 0.", leads)
+        yield GaugeMetricFamily("kindred_leader", "Whether this replica leads (1) or not (0).", leads)
         yield CounterMetricFamily(
             "kindred_leader_transitions",
             "How often this replica has seen another leader than before, itself included.",

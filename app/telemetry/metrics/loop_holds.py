@@ -13,13 +13,13 @@ class LoopHolds:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._held = Histogram(
             "kindred_event_loop_held_seconds",
-            "How late the event loop came to a timer that is due 20 times a second.",
+            "Delay of an event loop timer that is due 20 times a second.",
             registry=registry,
             buckets=_BUCKETS,
         )
         self._longest = Gauge(
             "kindred_event_loop_longest_hold_seconds",
-            "Longest that the event loop was late since its start.",
+            "Longest delay of that timer since the start.",
             registry=registry,
         )
         self._most = 0.0

@@ -18,16 +18,16 @@ class MemoryCollector:
         memory = self._memory
         yield GaugeMetricFamily(
             "kindred_memory_limit_bytes",
-            "Memory above which the process would be killed; 0 if there is no limit.",
+            "Memory limit of the process in bytes. 0: no limit.",
             memory.limit.bytes,
         )
         yield GaugeMetricFamily(
             "kindred_memory_watermark_bytes",
-            "Memory above which the replica is not ready and lists nothing more; 0 if there is no limit.",
+            "Memory in bytes above which the replica is not ready and starts no list. 0: no limit.",
             memory.mark,
         )
         yield GaugeMetricFamily(
             "kindred_memory_above_watermark",
-            "Whether the process holds more than the watermark (1) or not (0).",
+            "Whether memory is above the watermark (1) or not (0).",
             memory.is_above(),
         )

@@ -17,23 +17,31 @@ class MirrorCollector:
         """Yield the metrics as they are now."""
         mirror = self._mirror
         unplaced = sum(len(info.rows) for info in mirror.nodes.infos.values() if info.node is None)
-        yield GaugeMetricFamily("kindred_mirror_nodes", "Nodes that are known.", len(mirror.nodes.slots))
-        yield GaugeMetricFamily("kindred_mirror_pods", "Pods that are held, assumed ones too.", mirror.pod_count())
-        yield GaugeMetricFamily("kindred_mirror_namespaces", "Namespaces that are known.", len(mirror.namespaces))
+        yield GaugeMetricFamily("kindred_mirror_nodes", "Nodes in the mirror.", len(mirror.nodes.slots))
         yield GaugeMetricFamily(
-            "kindred_mirror_assumed_pods", "Pods that wait for the watch to confirm them.", len(mirror.assumed)
+            "kindred_mirror_pods", "Placed pods in the mirror, including assumed ones.", mirror.pod_count()
+        )
+        yield GaugeMetricFamily("kindred_mirror_namespaces", "Namespaces in the mirror.", len(mirror.namespaces))
+        yield GaugeMetricFamily(
+            "kindred_mirror_assumed_pods",
+            "Assumed pods: bound or decided, not yet seen in the watch.",
+            len(mirror.assumed),
         )
         yield GaugeMetricFamily(
-            "kindred_mirror_pods_on_unknown_nodes", "Pods that are held and do not count yet.", unplaced
+            "kindred_mirror_pods_on_unknown_nodes",
+            "Pods whose node is not in the mirror. They do not count yet.",
+            unplaced,
         )
-        yield GaugeMetricFamily("kindred_mirror_generation", "Generation of the last change.", mirror.generation)
+        yield GaugeMetricFamily(
+            "kindred_mirror_generation", "Generation of the last change of the mirror.", mirror.generation
+        )
         yield self._transitions()
 
     def _transitions(self) -> Metric:
         counts = self._mirror.pod_states
         family = CounterMetricFamily(
             "kindred_mirror_pod_transitions",
-            "Changes of a pod's state: mismatched is a confirmation on another node than the assumed one.",
+            "Changes of a pod's state. mismatched: the watch has the pod on another node than the assumed one.",
             labels=["transition"],
         )
         for transition, count in (

@@ -12,24 +12,24 @@ class PreemptMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._calls = Counter(
             "kindred_preempt_calls",
-            "Calls of the verb, by what they were answered with.",
+            "Calls of preempt, by response.",
             ["result"],
             registry=registry,
         )
         self._added_nodes = Counter(
             "kindred_preempt_added_nodes",
-            "Nodes in answers that were not offered, as Kindred alone had refused them.",
+            "Candidate nodes that Kindred added because only Kindred had refused them.",
             registry=registry,
         )
         self._preemptions = Counter(
             "kindred_preemptions",
-            "Pods that no node was left for, by what became of them.",
+            "Pods for which Kindred looked for victims, by result.",
             ["result"],
             registry=registry,
         )
         self._victims = Counter(
             "kindred_preemption_victims",
-            "Pods that were evicted.",
+            "Evicted pods.",
             registry=registry,
         )
         for outcome in EvictionResult:

@@ -15,7 +15,7 @@ class Queue(Protocol):
 
     @property
     def waiting(self) -> int:
-        """Questions that wait for their turn."""
+        """Requests in the queue."""
 
     @property
     def bytes_held(self) -> int:
@@ -36,16 +36,16 @@ class QueueCollector:
         """Yield the metrics as they are now."""
         queue = self._queue
         for name, documentation, value in (
-            ("requests_in_flight", "Questions that have begun and have no answer yet.", queue.in_flight),
-            ("queue_length", "Questions that wait for their turn.", queue.waiting),
+            ("requests_in_flight", "Requests in progress, queued ones included.", queue.in_flight),
+            ("queue_length", "Requests in the queue.", queue.waiting),
             (
                 "queue_bytes",
-                "Size of the bodies of questions that have begun and have no answer yet.",
+                "Size of the bodies of requests in progress, in bytes.",
                 queue.bytes_held,
             ),
         ):
             yield GaugeMetricFamily(f"kindred_{name}", documentation, value)
-        shed = CounterMetricFamily("kindred_shed", "Questions that were turned away, by why.", labels=["reason"])
+        shed = CounterMetricFamily("kindred_shed", "Rejected requests, by reason.", labels=["reason"])
         for reason, count in queue.shed.items():
             shed.add_metric([reason], count)
         yield shed

@@ -18,7 +18,7 @@ class ReleaseCollector:
         status = self._release.status
         family = GaugeMetricFamily(
             "kindred_kubernetes_release_info",
-            "Release of Kubernetes whose answers are given, who named it, and whether it is that very one. Always 1.",
+            "Release of Kubernetes whose rules apply, its source, and whether it is an exact match. Always 1.",
             labels=["release", "source", "exact"],
         )
         family.add_metric([status.release, status.source, str(status.exact).lower()], 1)

@@ -57,23 +57,21 @@ class VerbCollector:
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now."""
         yield self._requests()
-        yield self._counter("nodes_asked", "Nodes that were asked about.", "nodes")
+        yield self._counter("nodes_asked", "Nodes in requests.", "nodes")
         yield self._counter(
-            "nodes_passed", "Nodes passed on by filter, scored by prioritize, left by preempt.", "passed"
+            "nodes_passed", "Nodes that passed filter, were scored by prioritize, or were kept by preempt.", "passed"
         )
         yield self._histogram(
             "request_duration_seconds",
-            "From when a request was complete until its answer was there, the wait for its turn included.",
+            "Seconds from the complete request to its response, including the time in the queue.",
             "seconds",
         )
-        yield self._histogram("request_queue_seconds", "How long requests waited for their turn.", "waited")
-        yield self._histogram("request_size_bytes", "Bodies of requests.", "request_bytes")
-        yield self._histogram("response_size_bytes", "Bodies of answers.", "response_bytes")
+        yield self._histogram("request_queue_seconds", "Seconds that requests spent in the queue.", "waited")
+        yield self._histogram("request_size_bytes", "Size of request bodies in bytes.", "request_bytes")
+        yield self._histogram("response_size_bytes", "Size of response bodies in bytes.", "response_bytes")
 
     def _requests(self) -> Metric:
-        family = CounterMetricFamily(
-            "kindred_requests", "Questions, by verb and how they ended.", labels=["verb", "outcome"]
-        )
+        family = CounterMetricFamily("kindred_requests", "Requests, by verb and outcome.", labels=["verb", "outcome"])
         for verb, figures in self._figures.items():
             for outcome, count in figures.outcomes.items():
                 family.add_metric([verb, outcome.value], count)

@@ -25,17 +25,26 @@ class WatchCollector:
         yield GaugeMetricFamily("kindred_ready", "Whether the mirror is complete and recent (1) or not (0).", ready)
         yield from self._gauges()
         yield from self._counters()
-        yield self._counts_by("type", "requests", "Requests, by type.", lambda state: state.requests)
-        yield self._counts_by("reason", "relists", "Syncs that a watch made necessary.", lambda state: state.relists)
+        yield self._counts_by("type", "requests", "Requests to the API server, by type.", lambda state: state.requests)
+        yield self._counts_by(
+            "reason", "relists", "Relists, by the reason why the watch could not continue.", lambda state: state.relists
+        )
         yield self._counts_by("type", "events", "Watch events, by type.", lambda state: state.events)
-        yield self._counts_by("kind", "failures", "Failed requests, by status or error.", lambda state: state.failures)
-        yield self._counts_by("cause", "retries", "Requests made again, by why then.", lambda state: state.retries)
+        yield self._counts_by(
+            "kind", "failures", "Failed requests to the API server, by status or error.", lambda state: state.failures
+        )
+        yield self._counts_by(
+            "cause",
+            "retries",
+            "Retried requests to the API server, by what triggered the retry.",
+            lambda state: state.retries,
+        )
 
     def _gauges(self) -> Iterator[Metric]:
-        synced = _gauge("synced", "Whether all objects of the resource were ever held (1) or not (0).")
-        absent = _gauge("absent", "Whether the API server does not have the resource (1) or has it (0).")
-        byte_age = _gauge("last_byte_age_seconds", "Since the API server last showed that the mirror follows it.")
-        event_age = _gauge("last_event_age_seconds", "Since the last watch event that was not a bookmark.")
+        synced = _gauge("synced", "Whether the resource was listed completely once (1) or not (0).")
+        absent = _gauge("absent", "Whether the API server lacks the resource (1) or has it (0).")
+        byte_age = _gauge("last_byte_age_seconds", "Seconds since the API server last sent anything for the resource.")
+        event_age = _gauge("last_event_age_seconds", "Seconds since the last watch event other than a bookmark.")
         now = self._clock()
         for state in self._freshness.states:
             synced.add_metric([state.plural], state.synced)
@@ -45,17 +54,20 @@ class WatchCollector:
                 byte_age.add_metric([state.plural], age)
             if state.last_event_at is not None:
                 event_age.add_metric([state.plural], now - state.last_event_at)
-        objects = _gauge("known_objects", "Objects that the API server has told of.")
+        objects = _gauge("known_objects", "Objects received from the API server and not deleted.")
         for plural, known in self._known.items():
             objects.add_metric([plural], len(known))
-        size = _gauge("wire_bytes", "Size of these objects on the wire, from the mean of those that were decoded.")
+        size = _gauge(
+            "wire_bytes",
+            "Estimated size of these objects in bytes as received: the mean of decoded objects, times their number.",
+        )
         for state in self._freshness.states:
             size.add_metric([state.plural], state.wire_size())
         yield from (synced, absent, byte_age, event_age, objects, size)
 
     def _counters(self) -> Iterator[Metric]:
-        errors = _counter("decode_errors", "Objects with a field that could not be read.")
-        seconds = _counter("decode_seconds", "Time that decoding objects took.")
+        errors = _counter("decode_errors", "Objects with a field that could not be decoded.")
+        seconds = _counter("decode_seconds", "Seconds spent on decoding objects.")
         for state in self._freshness.states:
             errors.add_metric([state.plural], state.decode_errors)
             seconds.add_metric([state.plural], state.decode_seconds)
