@@ -95,11 +95,9 @@ def _build(go: str, names: Sequence[str], folder: Path, module: Path) -> None:
     packages = [f"./cmd/{name}" for name in names]
     _say(f"building {', '.join(names)}; the first time this takes up to ten minutes on two cores")
     _say("fetching the modules")
-    tags = f"-tags={','.join(release_tags(kubernetes_version(module)))}"
+    tags, flags = _release_options(module)
     total = len(go_output(module, go, "list", "-deps", tags, *packages).splitlines())
     begin = shown = time.monotonic()
-    # The release is told as upstream's build tells it: unset, the programs call themselves v0.0.0-master.
-    flags = f"-s -w -X k8s.io/component-base/version.gitVersion={kubernetes_version(module)}"
     command = [go, "build", "-v", "-trimpath", tags, "-ldflags", flags, "-o", f"{folder}{os.sep}", *packages]
     lines: list[str] = []
     for line in _lines(command, module):
@@ -113,12 +111,31 @@ def _build(go: str, names: Sequence[str], folder: Path, module: Path) -> None:
     _say(f"built in {time.monotonic() - begin:.0f} s")
 
 
+def _release_options(module: Path) -> tuple[str, str]:
+    """Return `-tags` and the value of `-ldflags`. A module without Kubernetes, such as kustomize's, has no release.
+
+    The version is set as upstream's build sets it. Otherwise the programs call themselves v0.0.0-master.
+    """
+    version = _required_kubernetes(module)
+    if version is None:
+        return "-tags=", "-s -w"
+    return (
+        f"-tags={','.join(release_tags(version))}",
+        f"-s -w -X k8s.io/component-base/version.gitVersion={version}",
+    )
+
+
 def kubernetes_version(module: Path) -> str:
     """Return the release of Kubernetes that a module requires. Raises BuildError."""
-    found = re.search(r"^\tk8s\.io/kubernetes (v\S+)$", (module / "go.mod").read_text("utf-8"), re.MULTILINE)
+    found = _required_kubernetes(module)
     if found is None:
         raise BuildError("go.mod requires no k8s.io/kubernetes")
-    return found[1]
+    return found
+
+
+def _required_kubernetes(module: Path) -> str | None:
+    found = re.search(r"^\tk8s\.io/kubernetes (v\S+)$", (module / "go.mod").read_text("utf-8"), re.MULTILINE)
+    return None if found is None else found[1]
 
 
 def release_tags(version: str) -> list[str]:

@@ -12,7 +12,7 @@ from tests.manifests.kustomize import (
     DECIDE,
     MANIFESTS,
     Manifest,
-    RenderError,
+    NoRendererError,
     of_kindred,
     of_scheduler,
     only,
@@ -58,7 +58,7 @@ def rendered(variant: Variant, tmp_path_factory: pytest.TempPathFactory) -> list
     """Give all objects."""
     try:
         renderer()
-    except RenderError as error:
+    except NoRendererError as error:
         pytest.skip(str(error))
     if not variant.components:
         return render(MANIFESTS / "overlays" / variant.overlay)

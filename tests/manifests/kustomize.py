@@ -22,7 +22,11 @@ _FIRST: Final = ("Namespace",)
 
 
 class RenderError(RuntimeError):
-    """There is nothing to render with, or a folder cannot be rendered."""
+    """A folder cannot be rendered, or kustomize cannot be built."""
+
+
+class NoRendererError(RenderError):
+    """This machine has no kustomize, no kubectl, and no Go to build kustomize with."""
 
 
 @cache
@@ -38,6 +42,8 @@ def renderer() -> tuple[str, ...]:
 @cache
 def built_renderer() -> tuple[str, ...]:
     """Return the command of a kustomize that is built here, from its own module. Raises RenderError."""
+    if shutil.which("go") is None:
+        raise NoRendererError("no kubectl, no kustomize, and no Go to build it")
     try:
         return str(binaries(["kustomize"], _MODULE)["kustomize"]), "build"
     except BuildError as error:

@@ -9,7 +9,7 @@ from app.settings import Settings
 from tests.manifests.kustomize import (
     MANIFESTS,
     Manifest,
-    RenderError,
+    NoRendererError,
     of_kind,
     only,
     render,
@@ -24,7 +24,7 @@ def manifests(tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
     """Give all objects of an overlay with the component."""
     try:
         renderer()
-    except RenderError as error:
+    except NoRendererError as error:
         pytest.skip(str(error))
     assert (MANIFESTS / "components" / "admin-service").is_dir()
     return render(with_components(tmp_path_factory.mktemp("mine"), "score-offload", ["components/admin-service"]))

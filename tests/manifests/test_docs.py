@@ -18,7 +18,7 @@ from tests.manifests.install_commands import INSTALL, commands
 from tests.manifests.kustomize import (
     MANIFESTS,
     OVERLAYS,
-    RenderError,
+    NoRendererError,
     of_kind,
     of_kindred,
     only,
@@ -90,7 +90,7 @@ def test_the_secret_of_the_docs_is_made_of_files_that_are_there(certificates: Pa
 def test_a_kustomization_with_settings_and_roles_of_ones_own_is_rendered(overlay: str, tmp_path: Path) -> None:
     try:
         renderer()
-    except RenderError as error:
+    except NoRendererError as error:
         pytest.skip(str(error))
     basis, further = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", INSTALL, re.DOTALL))
     assert basis["resources"] == ["../kindred/manifests/overlays/full-offload"]

@@ -1,5 +1,7 @@
 """What the manifests say of each other: every name that one refers to is there, every selector finds what it is for."""
 
+import shutil
+
 import pytest
 
 from app import __version__
@@ -9,7 +11,6 @@ from tests.manifests.kustomize import (
     MANIFESTS,
     OVERLAYS,
     Manifest,
-    RenderError,
     built_renderer,
     of_kind,
     only,
@@ -143,10 +144,9 @@ def test_the_image_is_of_this_version(container: Manifest) -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_a_kustomize_that_is_built_here_renders_the_same(overlay: str) -> None:
-    try:
-        commands = renderer(), built_renderer()
-    except RenderError as error:
-        pytest.skip(str(error))
+    if shutil.which("go") is None:
+        pytest.skip("no Go to build kustomize with")
+    commands = renderer(), built_renderer()
     by_kind_and_name = [
         {(each["kind"], each["metadata"]["name"]): each for each in render(MANIFESTS / "overlays" / overlay, command)}
         for command in commands
