@@ -11,7 +11,7 @@ from tests.bench.report import INTREE, LATEST, ROOT, Report, Row
 from tests.bench.text import short
 from tests.e2e.binaries import SCHEDULER
 from tests.throughput.results import IN_TREE, KINDRED, Throughput, read_all
-from tests.throughput.table import ANY_NODE
+from tests.throughput.table import ANY_NODE, cpu_of
 
 README: Final = ROOT / "README.md"
 THROUGHPUT: Final = ROOT / "docs" / "throughput.md"
@@ -70,10 +70,11 @@ def in_text(text: str) -> str:
     """Return a text with each block between its markers. Raises ValueError if a block is not there once."""
     for name, make in BLOCKS.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        block = f"{begin}\n\n{make()}\n\n{end}"
-        text, found = re.subn(f"{begin}.*?{end}", lambda _, block=block: block, text, flags=re.DOTALL)
-        if found != 1:
+        before, _, rest = text.partition(begin)
+        _, found, after = rest.partition(end)
+        if not found or begin in rest or end in after:
             raise ValueError(f"the text needs {begin} and {end}, once and in this order")
+        text = f"{before}{begin}\n\n{make()}\n\n{end}{after}"
     return text
 
 
@@ -91,10 +92,7 @@ def _multiples(run: Throughput, shapes: Iterable[str], mode: str) -> str:
 
 def _cpu(run: Throughput, shapes: Iterable[str], mode: str) -> list[float]:
     """Return the milliseconds a pod of kube-scheduler, and of Kindred where it runs."""
-    parts = [
-        [run.median(shape, mode, lambda cell, of=program: cell.cpu_ms.get(of)) for program in (SCHEDULER, KINDRED)]
-        for shape in shapes
-    ]
+    parts = [[run.median(shape, mode, cpu_of(program)) for program in (SCHEDULER, KINDRED)] for shape in shapes]
     return [sum(part for part in each if part is not None) for each in parts]
 
 

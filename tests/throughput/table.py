@@ -43,14 +43,15 @@ def _quotient(above: float | None, below: float | None) -> str:
 
 def _cpu(run: Throughput) -> str:
     def cell(shape: str, mode: str) -> str:
-        values = [run.median(shape, mode, _cpu_of(program)) for program in run.programs]
+        values = [run.median(shape, mode, cpu_of(program)) for program in run.programs]
         return " / ".join(_NONE if value is None else short(value, 2) for value in values)
 
     heading = f"CPU, ms a pod: {' / '.join(run.programs)}"
     return _table([heading, *run.modes], [[shape, *(cell(shape, mode) for mode in run.modes)] for shape in run.shapes])
 
 
-def _cpu_of(program: str) -> Callable[[Cell], float | None]:
+def cpu_of(program: str) -> Callable[[Cell], float | None]:
+    """Return what reads a program's CPU time a pod, in milliseconds; None where it did not run."""
     return lambda cell: cell.cpu_ms.get(program)
 
 
