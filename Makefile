@@ -4,6 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SERVING := $(VENV)/.serving
+ENOUGH_PYTHON := $(PYTHON) -c 'import sys; sys.exit("Kindred needs Python 3.11 or newer, found " + sys.version.split()[0] + \
+	"; name another with: make PYTHON=...") if sys.version_info < (3, 11) else None'
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WEB := tests/web
 WEB_BIN := $(WEB)/node_modules/.bin
 SCRIPTS := 'app/**/*.js' '$(WEB)/*.js'
@@ -23,7 +27,7 @@ ALONE := $(BIN)/python -m pytest -m alone tests/cost
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-run: $(STAMP) ## Serve the bundled demo cluster on 127.0.0.1:8888, no Kubernetes needed
+run: $(SERVING) ## Serve the bundled demo cluster on 127.0.0.1:8888, no Kubernetes needed
 	$(BIN)/kindred serve --demo
 
 # `make test COVERAGE=--cov` also measures which lines no test runs, against their floor.
@@ -147,6 +151,9 @@ lock: $(STAMP) ## Make the lock files again from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate pyproject.toml --group load -c requirements-dev.lock \
 		-o requirements-load.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:build -c requirements-dev.lock \
+		-o requirements-build.lock
 	$(if $(shell command -v npm),npm --prefix $(WEB) install --package-lock-only)
 
 image: ## Build the container image (docker, or DOCKER=podman / buildah); ARGS="--build-arg BASE_DIGEST=sha256:..."
@@ -159,10 +166,19 @@ $(WEB)/node_modules/.installed: $(WEB)/package-lock.json $(WEB)/package.json
 	npm --prefix $(WEB) ci --ignore-scripts
 	@touch $@
 
-$(STAMP): requirements-dev.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit("Kindred needs Python 3.11 or newer, found " + sys.version.split()[0] + \
-		"; name another with: make PYTHON=...") if sys.version_info < (3, 11) else None'
+# What `make run` needs is a third of what tests and tools need. Modules are compiled when they are imported.
+$(SERVING): requirements.lock requirements-build.lock pyproject.toml
+	@$(ENOUGH_PYTHON)
+	@echo "Installing what serving needs into $(VENV): about 50 packages, 200 MB, once"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP) --no-deps --no-compile --require-hashes -r requirements.lock -r requirements-build.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	@$(ENOUGH_PYTHON)
+	@echo "Installing Kindred with all that tests and tools need into $(VENV): 650 MB, once"
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --no-deps --require-hashes -r requirements-dev.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@ $(SERVING)
