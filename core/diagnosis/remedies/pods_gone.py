@@ -60,17 +60,24 @@ def pods_gone(obstacles: Obstacles) -> Iterator[Sequence[Proposal]]:
 
 
 def _removed(obstacles: Obstacles, gone: Gone) -> RemovePod:
-    pod = gone.pod
+    return RemovePod(gone.pod.full_name, gone.pod.uid, gone.node, _forbidding(obstacles, gone.pod))
+
+
+def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:
+    """Return the budgets that forbid a pod's eviction: one that allows no disruption, or several at once.
+
+    Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement). What it makes of
+    pods that are not ready is not looked at.
+    """
     budgets = obstacles.decision.mirror.objects(PodDisruptionBudget).values()
-    forbidding = sorted(
-        each.full_name
-        for each in budgets
-        if each.namespace == pod.namespace
-        and each.disruptions_allowed <= 0
-        and pod.name not in each.disrupted_pods  # it is on its way already
-        and covers(each, pod.labels)
-    )
-    return RemovePod(pod.full_name, pod.uid, gone.node, tuple(forbidding))
+    covering = [each for each in budgets if each.namespace == pod.namespace and covers(each, pod.labels)]
+    forbidding = [
+        each
+        for each in covering
+        if len(covering) > 1
+        or (each.disruptions_allowed <= 0 and pod.name not in each.disrupted_pods)  # else it is on its way already
+    ]
+    return tuple(sorted(each.full_name for each in forbidding))
 
 
 def _nearest(obstacles: Obstacles) -> Sequence[int]:

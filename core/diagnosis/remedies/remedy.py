@@ -195,7 +195,8 @@ class RemovePod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="re
     @property
     def text(self) -> str:
         """Return it as an instruction."""
-        forbidden = f", whose eviction {' and '.join(self.budgets)} forbids now" if self.budgets else ""
+        forbids = "forbids" if len(self.budgets) == 1 else "forbid"
+        forbidden = f", whose eviction {' and '.join(self.budgets)} {forbids} now" if self.budgets else ""
         return f"remove pod {self.pod} from {self.node}{forbidden}"
 
 

@@ -99,8 +99,8 @@ FAULTS: Final = (
     Fault(
         id="counted-disruption-forbids-eviction",
         breaks="A budget that has counted the pod's disruption already is said to forbid it.",
-        old="        and pod.name not in each.disrupted_pods  # it is on its way already\n",
-        new="",
+        old="each.disruptions_allowed <= 0 and pod.name not in each.disrupted_pods)",
+        new="each.disruptions_allowed <= 0)",
         tests=("remedies/test_pod_proposals.py",),
     ),
     Fault(

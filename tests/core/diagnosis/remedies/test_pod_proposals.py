@@ -127,3 +127,12 @@ def test_a_pod_to_remove_names_the_budgets_that_forbid_its_eviction(
     assert [("n1", [RemovePod("default/web-0", "web-0", "n1", expected)])] == of_kind(Kind.REMOVE_POD, found)
     forbidden = ", whose eviction default/web forbids now" if expected else ""
     assert f"remove pod default/web-0 from n1{forbidden} (then it fits on n1)" in [each.text for each in found]
+
+
+def test_several_budgets_forbid_an_eviction_whatever_they_allow() -> None:
+    selector = parse_selector({"app": "web"}, [])
+    budgets = [PodDisruptionBudget("default", name, selector, 1) for name in ("one", "two")]
+    running = using("web-0", "n1", cpu="8").label("app", "web")
+    found = helps(asking(cpu="4"), roomy("n1"), running, objects=budgets)
+    expected = RemovePod("default/web-0", "web-0", "n1", ("default/one", "default/two"))
+    assert of_kind(Kind.REMOVE_POD, found) == [("n1", [expected])]

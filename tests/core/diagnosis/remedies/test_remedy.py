@@ -47,7 +47,7 @@ STEPS: list[tuple[Step, str]] = [
     (RemovePod("shop/web-0", "u", "n1"), "remove pod shop/web-0 from n1"),
     (
         RemovePod("shop/web-0", "u", "n1", ["shop/web", "shop/all"]),
-        "remove pod shop/web-0 from n1, whose eviction shop/web and shop/all forbids now",
+        "remove pod shop/web-0 from n1, whose eviction shop/web and shop/all forbid now",
     ),
     (RelaxSpread(0, "zone"), "set whenUnsatisfiable for zone to ScheduleAnyway"),
     (ChangeHostPort(80, "TCP", 81), "use the host port 81/TCP instead of 80"),
