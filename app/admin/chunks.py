@@ -6,6 +6,7 @@ A client that reads slowly keeps what its body is made from, and neither the tex
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Final
 
+from app.json_text import encode
 from app.long_work import LongWork
 
 _CHUNK_BYTES: Final = 64 * 1024
@@ -20,6 +21,14 @@ async def in_chunks(pieces: Iterable[bytes], work: LongWork) -> AsyncIterator[by
         if not chunk:
             return
         yield chunk
+
+
+def list_pieces(values: Iterable[object]) -> Iterator[bytes]:
+    """Yield a list as JSON, one value at a time."""
+    yield b"["
+    for place, value in enumerate(values):
+        yield b"," * bool(place) + encode(value)
+    yield b"]"
 
 
 async def _chunk(remaining: Iterator[bytes], work: LongWork) -> bytes:

@@ -1,6 +1,6 @@
 """`GET /cluster` of the admin port: all nodes by zone, rack and use, which is what the page opens on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Annotated, Final
 
@@ -9,12 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from app.admin.asking import problem
-from app.admin.chunks import in_chunks
+from app.admin.chunks import in_chunks, list_pieces
 from app.admin.shared_copy import SharedCopy
 from app.explain.node_map import guessed_rack_key
 from app.json_text import encode
 from app.long_work import LongWork
-from core.diagnosis.cluster_view import ClusterSurvey, ClusterView, ResourceUse
+from core.diagnosis.cluster_view import ClusterSurvey, ClusterView
 from core.mirror.cluster import ClusterMirror
 from core.objects.label_validation import label_key_errors
 
@@ -65,15 +65,8 @@ def _written(view: ClusterView) -> Iterator[bytes]:
     for name in view.__struct_fields__:
         yield separator + encode(name) + b":"
         if name == "resources":
-            yield from _resources(view.resources)
+            yield from list_pieces(view.resources)
         else:
             yield encode(getattr(view, name))
         separator = b","
     yield b"}"
-
-
-def _resources(resources: Sequence[ResourceUse]) -> Iterator[bytes]:
-    yield b"["
-    for place, use in enumerate(resources):
-        yield b"," * bool(place) + encode(use)
-    yield b"]"

@@ -1,13 +1,19 @@
 """`GET /pending` of the admin port: every pod without a node, and why it has none."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
 
-from app.admin.json_response import JsonResponse
+from app.admin.chunks import in_chunks, list_pieces
 from app.admin.shared_copy import SharedCopy
-from app.explain.pending import PendingPodsExplainer
+from app.explain.pending import PendingPodsExplainer, PendingView
+from app.json_text import encode
+from app.long_work import LongWork
+
+_JSON: Final = "application/json"
 
 
 class PendingQuery(BaseModel):
@@ -19,13 +25,23 @@ class PendingQuery(BaseModel):
     """All namespaces where it is left out."""
 
 
-def pending_router(pending: PendingPodsExplainer) -> APIRouter:
-    """Return the route. Those who ask within a second share one answer."""
+def pending_router(pending: PendingPodsExplainer, work: LongWork) -> APIRouter:
+    """Return the route. Those who ask within a second share the judgements, and each response is written in pieces."""
     router = APIRouter()
     judged = SharedCopy(pending.judge)
 
     @router.get("/pending")
     async def list_pending(query: Annotated[PendingQuery, Query()]) -> Response:
-        return JsonResponse(pending.view(await judged.get(), query.namespace))
+        view = pending.view(await judged.get(), query.namespace)
+        return StreamingResponse(in_chunks(pieces_of(view), work), media_type=_JSON)
 
     return router
+
+
+def pieces_of(view: PendingView) -> Iterator[bytes]:
+    """Yield PendingPods as JSON, pod by pod."""
+    yield encode(view.head)[:-1] + b',"pods":'
+    yield from list_pieces(view.pods())
+    yield b',"classes":'
+    yield from list_pieces(view.classes())
+    yield b"}"

@@ -94,4 +94,4 @@ def _of_dump(options: Options, namespace: str | None) -> bytes:
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     work = LongWork()
     explainer = PendingPodsExplainer(dump_explainer(settings, dump, RecentPods(), work), work, time.time)
-    return encode(explainer.view(asyncio.run(explainer.judge()), namespace))
+    return encode(explainer.view(asyncio.run(explainer.judge()), namespace).told())

@@ -3,9 +3,10 @@
 Pods of one class have one answer, so that the cost follows from the number of classes and not of pods.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import Enum
+from heapq import merge
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
 from core.equivalence.classes import Classifier
+from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
 MAX_CLASSES: Final = 500
@@ -92,8 +94,8 @@ class PendingClass(msgspec.Struct, frozen=True):
     """The smallest changes after each of which a pod of the class fits on a node, 3 at most; none where one does."""
 
 
-class PendingPods(msgspec.Struct, frozen=True):
-    """The pods that wait for a node, the oldest first."""
+class PendingHead(msgspec.Struct, frozen=True):
+    """What the pods were judged by."""
 
     generation: int
     """Of the mirror."""
@@ -101,6 +103,11 @@ class PendingPods(msgspec.Struct, frozen=True):
     standing: str
     """fresh, stale, or not synced"""
     problems: Sequence[str]
+
+
+class PendingPods(PendingHead, frozen=True):
+    """The pods that wait for a node, the oldest first."""
+
     pods: Sequence[PendingPod]
     classes: Sequence[PendingClass]
 
@@ -123,13 +130,67 @@ class _Judgement(NamedTuple):
         return PendingState.FITS if self.fit else PendingState.UNSCHEDULABLE
 
 
+class _Members:
+    """The pods of a class that were told."""
+
+    def __init__(self, place: int, first: Pod) -> None:
+        """`place` is that of the class in the response."""
+        self.place: Final = place
+        self.first: Final = first
+        self.pods = 0
+
+
 class JudgedPods(NamedTuple):
     """The pending pods of one moment, the oldest first, with what is said of their classes."""
 
-    pods: Sequence[tuple[Pod, int | None]]
-    """With the place of the class in `judgements`; None if that was not asked."""
+    pods: Sequence[tuple[Pod, int]]
+    """With the place of the class in `judgements`, which has the first MAX_CLASSES."""
     judgements: Sequence[_Judgement]
     mirror: MirrorState
+
+
+class PendingView:
+    """The pods of a namespace, or of all, that are still pending, told one by one and then their classes.
+
+    One by one, so that the event loop may serve others in between: 20,000 pods take 40 ms.
+    """
+
+    def __init__(self, judged: JudgedPods, mirror: ClusterMirror, now: float, namespace: str | None) -> None:
+        """`now` is the time of day, in seconds since 1970."""
+        state = judged.mirror
+        self.head: Final = PendingHead(state.generation, state.nodes, state.standing, state.problems)
+        self._judged = judged
+        self._mirror = mirror
+        self._now = now
+        self._namespace = namespace
+        self._members: dict[int, _Members] = {}  # place in the judgements -> pods, in the order of the first pods
+
+    def pods(self) -> Iterator[PendingPod]:
+        """Yield the pods, the oldest first."""
+        mirror, judgements = self._mirror, self._judged.judgements
+        for pod, place in self._judged.pods:
+            if self._namespace not in {None, pod.namespace}:
+                continue
+            if pod.uid not in mirror.pending or mirror.is_assumed(pod.uid):
+                continue  # it was bound after it was judged
+            if place >= len(judgements):
+                yield _pending_pod(pod, self._now, None, PendingState.NOT_ASKED)
+                continue
+            members = self._members.get(place)
+            if members is None:
+                members = self._members[place] = _Members(len(self._members), pod)
+            members.pods += 1
+            yield _pending_pod(pod, self._now, members.place, judgements[place].state)
+
+    def classes(self) -> Iterator[PendingClass]:
+        """Yield the classes of the pods that were told."""
+        for place, members in self._members.items():
+            yield _pending_class(self._judged.judgements[place], members)
+
+    def told(self) -> PendingPods:
+        """Return all of it at once."""
+        head, pods = self.head, [*self.pods()]
+        return PendingPods(head.generation, head.nodes, head.standing, head.problems, pods, [*self.classes()])
 
 
 class PendingPodsExplainer:
@@ -143,50 +204,44 @@ class PendingPodsExplainer:
         self._classifier = Classifier(explainer.explained.profile.plugins, "spec")
 
     async def judge(self) -> JudgedPods:
-        """Judge all pending pods. Schedulers are answered between two classes; the mirror may change there."""
-        mirror = self._explainer.mirror
-        pods = [pod for pod in mirror.pending if not mirror.is_assumed(pod.uid)]
-        pods.sort(key=lambda pod: (pod.waiting.created or _NEVER, pod.full_name, pod.uid))
-        classes: dict[object, list[Pod]] = {}
+        """Judge all pending pods. Schedulers are answered between two pieces; the mirror may change there."""
+        pods: list[tuple[Pod, int]] = []
+        places: dict[object, int] = {}
+        firsts: list[Pod] = []
         async with self._work.turn():
-            for pod in pods:
-                classes.setdefault(self._class_of(pod), []).append(pod)
+            for *_, pod in merge(*await self._sorted_runs()):
+                place = places.setdefault(self._class_of(pod), len(places))
+                if place == len(firsts):
+                    firsts.append(pod)
+                pods.append((pod, place))
                 if self._work.over:
                     await self._work.give_way()
         judgements: list[_Judgement] = []
-        place_of: dict[str, int] = {}
-        for members in islice(classes.values(), MAX_CLASSES):
+        for first in islice(firsts, MAX_CLASSES):
             async with self._work.uncut_turn():
-                place_of.update((pod.uid, len(judgements)) for pod in members)
-                judgements.append(self._judgement(members[0]))
-        still = [
-            (pod, place_of.get(pod.uid)) for pod in pods if pod.uid in mirror.pending and not mirror.is_assumed(pod.uid)
-        ]
-        return JudgedPods(still, judgements, self._explainer.mirror_state())
+                judgements.append(self._judgement(first))
+        return JudgedPods(pods, judgements, self._explainer.mirror_state())
 
-    def view(self, judged: JudgedPods, namespace: str | None = None) -> PendingPods:
+    def view(self, judged: JudgedPods, namespace: str | None = None) -> PendingView:
         """Return the pods of a namespace, or of all, with their classes."""
-        pods = [each for each in judged.pods if namespace in {None, each[0].namespace}]
-        members: dict[int, list[Pod]] = {}
-        for pod, place in pods:
-            if place is not None:
-                members.setdefault(place, []).append(pod)
-        shown = {place: number for number, place in enumerate(members)}
-        now = self._now()
-        told = [
-            _pending_pod(pod, now, shown.get(place), judged.judgements[place].state)
-            if place is not None
-            else _pending_pod(pod, now, None, PendingState.NOT_ASKED)
-            for pod, place in pods
-        ]
-        return PendingPods(
-            generation=judged.mirror.generation,
-            nodes=judged.mirror.nodes,
-            standing=judged.mirror.standing,
-            problems=judged.mirror.problems,
-            pods=told,
-            classes=[_pending_class(judged.judgements[place], of_class) for place, of_class in members.items()],
-        )
+        return PendingView(judged, self._explainer.mirror, self._now(), namespace)
+
+    async def _sorted_runs(self) -> list[list[tuple[str, str, str, Pod]]]:
+        """Return the pending pods in sorted lists, the oldest first: to sort 20,000 at once takes 11 ms."""
+        mirror = self._explainer.mirror
+        runs: list[list[tuple[str, str, str, Pod]]] = []
+        waiting = iter([*mirror.pending])  # they may change between two pieces
+        while pods := [*islice(waiting, _RUN)]:
+            run = [
+                (pod.waiting.created or _NEVER, pod.full_name, pod.uid, pod)
+                for pod in pods
+                if not mirror.is_assumed(pod.uid)
+            ]
+            run.sort()
+            runs.append(run)
+            if self._work.over:
+                await self._work.give_way()
+        return runs
 
     def _class_of(self, pod: Pod) -> tuple[object, ...]:
         # No filter reads the last two, but they say which nominated pods count beside the pod.
@@ -202,6 +257,8 @@ class PendingPodsExplainer:
 
 
 _MAX_REMEDIES: Final = 3
+_RUN: Final = 500
+"""Pods that are sorted in one step, in 0.4 ms."""
 _NEVER: Final = "9999"
 """After every time of RFC 3339: pods whose time is unknown come last."""
 
@@ -230,12 +287,12 @@ def _pending_pod(pod: Pod, now: float, place: int | None, state: PendingState) -
     )
 
 
-def _pending_class(judgement: _Judgement, pods: Sequence[Pod]) -> PendingClass:
+def _pending_class(judgement: _Judgement, members: _Members) -> PendingClass:
     first = judgement.reasons[0] if judgement.reasons else None
     return PendingClass(
-        pods=len(pods),
-        first_pod=pods[0].full_name,
-        oldest=pods[0].waiting.created,
+        pods=members.pods,
+        first_pod=members.first.full_name,
+        oldest=members.first.waiting.created,
         state=judgement.state,
         nodes=judgement.nodes,
         fit=judgement.fit,

@@ -130,7 +130,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         names_router(NameSearch(mirror, recent_pods, work)),
         events_router(explainer.mirror_state, cluster.state),
         samples_router(samples),
-        pending_router(PendingPodsExplainer(explainer, work, time.time)),
+        pending_router(PendingPodsExplainer(explainer, work, time.time), work),
         page_router(),
     )
     return admin_port(settings, settings.admin_port, app, is_reading=is_reading, open_paths=OPEN_PATHS)

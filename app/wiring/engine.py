@@ -62,11 +62,16 @@ def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
 
 
 def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
-    """Return the kinds of objects that explanations read besides `watched_kinds`; none without an admin port."""
+    """Return the kinds of objects that explanations read besides `watched_kinds`; none without an admin port.
+
+    PodDisruptionBudgets say whether a pod that would make room may be evicted.
+    """
     if settings.admin_port is None:
         return ()
     watched = watched_kinds(settings, profile)
-    return tuple(kind for kind in explained_profile(settings, profile).profile.kinds if kind not in watched)
+    read = explained_profile(settings, profile).profile.kinds
+    kinds = read if settings.explain == "profile" else (*read, PodDisruptionBudget)
+    return tuple(kind for kind in kinds if kind not in watched)
 
 
 def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) -> EquivalenceCache | None:

@@ -1,18 +1,20 @@
 """Which events make kube-scheduler try a pod again that it found unschedulable.
 
-Source: k8s.io/kubernetes v1.36.3 pkg/scheduler/framework/plugins/*, EventsToRegister of each plugin, with the feature
-SchedulerQueueingHints on, as it is by default. A plugin's queueing hint then looks at the object of the event, and may
-find that it changes nothing.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/*, EventsToRegister of each plugin in v1.34.1, v1.35.4,
+v1.36.3 and v1.37.1. SchedulerQueueingHints, without which they are others, is locked on up to 1.36 and gone in 1.37. A
+plugin's queueing hint then looks at the object of the event, and may find that it changes nothing; an event that the
+hint always skips is left out. Only 1.37 registers pods on nodes (AssignedPod) and the waiting pod (TargetPod) as two
+resources. Before, the hint tells them apart.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.releases import DeviceClassResources
+from core.releases import Rules
 
 
 class Wake(msgspec.Struct, frozen=True, gc=False):
@@ -42,7 +44,7 @@ EVENTS: Final[Mapping[str, Sequence[Wake]]] = {
     "NodeAffinity": (Wake("NodeAffinity", "Node", ("Add", "UpdateNodeLabel")),),
     "NodePorts": (Wake("NodePorts", "Pod", _POD_DELETED), Wake("NodePorts", "Node", ("Add",))),
     "NodeResourcesFit": (
-        Wake("NodeResourcesFit", "Pod", ("Delete", "UpdatePodScaleDown")),
+        Wake("NodeResourcesFit", "Pod", _POD_DELETED),
         Wake("NodeResourcesFit", "Node", ("Add", "UpdateNodeAllocatable")),
     ),
     "VolumeRestrictions": (
@@ -85,11 +87,32 @@ EVENTS: Final[Mapping[str, Sequence[Wake]]] = {
         Wake("NodeDeclaredFeatures", "Pod", ("Update",), of_pod_itself=True),
     ),
 }
-"""Plugin -> what it registers. A plugin that is not here registers nothing, or is none of upstream's."""
+"""Plugin -> what it registers in every release. One that is not here registers nothing, or is not upstream's."""
+
+_Holds: TypeAlias = Callable[[Rules], bool]
+
+_BY_RULE: Final[Mapping[str, Sequence[tuple[_Holds, Wake]]]] = {
+    "NodeResourcesFit": (
+        (lambda rules: rules.wakes_by_resize, Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",))),
+        (
+            lambda rules: rules.wakes_by_resize,
+            Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",), of_pod_itself=True),
+        ),
+        (lambda rules: rules.wakes_by_device_class, Wake("NodeResourcesFit", "DeviceClass", ("Add", "Update"))),
+    ),
+    "InterPodAffinity": (
+        (
+            lambda rules: rules.wakes_by_own_labels,
+            Wake("InterPodAffinity", "Pod", ("UpdatePodLabel",), of_pod_itself=True),
+        ),
+    ),
+}
+"""Plugin -> what it registers where a release, with its feature gates, has the rule."""
 
 
-_DEVICE_CLASSES: Final = Wake("NodeResourcesFit", "DeviceClass", ("Add", "Update"))
-"""Registered by releases that leave extended resources to devices (DRAExtendedResource)."""
+def events_of(plugin: str, rules: Rules) -> Sequence[Wake]:
+    """Return what a plugin registers, none for one that is not upstream's."""
+    return [*EVENTS.get(plugin, ()), *(wake for holds, wake in _BY_RULE.get(plugin, ()) if holds(rules))]
 
 
 def wakes(decision: Diagnosis) -> Sequence[Wake]:
@@ -100,6 +123,4 @@ def wakes(decision: Diagnosis) -> Sequence[Wake]:
     if len(decision.fitting):
         return ()
     names = [decision.profile.filters[place - 1].name for place in np.unique(decision.deciding).tolist() if place]
-    found = [wake for name in names for wake in EVENTS.get(name, ())]
-    leaves_to_devices = decision.mirror.rules.device_class_resources is not DeviceClassResources.CHECKED
-    return [*found, _DEVICE_CLASSES] if leaves_to_devices and _DEVICE_CLASSES.plugin in names else found
+    return [wake for name in names for wake in events_of(name, decision.mirror.rules)]

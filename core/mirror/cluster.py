@@ -235,8 +235,8 @@ class ClusterMirror:
         snapshot.update(self.nodes, self.pods, self._objects, self.generation)
 
     def suppose(self, *, after_pre_filter: bool = False) -> Supposition:
-        """Begin to suppose, in a `with` block, that there are other pods and nodes; see Supposition."""
-        return Supposition(self._placement, self._derived.values, after_pre_filter=after_pre_filter)
+        """Begin to suppose, in a `with` block, that there are other pods, nodes and objects; see Supposition."""
+        return Supposition(self._placement, self._objects, self._derived.values, after_pre_filter=after_pre_filter)
 
     def dump(self, node: str | None = None, pod: str | None = None) -> MirrorDump:
         """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME; for debugging, expensive."""

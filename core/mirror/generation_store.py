@@ -57,6 +57,18 @@ class GenerationStore(Generic[Value]):
         self._values[key] = value
         return self.touch(key)
 
+    def suppose(self, key: str, value: Value | None) -> Value | None:
+        """Let a key have another value, or none, without a generation; return the one that it has.
+
+        That has to be brought back in the same way before anything else changes; see Supposition.
+        """
+        before = self._values.get(key)
+        if value is None:
+            self._values.pop(key, None)
+        else:
+            self._values[key] = value
+        return before
+
     def touch(self, key: str) -> int:
         """Give the value of a key, which has changed in itself, a new generation, and return it."""
         counter = self._counter

@@ -1,18 +1,20 @@
-"""The mirror with other pods and nodes supposed than there are, so that plugins can be asked what would be then."""
+"""The mirror with pods, nodes and objects supposed that there are not, so that plugins say what would be then."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from msgspec.structs import replace
 
-from core.mirror.changes import Change, Listener, NodeChange, PodChange
+from core.mirror.changes import Change, Listener, NodeChange, ObjectChange, PodChange
 from core.mirror.node_info import NO_SLOT
+from core.mirror.object_stores import HeldObject, ObjectStores
 from core.mirror.placement import Placement
 from core.mirror.snapshot import WhatIfError
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
+from core.objects.volumes import CSINode
 
 
 class _Step(NamedTuple):
@@ -22,7 +24,7 @@ class _Step(NamedTuple):
 
 
 class Supposition:
-    """Pods that are supposed to be gone or to be elsewhere, and nodes to be there, or in another state.
+    """Pods that are supposed to be gone or to be elsewhere, and nodes and objects to be there, or in another state.
 
     All of it is so until the `with` block ends. Plugins that are asked afresh meanwhile answer as if it were so: term
     counters, columns and all states that plugins derive from the mirror follow, and batches know the nodes by their
@@ -49,9 +51,15 @@ class Supposition:
     """
 
     def __init__(
-        self, placement: Placement, derived: Callable[[], Collection[Listener]], *, after_pre_filter: bool = False
+        self,
+        placement: Placement,
+        objects: ObjectStores,
+        derived: Callable[[], Collection[Listener]],
+        *,
+        after_pre_filter: bool = False,
     ) -> None:
         self._placement = placement
+        self._objects = objects
         self._after_pre_filter = after_pre_filter
         self._derived = derived
         self._steps: list[_Step] = []
@@ -129,6 +137,12 @@ class Supposition:
         self._steps.append(_Step(partial(self._change_node, info.node)))
         self._change_node(node)
 
+    def put_object(self, thing: HeldObject) -> None:
+        """Suppose one more object of a kind that the mirror holds as it is, or another state of one, by its name."""
+        before = self._objects.of(type(thing)).suppose(thing.full_name, thing)
+        self._steps.append(_Step(partial(self._take_object, thing, before)))
+        self._tell(self._object_change(thing, before, thing))
+
     # How it is undone.
 
     def _bring_back(self, pod: Pod, slot: int, told: Sequence[Listener]) -> None:
@@ -153,6 +167,10 @@ class Supposition:
         info = self._placement.nodes.infos[node.name]
         before = self._placement.suppose_state(info, node)
         self._tell(NodeChange(info.slot, before, node))
+
+    def _take_object(self, thing: HeldObject, before: HeldObject | None) -> None:
+        self._objects.of(type(thing)).suppose(thing.full_name, before)
+        self._tell(self._object_change(thing, thing, before))
 
     # Questions.
 
@@ -197,6 +215,11 @@ class Supposition:
 
     def _pod_change(self, slot: int, before: Pod | None, after: Pod | None) -> PodChange:
         return PodChange(slot, before, after, self._after_pre_filter)
+
+    def _object_change(self, thing: HeldObject, before: HeldObject | None, after: HeldObject | None) -> ObjectChange:
+        slot = self._placement.nodes.slots.get(thing.name, NO_SLOT) if isinstance(thing, CSINode) else NO_SLOT
+        kind: Any = type(thing)  # a Kind, of which HeldObject has the protocol
+        return ObjectChange(kind, slot, before, after)
 
     def _tell(self, *changes: Change) -> None:
         for change in changes:

@@ -80,6 +80,9 @@ class Rules(msgspec.Struct, frozen=True):
     node_name_first: bool
     label_errors_in_bytes: bool
     numeric_tolerations: bool
+    wakes_by_resize: bool
+    wakes_by_device_class: bool
+    wakes_by_own_labels: bool
 
     @property
     def request_counting(self) -> RequestCounting:

@@ -30,6 +30,10 @@ _AT_MOST: Final = 10.0
 """Times a filter call: a scheduler's question may have to wait for one explanation."""
 
 
+FITS_NOWHERE: Final = "fits nowhere"
+"""A pod that requests more than any node has. Its explanation tries out what would help, over and over."""
+
+
 class Bench:
     """One cluster with what answers schedulers and people."""
 
@@ -60,7 +64,7 @@ class Bench:
     def ask(self, kind: str) -> tuple[float, float, float]:
         """Ask about another pod; return the seconds of filter, of the summary, and of the summary with one node."""
         number = next(self._numbers)
-        pod = cluster.incoming(kind, number, self._apps)
+        pod = self._pod(kind, number)
         body = json.dumps({"Pod": pod, "NodeNames": self._names}).encode()
         self._extender.filter(body)  # its counters are made by the first question
         node = self._names[number % len(self._names)]
@@ -68,6 +72,13 @@ class Bench:
         summing_up, _ = timed(lambda: self._explain(body, Detail()))
         detailing, _ = timed(lambda: self._explain(body, Detail(nodes=(node,))))
         return filtering, summing_up, detailing
+
+    def _pod(self, kind: str, number: int) -> cluster.Object:
+        if kind != FITS_NOWHERE:
+            return cluster.incoming(kind, number, self._apps)
+        pod = cluster.incoming("plain", number, self._apps)
+        pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1000"}}
+        return pod
 
     def _explain(self, body: bytes, detail: Detail) -> bytes:
         question = decode_explain_request(body, self._explainer.mirror)
@@ -83,7 +94,8 @@ def measure(size: Size) -> Section:
 def _rows(size: Size, profile: str) -> list[Row]:
     bench = Bench(size, parse_profile(profile))
     try:
-        return [_row(bench, kind, f"{kind}, profile {profile}", size.samples(_SAMPLES)) for kind in cluster.KINDS]
+        kinds = (*cluster.KINDS, FITS_NOWHERE)
+        return [_row(bench, kind, f"{kind}, profile {profile}", size.samples(_SAMPLES)) for kind in kinds]
     finally:
         bench.close()
 
@@ -99,7 +111,7 @@ def _row(bench: Bench, kind: str, name: str, samples: int) -> Row:
             "with a node": Times.of(list(itertools.chain(*detailing))),
         },
         ratios={
-            "summary to filter": Ratio.of(summing_up, filtering, at_most=_AT_MOST),
+            "summary to filter": Ratio.of(summing_up, filtering, at_most=None if kind == FITS_NOWHERE else _AT_MOST),
             "with a node to filter": Ratio.of(detailing, filtering),
         },
     )

@@ -86,6 +86,9 @@ def test_the_rules_of_1_34_are_what_kindred_answered_before_releases_were_told_a
         node_name_first=False,
         label_errors_in_bytes=False,
         numeric_tolerations=False,
+        wakes_by_resize=True,
+        wakes_by_device_class=False,
+        wakes_by_own_labels=False,
     )
 
 

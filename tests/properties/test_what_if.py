@@ -85,7 +85,7 @@ class Twin:
 
     def step(self) -> None:
         """Suppose one thing, and let it happen here."""
-        steps = (self.remove, self.remove, self.put_back, self.place, self.move, self.add, self.change)
+        steps = (self.remove, self.remove, self.put_back, self.place, self.move, self.add, self.change, self.put_object)
         self._data.draw(st.sampled_from(steps))()
 
     def remove(self) -> None:
@@ -134,6 +134,12 @@ class Twin:
         self._supposed.change_node(node)
         self.mirror.apply(ClusterEvent("Add", node))
 
+    def put_object(self) -> None:
+        """Let there be one more object, or let one have another state."""
+        thing = self._data.draw(st.sampled_from(pool.OTHERS))
+        self._supposed.put_object(thing)
+        self.mirror.apply(ClusterEvent("Add", thing))
+
     def _put(self, pod: Pod) -> None:
         name = self._data.draw(st.sampled_from(sorted(self.mirror.nodes.slots)))
         self.mirror.apply(ClusterEvent("Add", self._supposed.place(pod, name)))
@@ -176,6 +182,7 @@ def state(mirror: ClusterMirror) -> list[object]:
         mirror.nodes.extent,
         list(mirror.nodes.known.generations()),
         mirror.affinity.owner_counts(),
+        [[*mirror.objects(kind).items()] for kind in dict.fromkeys(type(each) for each in pool.OTHERS)],
     ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.remedy import Kind, LowerRequest, Step, TolerateTaint
+from core.diagnosis.remedies.remedy import Kind, LowerRequest, RemovePod, Step, TolerateTaint
 from core.diagnosis.remedies.supposing import NODE_CONDITIONS
 
 _OF_KIND: Final[Mapping[Kind, int]] = {
@@ -12,6 +12,14 @@ _OF_KIND: Final[Mapping[Kind, int]] = {
     Kind.UNCORDON_NODE: 20,
     Kind.TOLERATE_TAINTS: 30,
     Kind.RAISE_MAX_SKEW: 30,
+    Kind.CREATE_CLAIMS: 20,
+    Kind.CHANGE_HOST_PORTS: 30,
+    Kind.RELAX_SPREAD: 40,
+    Kind.DROP_NODE_NAME: 40,
+    Kind.ALLOW_TOPOLOGY: 40,
+    Kind.RESIZE_CLAIM: 40,
+    Kind.PROVIDE_VOLUMES: 50,
+    Kind.RUN_POD: 50,
     Kind.LABEL_NODE: 40,
     Kind.DROP_REQUIREMENTS: 50,
     Kind.COMBINED: 50,
@@ -22,6 +30,7 @@ _OF_MORE_STEPS: Final = 20
 _OF_UNWELL_NODE: Final = 60
 """Of tolerating a taint of node.kubernetes.io: the node is not ready, or short of something."""
 _OF_WHOLE_REQUEST: Final = 100
+_OF_FORBIDDEN_EVICTION: Final = 30
 
 
 def cost(decision: Diagnosis, kind: Kind, steps: Sequence[Step]) -> int:
@@ -33,4 +42,6 @@ def cost(decision: Diagnosis, kind: Kind, steps: Sequence[Step]) -> int:
             found += _OF_WHOLE_REQUEST * step.by // max(requests.get(step.resource, 0), 1)
         elif isinstance(step, TolerateTaint) and step.key.startswith(NODE_CONDITIONS):
             found += _OF_UNWELL_NODE
+        elif isinstance(step, RemovePod) and step.budgets:
+            found += _OF_FORBIDDEN_EVICTION
     return found

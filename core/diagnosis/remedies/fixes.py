@@ -15,7 +15,9 @@ from core.diagnosis.amounts.requirements import (
 )
 from core.diagnosis.amounts.spread import measured_constraints
 from core.diagnosis.amounts.taints import is_cordoned, untolerated_taints
+from core.diagnosis.remedies.label_values import label_meeting
 from core.diagnosis.remedies.obstacles import Obstacles
+from core.diagnosis.remedies.pod_proposals import change_host_ports, drop_node_name, relax_spread, run_pod
 from core.diagnosis.remedies.remedy import (
     DropRequirement,
     LowerRequest,
@@ -26,12 +28,15 @@ from core.diagnosis.remedies.remedy import (
     Uncordon,
 )
 from core.diagnosis.remedies.supposing import HOSTNAME, UNSCHEDULABLE
+from core.diagnosis.remedies.volume_proposals import VOLUME_PLUGINS, provide
 from core.mirror.topology import ABSENT
-from core.objects.labels import Operator
 from core.objects.node import Node
-from core.objects.node_selector import Comparison, FieldRequirement
+from core.objects.node_selector import FieldRequirement
 from core.objects.topology_spread import DO_NOT_SCHEDULE
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity import NodeAffinity
+from core.plugins.nodename import NodeName
+from core.plugins.nodeports import NodePorts
 from core.plugins.noderesources.columns import PODS
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.nodeunschedulable import NodeUnschedulable
@@ -53,7 +58,6 @@ _FACTS: Final = frozenset(
     }
 )
 """Labels that say what a node is. To change them would be to lie."""
-_ANY_VALUE: Final = "true"
 
 
 def lower_requests(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
@@ -134,12 +138,21 @@ def raise_max_skew(obstacles: Obstacles, position: int) -> Sequence[Step] | None
     return steps or None
 
 
+def spread_less(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Raise maxSkew where that can help, and let the constraints be preferences where it cannot."""
+    return raise_max_skew(obstacles, position) or relax_spread(obstacles, position)
+
+
 FIXES: Final[Mapping[str, Fix]] = {
     NodeUnschedulable.name: uncordon,
     TaintToleration.name: tolerate_taints,
     NodeAffinity.name: drop_requirements,
     NodeResourcesFit.name: lower_requests,
-    PodTopologySpread.name: raise_max_skew,
+    PodTopologySpread.name: spread_less,
+    NodeName.name: drop_node_name,
+    NodePorts.name: change_host_ports,
+    InterPodAffinity.name: run_pod,
+    **dict.fromkeys(VOLUME_PLUGINS, provide),
 }
 """Plugin -> what changes the pod, or the state of the node, so that it passes."""
 
@@ -151,14 +164,5 @@ def _label(key: str, wanted: Sequence[Asked], node: Node) -> SetLabel | None:
         for each in wanted
         if not isinstance(each.requirement, FieldRequirement) and each.requirement.key == key
     ]
-    values: list[str | None] = []
-    for each in asked:
-        if isinstance(each, Comparison):
-            values.append(str(each.bound + (1 if each.greater else -1)))
-        elif each.operator is Operator.IN:
-            values += each.values
-    for value in (*values, None, _ANY_VALUE):
-        labels = {} if value is None else {key: value}
-        if all(each.matches(labels) for each in asked):
-            return SetLabel(node.name, key, value, node.labels.get(key))
-    return None
+    labels = label_meeting(key, asked)
+    return None if labels is None else SetLabel(node.name, key, labels.get(key), node.labels.get(key))

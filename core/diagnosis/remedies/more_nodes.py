@@ -6,24 +6,27 @@ from typing import Final
 import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.proposals import Proposal
-from core.diagnosis.remedies.remedy import AddNode, Kind
-from core.diagnosis.remedies.supposing import HOSTNAME, copy_of
+from core.diagnosis.remedies.proposal import Proposal
+from core.diagnosis.remedies.remedy import ZONE, AddNode, Kind
+from core.diagnosis.remedies.supposing import HOSTNAME, NO_LABELS, copy_of
+from core.diagnosis.remedies.volume_proposals import labels_of_volumes, name_in
 from core.objects.node import Node
 
 MAX_LOOKED_AT: Final = 128
 """Nodes that are looked at for their kind, at equal distances in the order of the decision."""
 MAX_KINDS: Final = 4
 MAX_ZONES: Final = 3
-ZONE: Final = "topology.kubernetes.io/zone"
 
 
 def more_nodes(decision: Diagnosis) -> Iterator[list[Proposal]]:
     """Yield for each kind of node the copies to try, one for each zone that has nodes of the kind.
 
     Nodes are of one kind if their copies differ in nothing but name and zone. Kinds come first that offer all that the
-    pod requests, then by cpu and memory, the smallest first.
+    pod requests, then by cpu and memory, the smallest first. Where the volumes of the pod or its node's name ask for a
+    node of certain labels or a name, each kind has one copy that has them.
     """
+    wanted = labels_of_volumes(decision)
+    name = name_in(wanted, decision)
     kinds: dict[object, dict[str, Node]] = {}  # kind -> zone -> the first node
     places = np.linspace(0, len(decision.known) - 1, min(len(decision.known), MAX_LOOKED_AT)).astype(np.intp)
     for position in decision.known[places].tolist():
@@ -32,15 +35,21 @@ def more_nodes(decision: Diagnosis) -> Iterator[list[Proposal]]:
             kinds.setdefault(_kind(node), {}).setdefault(node.labels.get(ZONE, ""), node)
     requests = decision.mirror.counted(decision.pod).requests
     for zones in sorted(kinds.values(), key=lambda each: _size(next(iter(each.values())), requests))[:MAX_KINDS]:
-        yield [_proposal(decision, zones[zone], zone) for zone in sorted(zones)[:MAX_ZONES]]
+        if wanted or name:
+            like = zones.get(wanted.get(ZONE, ""), zones[min(zones)])
+            yield [_proposal(decision, like, wanted, name)]
+        else:
+            yield [_proposal(decision, zones[zone]) for zone in sorted(zones)[:MAX_ZONES]]
 
 
-def _proposal(decision: Diagnosis, like: Node, zone: str) -> Proposal:
-    taken, name, number = decision.mirror.nodes.infos, f"{like.name}-copy", 1
+def _proposal(decision: Diagnosis, like: Node, wanted: Mapping[str, str] = NO_LABELS, named: str = "") -> Proposal:
+    taken, name, number = decision.mirror.nodes.infos, named or f"{like.name}-copy", 1
     while name in taken:
         number += 1
         name = f"{like.name}-copy-{number}"
-    return Proposal(Kind.ADD_NODE, name, (AddNode(name, like.name, zone),))
+    other = {key: value for key, value in wanted.items() if key != HOSTNAME and like.labels.get(key) != value}
+    zone = {**like.labels, **other}.get(ZONE, "")
+    return Proposal(Kind.ADD_NODE, name, (AddNode(name, like.name, zone, labels=other),))
 
 
 def _kind(node: Node) -> object:

@@ -49,6 +49,12 @@ class Obstacles:
         found: IntpArray = known[(these[known] > 0) & (these[known] == self.number[known])]
         return found
 
+    def some_of(self, positions: IntpArray, number: int) -> Sequence[int]:
+        """Return up to so many of these nodes, at equal distances, which differ more than neighbours do."""
+        places = np.linspace(0, len(positions) - 1, min(len(positions), number)).astype(np.intp)
+        chosen: list[int] = positions[places].tolist()
+        return chosen
+
     def of(self, position: int) -> Sequence[str]:
         """Return the plugins that refuse a node, in the order of the profile."""
         names = (plugin.name for plugin in self.decision.profile.filters)

@@ -14,8 +14,11 @@ from core.diagnosis.amounts.ports import port_holders
 from core.diagnosis.amounts.spread import measured_constraints
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.remedies.obstacles import Obstacles
-from core.diagnosis.remedies.proposals import Proposal, missing_shares
+from core.diagnosis.remedies.proposal import Proposal
+from core.diagnosis.remedies.proposals import missing_shares
 from core.diagnosis.remedies.remedy import Kind, RemovePod
+from core.mirror.disruption_budgets import covers
+from core.objects.disruption import PodDisruptionBudget
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeports import NodePorts
@@ -53,10 +56,28 @@ def pods_gone(obstacles: Obstacles) -> Iterator[Sequence[Proposal]]:
         in_all = reduce(lambda some, others: {uid: some[uid] for uid in some if uid in others}, found)
         node = obstacles.decision.batch.names[position]
         smallest = sorted(in_all.values(), key=lambda each: _size(obstacles, each))[:MAX_ON_NODE]
-        yield [
-            Proposal(Kind.REMOVE_POD, node, (RemovePod(each.pod.full_name, each.pod.uid, each.node),))
-            for each in smallest
-        ]
+        yield [Proposal(Kind.REMOVE_POD, node, (_removed(obstacles, each),)) for each in smallest]
+
+
+def _removed(obstacles: Obstacles, gone: Gone) -> RemovePod:
+    return RemovePod(gone.pod.full_name, gone.pod.uid, gone.node, _forbidding(obstacles, gone.pod))
+
+
+def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:
+    """Return the budgets that forbid a pod's eviction: one that allows no disruption, or several at once.
+
+    Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement). What it makes of
+    pods that are not ready is not looked at.
+    """
+    budgets = obstacles.decision.mirror.objects(PodDisruptionBudget).values()
+    covering = [each for each in budgets if each.namespace == pod.namespace and covers(each, pod.labels)]
+    forbidding = [
+        each
+        for each in covering
+        if len(covering) > 1
+        or (each.disruptions_allowed <= 0 and pod.name not in each.disrupted_pods)  # else it is on its way already
+    ]
+    return tuple(sorted(each.full_name for each in forbidding))
 
 
 def _nearest(obstacles: Obstacles) -> Sequence[int]:

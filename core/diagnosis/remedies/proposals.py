@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from core.diagnosis.amounts.requirements import unmet_counts
@@ -21,6 +20,7 @@ from core.diagnosis.remedies.fixes import (
     uncordon,
 )
 from core.diagnosis.remedies.obstacles import Obstacles, Room
+from core.diagnosis.remedies.proposal import MAX_STEPS, Proposal
 from core.diagnosis.remedies.remedy import Kind, Step
 from core.diagnosis.remedies.supposing import NODE_CONDITIONS, UNSCHEDULABLE
 from core.mirror.topology import ABSENT, Int64Array, IntpArray
@@ -33,18 +33,8 @@ from core.plugins.tainttoleration import TaintsAndTolerations, TaintToleration
 
 NEAREST: Final = 8
 """Nodes that are looked at one by one for a kind."""
-MAX_STEPS: Final = 8
-"""Steps of a remedy. What takes more is another pod, or another cluster."""
 _MAX_DISTINCT: Final = 256
 """Distinct lists of taints that are looked at."""
-
-
-class Proposal(msgspec.Struct, frozen=True):
-    """Steps that should make the pod fit on a node."""
-
-    kind: Kind
-    node: str
-    steps: Sequence[Step]
 
 
 def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -143,7 +133,10 @@ def combine(obstacles: Obstacles) -> Iterator[Proposal]:
     proposals = []
     for position in nearest.tolist():
         parts = [FIXES[plugin](obstacles, position) for plugin in obstacles.of(position)]
-        steps = [step for part in parts for step in part or ()]
+        steps: list[Step] = []
+        for step in (step for part in parts for step in part or ()):
+            if step not in steps:  # several plugins may miss the same claim
+                steps.append(step)
         if all(part is not None for part in parts) and 0 < len(steps) <= MAX_STEPS:
             proposals.append(Proposal(Kind.COMBINED, obstacles.decision.batch.names[position], steps))
     yield from sorted(proposals, key=lambda each: cost(obstacles.decision, each.kind, each.steps))

@@ -1,13 +1,16 @@
 """A remedy: the steps after which the pod fits on a node, with all that applying them by hand takes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from core.diagnosis.amounts.quantities import quantity_text
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
+from core.diagnosis.remedies.volume_steps import AllowTopology, CreateClaim, ProvideVolume, ResizeClaim
+
+ZONE: Final = "topology.kubernetes.io/zone"
 
 
 class Kind(Enum):
@@ -17,6 +20,14 @@ class Kind(Enum):
     LOWER_REQUESTS = "lowerRequests"
     TOLERATE_TAINTS = "tolerateTaints"
     RAISE_MAX_SKEW = "raiseMaxSkew"
+    RELAX_SPREAD = "relaxSpread"
+    CHANGE_HOST_PORTS = "changeHostPorts"
+    DROP_NODE_NAME = "dropNodeName"
+    CREATE_CLAIMS = "createClaims"
+    PROVIDE_VOLUMES = "provideVolumes"
+    ALLOW_TOPOLOGY = "allowTopology"
+    RESIZE_CLAIM = "resizeClaim"
+    RUN_POD = "runPod"
     LABEL_NODE = "labelNode"
     DROP_REQUIREMENTS = "dropRequirements"
     REMOVE_POD = "removePod"
@@ -116,6 +127,61 @@ class RaiseMaxSkew(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag=
         return f"raise maxSkew for {self.topology_key} from {self.max_skew} to {self.to}"
 
 
+class RelaxSpread(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="relaxSpread"):
+    """Let whenUnsatisfiable of a topology spread constraint of the pod be ScheduleAnyway."""
+
+    constraint: int
+    """Its place among the pod's constraints."""
+    topology_key: str
+
+    @property
+    def text(self) -> str:
+        """Return it as an instruction."""
+        return f"set whenUnsatisfiable for {self.topology_key} to ScheduleAnyway"
+
+
+class ChangeHostPort(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="changeHostPort"):
+    """Let the pod take another host port, which no pod has on any node."""
+
+    port: int
+    protocol: str
+    to: int
+
+    @property
+    def text(self) -> str:
+        """Return it as an instruction."""
+        return f"use the host port {self.to}/{self.protocol} instead of {self.port}"
+
+
+class DropNodeName(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="dropNodeName"):
+    """Take spec.nodeName out of the pod, so that a scheduler chooses its node."""
+
+    name: str
+
+    @property
+    def text(self) -> str:
+        """Return it as an instruction."""
+        return f"drop nodeName {self.name} from the pod"
+
+
+class RunPod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="runPod"):
+    """Run another pod with certain labels on the node, which requests nothing."""
+
+    namespace: str
+    labels: Mapping[str, str]
+    node: str
+    domains: Mapping[str, str]
+    """Topology key -> the domain that the pod has to run in: any node of all of them will do."""
+
+    @property
+    def text(self) -> str:
+        """Return it as an instruction."""
+        labels = ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()))
+        which = f" with {labels}" if labels else ""
+        where = " and ".join(f"{key}={value}" for key, value in sorted(self.domains.items()))
+        return f"run a pod{which} in namespace {self.namespace} where {where}"
+
+
 class RemovePod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="removePod"):
     """Let a pod be gone from its node."""
 
@@ -123,18 +189,23 @@ class RemovePod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="re
     """NAMESPACE/NAME"""
     uid: str
     node: str
+    budgets: Sequence[str] = ()
+    """NAMESPACE/NAME of the PodDisruptionBudgets, of those that are mirrored, that forbid its eviction now."""
 
     @property
     def text(self) -> str:
         """Return it as an instruction."""
-        return f"remove pod {self.pod} from {self.node}"
+        forbids = "forbids" if len(self.budgets) == 1 else "forbid"
+        forbidden = f", whose eviction {' and '.join(self.budgets)} {forbids} now" if self.budgets else ""
+        return f"remove pod {self.pod} from {self.node}{forbidden}"
 
 
 class AddNode(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="addNode"):
     """Add a node without pods that is like another one.
 
-    It has the labels (kubernetes.io/hostname is its own name), allocatable amounts, conditions, images and declared
-    features of that node, and its taints but for those of node.kubernetes.io. It has no CSINode, so no volume limits.
+    It has the labels (kubernetes.io/hostname is its own name, others are in `labels`), allocatable amounts, conditions,
+    images and declared features of that node, and its taints but for those of node.kubernetes.io. It has no CSINode, so
+    no volume limits.
     """
 
     name: str
@@ -143,16 +214,36 @@ class AddNode(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="addN
     """Of topology.kubernetes.io/zone; empty where the node has none."""
     zones: Sequence[str] = ()
     """The zones of other nodes of this kind: one more node there would do as well."""
+    labels: Mapping[str, str] = {}
+    """Labels that it has otherwise than that node: those that bound volumes of the pod ask for."""
 
     @property
     def text(self) -> str:
         """Return it as an instruction."""
         more = f", or in {' or '.join(self.zones)}" if self.zones else ""
-        return f"add a node like {self.like}" + (f" in zone {self.zone}{more}" if self.zone else "")
+        labels = ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()) if key != ZONE)
+        other = "" if self.name.startswith(f"{self.like}-copy") else f" named {self.name}"
+        other += f" with {labels}" if labels else ""
+        return f"add a node like {self.like}{other}" + (f" in zone {self.zone}{more}" if self.zone else "")
 
 
 Step: TypeAlias = (
-    LowerRequest | TolerateTaint | DropRequirement | SetLabel | Uncordon | RaiseMaxSkew | RemovePod | AddNode
+    LowerRequest
+    | TolerateTaint
+    | DropRequirement
+    | SetLabel
+    | Uncordon
+    | RaiseMaxSkew
+    | RelaxSpread
+    | ChangeHostPort
+    | DropNodeName
+    | CreateClaim
+    | ProvideVolume
+    | AllowTopology
+    | ResizeClaim
+    | RunPod
+    | RemovePod
+    | AddNode
 )
 
 

@@ -1,6 +1,7 @@
 """Steps of a remedy, made to happen: to the pod as a value, to the cluster as a supposition."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
@@ -8,28 +9,38 @@ from msgspec.structs import replace
 from core.diagnosis.amounts.requirements import NODE_NAME, Asked, AskedOfNode, Source, told_of
 from core.diagnosis.remedies.remedy import (
     AddNode,
+    ChangeHostPort,
+    DropNodeName,
     DropRequirement,
     LowerRequest,
     RaiseMaxSkew,
+    RelaxSpread,
     RemovePod,
+    RunPod,
     SetLabel,
     Step,
     TolerateTaint,
     Uncordon,
 )
+from core.diagnosis.remedies.supposing_volumes import suppose_volumes
 from core.mirror.cluster import ClusterMirror
 from core.mirror.snapshot import WhatIfError
 from core.mirror.what_if import Supposition
+from core.objects.host_port import HostPort
 from core.objects.labels import Selector
 from core.objects.node import Node
 from core.objects.node_affinity import NodeAffinity
 from core.objects.node_selector import NodeSelector, NodeSelectorTerm
 from core.objects.pod import Pod
 from core.objects.toleration import Taint, Toleration
+from core.objects.topology_spread import SCHEDULE_ANYWAY
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 """The taint that the node lifecycle controller keeps on cordoned nodes."""
+SUPPOSED: Final = "supposed"
+"""Name of a pod that is supposed to run, and in front of its uid. No uid of the API server has a slash."""
+NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 NODE_CONDITIONS: Final = "node.kubernetes.io/"
 """Prefix of the taints that the control plane sets for the state of a node."""
 
@@ -49,6 +60,14 @@ def changed_pod(pod: Pod, steps: Sequence[Step]) -> Pod:
                 spread = [*pod.spread]
                 spread[step.constraint] = replace(spread[step.constraint], max_skew=step.to)
                 pod = replace(pod, spread=tuple(spread))
+            case RelaxSpread():
+                spread = [*pod.spread]
+                spread[step.constraint] = replace(spread[step.constraint], when_unsatisfiable=SCHEDULE_ANYWAY)
+                pod = replace(pod, spread=tuple(spread))
+            case ChangeHostPort():
+                pod = replace(pod, host_ports=frozenset(_changed(each, step) for each in pod.host_ports))
+            case DropNodeName():
+                pod = replace(pod, node_name="")
             case _:
                 pass
     return pod
@@ -56,7 +75,7 @@ def changed_pod(pod: Pod, steps: Sequence[Step]) -> Pod:
 
 def suppose(mirror: ClusterMirror, supposed: Supposition, steps: Sequence[Step]) -> None:
     """Suppose the steps that change the cluster. Raises WhatIfError for what is not there."""
-    for step in steps:
+    for at, step in enumerate(steps):
         match step:
             case SetLabel():
                 node = _known(mirror, step.node)
@@ -74,16 +93,23 @@ def suppose(mirror: ClusterMirror, supposed: Supposition, steps: Sequence[Step])
                     raise WhatIfError(f"pod {step.pod} is not there")
                 supposed.remove(pod)
             case AddNode():
-                supposed.add_node(copy_of(_known(mirror, step.like), step.name))
+                supposed.add_node(copy_of(_known(mirror, step.like), step.name, step.labels))
+            case RunPod():
+                supposed.place(Pod(f"{SUPPOSED}/{at}", step.namespace, SUPPOSED, step.labels), step.node)
             case _:
-                pass
+                suppose_volumes(mirror, supposed, step)
 
 
-def copy_of(node: Node, name: str) -> Node:
-    """Return a new node like another one, of another name; see AddNode."""
-    labels = {**node.labels, HOSTNAME: name} if HOSTNAME in node.labels else node.labels
+def copy_of(node: Node, name: str, labels: Mapping[str, str] = NO_LABELS) -> Node:
+    """Return a new node like another one, of another name and with other labels; see AddNode."""
+    own = {HOSTNAME: name} if HOSTNAME in node.labels else NO_LABELS
+    labels = {**node.labels, **own, **labels}
     taints = tuple(taint for taint in node.taints if not taint.key.startswith(NODE_CONDITIONS))
     return replace(node, name=name, labels=labels, taints=taints, unschedulable=False, uid="", resource_version="")
+
+
+def _changed(port: HostPort, step: ChangeHostPort) -> HostPort:
+    return replace(port, port=step.to) if (port.port, port.protocol) == (step.port, step.protocol) else port
 
 
 def _known(mirror: ClusterMirror, name: str) -> Node:

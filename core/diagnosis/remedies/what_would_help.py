@@ -9,9 +9,10 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.cost import cost
 from core.diagnosis.remedies.more_nodes import more_nodes
 from core.diagnosis.remedies.obstacles import Obstacles
+from core.diagnosis.remedies.pod_proposals import change_ports, drop_name, relax, run_beside
 from core.diagnosis.remedies.pods_gone import pods_gone
+from core.diagnosis.remedies.proposal import Proposal
 from core.diagnosis.remedies.proposals import (
-    Proposal,
     combine,
     drop,
     label,
@@ -22,18 +23,24 @@ from core.diagnosis.remedies.proposals import (
 )
 from core.diagnosis.remedies.remedy import (
     AddNode,
+    ChangeHostPort,
+    DropNodeName,
     DropRequirement,
     Kind,
     LowerRequest,
     RaiseMaxSkew,
+    RelaxSpread,
     Remedy,
     RemovePod,
+    RunPod,
     SetLabel,
     Step,
     TolerateTaint,
     Uncordon,
 )
 from core.diagnosis.remedies.trials import Trials
+from core.diagnosis.remedies.volume_proposals import allow_topology, provide_claims, resize_claim
+from core.diagnosis.remedies.volume_steps import AllowTopology, CreateClaim, ProvideVolume, ResizeClaim
 
 _PER_KIND: Final = 2
 """Remedies of one kind."""
@@ -47,6 +54,12 @@ _SINGLE: Final[Sequence[Callable[[Obstacles], Iterator[Proposal]]]] = (
     raise_skew,
     label,
     drop,
+    change_ports,
+    relax,
+    drop_name,
+    allow_topology,
+    resize_claim,
+    run_beside,
 )
 
 _KINDS: Final[Mapping[type[Step], Kind]] = {
@@ -54,6 +67,14 @@ _KINDS: Final[Mapping[type[Step], Kind]] = {
     LowerRequest: Kind.LOWER_REQUESTS,
     TolerateTaint: Kind.TOLERATE_TAINTS,
     RaiseMaxSkew: Kind.RAISE_MAX_SKEW,
+    RelaxSpread: Kind.RELAX_SPREAD,
+    ChangeHostPort: Kind.CHANGE_HOST_PORTS,
+    DropNodeName: Kind.DROP_NODE_NAME,
+    CreateClaim: Kind.CREATE_CLAIMS,
+    ProvideVolume: Kind.PROVIDE_VOLUMES,
+    AllowTopology: Kind.ALLOW_TOPOLOGY,
+    ResizeClaim: Kind.RESIZE_CLAIM,
+    RunPod: Kind.RUN_POD,
     SetLabel: Kind.LABEL_NODE,
     DropRequirement: Kind.DROP_REQUIREMENTS,
     RemovePod: Kind.REMOVE_POD,
@@ -80,6 +101,7 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
         return ()
     trials, obstacles = Trials(decision), Obstacles(decision)
     found = [remedy for kind in _SINGLE for remedy in _tried(kind(obstacles), trials)]
+    found += _tried(provide_claims(obstacles), trials, most=1)  # the next ones are other ways to the same
     if not found:
         found += _tried(combine(obstacles), trials, most=1)
     found += _nodes_added(decision, trials)

@@ -1,10 +1,16 @@
 """`GET /pending` of a service."""
 
+import asyncio
+
 from fastapi import FastAPI
 
+from app.admin.pending_routes import pieces_of
+from app.explain.pending import PendingPods
+from app.json_text import decode, encode
 from app.main import create_service
 from app.settings import Settings
 from tests.app.asgi import ask
+from tests.app.explain.test_pending import cluster, explainer_of
 from tests.builders import make_node, make_pod
 from tests.conformance.engine import load
 
@@ -35,3 +41,13 @@ def test_a_namespace_is_asked_for_by_name() -> None:
     assert [each["pod"] for each in ask(app, "GET", "/pending?namespace=shop").json()["pods"]] == ["shop/other"]
     assert ask(app, "GET", "/pending?namespace=").status_code == 422
     assert ask(app, "GET", "/pending?name=shop").status_code == 422
+
+
+def test_the_response_is_written_pod_by_pod_as_its_struct_is() -> None:
+    explainer = explainer_of(cluster(*(make_pod(f"p{number}").requests(cpu=9) for number in range(20))))
+    judged = asyncio.run(explainer.judge())
+    pieces = [*pieces_of(explainer.view(judged))]
+    text = b"".join(pieces)
+    assert max(each.count(b'"uid":') for each in pieces) == 1
+    assert encode(explainer.view(judged).told()) == text
+    assert len(decode(text, PendingPods).pods) == 20

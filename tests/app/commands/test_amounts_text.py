@@ -121,6 +121,7 @@ def test_remedies_and_events_are_lists() -> None:
         "kube-scheduler tries it again after",
         "  Pod: Delete, UpdatePodScaleDown",
         "  Node: Add, UpdateNodeAllocatable",
+        "  this Pod: UpdatePodScaleDown",
     ]
     tainted = decision_of(asking(), roomy("n1").taint("x", "", "NoSchedule"))
     assert "  this Pod: UpdatePodToleration" in lines(wakes_text(wakes(tainted)))

@@ -40,6 +40,8 @@ def allowed(settings: Settings, *, binds: bool = False) -> dict[str, str]:
         ),
         pytest.param(Settings(preempt="verb"), False, {**AFFINITY, **BUDGETS}, id="preempt"),
         pytest.param(Settings(preempt="evict"), True, {**AFFINITY, **BUDGETS, **BOUND, **EVICTED}, id="evict"),
+        pytest.param(Settings(admin_port=1), False, {**AFFINITY, **FULL, **BUDGETS}, id="explanations"),
+        pytest.param(Settings(admin_port=1, explain="profile"), False, AFFINITY, id="explanations-of-the-profile"),
         pytest.param(Settings(leader_election=True), False, AFFINITY, id="a-lease-is-not-of-the-cluster"),
     ],
 )

@@ -45,7 +45,7 @@ def explainer_of(mirror: ClusterMirror) -> PendingPodsExplainer:
 
 def pending(mirror: ClusterMirror, namespace: str | None = None) -> PendingPods:
     explainer = explainer_of(mirror)
-    return explainer.view(asyncio.run(explainer.judge()), namespace)
+    return explainer.view(asyncio.run(explainer.judge()), namespace).told()
 
 
 def test_pods_are_told_oldest_first_with_how_long_they_wait() -> None:
@@ -130,7 +130,42 @@ def test_pods_that_are_bound_while_others_are_judged_are_left_out() -> None:
 
     explainer = explainer_of(mirror)
     explainer._work = Binding()  # noqa: SLF001  # the moment between two pieces is not seen from outside
-    assert [each.pod for each in explainer.view(asyncio.run(explainer.judge())).pods] == ["default/q"]
+    assert [each.pod for each in explainer.view(asyncio.run(explainer.judge())).told().pods] == ["default/q"]
+
+
+def test_pods_that_are_bound_while_others_are_told_are_left_out() -> None:
+    mirror = cluster(make_pod("p"), make_pod("q"))
+    explainer = explainer_of(mirror)
+    view = explainer.view(asyncio.run(explainer.judge()))
+    told = view.pods()
+    assert next(told).pod == "default/p"
+    mirror.apply(ClusterEvent("Update", pod_of(make_pod("q").on("n1"))))
+    assert [*told] == []
+    assert [each.pods for each in view.classes()] == [1]
+
+
+class ShortPieces(LongWork):
+    """Work that is over after every step."""
+
+    gave_way = 0
+
+    @property
+    def over(self) -> bool:
+        return True
+
+    async def give_way(self) -> None:
+        self.gave_way += 1
+
+
+def test_no_more_than_a_few_hundred_pods_are_looked_at_in_one_step() -> None:
+    count = 1200
+    mirror = cluster(*(make_pod(f"p{count - number}").requests(cpu=9) for number in range(count)))
+    explainer = explainer_of(mirror)
+    work = explainer._work = ShortPieces()  # noqa: SLF001  # its steps are not seen from outside
+    judged = asyncio.run(explainer.judge())
+    assert [pod.full_name for pod, _ in judged.pods] == sorted(f"default/p{number + 1}" for number in range(count))
+    # The turn, three runs that are sorted, and every pod that is given its class.
+    assert work.gave_way == 1 + 3 + count
 
 
 def test_classes_beyond_the_limit_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

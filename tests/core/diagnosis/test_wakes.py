@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.diagnosis.wakes import EVENTS, Wake, wakes
+from core.diagnosis.wakes import EVENTS, Wake, events_of, wakes
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.profile import full_profile
@@ -28,11 +28,43 @@ def test_a_pod_wakes_by_the_plugins_that_failed_a_node_first() -> None:
     assert Wake("NodeAffinity", "Node", ("Add", "UpdateNodeLabel")) in found
 
 
-@pytest.mark.parametrize(("minor", "kinds"), [(35, ["Pod", "Node"]), (36, ["Pod", "Node", "DeviceClass"])])
-def test_device_classes_wake_where_the_release_leaves_resources_to_devices(minor: int, kinds: list[str]) -> None:
-    mirror = ClusterMirror(rules=rules_of(Release(1, minor)))
+RESIZED = (
+    Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",)),
+    Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",), of_pod_itself=True),
+)
+DEVICE_CLASSES = Wake("NodeResourcesFit", "DeviceClass", ("Add", "Update"))
+OWN_LABELS = Wake("InterPodAffinity", "Pod", ("UpdatePodLabel",), of_pod_itself=True)
+
+
+@pytest.mark.parametrize(
+    ("minor", "gates", "plugin", "more"),
+    [
+        (34, {}, "NodeResourcesFit", [*RESIZED]),
+        (34, {"InPlacePodVerticalScaling": False}, "NodeResourcesFit", []),
+        (34, {"DRAExtendedResource": True}, "NodeResourcesFit", [*RESIZED]),
+        (35, {}, "NodeResourcesFit", [*RESIZED]),
+        (35, {"DRAExtendedResource": True}, "NodeResourcesFit", [*RESIZED, DEVICE_CLASSES]),
+        (36, {}, "NodeResourcesFit", [*RESIZED, DEVICE_CLASSES]),
+        (36, {"DRAExtendedResource": False}, "NodeResourcesFit", [*RESIZED]),
+        (37, {}, "NodeResourcesFit", [*RESIZED, DEVICE_CLASSES]),
+        (34, {}, "InterPodAffinity", []),
+        (35, {}, "InterPodAffinity", []),
+        (36, {}, "InterPodAffinity", [OWN_LABELS]),
+        (37, {}, "InterPodAffinity", [OWN_LABELS]),
+    ],
+)
+def test_events_depend_on_the_release_and_its_gates(
+    minor: int, gates: dict[str, bool], plugin: str, more: list[Wake]
+) -> None:
+    assert [*EVENTS[plugin], *more] == events_of(plugin, rules_of(Release(1, minor), gates))
+
+
+def test_a_pod_wakes_by_the_events_of_the_release() -> None:
+    mirror = ClusterMirror(rules=rules_of(Release(1, 36)))
     mirror.apply(ClusterEvent("Add", node_of(roomy("n1"))))
-    assert [each.resource for each in wakes(decision_in(mirror, pod_of(asking(cpu="9"))))] == kinds
+    assert DEVICE_CLASSES in wakes(decision_in(mirror, pod_of(asking(cpu="9"))))
+    mirror.change_rules(rules_of(Release(1, 34)))
+    assert DEVICE_CLASSES not in wakes(decision_in(mirror, pod_of(asking(cpu="9"))))
 
 
 def test_a_pod_that_fits_waits_for_nothing() -> None:

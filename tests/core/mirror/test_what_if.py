@@ -3,13 +3,16 @@
 import pytest
 from msgspec.structs import replace
 
-from core.mirror.changes import Change, NodeChange, PodChange
+from core.events import ClusterEvent
+from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT
 from core.mirror.pod_states import PodStateCounts
 from core.mirror.snapshot import Snapshot, WhatIfError
 from core.mirror.what_if import Supposition
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
+from core.objects.volumes import CSINode, PersistentVolume
 from tests.core.decoded import counter_of
 from tests.core.mirror.values import ATTRACTED, REPELLING, mirror_of, node, pod, selecting, tell
 
@@ -114,6 +117,27 @@ def test_afterwards_the_mirror_is_exactly_as_before_whatever_was_put_back_and_in
         supposed.remove(OTHER)
     assert seen(mirror) == before
     assert not mirror.audit()
+
+
+def test_objects_are_supposed_as_changes_that_are_taken_back() -> None:
+    mirror = cluster()
+    held, limits = PersistentVolume(name="pv", capacity=1), CSINode(name="n2", volume_limits={"d": 1})
+    mirror.apply(ClusterEvent("Add", held))
+    told, before = mirror.derived(Told), (dict(mirror.objects(PersistentVolume)), mirror.generation)
+    slot, other = mirror.nodes.slots["n2"], replace(held, capacity=2)
+    with mirror.suppose() as supposed:
+        supposed.put_object(other)
+        supposed.put_object(limits)
+        assert dict(mirror.objects(PersistentVolume)) == {"pv": other}
+        assert dict(mirror.objects(CSINode)) == {"n2": limits}
+    assert told.changes == [
+        ObjectChange(PersistentVolume, NO_SLOT, held, other),
+        ObjectChange(CSINode, slot, None, limits),
+        ObjectChange(CSINode, slot, limits, None),
+        ObjectChange(PersistentVolume, NO_SLOT, other, held),
+    ]
+    assert before == (dict(mirror.objects(PersistentVolume)), mirror.generation)
+    assert not mirror.objects(CSINode)
 
 
 def suppose_and_raise(mirror: ClusterMirror) -> None:

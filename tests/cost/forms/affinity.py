@@ -40,6 +40,11 @@ def _of_same_pods(size: int) -> list[Object]:
     return grown(size, lambda index: _term(_expressions(expression("app", "NotIn", [f"v-{index}"])), _KEYS[index % 3]))
 
 
+def _of_nobody(size: int) -> list[Object]:
+    """Select labels that no pod has, of which an explanation looks for those that all terms select."""
+    return grown(size, lambda index: _term(_expressions(expression("app", "In", ["nobody", f"v-{index}"])), ZONE))
+
+
 def _of_apps(size: int) -> list[Object]:
     return grown(size, lambda index: _term({"matchLabels": {"app": app_name(index)}}))
 
@@ -69,6 +74,7 @@ FORMS: Final = [
     of_affinity("preferred-namespaces-x-values", _ANTI, _namespaces_and_values, preferred=True),
     of_affinity("anti-topology-keys", _ANTI, _of_keys, of_issue=True),
     of_affinity("affinity-topology-keys", _TO, _of_keys),
+    of_affinity("affinity-nobody", _TO, _of_nobody),
     of_affinity("preferred-topology-keys", _ANTI, _of_keys, preferred=True),
     of_affinity("anti-values", _ANTI, lambda size: [_term(_expressions(expression("app", "In", _values(size))))]),
     of_affinity("anti-namespaces", _ANTI, lambda size: [_term(_APP, namespaces=_values(size, "ns-{:03d}"))]),

@@ -22,6 +22,14 @@ def _template(index: int) -> Object:
     return {"spec": {"storageClassName": f"class-{index}", "accessModes": ["ReadWriteOnce"]}}
 
 
+def _claims_and_ports(size: int) -> Object:
+    """Fit nowhere for several reasons, so that an explanation tries what would help against all of them."""
+    ports = grown(size // 2, lambda index: {"hostPort": 1 + index % 65535, "containerPort": 1})
+    containers = [{"name": "c", "ports": ports, "resources": {"requests": {"cpu": "1000"}}}]
+    claims = grown(size // 2, lambda i: {"name": f"v-{i}", "persistentVolumeClaim": {"claimName": f"claim-{i}"}})
+    return {"containers": containers, "volumes": claims}
+
+
 FORMS: Final = [
     _of_volumes("claims", "VolumeBinding", lambda index: {"persistentVolumeClaim": {"claimName": f"claim-{index}"}}),
     _of_volumes("one-claim", "VolumeBinding", lambda _: {"persistentVolumeClaim": {"claimName": "claim"}}),
@@ -34,6 +42,7 @@ FORMS: Final = [
     _of_volumes("iscsi", _RESTRICTIONS, lambda index: {"iscsi": {"iqn": f"d-{index}", "targetPortal": "p"}}),
     _of_volumes("rbd", _RESTRICTIONS, lambda index: {"rbd": {"monitors": [f"m-{index}"], "image": "i", "pool": "p"}}),
     _of_volumes("others", "decoding", lambda index: {"configMap": {"name": f"c-{index}"}}),
+    of_spec("volumes-claims-and-ports", "remedies", _claims_and_ports),
     of_spec(
         "volumes-rbd-monitors",
         _RESTRICTIONS,

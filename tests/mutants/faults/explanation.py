@@ -83,6 +83,27 @@ FAULTS: Final = (
         tests=("remedies/test_what_would_help.py",),
     ),
     Fault(
+        id="supposed-objects-not-told",
+        breaks="What plugins keep of claims and volumes does not follow a supposed object.",
+        old="        self._tell(self._object_change(thing, before, thing))\n",
+        new="",
+        tests=("core/mirror/test_what_if.py", "properties/test_what_if.py"),
+    ),
+    Fault(
+        id="ports-changed-into-each-other",
+        breaks="A host port is changed to one that another port of the pod has become.",
+        old="        own.add((free, protocol))\n",
+        new="",
+        tests=("remedies/test_pod_proposals.py",),
+    ),
+    Fault(
+        id="counted-disruption-forbids-eviction",
+        breaks="A budget that has counted the pod's disruption already is said to forbid it.",
+        old="each.disruptions_allowed <= 0 and pod.name not in each.disrupted_pods)",
+        new="each.disruptions_allowed <= 0)",
+        tests=("remedies/test_pod_proposals.py",),
+    ),
+    Fault(
         id="supposed-state-moves-pods-that-are-gone",
         breaks="Pods that are supposed to be gone count again once their node is supposed in another state.",
         old="            rows = np.flatnonzero(self.pods.slot_of_row == info.slot).tolist()\n",

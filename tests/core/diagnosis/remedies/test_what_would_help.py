@@ -14,7 +14,6 @@ from core.diagnosis.remedies.remedy import (
     Kind,
     LowerRequest,
     RaiseMaxSkew,
-    Remedy,
     RemovePod,
     SetLabel,
     Step,
@@ -25,20 +24,12 @@ from core.diagnosis.remedies.what_would_help import what_would_help
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
 from core.plugins.nodeaffinity import NodeAffinity
 from core.profile import Profile, full_profile, parse_profile
-from tests.builders import PodBuilder, expressed, labelled, make_node, make_pod, named, term
-from tests.core.decoded import Builder, mirror_of, pod_of
+from tests.builders import expressed, labelled, make_node, make_pod, named, term
+from tests.core.decoded import mirror_of, pod_of
 from tests.core.diagnosis.deciding import HOST, ZONE, asking, decision_of, roomy, using
+from tests.core.diagnosis.remedies.helping import ALL, helps, of_kind
 
 GI = 2**30
-ALL = 50
-
-
-def helps(pod: PodBuilder, *builders: Builder) -> list[Remedy]:
-    return [*what_would_help(decision_of(pod, *builders), ALL)]
-
-
-def of_kind(kind: Kind, remedies: Sequence[Remedy]) -> list[tuple[str, list[Step]]]:
-    return [(each.node, [*each.steps]) for each in remedies if each.kind is kind]
 
 
 def test_nothing_helps_a_pod_that_fits() -> None:
@@ -301,10 +292,6 @@ def test_no_remedy_has_more_than_eight_steps() -> None:
     many = asking().node_selector({f"key-{number}": "1" for number in range(9)})
     assert not of_kind(Kind.DROP_REQUIREMENTS, helps(many, roomy("n1")))
     assert not of_kind(Kind.COMBINED, helps(many, roomy("n1").taint("x", "", "NoSchedule")))
-
-
-def test_nothing_is_combined_for_a_pod_whose_claim_is_missing() -> None:
-    assert not helps(asking(cpu="9").volume({"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}), roomy("n1"))
 
 
 def test_remedies_are_in_the_order_of_how_little_they_change() -> None:

@@ -1,0 +1,24 @@
+"""Values of labels that meet all that is asked of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.objects.labels import Operator, Requirement
+from core.objects.node_selector import Comparison
+
+_ANY_VALUE: Final = "true"
+
+
+def label_meeting(key: str, asked: Sequence[Requirement | Comparison]) -> Mapping[str, str] | None:
+    """Return the label of a key that meets all requirements, empty where it must not be there; None if none does."""
+    values: list[str | None] = []
+    for each in asked:
+        if isinstance(each, Comparison):
+            values.append(str(each.bound + (1 if each.greater else -1)))
+        elif each.operator is Operator.IN:
+            values += each.values
+    for value in (*values, None, _ANY_VALUE):
+        labels = {} if value is None else {key: value}
+        if all(each.matches(labels) for each in asked):
+            return labels
+    return None
