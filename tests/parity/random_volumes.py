@@ -56,9 +56,7 @@ def storage(random: Random, nodes: list[V1], pods: list[V1]) -> dict[str, list[V
         "storageclasses": _storage_classes(random),
         "csinodes": [_csi_node(random, name) for name in names if random.random() < 0.85],
         "csidrivers": [_csi_driver(random, driver) for driver in DRIVERS if random.random() < 0.7],
-        "csistoragecapacities": _decidable(
-            [_capacity(random, f"capacity{index}") for index in range(random.randint(0, 5))], nodes
-        ),
+        "csistoragecapacities": [_capacity(random, f"capacity{index}") for index in range(random.randint(0, 5))],
         "volumeattachments": [
             _attachment(random, f"attachment{index}", names, volumes) for index in range(random.choice((0, 0, 1, 2)))
         ],
@@ -238,27 +236,6 @@ def _capacity(random: Random, name: str) -> V1:
     if random.random() < 0.2:
         made["maximumVolumeSize"] = random.choice(("1Gi", "4Gi"))
     return made
-
-
-def _decidable(capacities: list[V1], nodes: list[V1]) -> list[V1]:
-    """Leave out capacities of another size than one before of the class that reaches the same node.
-
-    Upstream scores by the first large enough one in the order of a Go map (binder.go hasEnoughCapacity), so its score
-    of such a node differs from run to run.
-    """
-    size_at: dict[tuple[str, str], str] = {}
-    kept = []
-    for capacity in capacities:
-        labels = None if "nodeTopology" not in capacity else capacity["nodeTopology"].get("matchLabels", {})
-        places = [
-            (capacity["storageClassName"], node["metadata"]["name"])
-            for node in nodes
-            if labels is not None and labels.items() <= node["metadata"]["labels"].items()
-        ]
-        if all(size_at.get(place, capacity["capacity"]) == capacity["capacity"] for place in places):
-            size_at |= dict.fromkeys(places, capacity["capacity"])
-            kept.append(capacity)
-    return kept
 
 
 def _attachment(random: Random, name: str, nodes: list[str], volumes: list[V1]) -> V1:
