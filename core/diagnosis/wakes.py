@@ -20,9 +20,9 @@ class Wake(msgspec.Struct, frozen=True, gc=False):
 
     plugin: str
     resource: str
-    """Kind of the object. `Pod` is a pod on a node, unless `of_pod_itself`."""
+    """Kind of the object, `*` for any. `Pod` is a pod on a node, unless `of_pod_itself`."""
     actions: Sequence[str]
-    """Upstream's ActionTypes: Add, Delete, Update, or one of its parts such as UpdateNodeTaint."""
+    """Upstream's ActionTypes: Add, Delete, Update, or one of its parts such as UpdateNodeTaint, or `*`."""
     of_pod_itself: bool = False
     """Whether it is a change of the pod that waits."""
 
@@ -92,6 +92,10 @@ _DEVICE_CLASSES: Final = Wake("NodeResourcesFit", "DeviceClass", ("Add", "Update
 """Registered by releases that leave extended resources to devices (DRAExtendedResource)."""
 
 
+ANY_EVENT: Final = Wake("Extender", "*", ("*",))
+"""After a refusal by an extender, any event does: pkg/scheduler/schedule_one.go, findNodesThatFitPod (ExtenderName)."""
+
+
 def wakes(decision: Diagnosis) -> Sequence[Wake]:
     """Return the events of the plugins that failed a node first, in the order of the profile; none if the pod fits.
 
@@ -99,7 +103,10 @@ def wakes(decision: Diagnosis) -> Sequence[Wake]:
     """
     if len(decision.fitting):
         return ()
-    names = [decision.profile.filters[place - 1].name for place in np.unique(decision.deciding).tolist() if place]
+    deciding = [decision.profile.filters[place - 1].name for place in np.unique(decision.deciding).tolist() if place]
+    names = [name for name in deciding if decision.explained.runs_in_scheduler(name)]
     found = [wake for name in names for wake in EVENTS.get(name, ())]
+    if len(names) < len(deciding):
+        found.append(ANY_EVENT)
     leaves_to_devices = decision.mirror.rules.device_class_resources is not DeviceClassResources.CHECKED
     return [*found, _DEVICE_CLASSES] if leaves_to_devices and _DEVICE_CLASSES.plugin in names else found
