@@ -8,7 +8,7 @@ import click
 
 from app.answered_release import ReleaseStatus
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
-from app.commands.scheduler_text import sample_text, scheduler_text, unscored_text
+from app.commands.scheduler_text import profile_text, sample_text, scheduler_text, unscored_text
 from app.commands.text_columns import Side, counted, table, wrapped
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
 from core.diagnosis.counted_terms import Direction, Effect, Rule
@@ -316,6 +316,7 @@ def _background(explanation: Explanation) -> Iterator[str]:
     yield from _class(explanation.equivalence)
     yield from _mirror(explanation.mirror)
     yield from _kubernetes(explanation.kubernetes)
+    yield from profile_text(explanation.summary.scheduler, _LABELS)
     yield from _supposed(explanation.supposed)
 
 

@@ -25,6 +25,15 @@ def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
         )
 
 
+def profile_text(scheduler: SchedulerState | None, labels: int) -> Iterator[str]:
+    """Yield the profile behind an explanation and which extender is taken for Kindred, beside a label of that width."""
+    if scheduler is not None and scheduler.has_profile:
+        kindred = (
+            f"Kindred is its extender {scheduler.extender}" if scheduler.extender else "Kindred is no extender of it"
+        )
+        yield from wrapped(f"profile {scheduler.name}; {kindred}", labels, "Scheduler".ljust(labels))
+
+
 def unscored_text(scheduler: SchedulerState) -> Iterator[str]:
     """Yield which scores nobody gives, and which are not known here."""
     if scheduler.scores_off:

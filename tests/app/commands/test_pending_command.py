@@ -154,4 +154,4 @@ profiles:
     assert {name: each["fit"] for name, each in by_name.items()} == {"shop/strict": 0, "shop/lax": 2, "shop/unknown": 0}
     assert by_name["shop/lax"]["scheduler"]["filters_off"] == ["NodeResourcesFit"]
     table = pending(*arguments).stdout
-    assert "called unknown" in " ".join(table.split())
+    assert "no scheduler profile unknown" in " ".join(table.split())

@@ -1,6 +1,6 @@
 """The scheduler's profile in an explanation, as text."""
 
-from app.commands.scheduler_text import sample_text, scheduler_text, unscored_text
+from app.commands.scheduler_text import profile_text, sample_text, scheduler_text, unscored_text
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.scheduler_rules import SchedulerRules, SchedulerState
 from core.profile import parse_profile
@@ -39,6 +39,13 @@ def test_a_scheduler_without_a_profile_is_told() -> None:
     assert "schedulerName other: nobody schedules this pod unless another" in text(
         scheduler_text(state(SchedulerRules("other")))
     )
+
+
+def test_the_profile_and_the_extender_are_named() -> None:
+    assert text(profile_text(state(), 10)) == "Scheduler profile mine; Kindred is no extender of it"
+    extender = SchedulerRules("mine", has_profile=True, extender="http://kindred:8888")
+    assert text(profile_text(state(extender), 10)).endswith("; Kindred is its extender http://kindred:8888")
+    assert not [*profile_text(state(SchedulerRules("other")), 10), *profile_text(None, 10)]
 
 
 def test_a_sample_is_told_where_more_nodes_fit() -> None:
