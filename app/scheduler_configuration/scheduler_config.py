@@ -26,6 +26,7 @@ DEFAULT_TIMEOUT: Final = 5.0
 """Seconds: k8s.io/kubernetes pkg/scheduler/extender.go, DefaultExtenderTimeout."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _ALL: Final = 100  # percent
+_INT32: Final = 2**31 - 1
 
 
 class UnreadableError(ValueError):
@@ -132,21 +133,25 @@ def load_scheduler_config(path: Path) -> SchedulerConfig:
 
 
 def _problems(config: SchedulerConfig) -> Iterator[str]:
-    """Yield what ValidateKubeSchedulerConfiguration refuses, of what is looked up in a configuration."""
-    if not 0 <= config.percentage_of_nodes_to_score <= _ALL:
-        yield f"percentageOfNodesToScore: {config.percentage_of_nodes_to_score}: must be 0..{_ALL}"
+    """Yield what kube-scheduler refuses of the values that are looked up, and weights that are too large here."""
     names = Counter(profile.name for profile in config.profiles)
+    places = [("percentageOfNodesToScore", config.percentage_of_nodes_to_score, _ALL)]
     for profile in config.profiles:
         if not profile.name:
             yield f"{profile.at('schedulerName')}: required where there are several profiles"
         elif names.pop(profile.name, 1) > 1:
             yield f"{profile.at('schedulerName')}: several profiles have the name {profile.name}"
-        if not 0 <= (profile.percentage_of_nodes_to_score or 0) <= _ALL:
-            where, value = profile.at("percentageOfNodesToScore"), profile.percentage_of_nodes_to_score
-            yield f"{where}: {value}: must be 0..{_ALL}"
         for plugin, count in Counter(each.name for each in profile.plugin_config).items():
             if count > 1:
                 yield f"{profile.at('pluginConfig')}: several entries have the name {plugin}"
+        places.append((profile.at("percentageOfNodesToScore"), profile.percentage_of_nodes_to_score or 0, _ALL))
+        for point in profile.plugins:
+            where = profile.at(f"plugins.{point}.enabled")
+            places += [(f"{where}: {name}: weight", weight, _INT32) for name, weight in profile.enabled(point).items()]
+    places += [(extender.at("weight"), extender.weight, _INT32) for extender in config.extenders]
+    for where, value, most in places:
+        if not 0 <= value <= most:
+            yield f"{where}: {value}: must be 0..{most}"
 
 
 def parse_scheduler_config(text: str) -> Reading:

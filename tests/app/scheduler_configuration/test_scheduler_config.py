@@ -210,6 +210,16 @@ def written(folder: Path, text: str) -> Path:
             id="a name twice",
         ),
         pytest.param(
+            "profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: -1}]}}}]",
+            "profiles[0].plugins.score.enabled: NodeAffinity: weight: -1: must be 0..2147483647",
+            id="a weight below 0",
+        ),
+        pytest.param(
+            "extenders: [{urlPrefix: a, weight: 9999999999}]",
+            "extenders[0].weight: 9999999999: must be 0..2147483647",
+            id="an extender that weighs too much",
+        ),
+        pytest.param(
             "profiles: [{pluginConfig: [{name: NodeAffinity}, {name: NodeAffinity}]}]",
             "profiles[0].pluginConfig: several entries have the name NodeAffinity",
             id="arguments twice",
