@@ -100,7 +100,7 @@ class Profile(WrittenProfile, frozen=True):
             return written
         expanded = [
             plugin
-            for plugin in self._at_multi_point()
+            for plugin in self.at_multi_point()
             if plugin not in disabled and point in IMPLEMENTED.get(plugin, (point,))
         ]
         overriding = [plugin for plugin in written if plugin in expanded]
@@ -148,7 +148,8 @@ class Profile(WrittenProfile, frozen=True):
     def _at(self, point: Point) -> WrittenPluginSet:
         return self.plugins.get(point, _NOTHING)
 
-    def _at_multi_point(self) -> list[str]:
+    def at_multi_point(self) -> list[str]:
+        """Return the plugins of multiPoint in order: defaults, merged with what is written (mergePluginSet)."""
         disabled, written = self.disabled("multiPoint"), self.enabled("multiPoint")
         kept = [] if "*" in disabled else [plugin for plugin in DEFAULTS if plugin not in disabled]
         return [*dict.fromkeys((*kept, *written))]
