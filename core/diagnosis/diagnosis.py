@@ -107,9 +107,10 @@ class Diagnosis:
         if served is self.profile:
             return self.verdicts
         judged = {plugin.name: plugin for plugin in self.profile.filters}
-        if all(judged.get(plugin.name, plugin) is plugin for plugin in served.filters):
+        if all(judged.get(plugin.name) is plugin for plugin in served.filters):
             return filter_nodes(served, self._recorded, self.batch)
-        with self.mirror.work.apart():  # kube-scheduler's plugin has other arguments, and another verdict
+        # A plugin that is off has no part in the rest of the explanation, and one with other arguments another verdict.
+        with self.mirror.work.apart():
             return filter_nodes(served, FreshEvaluation(self.mirror, self.pod), self.batch)
 
     @cached_property

@@ -95,6 +95,16 @@ def test_what_filter_returns_is_judged_by_kindreds_own_arguments() -> None:
     assert (detail.fits, detail.answered) == (True, False)
 
 
+def test_what_is_off_is_not_measured_either() -> None:
+    rules = SchedulerRules("mine", has_profile=True, filters=frozenset({"NodeName"}), off=ASKED)
+    explained = ExplainedProfile(parse_profile("filter:NodeName"), ASKED, rules)
+    found = decision(pod_of(asking(cpu="9")), explained=explained)
+    told = summary(found, 5)
+    assert (told.fit, told.answered_fit) == (1, 0)
+    assert told.amounts.resources == []
+    assert node_detail(found, 0, 5).amounts.resources == []
+
+
 def test_a_sample_is_as_large_as_kube_scheduler_takes_it() -> None:
     assert RULES.state((), 5000).nodes_to_score == 1500
     assert RULES.state((), 200).nodes_to_score == 100

@@ -57,7 +57,7 @@ FAULTS: Final = (
     Fault(
         id="answered-by-the-schedulers-arguments",
         breaks="What `filter` returns is told by the arguments of kube-scheduler's plugin.",
-        old="if all(judged.get(plugin.name, plugin) is plugin for plugin in served.filters):",
+        old="if all(judged.get(plugin.name) is plugin for plugin in served.filters):",
         new="if judged:",
         tests=("test_scheduler_rules.py",),
     ),
