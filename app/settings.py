@@ -252,6 +252,9 @@ class Settings(BaseSettings):
     """What explanations on the admin port judge: every rule of the profile `full` besides those that are served, for
     which the objects that it reads are watched, too, or (`profile`) what is served alone. Objects that may not be
     watched keep nothing else from being answered."""
+    scheduler_config: File = None
+    """KubeSchedulerConfiguration of the kube-scheduler whose pods are explained: which plugins it runs, with which
+    arguments and weights. Read at the start. Empty: unknown, and every rule is judged with its default arguments."""
     admin_token_file: File = None
     """File whose text is the bearer token of the admin port; read again when it changes."""
     admin_read_token_file: File = None
@@ -291,12 +294,10 @@ class Settings(BaseSettings):
         ):
             keys = ", ".join(map(variable_of, _ADMIN_PROOFS[:-1])) + f" or {variable_of(_ADMIN_PROOFS[-1])}"
             raise _wrong("admin_host", self, f"is not the loopback: needs {keys}")
-        if self.lease_duration <= self.lease_renew_deadline:
-            rule = f"must be more than {variable_of('lease_renew_deadline')}, {self.lease_renew_deadline}"
-            raise _wrong("lease_duration", self, rule)
-        if self.lease_renew_deadline <= _RENEWALS * self.lease_retry_period:
-            rule = f"must be more than {_RENEWALS} times {variable_of('lease_retry_period')}, {self.lease_retry_period}"
-            raise _wrong("lease_renew_deadline", self, rule)
+        if self.scheduler_config and self.explain != "full":
+            raise _wrong("scheduler_config", self, f"needs {variable_of('explain')}=full")
+        if error := _wrong_lease(self):
+            raise error
         if self.queue_max_bytes < self.max_body_bytes:
             rule = f"must be at least {variable_of('max_body_bytes')}, {self.max_body_bytes}"
             raise _wrong("queue_max_bytes", self, rule)
@@ -319,6 +320,18 @@ class WrongTogetherError(ValueError):
 
 def _wrong(name: str, settings: Settings, rule: str) -> WrongTogetherError:
     return WrongTogetherError(name, getattr(settings, name), rule)
+
+
+def _wrong_lease(settings: Settings) -> WrongTogetherError | None:
+    """Return what is wrong with the times of the Lease; None if nothing is."""
+    if settings.lease_duration <= settings.lease_renew_deadline:
+        rule = f"must be more than {variable_of('lease_renew_deadline')}, {settings.lease_renew_deadline}"
+        return _wrong("lease_duration", settings, rule)
+    if settings.lease_renew_deadline <= _RENEWALS * settings.lease_retry_period:
+        retry = settings.lease_retry_period
+        rule = f"must be more than {_RENEWALS} times {variable_of('lease_retry_period')}, {retry}"
+        return _wrong("lease_renew_deadline", settings, rule)
+    return None
 
 
 def _wrong_gates(release: str, gates: Mapping[str, bool]) -> str:

@@ -170,7 +170,7 @@ def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
     A score weighs 1 unless it is said. The predicates are asked in the order of the list, each once. Raises
     ProfileError.
     """
-    items = [_parsed(part.strip()) for part in PROFILES.get(text.strip(), text).split(",")]
+    items = _items(text)
     plugins = _PluginSet(_with_strategies(items, arguments))
     filters: dict[str, AnyFilter] = {}
     scores: dict[str, tuple[AnyScore, int]] = {}
@@ -188,6 +188,14 @@ def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
         scores=tuple(scores.values()),
         in_default_order=text.strip() == "full",
     )
+
+
+def profile_arguments(text: str, arguments: Arguments = NO_ARGUMENTS) -> Arguments:
+    """Return the arguments of the plugins of `parse_profile`: also those that former names stand for.
+
+    Raises ProfileError.
+    """
+    return _with_strategies(_items(text), arguments)
 
 
 class _Item(msgspec.Struct, frozen=True):
@@ -226,6 +234,10 @@ class _PluginSet:
     def _composite(self, name: str) -> Composite:
         parts = [self.get(part) for part in COMPOSITES[name]]
         return Composite(name, [part for part in parts if _filters(part)])
+
+
+def _items(text: str) -> list[_Item]:
+    return [_parsed(part.strip()) for part in PROFILES.get(text.strip(), text).split(",")]
 
 
 def _parsed(text: str) -> _Item:

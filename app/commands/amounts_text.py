@@ -14,7 +14,7 @@ from core.diagnosis.amounts.requirements import UnmetRequirement
 from core.diagnosis.amounts.resources import ResourceInCluster, ResourceOnNode
 from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
 from core.diagnosis.remedies.remedy import Remedy, requirement_text, taint_text
-from core.diagnosis.wakes import Wake
+from core.diagnosis.wakes import ANY_EVENT, Wake
 
 _MAX_WAKES: Final = 12
 
@@ -51,6 +51,9 @@ def wakes_text(wakes: Sequence[Wake]) -> Iterator[str]:
         yield click.style("kube-scheduler tries it again after", bold=True)
         events: dict[tuple[str, str], None] = {}
         for wake in wakes:
+            if wake.resource == ANY_EVENT.resource:
+                yield "  any event, as after every refusal by an extender"
+                return
             kind = "this Pod" if wake.of_pod_itself else wake.resource
             events.update(dict.fromkeys((kind, action) for action in wake.actions))
         by_kind: dict[str, list[str]] = {}

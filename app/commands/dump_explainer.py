@@ -7,7 +7,7 @@ from app.long_work import LongWork
 from app.settings import Settings
 from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import OF_A_DUMP, Freshness
-from app.wiring.engine import create_cache, create_partition, create_profile, explained_profile
+from app.wiring.engine import create_cache, create_partition, create_profile, explained_profile, scheduler_profiles
 from core.mirror.cluster import ClusterMirror
 
 
@@ -33,4 +33,13 @@ def mirror_explainer(  # noqa: PLR0913  # what an explanation follows from
     create_partition(settings, mirror)
     cache = create_cache(settings, mirror, profile)
     explained = explained_profile(settings, profile)
-    return Explainer(explained, mirror, cache, waiting, freshness, release=release, work=work)
+    return Explainer(
+        explained,
+        mirror,
+        cache,
+        waiting,
+        freshness,
+        release=release,
+        work=work,
+        schedulers=scheduler_profiles(settings, explained),
+    )

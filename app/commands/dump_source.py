@@ -10,7 +10,7 @@ import msgspec
 
 from app.answered_release import AnsweredRelease, newest
 from app.commands.input_file import InputError, read_input
-from app.commands.settings_commands import OF_ANSWERS
+from app.commands.settings_commands import OF_EXPLANATIONS
 from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
 from app.objects.yaml_documents import is_json
 from app.settings import Settings
@@ -38,7 +38,7 @@ SOURCE_OPTIONS: Final = (
     click.option("--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."),
 )
 
-OF_A_DUMP_ALONE: Final = frozenset({"config", *OF_ANSWERS, "skip_invalid"})
+OF_A_DUMP_ALONE: Final = frozenset({"config", *OF_EXPLANATIONS, "skip_invalid"})
 """Options of commands that ask a dump or a running service, which are for the dump: a service has its settings."""
 
 

@@ -16,7 +16,7 @@ from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, Dump, load
 from app.commands.explain_answer import EXIT_ERROR, RefusedError, explanation_of, print_explanation, taken
 from app.commands.explain_inquiry import Arguments, Inquiry, inquiry_of
 from app.commands.output_format import OutputFormat
-from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
+from app.commands.settings_commands import OF_EXPLANATIONS, ExplanationFlags, flags_of_explanations, settings_options
 from app.commands.shared_options import output_option, refuse_options, with_options
 from app.configuration import load_configuration
 from app.dump.snapshot_file import SnapshotError
@@ -26,12 +26,12 @@ from app.objects.decode import DecodeError
 from app.settings import SettingsError
 from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.recent_pods import RecentPods
-from app.wiring.engine import create_profile
+from app.wiring.engine import check_explained
 
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)
 
 
-class Options(Arguments, Access, AnswerFlags):
+class Options(Arguments, Access, ExplanationFlags):
     """All options of the command."""
 
     snapshot: BinaryIO | None
@@ -41,7 +41,7 @@ class Options(Arguments, Access, AnswerFlags):
     output: OutputFormat
 
 
-@click.command("explain", params=settings_options(OF_ANSWERS))
+@click.command("explain", params=settings_options(OF_EXPLANATIONS))
 @click.argument("pod", metavar="[NAMESPACE/NAME]", required=False)
 @click.option(
     "--file",
@@ -116,8 +116,8 @@ def _of_service(inquiry: Inquiry, access: Access) -> bytes:
 
 def _of_dump(inquiry: Inquiry, options: Options) -> bytes:
     """Answer by the same code as a service. Raises SettingsError, SnapshotError, DecodeError and ExplainError."""
-    settings = load_configuration(options["config"], flags_of_answers(options)).settings
-    create_profile(settings)  # before a large dump is loaded for nothing
+    settings = load_configuration(options["config"], flags_of_explanations(options)).settings
+    check_explained(settings)  # before a large dump is loaded for nothing
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     explainer = dump_explainer(settings, dump, _waiting_pods(dump, inquiry.pods), LongWork())
     return asyncio.run(explanation_of(explainer, inquiry))

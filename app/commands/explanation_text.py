@@ -8,13 +8,14 @@ import click
 
 from app.answered_release import ReleaseStatus
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
+from app.commands.scheduler_text import profile_text, sample_text, scheduler_text, unscored_text
 from app.commands.text_columns import Side, counted, table, wrapped
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
-from core.diagnosis.summary import ReasonSummary, ScoredNode, Summary, TermSummary, TopologySummary
+from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
 from core.objects.waiting import Waiting
 
 _MAX: Final = 20
@@ -64,7 +65,7 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> str:
         chain.from_iterable(_topology(each, told, wide=wide) for each in told.topologies),
         _terms(told.terms),
         _scores(told),
-        _best(told.best, wide=wide),
+        _best(told, wide=wide),
         *(_node(each) for each in explanation.nodes),
         _background(explanation),
     )
@@ -90,6 +91,8 @@ def _head(told: Summary) -> Iterator[str]:
     yield from _verdict(wrapped(text), fits=bool(told.fit) and not told.not_judged)
     for each in told.not_judged:
         yield from wrapped(f"Not judged: {each.plugin}: {each.why}", 2, "")
+    if told.scheduler is not None:
+        yield from scheduler_text(told.scheduler)
     if told.answered_fit != told.fit:
         yield from wrapped(
             f"Kindred's own profile passes {told.answered_fit:,}; kube-scheduler judges the rest of the rules.", 2, ""
@@ -117,7 +120,7 @@ def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:
     for each in reasons[:_MAX]:
         yield from wrapped(each.reason, width + 4, f"  {each.nodes:>{width},}  ")
         by = f"{each.plugin}, {each.code}" if each.plugin else each.code
-        by += ", judged by kube-scheduler" if each.judged_by is Judge.SCHEDULER else ""
+        by += "" if each.judged_by is Judge.KINDRED else f", judged by {each.judged_by.value}"
         yield from wrapped(f"({by}) {_such_as(each.examples, each.nodes)}", width + 4)
     yield from _more(len(reasons), "reason")
 
@@ -197,11 +200,13 @@ def _listed(shown: Sequence[str], number: int, more: str) -> str:
     return f": {', '.join(shown)}" + (f" and {counted(left, more)}" if left else "")
 
 
-def _best(best: Sequence[ScoredNode], *, wide: bool) -> Iterator[str]:
-    if best:
+def _best(told: Summary, *, wide: bool) -> Iterator[str]:
+    if told.best:
         yield _heading("Best scores")
-        rows = [(each.node, each.score) for each in best]
+        rows = [(each.node, each.score) for each in told.best]
         yield from table((("NODE", "left"), ("SCORE", "right")), rows, wide=wide)
+        if told.scheduler is not None:
+            yield from sample_text(told.scheduler, told.fit)
 
 
 def _scores(told: Summary) -> Iterator[str]:
@@ -216,6 +221,8 @@ def _scores(told: Summary) -> Iterator[str]:
         )
     if silent:
         yield from wrapped(f"nothing to say of this pod: {', '.join(silent)}", 4, "  ")
+    if told.scheduler is not None:
+        yield from unscored_text(told.scheduler)
 
 
 def _span(numbers: tuple[int, int] | None) -> str:
@@ -309,6 +316,7 @@ def _background(explanation: Explanation) -> Iterator[str]:
     yield from _class(explanation.equivalence)
     yield from _mirror(explanation.mirror)
     yield from _kubernetes(explanation.kubernetes)
+    yield from profile_text(explanation.summary.scheduler, _LABELS)
     yield from _supposed(explanation.supposed)
 
 

@@ -15,7 +15,7 @@ from app.commands.dump_explainer import dump_explainer
 from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, load_dump
 from app.commands.output_format import OutputFormat, pod_name, print_output
 from app.commands.pending_text import pending_text
-from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
+from app.commands.settings_commands import OF_EXPLANATIONS, ExplanationFlags, flags_of_explanations, settings_options
 from app.commands.shared_options import output_option, refuse_options, with_options
 from app.configuration import load_configuration
 from app.dump.snapshot_file import SnapshotError
@@ -24,7 +24,7 @@ from app.json_text import decode, encode
 from app.long_work import LongWork
 from app.settings import SettingsError
 from app.verbs.recent_pods import RecentPods
-from app.wiring.engine import create_profile
+from app.wiring.engine import check_explained
 
 EXIT_ERROR: Final = 2
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)
@@ -32,7 +32,7 @@ _PATIENCE: Final = 60.0
 """Seconds. Each class of pods is judged between the requests of schedulers."""
 
 
-class Options(Access, AnswerFlags):
+class Options(Access, ExplanationFlags):
     """All options of the command."""
 
     namespace: str | None
@@ -44,7 +44,7 @@ class Options(Access, AnswerFlags):
     config: Path | None
 
 
-@click.command("pending", params=settings_options(OF_ANSWERS))
+@click.command("pending", params=settings_options(OF_EXPLANATIONS))
 @click.option("--namespace", "-n", metavar="NS", help="Only the pods of this namespace.  [default: all namespaces]")
 @click.option("--all-namespaces", "-A", is_flag=True, help="The pods of all namespaces, whatever -n says.")
 @output_option()
@@ -89,8 +89,8 @@ def _of_service(access: Access, namespace: str | None) -> bytes:
 
 def _of_dump(options: Options, namespace: str | None) -> bytes:
     """Answer by the same code as a service. Raises SettingsError and SnapshotError."""
-    settings = load_configuration(options["config"], flags_of_answers(options)).settings
-    create_profile(settings)  # before a large dump is loaded for nothing
+    settings = load_configuration(options["config"], flags_of_explanations(options)).settings
+    check_explained(settings)  # before a large dump is loaded for nothing
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     work = LongWork()
     explainer = PendingPodsExplainer(dump_explainer(settings, dump, RecentPods(), work), work, time.time)

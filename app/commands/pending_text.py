@@ -66,6 +66,8 @@ def _reason(pod: PendingPod, kind: PendingClass | None) -> str:
         return f"scheduling gates: {', '.join(pod.gates)}"
     if kind is None:
         return "-"
+    if kind.scheduler is not None and not kind.scheduler.has_profile:
+        return f"no scheduler profile {kind.scheduler.name}"
     if kind.first_reason:
         return kind.first_reason
     return "; ".join(f"{each.plugin}: {each.why}" for each in kind.not_judged) or "-"

@@ -25,6 +25,8 @@ _SHORT: Final[Mapping[str, tuple[str, ...]]] = {"listen_host": ("--host",), "lis
 """Shorter names of flags that people type."""
 OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
 """The settings of commands that answer a question about a dump."""
+OF_EXPLANATIONS: Final = (*OF_ANSWERS, "scheduler_config")
+"""The settings of commands that explain a dump, or a cluster that they list."""
 _HEAD: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
 
 
@@ -36,6 +38,12 @@ class AnswerFlags(TypedDict):
     feature_gates: str | None
 
 
+class ExplanationFlags(AnswerFlags):
+    """The flags of OF_EXPLANATIONS."""
+
+    scheduler_config: str | None
+
+
 def flags_of_answers(options: AnswerFlags) -> Mapping[str, str | None]:
     """Return the flags of OF_ANSWERS out of all options of a command."""
     return {
@@ -43,6 +51,11 @@ def flags_of_answers(options: AnswerFlags) -> Mapping[str, str | None]:
         "kubernetes": options["kubernetes"],
         "feature_gates": options["feature_gates"],
     }
+
+
+def flags_of_explanations(options: ExplanationFlags) -> Mapping[str, str | None]:
+    """Return the flags of OF_EXPLANATIONS out of all options of a command."""
+    return {**flags_of_answers(options), "scheduler_config": options["scheduler_config"]}
 
 
 def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> list[click.Parameter]:

@@ -11,6 +11,7 @@ from app.answered_release import AnsweredRelease, ReleaseStatus
 from app.explain.explain_error import ContradictionError, TooMuchWorkError, UnknownError
 from app.explain.explain_request import ExplainRequest, Placing
 from app.explain.known_pods import KnownPods, the_one
+from app.explain.scheduler_profiles import SchedulerProfiles
 from app.long_work import LongWork
 from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import Freshness
@@ -124,8 +125,13 @@ class Explainer:
         *,
         release: AnsweredRelease,
         work: LongWork | None = None,
+        schedulers: SchedulerProfiles | None = None,
     ) -> None:
-        """`work` is the turn that explanations share with all other long jobs of the process."""
+        """`work` is the turn that explanations share with all other long jobs of the process.
+
+        `schedulers` are the profiles of the scheduler's configuration; None: it is unknown, and all pods are explained
+        by `explained`.
+        """
         self.explained: Final = explained
         self.mirror: Final = mirror
         self._work = work if work is not None else LongWork()
@@ -133,6 +139,11 @@ class Explainer:
         self._known = KnownPods(mirror, recent, self._work)
         self._freshness = freshness
         self._release = release
+        self._schedulers = schedulers
+
+    def explained_of(self, pod: Pod) -> ExplainedProfile:
+        """Return by which plugins a pod is explained."""
+        return self.explained if self._schedulers is None else self._schedulers.of(pod)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Surround `explain` and `look`: a scheduler's request waits for one explanation at most."""
@@ -212,7 +223,7 @@ class Explainer:
 
     def _diagnosis(self, pod: Pod, batch: NodeBatch, *, score_all: bool) -> Diagnosis:
         missing = self._freshness.missing_for_explanations()
-        return Diagnosis(self.explained, self.mirror, pod, batch, score_all=score_all, missing=missing)
+        return Diagnosis(self.explained_of(pod), self.mirror, pod, batch, score_all=score_all, missing=missing)
 
     def _batch(self, question: ExplainRequest) -> NodeBatch:
         if question.batch is not None:

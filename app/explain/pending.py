@@ -18,6 +18,7 @@ from app.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.scheduler_rules import SchedulerState
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
 from core.equivalence.classes import Classifier
 from core.mirror.cluster import ClusterMirror
@@ -92,6 +93,8 @@ class PendingClass(msgspec.Struct, frozen=True):
     not_judged: Sequence[NotJudged]
     helps: Sequence[str]
     """The smallest changes after each of which a pod of the class fits on a node, 3 at most; none where one does."""
+    scheduler: SchedulerState | None = None
+    """As in the summary of an explanation."""
 
 
 class PendingHead(msgspec.Struct, frozen=True):
@@ -121,6 +124,7 @@ class _Judgement(NamedTuple):
     reasons: Sequence[ReasonSummary]
     not_judged: Sequence[NotJudged]
     helps: Sequence[str]
+    scheduler: SchedulerState | None = None
 
     @property
     def state(self) -> PendingState:
@@ -201,7 +205,8 @@ class PendingPodsExplainer:
         self._explainer = explainer
         self._work = work
         self._now = now
-        self._classifier = Classifier(explainer.explained.profile.plugins, "spec")
+        self._classifiers: dict[object, Classifier] = {}
+        """By the profile that is judged."""
 
     async def judge(self) -> JudgedPods:
         """Judge all pending pods. Schedulers are answered between two pieces; the mirror may change there."""
@@ -246,7 +251,11 @@ class PendingPodsExplainer:
     def _class_of(self, pod: Pod) -> tuple[object, ...]:
         # No filter reads the last two, but they say which nominated pods count beside the pod.
         apart = (pod.claims_resources, pod.in_group, pod.priority, pod.nominated_node_name)
-        return (*apart, self._classifier.key(self._explainer.mirror, pod))
+        explained = self._explainer.explained_of(pod)
+        classifier = self._classifiers.get(explained.profile)
+        if classifier is None:
+            classifier = self._classifiers[explained.profile] = Classifier(explained.profile.plugins, "spec")
+        return (*apart, explained.scheduler, classifier.key(self._explainer.mirror, pod))
 
     def _judgement(self, pod: Pod) -> _Judgement:
         try:
@@ -267,7 +276,8 @@ def _judgement(decision: Diagnosis) -> _Judgement:
     reasons = reasons_of(decision)
     fit = len(decision.fitting)
     helps = [remedy.text for remedy in what_would_help(decision, _MAX_REMEDIES)]
-    return _Judgement(len(decision.batch), fit, fit_message(decision, reasons), reasons, decision.not_judged, helps)
+    message = fit_message(decision, reasons)
+    return _Judgement(len(decision.batch), fit, message, reasons, decision.not_judged, helps, decision.scheduler)
 
 
 def _pending_pod(pod: Pod, now: float, place: int | None, state: PendingState) -> PendingPod:
@@ -301,6 +311,7 @@ def _pending_class(judgement: _Judgement, members: _Members) -> PendingClass:
         message=judgement.message,
         reasons=judgement.reasons,
         not_judged=judgement.not_judged,
+        scheduler=judgement.scheduler,
         helps=judgement.helps,
     )
 

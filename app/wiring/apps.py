@@ -37,7 +37,7 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.connection_collector import ConnectionCollector, TlsCollector
 from app.verbs.routes import ExtenderApp
 from app.wiring.cluster import Cluster
-from app.wiring.engine import Engine, explained_profile
+from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from app.wiring.verbs import Verbs
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -114,7 +114,16 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.extender.recent_pods
     resources = [state.resource for state in cluster.freshness.states]
     explained = explained_profile(settings, engine.profile)
-    explainer = Explainer(explained, mirror, engine.cache, recent_pods, cluster.freshness, release=release, work=work)
+    explainer = Explainer(
+        explained,
+        mirror,
+        engine.cache,
+        recent_pods,
+        cluster.freshness,
+        release=release,
+        work=work,
+        schedulers=scheduler_profiles(settings, explained),
+    )
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     app = _app(
         FastAPI,

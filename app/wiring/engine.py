@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from app.admin.node_partition import NodePartition, decode_rule
 from app.explain.replay import Replayer
+from app.explain.scheduler_profiles import SchedulerProfiles
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import plugin_arguments
-from app.settings import Settings, SettingsError
+from app.scheduler_configuration.scheduler_config import UnreadableError, load_scheduler_config
+from app.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.cache_collector import CacheCollector
 from app.telemetry.metrics.decision_collector import DecisionCollector
@@ -26,7 +28,7 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.disruption import PodDisruptionBudget
-from core.profile import Profile, ProfileError, parse_profile
+from core.profile import Profile, ProfileError, full_profile, parse_profile
 
 
 class Engine(NamedTuple):
@@ -61,6 +63,24 @@ def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
     return every_rule(profile, plugin_arguments(settings))
 
 
+def scheduler_profiles(settings: Settings, every: ExplainedProfile) -> SchedulerProfiles | None:
+    """Return what explanations judge by the scheduler's configuration, where `every` is judged without one.
+
+    None: the settings name none. It reads the file. Raises SettingsError.
+    """
+    if settings.scheduler_config is None:
+        return None
+    try:
+        return SchedulerProfiles(load_scheduler_config(settings.scheduler_config), settings, every)
+    except UnreadableError as error:
+        raise SettingsError(f"{variable_of('scheduler_config')}: {error}") from None
+
+
+def check_explained(settings: Settings) -> None:
+    """Raise SettingsError for what keeps explanations from being made, before there is a mirror."""
+    scheduler_profiles(settings, explained_profile(settings, create_profile(settings)))
+
+
 def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
     """Return the kinds of objects that explanations read besides `watched_kinds`; none without an admin port.
 
@@ -69,9 +89,17 @@ def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
     if settings.admin_port is None:
         return ()
     watched = watched_kinds(settings, profile)
-    read = explained_profile(settings, profile).profile.kinds
+    read = judged_kinds(settings, profile)
     kinds = read if settings.explain == "profile" else (*read, PodDisruptionBudget)
     return tuple(kind for kind in kinds if kind not in watched)
+
+
+def judged_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
+    """Return the kinds of objects that explanations read. It does not read the scheduler's configuration."""
+    judged = explained_profile(settings, profile).profile.kinds
+    if settings.scheduler_config is None:
+        return judged
+    return tuple(dict.fromkeys((*judged, *full_profile().kinds)))  # with its arguments, which may read more
 
 
 def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) -> EquivalenceCache | None:

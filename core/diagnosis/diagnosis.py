@@ -10,9 +10,11 @@ import numpy as np
 
 from core.diagnosis.counted_terms import CountedTerm, PodSearch, counted_terms
 from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
-from core.diagnosis.not_judged import judged
+from core.diagnosis.not_judged import NotJudged, judged
 from core.diagnosis.recorded_evaluation import RecordedEvaluation
+from core.diagnosis.scheduler_rules import SchedulerState
 from core.events import Kind
+from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import NOT_SCORED, AnyScore, Codes, Verdicts
 from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
@@ -70,7 +72,9 @@ class Diagnosis:
         profile = found.profile
         self.profile: Final = profile
         """What is judged."""
-        self.not_judged: Final = found.not_judged
+        self.scheduler: Final = self._scheduler_state(found.not_judged, mirror)
+        """The scheduler profile by its configuration; None where that is unknown."""
+        self.not_judged: Final = self._not_judged(found.not_judged)
         self.pod: Final = pod
         self.batch: Final = batch
         self.mirror: Final = mirror
@@ -85,12 +89,29 @@ class Diagnosis:
         self.scores: Final[Int64Array] = score_nodes(profile, self._recorded, batch.part(self.scored))
         """Of these nodes, 0..100."""
 
+    def _scheduler_state(self, not_judged: Sequence[NotJudged], mirror: ClusterMirror) -> SchedulerState | None:
+        scheduler = self.explained.scheduler
+        return None if scheduler is None else scheduler.state(not_judged, len(mirror.nodes.slots))
+
+    def _not_judged(self, found: Sequence[NotJudged]) -> Sequence[NotJudged]:
+        """Return what was found out for the pod and what the configuration says, without what is off."""
+        scheduler = self.explained.scheduler
+        if scheduler is None:
+            return found
+        return [*(each for each in found if each.plugin not in scheduler.never_judged_off), *scheduler.not_judged]
+
     @cached_property
     def answered(self) -> Verdicts:
         """What `filter` answers by the serving profile, which has fewer plugins or as many."""
-        if self.explained.served is self.profile:
+        served = self.explained.served
+        if served is self.profile:
             return self.verdicts
-        return filter_nodes(self.explained.served, self._recorded, self.batch)
+        judged = {plugin.name: plugin for plugin in self.profile.filters}
+        if all(judged.get(plugin.name) is plugin for plugin in served.filters):
+            return filter_nodes(served, self._recorded, self.batch)
+        # A plugin that is off has no part in the rest of the explanation, and one with other arguments another verdict.
+        with self.mirror.work.apart():
+            return filter_nodes(served, FreshEvaluation(self.mirror, self.pod), self.batch)
 
     @cached_property
     def refused_beside(self) -> Mapping[int, Refusal]:

@@ -4,6 +4,7 @@ from enum import Enum
 
 import msgspec
 
+from core.diagnosis.scheduler_rules import SchedulerRules
 from core.profile import COMPOSITES, NO_ARGUMENTS, Arguments, Profile, full_profile
 from core.releases import Rules
 
@@ -12,9 +13,11 @@ class Judge(Enum):
     """The program whose plugin decides in the cluster."""
 
     KINDRED = "kindred"
-    """The serving profile has the plugin: the response of `filter` or `prioritize` includes it."""
+    """The response of `filter` or `prioritize` includes it."""
     SCHEDULER = "kube-scheduler"
-    """The serving profile does not have it: kube-scheduler runs its own, if its configuration enables it."""
+    """kube-scheduler runs its own. Where its configuration is unknown: if that enables it."""
+    BOTH = "kindred and kube-scheduler"
+    """As the configuration says: kube-scheduler runs its own, and Kindred is asked, too."""
 
 
 class ExplainedProfile(msgspec.Struct, frozen=True):
@@ -22,18 +25,40 @@ class ExplainedProfile(msgspec.Struct, frozen=True):
 
     profile: Profile
     served: Profile
+    scheduler: SchedulerRules | None = None
+    """What the configuration of kube-scheduler says; None: it is unknown."""
 
     def under(self, rules: Rules) -> "ExplainedProfile":
-        """Return both profiles as they are in a release, see Profile.under."""
-        return ExplainedProfile(self.profile.under(rules), self.served.under(rules))
+        """Return all of it as it is in a release, see Profile.under."""
+        scheduler = self.scheduler.under(rules) if self.scheduler is not None else None
+        return ExplainedProfile(self.profile.under(rules), self.served.under(rules), scheduler)
+
+    @property
+    def configured(self) -> SchedulerRules | None:
+        """The profile of the scheduler, if there is one for the pod."""
+        return self.scheduler if self.scheduler is not None and self.scheduler.has_profile else None
+
+    def runs_in_scheduler(self, plugin: str) -> bool:
+        """Tell whether kube-scheduler filters by a plugin, which it may where its configuration is unknown."""
+        return self.configured is None or plugin in self.configured.filters
 
     def judge_of_filter(self, plugin: str) -> Judge:
         """Return who filters by a plugin."""
+        if self.configured is not None:
+            return _judge(plugin, self.configured.filters, self.configured.asked_filters)
         return Judge.KINDRED if any(each.name == plugin for each in self.served.filters) else Judge.SCHEDULER
 
     def judge_of_score(self, plugin: str) -> Judge:
         """Return who scores by a plugin."""
+        if self.configured is not None:
+            return _judge(plugin, self.configured.scores, self.configured.asked_scores)
         return Judge.KINDRED if any(each.name == plugin for each, _ in self.served.scores) else Judge.SCHEDULER
+
+
+def _judge(plugin: str, scheduler: frozenset[str], asked: frozenset[str]) -> Judge:
+    if plugin in asked:
+        return Judge.BOTH if plugin in scheduler else Judge.KINDRED
+    return Judge.SCHEDULER
 
 
 def served_alone(profile: Profile) -> ExplainedProfile:

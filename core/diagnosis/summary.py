@@ -14,6 +14,7 @@ from core.diagnosis.explained_profile import Judge
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.remedies.remedy import Remedy
 from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.scheduler_rules import SchedulerState
 from core.diagnosis.wakes import Wake, wakes
 from core.framework.interface import AnyScore
 from core.mirror.node_values import LabelProjections
@@ -143,6 +144,8 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     """The smallest changes after each of which the pod fits; none where it fits on a node."""
     wakes: Sequence[Wake]
     """Events after which kube-scheduler tries the pod again; none where it fits on a node."""
+    scheduler: SchedulerState | None = None
+    """The scheduler profile by which this was judged; null where the scheduler's configuration is unknown."""
 
 
 def summary(decision: Diagnosis, limit: int) -> Summary:
@@ -171,6 +174,7 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
         amounts=cluster_amounts(decision, limit),
         helps=what_would_help(decision, limit),
         wakes=wakes(decision),
+        scheduler=decision.scheduler,
     )
 
 

@@ -22,9 +22,9 @@ class Wake(msgspec.Struct, frozen=True, gc=False):
 
     plugin: str
     resource: str
-    """Kind of the object. `Pod` is a pod on a node, unless `of_pod_itself`."""
+    """Kind of the object, `*` for any. `Pod` is a pod on a node, unless `of_pod_itself`."""
     actions: Sequence[str]
-    """Upstream's ActionTypes: Add, Delete, Update, or one of its parts such as UpdateNodeTaint."""
+    """Upstream's ActionTypes: Add, Delete, Update, or one of its parts such as UpdateNodeTaint, or `*`."""
     of_pod_itself: bool = False
     """Whether it is a change of the pod that waits."""
 
@@ -115,6 +115,10 @@ def events_of(plugin: str, rules: Rules) -> Sequence[Wake]:
     return [*EVENTS.get(plugin, ()), *(wake for holds, wake in _BY_RULE.get(plugin, ()) if holds(rules))]
 
 
+ANY_EVENT: Final = Wake("Extender", "*", ("*",))
+"""After a refusal by an extender, any event does: pkg/scheduler/schedule_one.go, findNodesThatFitPod (ExtenderName)."""
+
+
 def wakes(decision: Diagnosis) -> Sequence[Wake]:
     """Return the events of the plugins that failed a node first, in the order of the profile; none if the pod fits.
 
@@ -122,5 +126,7 @@ def wakes(decision: Diagnosis) -> Sequence[Wake]:
     """
     if len(decision.fitting):
         return ()
-    names = [decision.profile.filters[place - 1].name for place in np.unique(decision.deciding).tolist() if place]
-    return [wake for name in names for wake in events_of(name, decision.mirror.rules)]
+    deciding = [decision.profile.filters[place - 1].name for place in np.unique(decision.deciding).tolist() if place]
+    names = [name for name in deciding if decision.explained.runs_in_scheduler(name)]
+    found = [wake for name in names for wake in events_of(name, decision.mirror.rules)]
+    return found if len(names) == len(deciding) else [*found, ANY_EVENT]

@@ -85,6 +85,9 @@ def test_lists_and_json_may_be_yaml_in_the_file(file: Path) -> None:
         pytest.param("a: [", ": no YAML: line 1: ", id="no YAML"),
         pytest.param("profile: {a: b}", ": profile={'a': 'b'}: Input should be a valid string", id="another type"),
         pytest.param("tlsCertFile: a", ": tlsCertFile='a': needs KINDRED_TLS_KEY_FILE", id="a half"),
+        pytest.param(
+            "schedulerConfig: a\nexplain: profile", ": schedulerConfig='a': needs KINDRED_EXPLAIN=full", id="explained"
+        ),
         pytest.param("tlsClientNames: [a]", ": tlsClientNames=('a',): needs KINDRED_TLS_CLIENT_CA_FILE", id="names"),
         pytest.param(
             "adminPort: 1\nadminHost: 0.0.0.0",
@@ -146,6 +149,7 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
         "admin_client_ca_file": "d",
         "admin_token_file": "f",
         "admin_read_token_file": "g",
+        "scheduler_config": "h",
         "tls_client_names": ["e"],
     }
     expected = Settings(**changed)  # type: ignore[arg-type]  # checked by pydantic

@@ -1,12 +1,15 @@
 """The wiring: every setting reaches what it is for, and nothing more is served than the verbs and the probes."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from app.main import create_service
 from app.settings import Settings, SettingsError
-from app.wiring.engine import create_extender
+from app.wiring.engine import create_extender, create_profile, explained_kinds
+from core.mirror.cluster import ClusterMirror
+from core.objects.service import Service
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, ZONE, by_name, mirror_of, scores, shop
 from tests.builders import labelled, make_node, make_pod, term
@@ -84,6 +87,19 @@ def test_a_partition_that_is_no_rule_is_refused_by_the_name_of_its_setting(rule:
         create_service(Settings(partition=rule), shop(), None)
     assert str(raised.value).startswith(f"KINDRED_PARTITION={rule!r}: ")
     assert message in str(raised.value)
+
+
+def test_a_scheduler_configuration_that_cannot_be_read_ends_the_start(tmp_path: Path) -> None:
+    settings = Settings(admin_port=0, scheduler_config=tmp_path / "absent.yaml")
+    with pytest.raises(SettingsError, match=r"^KINDRED_SCHEDULER_CONFIG: .*absent\.yaml: No such file or directory$"):
+        create_service(settings, ClusterMirror(), None)
+
+
+def test_the_kinds_that_a_scheduler_configuration_may_need_are_followed_without_reading_it(tmp_path: Path) -> None:
+    args = '{"PodTopologySpread": {"defaultingType": "List"}}'
+    for file, expected in ((None, False), (tmp_path / "absent.yaml", True)):
+        settings = Settings(admin_port=0, plugin_args=args, scheduler_config=file)
+        assert (Service in explained_kinds(settings, create_profile(settings))) is expected
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/"])

@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, counted, element, messageOf } from "./elements.js";
+import { schedulerText } from "./sentences.js";
 
 /**
  * @typedef {import("admin-port").Pending} Pending
@@ -128,6 +129,7 @@ function classItem({ of: found, pods }, ask) {
     `${found.fit} of ${counted(found.nodes, "node")} fit`,
     oldest ? `waits ${duration(oldest)}` : "",
     found.not_judged.length ? `not judged: ${found.not_judged.map((each) => each.plugin).join(", ")}` : "",
+    found.scheduler ? schedulerText(found.scheduler, 0) : "",
   ];
   return element(
     "li",

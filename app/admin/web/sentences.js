@@ -37,10 +37,11 @@ export function headline({ pod, message }) {
  * @param {import("admin-port").Explanation["summary"]} summary
  */
 export function notes(summary) {
-  const { answered_fit: answered, fit, nodes, not_judged: unjudged, waiting } = summary;
+  const { answered_fit: answered, fit, nodes, not_judged: unjudged, scheduler, waiting } = summary;
   const gates = waiting?.gates ?? [];
   return [
     ...unjudged.map(({ plugin, why }) => `Not judged${plugin ? `: ${plugin}` : ""}: ${why}.`),
+    scheduler ? schedulerText(scheduler, fit) : "",
     answered === fit
       ? ""
       : `Kindred's own filter passes ${answered} of ${nodes}: the other rules are kube-scheduler's.`,
@@ -49,6 +50,25 @@ export function notes(summary) {
     ...measuredInCluster(summary.amounts, nodes).slice(0, MEASURES_SAID),
     ...summary.helps.map(({ text }) => `Would help: ${text}.`),
   ].filter(Boolean);
+}
+
+/**
+ * What the scheduler's configuration says about the pod.
+ * @param {NonNullable<import("admin-port").Explanation["summary"]["scheduler"]>} scheduler
+ * @param {number} fit
+ */
+export function schedulerText(scheduler, fit) {
+  const { name, filters_off: off, nodes_to_score: sample, percentage_of_nodes_to_score: percentage } = scheduler;
+  if (!scheduler.has_profile) {
+    return `No profile of the configuration has schedulerName ${name}: nobody schedules this pod unless another scheduler does.`;
+  }
+  const parts = [
+    off.length ? `Not in the scheduler's profile ${name}, nor judged by Kindred: ${off.join(", ")}.` : "",
+    sample < fit
+      ? `kube-scheduler scores ${sample} of the nodes that fit (percentageOfNodesToScore: ${percentage || "by the size of the cluster"}).`
+      : "",
+  ];
+  return parts.filter(Boolean).join(" ");
 }
 
 /** @param {import("admin-port").Supposed} supposed */

@@ -1,7 +1,8 @@
 """Who binds, and what happens between a decision and its event; who preempts."""
 
-from app.commands.doctor.findings import BEHAVIOUR, HANDBOOK, SETTINGS, VALIDATION, error, info, warning
+from app.commands.doctor.findings import BEHAVIOUR, HANDBOOK, SETTINGS, error, info, warning
 from app.commands.doctor.registration import Check, Found, Registration
+from app.scheduler_configuration.finding import VALIDATION
 
 _ALL = 100
 

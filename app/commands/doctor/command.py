@@ -12,10 +12,10 @@ from app.api_server.credentials import ConfigurationError
 from app.commands.doctor.examination import Inputs, examine
 from app.commands.doctor.findings import Report
 from app.commands.doctor.report_text import report_text
-from app.commands.doctor.scheduler_config import UnreadableError
 from app.commands.doctor.service import TlsFiles
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output
 from app.commands.shared_options import output_option
+from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings import SettingsError
 
 EXIT_ERRORS: Final = 1

@@ -4,9 +4,9 @@ from difflib import get_close_matches
 from typing import Final
 
 from app.commands.doctor.findings import BEHAVIOUR, DECIDE, HANDBOOK, error, info, warning
-from app.commands.doctor.plugin_sets import KNOWN, Profile
 from app.commands.doctor.registration import Check, Found, Registration
-from app.commands.doctor.scheduler_config import DEFAULT_SCHEDULER
+from app.scheduler_configuration.plugin_sets import KNOWN, Profile
+from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
 
 _ALL: Final = 100

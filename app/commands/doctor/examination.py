@@ -19,13 +19,15 @@ from app.commands.doctor import (
     tls_checks,
     verb_checks,
 )
-from app.commands.doctor.findings import HANDBOOK, SETTINGS, Finding, Report, Severity, Skipped, report
-from app.commands.doctor.registration import Check, KnownSettings, Registration, choose_extender
-from app.commands.doctor.scheduler_config import SchedulerConfig, UnreadableError, read_scheduler_config
+from app.commands.doctor.findings import HANDBOOK, SETTINGS, Report, Skipped, report
+from app.commands.doctor.registration import Check, KnownSettings, Registration
 from app.commands.doctor.service import TlsFiles, fetch_settings, visit
 from app.commands.rbac import NAME
 from app.configuration import DEFAULT, key_of, load_configuration
 from app.logs import one_line
+from app.scheduler_configuration.finding import Finding, Severity
+from app.scheduler_configuration.kindred_extender import choose_extender
+from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, read_scheduler_config
 from app.settings import Settings
 from app.wiring.engine import create_profile
 

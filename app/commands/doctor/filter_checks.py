@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, info, warning
-from app.commands.doctor.plugin_sets import NEEDS_PRE, Profile
 from app.commands.doctor.registration import Check, Found, Registration
-from app.commands.doctor.scheduler_schema import Point
+from app.scheduler_configuration.plugin_sets import NEEDS_PRE, Profile
+from app.scheduler_configuration.schema import Point
 from core.profile import PLUGINS
 
 _ALL: Final = 100

@@ -1,10 +1,11 @@
 """What the doctor has to say: findings with their mending, what was not checked, and the report of both."""
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import Final, NamedTuple
 
 import msgspec
+
+from app.scheduler_configuration.finding import Finding, Severity
 
 HANDBOOK: Final = "docs/register.md"
 DECIDE: Final = "docs/decide.md"
@@ -12,18 +13,6 @@ BEHAVIOUR: Final = "docs/kube-scheduler.md"
 VERSIONS: Final = "docs/versions.md"
 SETTINGS: Final = "docs/configuration.md"
 EXTENDER_TYPE: Final = "kube-scheduler config/v1 types.go (Extender)"
-VALIDATION: Final = "kubernetes pkg/scheduler/apis/config/validation/validation.go"
-
-
-class Severity(Enum):
-    """How bad it is."""
-
-    ERROR = "error"
-    """kube-scheduler does not start with it, pods are placed wrongly or not at all, or nobody keeps a rule."""
-    WARNING = "warning"
-    """It works, and not as it should: late, too strong, unsafe."""
-    INFO = "info"
-    """Good to know; nothing to do, where it is meant so."""
 
 
 class Problem(NamedTuple):
@@ -39,17 +28,6 @@ class NotChecked(NamedTuple):
     """What a check could not look at, and what it needs for that."""
 
     needs: str
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """A problem, with the check that has found it."""
-
-    id: str
-    severity: Severity
-    where: str
-    message: str
-    fix: str
-    reference: str
 
 
 class Skipped(msgspec.Struct, frozen=True):

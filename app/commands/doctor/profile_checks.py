@@ -4,13 +4,14 @@ from collections import Counter
 from difflib import get_close_matches
 from typing import Final
 
-from app.commands.doctor.findings import HANDBOOK, VALIDATION, error, info, warning
-from app.commands.doctor.plugin_sets import IMPLEMENTED, KNOWN
+from app.commands.doctor.findings import HANDBOOK, error, info, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.commands.doctor.scheduler_schema import POINTS
 from app.json_text import encode
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import decode_plugin_args, plugin_arguments
+from app.scheduler_configuration.finding import VALIDATION
+from app.scheduler_configuration.plugin_sets import IMPLEMENTED, KNOWN
+from app.scheduler_configuration.schema import POINTS
 
 _ALL: Final = 100
 

@@ -9,10 +9,10 @@ import msgspec
 
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import Credentials, CredentialsError
-from app.commands.doctor.findings import Finding, Severity
-from app.commands.doctor.scheduler_config import UnreadableError
 from app.commands.rbac import NAME, cluster_rules, lease_rules
 from app.json_text import encode
+from app.scheduler_configuration.finding import Finding, Severity
+from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings import Settings
 
 CHECK: Final = "rbac"

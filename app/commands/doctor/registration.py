@@ -2,20 +2,18 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from typing import NamedTuple, TypeAlias
 
 from app.answered_release import allowed_rules
-from app.commands.doctor.findings import Finding, NotChecked, Problem, Severity
-from app.commands.doctor.plugin_sets import Profile
-from app.commands.doctor.scheduler_config import Extender, SchedulerConfig
+from app.commands.doctor.findings import NotChecked, Problem
+from app.scheduler_configuration.finding import Finding, Severity
+from app.scheduler_configuration.plugin_sets import Profile
+from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
 from app.settings import Settings
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from core.profile import COMPOSITES
 from core.profile import Profile as Plugins
 from core.releases import nearest
-
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class KnownSettings(NamedTuple):
@@ -113,36 +111,3 @@ class Check(NamedTuple):
                 severity = Severity.WARNING
             findings.append(Finding(self.id, severity, found.where, found.message, found.fix, self.reference))
         return findings, not_checked
-
-
-def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Extender | None, str]:
-    """Return which extender is Kindred: that with the prefix or URL, the one that is called so, or the only one.
-
-    Otherwise None, and why.
-    """
-    extenders = config.extenders
-    if not extenders:
-        return None, "there is no extender: kube-scheduler does not know of Kindred"
-    if prefix:
-        chosen = [each for each in extenders if each.url_prefix.startswith(prefix)]
-        return _one(chosen, f"urlPrefix begins with {prefix}")
-    at_url = [each for each in extenders if url and _place(each.url_prefix) == _place(url)]
-    called = [each for each in extenders if "kindred" in each.host]
-    if len(extenders) == 1 or at_url:
-        return (at_url or extenders)[0], ""
-    return _one(called, "urlPrefix names a host with kindred in it")
-
-
-def _one(chosen: Iterable[Extender], which: str) -> tuple[Extender | None, str]:
-    found = tuple(chosen)
-    if len(found) == 1:
-        return found[0], ""
-    return None, f"there are {len(found)} extenders whose {which}, of which one has to be Kindred"
-
-
-def _place(url: str) -> tuple[str, int | None]:
-    try:
-        parsed = urlsplit(url)
-        return parsed.hostname or "", parsed.port or _DEFAULT_PORTS.get(parsed.scheme)
-    except ValueError:
-        return url, None

@@ -7,10 +7,11 @@ from typing import Final
 from app.answered_release import ReleaseStatus
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import Credentials, CredentialsError
-from app.commands.doctor.findings import VERSIONS, Finding, Problem, info, warning
-from app.commands.doctor.scheduler_config import UnreadableError
+from app.commands.doctor.findings import VERSIONS, Problem, info, warning
 from app.logs import one_line
 from app.objects.decode import DecodeError
+from app.scheduler_configuration.finding import Finding
+from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings import AUTO, Settings, variable_of
 from app.watch.server_release import fetch_version
 from core.releases import RELEASES, nearest

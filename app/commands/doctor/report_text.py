@@ -8,8 +8,9 @@ from typing import Final
 
 import click
 
-from app.commands.doctor.findings import Finding, Report, Severity
+from app.commands.doctor.findings import Report
 from app.commands.text_columns import prose_width
+from app.scheduler_configuration.finding import Finding, Severity
 
 _TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severity.INFO: "Good to know"}
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}

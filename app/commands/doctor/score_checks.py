@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from app.commands.doctor.findings import HANDBOOK, VALIDATION, error, info, warning
-from app.commands.doctor.plugin_sets import DEFAULTS, Profile
+from app.commands.doctor.findings import HANDBOOK, error, info, warning
 from app.commands.doctor.registration import Check, Found, Registration
+from app.scheduler_configuration.finding import VALIDATION
+from app.scheduler_configuration.plugin_sets import DEFAULTS, Profile
 
 _SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, by which kube-scheduler multiplies
 _MAX_NODE_SCORE: Final = 100

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from app.commands.doctor.scheduler_config import UnreadableError
 from app.json_text import decode, encode
+from app.scheduler_configuration.scheduler_config import UnreadableError
 
 _IF_HTTP: Final = "an https URL, if Kindred speaks TLS; otherwise look at its log"
 _IF_HTTPS: Final = "--cert-file and --key-file, if Kindred asks for a certificate; otherwise look at its log"

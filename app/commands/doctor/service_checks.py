@@ -9,11 +9,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app import __version__
 from app.answered_release import ReleaseStatus
-from app.commands.doctor.findings import HANDBOOK, SETTINGS, VERSIONS, Finding, Problem, error, info, warning
+from app.commands.doctor.findings import HANDBOOK, SETTINGS, VERSIONS, Problem, error, info, warning
 from app.commands.doctor.registration import KnownSettings, Registration
 from app.commands.doctor.release_checks import told_problems
 from app.commands.doctor.service import PROBE_NODE, Visit
 from app.json_text import decode
+from app.scheduler_configuration.finding import Finding
 
 T = TypeVar("T")
 _SLOW: Final = 0.5  # seconds for nothing, where no httpTimeout is known

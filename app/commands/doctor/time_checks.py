@@ -1,9 +1,9 @@
 """How long kube-scheduler waits, against how long Kindred may take."""
 
 from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, error, warning
-from app.commands.doctor.go_duration import go_duration
 from app.commands.doctor.registration import Check, Found, Registration
-from app.commands.doctor.scheduler_config import DEFAULT_TIMEOUT
+from app.scheduler_configuration.go_duration import go_duration
+from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT
 
 _LONG = 10.0  # seconds that the whole scheduling loop stands still for one pod
 _ROOM = 1.0  # seconds for the way there and back, and for what is under way

@@ -10,7 +10,7 @@ from typing import Final
 from app.commands.doctor.certificates import validities, verification_problem
 from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, NotChecked, Problem, error, info, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.commands.doctor.scheduler_schema import TlsConfig
+from app.scheduler_configuration.schema import TlsConfig
 
 _CLIENT: Final = "client-go transport/transport.go (TLSConfigFor)"
 _SOON: Final = timedelta(days=7)

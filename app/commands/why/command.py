@@ -18,7 +18,7 @@ from app.commands.dump_explainer import mirror_explainer
 from app.commands.explain_answer import EXIT_ERROR, RefusedError, explanation_of, print_explanation, taken
 from app.commands.explain_inquiry import Inquiry
 from app.commands.output_format import OutputFormat
-from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
+from app.commands.settings_commands import OF_EXPLANATIONS, ExplanationFlags, flags_of_explanations, settings_options
 from app.commands.shared_options import output_option, refuse_options, with_options
 from app.commands.text_columns import counted
 from app.commands.why.listed_cluster import list_cluster
@@ -32,11 +32,11 @@ from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.settings import Settings, SettingsError
 from app.verbs.recent_pods import RecentPods
-from app.wiring.engine import create_profile
+from app.wiring.engine import check_explained, create_profile, judged_kinds
 
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 _OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "ca_file"})
-_OF_A_LIST: Final = frozenset({"config", *OF_ANSWERS})
+_OF_A_LIST: Final = frozenset({"config", *OF_EXPLANATIONS})
 _ORIGINS: Final[Mapping[str, str]] = {"node": "--why-not"}
 _PROFILE: Final = "full"
 """Every rule of kube-scheduler, unless the options or a file say which: there is no service whose rules count."""
@@ -51,7 +51,7 @@ class ClusterFlags(TypedDict):
     groups: tuple[str, ...]
 
 
-class Options(ClusterFlags, AnswerFlags):
+class Options(ClusterFlags, ExplanationFlags):
     """All options of the command."""
 
     pod: tuple[str, ...]
@@ -91,7 +91,7 @@ _SERVICE_OPTIONS: Final = (
 )
 
 
-@click.command("why", params=settings_options(OF_ANSWERS))
+@click.command("why", params=settings_options(OF_EXPLANATIONS))
 @click.argument("pod", nargs=-1, required=True, metavar="(NAME | TYPE/NAME)")
 @click.option("--namespace", "-n", help="Namespace of the pod.  [default: that of the context]")
 @click.option("--all-namespaces", "-A", is_flag=True, help="Look for the pod in all namespaces.")
@@ -146,7 +146,7 @@ def _end(message: str) -> NoReturn:
 async def _answer(argument: Argument, options: Options) -> bytes:
     """Return the explanation as JSON. Raises what `why_command` turns into a line."""
     settings = _settings(options)
-    create_profile(settings)  # before anything is asked for nothing
+    check_explained(settings)  # before anything is asked for nothing
     credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
     impersonation = Impersonation(options["impersonated"] or "", options["groups"])
     client = ApiClient(credentials, impersonation)
@@ -167,7 +167,7 @@ async def _answer(argument: Argument, options: Options) -> bytes:
 
 
 def _settings(options: Options) -> Settings:
-    flags = flags_of_answers(options)
+    flags = flags_of_explanations(options)
     if options["config"] is None and flags["profile"] is None:
         flags = {**flags, "profile": _PROFILE}
     return load_configuration(options["config"], flags).settings
@@ -225,7 +225,7 @@ def _token(file: Path | None) -> str:
 async def _of_list(client: ApiClient, credentials: Credentials, settings: Settings, inquiry: Inquiry) -> bytes:
     """List the cluster, and explain over it by the same code as a service."""
     shown = _Progress()
-    cluster = await list_cluster(client, create_profile(settings).kinds, settings, shown)
+    cluster = await list_cluster(client, judged_kinds(settings, create_profile(settings)), settings, shown)
     shown.end([(state.plural, state.objects) for state in cluster.states if state.synced], credentials.server)
     explainer = mirror_explainer(
         settings,

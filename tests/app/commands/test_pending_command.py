@@ -129,3 +129,29 @@ def test_another_service_is_told_from_the_admin_port() -> None:
         url = server.url
     assert (refused.exit_code, refused.stderr) == (2, f"Error: {url}: 404 Not Found: Not Found\n")
     assert (other.exit_code, other.stderr) == (2, f"Error: {url}: is that the admin port?\n")
+
+
+def test_pods_of_several_schedulers_are_judged_by_the_profile_of_each(tmp_path: Path) -> None:
+    spec = {"containers": [{"resources": {"requests": {"cpu": "5"}}}]}
+    pods = [
+        {"kind": "Pod", "metadata": {"name": name, "namespace": "shop"}, "spec": {**spec, "schedulerName": name}}
+        for name in ("strict", "lax", "unknown")
+    ]
+    (tmp_path / "dump.json").write_bytes(as_json(listed(*kinded(*NODES, make_namespace("shop")), *pods)))
+    (tmp_path / "scheduler.yaml").write_text(
+        """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: strict
+  - schedulerName: lax
+    plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}
+""",
+        "utf-8",
+    )
+    arguments = ("--snapshot", f"{tmp_path}/dump.json", "--scheduler-config", f"{tmp_path}/scheduler.yaml")
+    answer = json.loads(pending(*arguments, "-o", "json").stdout)
+    by_name = {each["pod"]: answer["classes"][each["class"]] for each in answer["pods"]}
+    assert {name: each["fit"] for name, each in by_name.items()} == {"shop/strict": 0, "shop/lax": 2, "shop/unknown": 0}
+    assert by_name["shop/lax"]["scheduler"]["filters_off"] == ["NodeResourcesFit"]
+    table = pending(*arguments).stdout
+    assert "no scheduler profile unknown" in " ".join(table.split())

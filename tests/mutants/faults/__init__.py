@@ -17,6 +17,7 @@ from tests.mutants.faults import (
     nominated,
     plugins,
     preemption,
+    scheduler,
     verbs,
     watch,
     why,
@@ -39,6 +40,7 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "metrics": metrics.FAULTS,
     "doctor": doctor.FAULTS,
     "configuration": configuration.FAULTS,
+    "scheduler": scheduler.FAULTS,
     "why": why.FAULTS,
 }
 """Area -> its faults."""

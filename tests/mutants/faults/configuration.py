@@ -29,8 +29,8 @@ FAULTS: Final = (
     Fault(
         id="lease-as-long-as-its-deadline",
         breaks="A Lease may be as short as the deadline of its renewal, so that two may lead.",
-        old="if self.lease_duration <= self.lease_renew_deadline:",
-        new="if self.lease_duration < self.lease_renew_deadline:",
+        old="if settings.lease_duration <= settings.lease_renew_deadline:",
+        new="if settings.lease_duration < settings.lease_renew_deadline:",
         tests=("test_settings.py", "test_configuration.py"),
     ),
     Fault(

@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
-from app.commands.doctor.findings import Finding, Severity
-from app.commands.doctor.registration import KnownSettings, Registration, choose_extender
-from app.commands.doctor.scheduler_config import parse_scheduler_config
+from app.commands.doctor.registration import KnownSettings, Registration
+from app.scheduler_configuration.finding import Finding, Severity
+from app.scheduler_configuration.kindred_extender import choose_extender
+from app.scheduler_configuration.scheduler_config import parse_scheduler_config
 from app.settings import Settings
 from app.wiring.engine import create_profile
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
-from app.commands.doctor.registration import KnownSettings, Registration, choose_extender
-from app.commands.doctor.scheduler_config import UnreadableError, parse_scheduler_config
-from app.commands.doctor.scheduler_schema import POINTS
+from app.commands.doctor.registration import KnownSettings, Registration
+from app.scheduler_configuration.kindred_extender import choose_extender
+from app.scheduler_configuration.scheduler_config import UnreadableError, parse_scheduler_config
+from app.scheduler_configuration.schema import POINTS
 from app.settings import Settings
 from app.wiring.engine import create_profile
 from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, NOW, SCORE_OFFLOAD

@@ -10,7 +10,7 @@ import pytest
 
 from app.api_server.credentials import load_credentials
 from app.commands.doctor.rbac_checks import Account, Need, needs, rbac_findings
-from app.commands.doctor.scheduler_config import UnreadableError
+from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings import Settings
 from tests.app.api_server.api_server import Request, response, serving
 from tests.app.api_server.kubeconfigs import write_kubeconfig

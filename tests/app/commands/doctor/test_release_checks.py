@@ -9,8 +9,8 @@ import pytest
 
 from app.answered_release import AnsweredRelease, ReleaseStatus
 from app.api_server.credentials import load_credentials
-from app.commands.doctor.findings import Finding, Severity
 from app.commands.doctor.release_checks import release_findings, told_problems
+from app.scheduler_configuration.finding import Finding, Severity
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.api_server.api_server import Request, response, serving

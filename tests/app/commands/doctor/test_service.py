@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.doctor.scheduler_config import UnreadableError
 from app.commands.doctor.service import TlsFiles, Visit, fetch_settings, visit
+from app.scheduler_configuration.scheduler_config import UnreadableError
 from tests.app.api_server.api_server import END, Answer, in_turn, response, serving
 from tests.app.api_server.certificates import Certificates
 from tests.app.serving import kindred

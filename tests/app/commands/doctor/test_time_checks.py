@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.commands.doctor.findings import Severity
+from app.scheduler_configuration.finding import Severity
 from tests.app.commands.doctor.registrations import (
     FULL_OFFLOAD,
     Case,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.commands.doctor.findings import Severity
 from app.commands.doctor.registration import Registration
+from app.scheduler_configuration.finding import Severity
 from tests.app.api_server.certificates import Certificates
 from tests.app.commands.doctor.registrations import SCORE_OFFLOAD as PLAIN
 from tests.app.commands.doctor.registrations import (

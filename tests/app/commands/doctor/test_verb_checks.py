@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.commands.doctor.findings import Severity
-from app.commands.doctor.scheduler_config import parse_scheduler_config
+from app.scheduler_configuration.finding import Severity
+from app.scheduler_configuration.scheduler_config import parse_scheduler_config
 from tests.app.commands.doctor.registrations import (
     BESIDE,
     FULL_OFFLOAD,

@@ -359,3 +359,24 @@ def test_of_a_workload_the_pod_is_named_and_gates_are_told(cluster: SmallCluster
     assert result.exit_code == 1
     assert "Of deployment gated: pod shop/gated-1\n" in result.stderr
     assert "before its scheduling gates are removed: example.com/quota" in result.stderr
+
+
+def test_the_configuration_of_the_scheduler_says_what_is_off(why: Why, tmp_path: Path) -> None:
+    path = tmp_path / "scheduler.yaml"
+    path.write_text(
+        """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}}]
+""",
+        "utf-8",
+    )
+    assert why("large", "--local").exit_code == 1
+    result = why("large", "--local", "--scheduler-config", path)
+    assert result.exit_code == 0, result.output
+    assert "nor judged by Kindred:" in result.stdout
+    assert why("large", "--local", "--scheduler-config", tmp_path / "absent").exit_code == 2
+
+
+def test_whatever_profile_is_given_every_kind_is_listed_that_is_judged(why: Why) -> None:
+    result = why("large", "--local", "--profile", "affinity", "-o", "json")
+    assert json.loads(result.stdout)["summary"]["not_judged"] == []

@@ -4,10 +4,10 @@ Source: k8s.io/kubernetes v1.36 pkg/scheduler/apis/config/v1/default_plugins.go 
 pkg/scheduler/framework/runtime/framework.go (expandMultiPointPlugins).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from app.commands.doctor.scheduler_schema import Point, WrittenPluginSet, WrittenProfile
+from app.scheduler_configuration.schema import Point, WrittenPluginSet, WrittenProfile
 
 DEFAULTS: Final[Mapping[str, int]] = {
     "SchedulingGates": 0,
@@ -73,6 +73,8 @@ NEEDS_PRE: Final[Mapping[tuple[Point, Point], frozenset[str]]] = {
     ("preScore", "score"): frozenset({"InterPodAffinity", "PodTopologySpread", "TaintToleration"}),
 }  # fmt: skip
 """Two points -> the plugins that fail at the second when they were not asked at the first; the others work it out."""
+_OF_WEIGHTS: Final[Sequence[Point]] = ("score", "multiPoint")
+"""Where weights are written; the first place wins: getValidScoreWeights."""
 _NOTHING: Final = WrittenPluginSet()
 
 
@@ -88,17 +90,26 @@ class Profile(WrittenProfile, frozen=True):
         """Return where a field of it is."""
         return f"profiles[{self.index}]" + (f".{field}" if field else "")
 
+    def order(self, point: Point) -> list[str]:
+        """Return the plugins that are asked at an extension point, in order: default ones, and those written there.
+
+        Of others it is not known what they have: one that is written at multiPoint counts at every point.
+        """
+        written, disabled = [*self.enabled(point)], self.disabled(point)
+        if "*" in disabled:
+            return written
+        expanded = [
+            plugin
+            for plugin in self.at_multi_point()
+            if plugin not in disabled and point in IMPLEMENTED.get(plugin, (point,))
+        ]
+        overriding = [plugin for plugin in written if plugin in expanded]
+        first = [*overriding, *expanded, *written]  # each where it is there first
+        return [*dict.fromkeys(first)]
+
     def runs(self, plugin: str, point: Point) -> bool:
         """Tell whether a plugin, a default one or one that is written there, is asked at an extension point."""
-        if plugin in self.enabled(point):
-            return True
-        disabled = self.disabled(point)
-        return (
-            "*" not in disabled
-            and plugin not in disabled
-            and plugin in self._at_multi_point()
-            and point in IMPLEMENTED.get(plugin, (point,))
-        )
+        return plugin in self.order(point)
 
     def switched_off(self, plugin: str, point: Point) -> bool:
         """Tell whether a default plugin that has something for a point is not asked there."""
@@ -106,8 +117,10 @@ class Profile(WrittenProfile, frozen=True):
 
     def weight(self, plugin: str) -> int:
         """Return the weight that its score has, or would have if it were not switched off. Outside ones weigh 1."""
-        written = self.enabled("score").get(plugin) or self.enabled("multiPoint").get(plugin)
-        return written or DEFAULTS.get(plugin, 1) or 1
+        for point in _OF_WEIGHTS:
+            if plugin in (written := self.enabled(point)):
+                return written[plugin] or 1  # also of a default plugin: what is written replaces its weight
+        return DEFAULTS.get(plugin, 1) or 1
 
     def scoring(self) -> set[str]:
         """Return the plugins that score."""
@@ -135,7 +148,8 @@ class Profile(WrittenProfile, frozen=True):
     def _at(self, point: Point) -> WrittenPluginSet:
         return self.plugins.get(point, _NOTHING)
 
-    def _at_multi_point(self) -> set[str]:
-        disabled = self.disabled("multiPoint")
-        kept = set() if "*" in disabled else set(DEFAULTS) - set(disabled)
-        return kept | set(self.enabled("multiPoint"))
+    def at_multi_point(self) -> list[str]:
+        """Return the plugins of multiPoint in order: defaults, merged with what is written (mergePluginSet)."""
+        disabled, written = self.disabled("multiPoint"), self.enabled("multiPoint")
+        kept = [] if "*" in disabled else [plugin for plugin in DEFAULTS if plugin not in disabled]
+        return [*dict.fromkeys((*kept, *written))]

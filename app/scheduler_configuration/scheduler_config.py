@@ -1,6 +1,7 @@
 """A KubeSchedulerConfiguration as the checks see it: read from a file, with upstream's defaults filled in."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -8,10 +9,10 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 import yaml
 
-from app.commands.doctor.findings import Finding, Severity
-from app.commands.doctor.go_duration import parse_go_duration
-from app.commands.doctor.plugin_sets import Profile
-from app.commands.doctor.scheduler_schema import (
+from app.scheduler_configuration.finding import Finding, Severity
+from app.scheduler_configuration.go_duration import parse_go_duration
+from app.scheduler_configuration.plugin_sets import Profile
+from app.scheduler_configuration.schema import (
     TYPES,
     ClientConnection,
     LeaderElection,
@@ -24,6 +25,8 @@ from app.commands.doctor.scheduler_schema import (
 DEFAULT_TIMEOUT: Final = 5.0
 """Seconds: k8s.io/kubernetes pkg/scheduler/extender.go, DefaultExtenderTimeout."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+_ALL: Final = 100  # percent
+_INT32: Final = 2**31 - 1
 
 
 class UnreadableError(ValueError):
@@ -60,6 +63,10 @@ class Extender(WrittenExtender, frozen=True):
     def host(self) -> str:
         """Of its URL; empty if that is none."""
         return _split(self.url_prefix).hostname or ""
+
+    def is_asked_about(self, resources: Container[str]) -> bool:
+        """Tell whether it is asked about pods that request these resources: IsInterested, by requests alone."""
+        return not self.managed_resources or any(each.name in resources for each in self.managed_resources)
 
     def at(self, field: str = "") -> str:
         """Return where a field of it is."""
@@ -112,6 +119,39 @@ def read_scheduler_config(path: Path) -> Reading:
         return parse_scheduler_config(text)
     except UnreadableError as error:
         raise UnreadableError(f"{path}: {error}") from None
+
+
+def load_scheduler_config(path: Path) -> SchedulerConfig:
+    """Read the file of a kube-scheduler that runs. Raises UnreadableError for what no kube-scheduler starts with."""
+    config, findings = read_scheduler_config(path)
+    problems = [f"{each.where}: {each.message}".removeprefix(": ") for each in findings]
+    if config is not None:
+        problems += _problems(config)
+    if problems or config is None:
+        raise UnreadableError(f"{path}: {'; '.join(problems)}")
+    return config
+
+
+def _problems(config: SchedulerConfig) -> Iterator[str]:
+    """Yield what kube-scheduler refuses of the values that are looked up, and weights that are too large here."""
+    names = Counter(profile.name for profile in config.profiles)
+    places = [("percentageOfNodesToScore", config.percentage_of_nodes_to_score, _ALL)]
+    for profile in config.profiles:
+        if not profile.name:
+            yield f"{profile.at('schedulerName')}: required where there are several profiles"
+        elif names.pop(profile.name, 1) > 1:
+            yield f"{profile.at('schedulerName')}: several profiles have the name {profile.name}"
+        for plugin, count in Counter(each.name for each in profile.plugin_config).items():
+            if count > 1:
+                yield f"{profile.at('pluginConfig')}: several entries have the name {plugin}"
+        places.append((profile.at("percentageOfNodesToScore"), profile.percentage_of_nodes_to_score or 0, _ALL))
+        for point in profile.plugins:
+            where = profile.at(f"plugins.{point}.enabled")
+            places += [(f"{where}: {name}: weight", weight, _INT32) for name, weight in profile.enabled(point).items()]
+    places += [(extender.at("weight"), extender.weight, _INT32) for extender in config.extenders]
+    for where, value, most in places:
+        if not 0 <= value <= most:
+            yield f"{where}: {value}: must be 0..{most}"
 
 
 def parse_scheduler_config(text: str) -> Reading:

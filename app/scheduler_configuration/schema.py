@@ -1,6 +1,7 @@
 """KubeSchedulerConfiguration v1 as structs, and all that is wrong with a document by them.
 
-Source: k8s.io/kube-scheduler config/v1/types.go and k8s.io/component-base config/v1alpha1/types.go, v0.36.
+Source: k8s.io/kube-scheduler config/v1/types.go and k8s.io/component-base config/v1alpha1/types.go, v0.36 and, for
+podGroupPostFilter, v0.37.
 kube-scheduler decodes strictly: with an unknown field, a wrong type or a key that is there twice it does not start.
 """
 
@@ -10,8 +11,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_orig
 
 import msgspec
 
-from app.commands.doctor.findings import VALIDATION, Finding, Severity
-from app.commands.doctor.go_duration import PATTERN
+from app.scheduler_configuration.finding import VALIDATION, Finding, Severity
+from app.scheduler_configuration.go_duration import PATTERN
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
@@ -22,7 +23,7 @@ _MAX_LENGTH: Final = 60  # characters of a value that are shown
 Duration = Annotated[str, msgspec.Meta(pattern=PATTERN)]
 Point: TypeAlias = Literal[
     "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind",
-    "bind", "postBind", "multiPoint", "placementGenerate", "placementScore",
+    "bind", "postBind", "multiPoint", "placementGenerate", "placementScore", "podGroupPostFilter",
 ]  # fmt: skip
 """The extension points of a profile, and `multiPoint` for all of them."""
 POINTS: Final[tuple[Point, ...]] = get_args(Point)
@@ -93,7 +94,9 @@ class WrittenPluginSet(_Part, frozen=True):
     disabled: tuple[WrittenPlugin, ...] = ()
 
 
-class _PluginConfig(_Part, frozen=True):
+class WrittenPluginConfig(_Part, frozen=True):
+    """PluginConfig."""
+
     name: str = ""
     args: Any = None
 
@@ -104,7 +107,7 @@ class WrittenProfile(_Part, frozen=True):
     name: str = msgspec.field(default="", name="schedulerName")
     percentage_of_nodes_to_score: int | None = None
     plugins: dict[Point, WrittenPluginSet] = {}
-    plugin_config: tuple[_PluginConfig, ...] = ()
+    plugin_config: tuple[WrittenPluginConfig, ...] = ()
 
 
 class LeaderElection(_Part, frozen=True):

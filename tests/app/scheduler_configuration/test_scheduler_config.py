@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.doctor.findings import Severity
-from app.commands.doctor.registration import choose_extender
-from app.commands.doctor.scheduler_config import (
+from app.scheduler_configuration.finding import Severity
+from app.scheduler_configuration.scheduler_config import (
     Reading,
     SchedulerConfig,
     UnreadableError,
+    load_scheduler_config,
     parse_scheduler_config,
     read_scheduler_config,
 )
@@ -183,24 +183,68 @@ def test_json_is_read_too() -> None:
     assert parse_scheduler_config(text).config is not None
 
 
+def written(folder: Path, text: str) -> Path:
+    path = folder / "scheduler.yaml"
+    path.write_text(HEAD + text, "utf-8")
+    return path
+
+
 @pytest.mark.parametrize(
-    ("prefixes", "prefix", "url", "chosen"),
+    ("text", "problem"),
     [
-        pytest.param(["http://a"], "", "", 0, id="the only one"),
-        pytest.param(["http://a", "http://kindred.x:1"], "", "", 1, id="by its name"),
-        pytest.param(["http://kindred", "http://10.0.0.1:8888"], "", "http://10.0.0.1:8888/", 1, id="by the URL asked"),
+        pytest.param("profiles: [{plugin: {}}]", "profiles[0].plugin: there is no such field", id="unknown field"),
+        pytest.param("percentageOfNodesToScore: 101", "percentageOfNodesToScore: 101: must be 0..100", id="percentage"),
         pytest.param(
-            ["http://kindred", "http://a:80/x"], "", "http://a", 1, id="by the URL asked, its port understood"
+            "profiles: [{percentageOfNodesToScore: -1}]",
+            "profiles[0].percentageOfNodesToScore: -1: must be 0..100",
+            id="percentage of a profile",
         ),
-        pytest.param(["http://a/x", "http://a/y"], "http://a/y", "", 1, id="by what was given"),
-        pytest.param(["http://a", "http://b"], "", "", None, id="none that is called so"),
-        pytest.param(["http://kindred", "http://kindred-2"], "", "", None, id="two that are called so"),
-        pytest.param(["http://a"], "http://b", "", None, id="none that was given"),
-        pytest.param([], "", "", None, id="none at all"),
+        pytest.param(
+            "profiles: [{schedulerName: a}, {}]",
+            "profiles[1].schedulerName: required where there are several",
+            id="no name",
+        ),
+        pytest.param(
+            "profiles: [{schedulerName: a}, {schedulerName: a}]",
+            "profiles[0].schedulerName: several profiles have the name a",
+            id="a name twice",
+        ),
+        pytest.param(
+            "profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: -1}]}}}]",
+            "profiles[0].plugins.score.enabled: NodeAffinity: weight: -1: must be 0..2147483647",
+            id="a weight below 0",
+        ),
+        pytest.param(
+            "extenders: [{urlPrefix: a, weight: 9999999999}]",
+            "extenders[0].weight: 9999999999: must be 0..2147483647",
+            id="an extender that weighs too much",
+        ),
+        pytest.param(
+            "profiles: [{pluginConfig: [{name: NodeAffinity}, {name: NodeAffinity}]}]",
+            "profiles[0].pluginConfig: several entries have the name NodeAffinity",
+            id="arguments twice",
+        ),
     ],
 )
-def test_it_is_known_which_extender_is_kindred(prefixes: list[str], prefix: str, url: str, chosen: int | None) -> None:
-    read = config("extenders: [" + ", ".join(f"{{urlPrefix: '{each}'}}" for each in prefixes) + "]")
-    extender, problem = choose_extender(read, prefix, url)
-    assert chosen == (extender.index if extender else None)
-    assert bool(problem) == (extender is None)
+def test_a_file_that_no_kube_scheduler_starts_with_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UnreadableError) as error:
+        load_scheduler_config(path)
+    assert str(error.value).startswith(f"{path}: {problem}")
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_a_kube_scheduler_starts_with_is_loaded(tmp_path: Path) -> None:
+    path = written(tmp_path, "profiles: [{schedulerName: a}, {schedulerName: b, percentageOfNodesToScore: 30}]")
+    loaded = load_scheduler_config(path)
+    assert [profile.name for profile in loaded.profiles] == ["a", "b"]
+    assert loaded.percentage_of(loaded.profiles[1]) == ("profiles[1].percentageOfNodesToScore", 30)
+
+
+def test_an_extender_of_resources_is_asked_about_pods_that_request_one() -> None:
+    everything, gpus = config(
+        "extenders: [{urlPrefix: a}, {urlPrefix: b, managedResources: [{name: x/gpu}, {name: x/npu}]}]"
+    ).extenders
+    assert everything.is_asked_about(())
+    assert gpus.is_asked_about({"cpu": 1, "x/npu": 1})
+    assert not gpus.is_asked_about({"cpu": 1})

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import yaml
 
-from app.commands.doctor.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN, NEEDS_PRE, Profile
-from app.commands.doctor.scheduler_config import parse_scheduler_config
-from app.commands.doctor.scheduler_schema import API_VERSION, KIND
+from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN, NEEDS_PRE, Profile
+from app.scheduler_configuration.scheduler_config import parse_scheduler_config
+from app.scheduler_configuration.schema import API_VERSION, KIND
 from core.profile import full_profile
 from core.releases import Release, rules_of
 
@@ -100,3 +100,49 @@ def test_what_scores_is_known() -> None:
                "NodeResourcesBalancedAllocation", "ImageLocality", "DynamicResources"}  # fmt: skip
     assert default == profile({}).scoring()
     assert {"Trimaran"} == profile({"score": {"disabled": [EVERY], "enabled": [{"name": "Trimaran"}]}}).scoring()
+
+
+FIT = {"name": "NodeResourcesFit"}
+TAINTS = {"name": "TaintToleration"}
+OUTSIDE = {"name": "Trimaran"}
+
+
+def test_filters_are_asked_in_the_order_of_the_defaults() -> None:
+    expected = [plugin.name for plugin in full_profile().filters]
+    assert [*expected[:-1], "DynamicResources", expected[-1]] == profile({}).order("filter")
+
+
+@pytest.mark.parametrize(
+    ("written", "first", "last"),
+    [
+        pytest.param(
+            {"filter": {"enabled": [FIT, TAINTS]}}, ["NodeResourcesFit", "TaintToleration"], [], id="override"
+        ),
+        pytest.param(
+            {"filter": {"enabled": [OUTSIDE, FIT]}}, ["NodeResourcesFit"], ["Trimaran"], id="others come last"
+        ),
+        pytest.param(
+            {"filter": {"enabled": [FIT], "disabled": [FIT]}},
+            [],
+            ["NodeResourcesFit"],
+            id="off by default, and on again",
+        ),
+        pytest.param(
+            {"multiPoint": {"enabled": [FIT], "disabled": [FIT]}}, [], ["NodeResourcesFit"], id="the same at multiPoint"
+        ),
+        pytest.param({"multiPoint": {"enabled": [{**FIT, "weight": 3}]}}, ["NodeUnschedulable"], [], id="in its place"),
+    ],
+)
+def test_what_is_written_changes_the_order(written: dict[str, Any], first: list[str], last: list[str]) -> None:
+    """Source: the comment "Reorder plugins" in expandMultiPointPlugins."""
+    order = profile(written).order("filter")
+    assert first == order[: len(first)]
+    assert last == order[len(order) - len(last) :]
+    assert len(order) == len(set(order))
+    assert set(profile({}).order("filter")) <= set(order)
+
+
+@pytest.mark.parametrize("point", ["multiPoint", "score"])
+def test_a_default_plugin_that_is_written_without_a_weight_weighs_1(point: str) -> None:
+    """Source: mergePluginSet puts what is written in the place of the default; getValidScoreWeights makes 0 a 1."""
+    assert profile({point: {"enabled": [TAINTS]}}).weight("TaintToleration") == 1

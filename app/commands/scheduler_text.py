@@ -1,0 +1,54 @@
+"""What the scheduler's configuration has to do with an explanation, for people."""
+
+from collections.abc import Iterator
+
+from app.commands.text_columns import counted, wrapped
+from core.diagnosis.scheduler_rules import SchedulerState
+
+
+def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
+    """Yield by which profile the pod is judged, and what is off in it."""
+    if not scheduler.has_profile:
+        yield from wrapped(
+            f"No profile of the configuration has schedulerName {scheduler.name}: nobody schedules this pod unless "
+            f"another scheduler does. Every rule is judged as if it were on.",
+            2,
+            "",
+        )
+        return
+    if scheduler.filters_off:
+        yield from wrapped(
+            f"Not in the scheduler's profile {scheduler.name}, nor judged by Kindred: "
+            f"{', '.join(scheduler.filters_off)}",
+            2,
+            "",
+        )
+
+
+def profile_text(scheduler: SchedulerState | None, labels: int) -> Iterator[str]:
+    """Yield the profile behind an explanation and which extender is taken for Kindred, beside a label of that width."""
+    if scheduler is not None and scheduler.has_profile:
+        kindred = (
+            f"Kindred is its extender {scheduler.extender}" if scheduler.extender else "Kindred is no extender of it"
+        )
+        yield from wrapped(f"profile {scheduler.name}; {kindred}", labels, "Scheduler".ljust(labels))
+
+
+def unscored_text(scheduler: SchedulerState) -> Iterator[str]:
+    """Yield which scores nobody gives, and which are not known here."""
+    if scheduler.scores_off:
+        yield from wrapped(f"not in the scheduler's profile: {', '.join(scheduler.scores_off)}", 4, "  ")
+    for each in scheduler.not_scored:
+        yield from wrapped(f"not in these scores: {each.plugin}: {each.why}", 4, "  ")
+
+
+def sample_text(scheduler: SchedulerState, fit: int) -> Iterator[str]:
+    """Yield that kube-scheduler does not look at all nodes that fit, where it does not."""
+    if scheduler.nodes_to_score < fit:
+        share = scheduler.percentage_of_nodes_to_score or "by the size of the cluster"
+        yield from wrapped(
+            f"kube-scheduler looks for {counted(scheduler.nodes_to_score, 'node')} that fit and scores no others "
+            f"(percentageOfNodesToScore: {share}), so its best node may be another.",
+            4,
+            "  ",
+        )

@@ -1,0 +1,92 @@
+"""What the configuration of kube-scheduler says about a pod: which plugins it runs, and which Kindred runs for it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from core.diagnosis.not_judged import NotJudged
+from core.node_sample import ALL, nodes_to_score
+from core.profile import Profile
+from core.releases import Rules
+
+NOTHING: Final = Profile((), ())
+
+
+class SchedulerState(msgspec.Struct, frozen=True, gc=False):
+    """The scheduler profile by which an explanation is made."""
+
+    name: str
+    """spec.schedulerName of the pod."""
+    has_profile: bool
+    """Whether the configuration has a profile of that name. If not, every rule is judged as without a configuration."""
+    filters_off: Sequence[str]
+    """Rules that nobody judges: neither the profile nor Kindred, as registered, has the plugin. They refuse no node."""
+    scores_off: Sequence[str]
+    not_scored: Sequence[NotJudged]
+    """What adds to the scores in the cluster, and is not in the scores here."""
+    extender: str
+    """urlPrefix of the extender that is taken for Kindred; empty where none is."""
+    percentage_of_nodes_to_score: int
+    """0: by the size of the cluster."""
+    nodes_to_score: int
+    """Of the nodes that fit, kube-scheduler looks for so many and scores no others."""
+
+
+class SchedulerRules(msgspec.Struct, frozen=True):
+    """What the configuration says about the pods of one spec.schedulerName."""
+
+    name: str
+    has_profile: bool = False
+    filters: frozenset[str] = frozenset()
+    """Plugins that filter in kube-scheduler."""
+    scores: frozenset[str] = frozenset()
+    """Plugins whose scores count in kube-scheduler."""
+    asked_filters: frozenset[str] = frozenset()
+    """Plugins by which Kindred filters for it."""
+    asked_scores: frozenset[str] = frozenset()
+    """Plugins by which Kindred scores for it."""
+    off: Profile = NOTHING
+    """The plugins of `full` that are neither here nor there."""
+    never_judged_off: frozenset[str] = frozenset()
+    """Plugins that are off and that explanations never judge."""
+    not_judged: tuple[NotJudged, ...] = ()
+    not_scored: tuple[NotJudged, ...] = ()
+    extender: str = ""
+    percentage_of_nodes_to_score: int = ALL
+
+    def under(self, rules: Rules) -> "SchedulerRules":
+        """Return what is said in a release: what that does not have is not off, either."""
+        off = self.off.under(rules)
+        return self if off is self.off else msgspec.structs.replace(self, off=off)
+
+    def state(self, never_judged: Sequence[NotJudged], nodes: int) -> SchedulerState:
+        """Return what an explanation shows, in a cluster of so many nodes; `never_judged` are those of the pod."""
+        unjudged = [each.plugin for each in never_judged if each.plugin in self.never_judged_off]
+        return SchedulerState(
+            name=self.name,
+            has_profile=self.has_profile,
+            filters_off=[*(plugin.name for plugin in self.off.filters), *unjudged],
+            scores_off=[plugin.name for plugin, _ in self.off.scores],
+            not_scored=self.not_scored,
+            extender=self.extender,
+            percentage_of_nodes_to_score=self.percentage_of_nodes_to_score,
+            nodes_to_score=min(nodes_to_score(self.percentage_of_nodes_to_score, nodes), nodes),
+        )
+
+
+def joined(scheduler: Profile, asked: Profile, weights: Mapping[str, int], *, in_default_order: bool) -> Profile:
+    """Return the plugins of kube-scheduler and then those that Kindred is asked by, each once, as kube-scheduler asks.
+
+    It asks extenders about the nodes that its own filters passed: findNodesThatFitPod in
+    k8s.io/kubernetes pkg/scheduler/schedule_one.go. `weights` are those of all scores.
+    """
+    filters = {plugin.name: plugin for plugin in (*asked.filters, *scheduler.filters)}
+    order = dict.fromkeys(plugin.name for plugin in (*scheduler.filters, *asked.filters))
+    scores = {plugin.name: plugin for plugin, _ in (*asked.scores, *scheduler.scores)}
+    named = dict.fromkeys(plugin.name for plugin, _ in (*scheduler.scores, *asked.scores))
+    return Profile(
+        tuple(filters[name] for name in order),
+        tuple((scores[name], weights[name]) for name in named),
+        in_default_order,
+    )

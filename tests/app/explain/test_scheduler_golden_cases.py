@@ -1,0 +1,88 @@
+"""A configuration that equals the defaults explains the golden cases as no configuration does."""
+
+from typing import Any
+
+from app.explain.scheduler_profiles import SchedulerProfiles
+from app.json_text import decode, encode
+from app.settings import Settings
+from app.wiring.engine import create_profile, explained_profile
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.explained_profile import ExplainedProfile, Judge
+from core.diagnosis.node_detail import node_detail
+from core.diagnosis.summary import summary
+from core.framework.status import Code
+from tests.app.explain.configured import config_of, configured, with_args
+from tests.conformance.engine import decoded_pod
+from tests.conformance.golden_files import Members
+from tests.core.diagnosis.test_golden_cases import mirror_of, names_of, part, some_parts
+
+FIT = "NodeResourcesFit"
+_PASSED = {Code.SUCCESS, Code.SKIP}
+OFF = {"plugins": {"multiPoint": {"disabled": [{"name": FIT}]}}}
+
+
+def told(decision: Diagnosis) -> Any:  # noqa: ANN401  # JSON
+    """Give all that an explanation says, but for the scheduler and who judges."""
+    details = [node_detail(decision, position, 3) for position in range(len(decision.batch))]
+    return _without(decode(encode([summary(decision, 3), details])))
+
+
+def _without(value: Any) -> Any:  # noqa: ANN401  # JSON
+    if isinstance(value, list):
+        return [_without(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _without(each) for key, each in value.items() if key not in {"judged_by", "scheduler"}}
+    return value
+
+
+def decided(explained: ExplainedProfile, case: Members) -> Diagnosis:
+    """Decide in a mirror of its own: the counters of an earlier decision would list equal domains otherwise."""
+    mirror = mirror_of(case)
+    return Diagnosis(explained, mirror, decoded_pod(case["pod"]), mirror.batch(names_of(case)))
+
+
+def profiles_of(document: dict[str, Any], case: Members, settings: Settings) -> ExplainedProfile:
+    """Give what is explained of the pod of a case by a configuration with one profile."""
+    pod = decoded_pod(case["pod"])
+    document["profiles"][0]["schedulerName"] = pod.scheduler_name or "default-scheduler"
+    every = explained_profile(settings, create_profile(settings))
+    return SchedulerProfiles(config_of(document), settings, every).of(pod)
+
+
+def settings_of(case: Members) -> Settings:
+    args = case.get("args") or {}
+    return Settings(
+        profile="full",
+        hard_pod_affinity_weight=args.get("hardPodAffinityWeight", 1),
+        ignore_preferred_terms_of_existing_pods=args.get("ignorePreferredTermsOfExistingPods", False),
+    )
+
+
+@some_parts
+def test_defaults_that_are_written_explain_what_defaults_explain(number: int) -> None:
+    for case in part(number):
+        settings = settings_of(case)
+        found = decided(profiles_of(with_args("InterPodAffinity", **(case.get("args") or {})), case, settings), case)
+        assert told(found) == told(decided(explained_profile(settings, create_profile(settings)), case)), case["name"]
+        assert found.scheduler is not None
+        assert found.scheduler.filters_off == []
+        assert {found.judge_of(each.name) for each in found.profile.filters} == {Judge.SCHEDULER}
+
+
+@some_parts
+def test_without_a_plugin_a_node_is_refused_by_the_others_alone(number: int) -> None:
+    passed = 0
+    for case in part(number):
+        settings = Settings(profile="full")
+        found = decided(profiles_of(configured({**OFF}), case, settings), case)
+        with_it = decided(explained_profile(settings, create_profile(settings)), case)
+        assert found.scheduler is not None
+        assert found.scheduler.filters_off == [FIT]
+        for position in range(len(found.batch)):
+            refused = {name for name, status in with_it.predicates(position) if status.code not in _PASSED}
+            if refused - {FIT}:
+                assert found.verdicts.codes[position]
+            elif not with_it.nominated_beside(position):
+                assert not found.verdicts.codes[position]
+                passed += bool(refused)
+    assert passed

@@ -1,0 +1,236 @@
+"""The arguments of a scheduler's profile change answers as upstream's plugins do, and what is not known is said."""
+
+from typing import Any
+
+import pytest
+
+from app.scheduler_configuration.scheduler_config import UnreadableError
+from core.diagnosis.diagnosis import Diagnosis
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.labels import Operator, Requirement, Selector
+from core.objects.service import Service
+from tests.app.explain.configured import configured, names, scheduler_profiles, with_args
+from tests.builders import PodBuilder, expressed, make_node, make_pod, term
+from tests.core.decoded import Builder, mirror_of, pod_of
+
+ZONE = "topology.kubernetes.io/zone"
+EMPTY = make_node("empty").label(ZONE, "a").allocatable(cpu=8, memory="16Gi", pods=10)
+BUSY = make_node("busy").label(ZONE, "b").allocatable(cpu=8, memory="16Gi", pods=10)
+RUNNING = make_pod("running").label("app", "web").requests(cpu=2, memory="4Gi").on("busy")
+NEXT = make_pod("next").label("app", "web").requests(cpu=4, memory="8Gi")
+
+
+def decision(document: dict[str, Any], pod: PodBuilder, *objects: Builder) -> Diagnosis:
+    return decision_in(document, pod, mirror_of(*objects))
+
+
+def decision_in(document: dict[str, Any], pod: PodBuilder, mirror: ClusterMirror) -> Diagnosis:
+    asked = pod_of(pod)
+    return Diagnosis(scheduler_profiles(document).of(asked), mirror, asked, mirror.batch(sorted(mirror.nodes.slots)))
+
+
+def fitting(found: Diagnosis) -> list[str]:
+    return [found.batch.names[position] for position in found.fitting.tolist()]
+
+
+def raw(found: Diagnosis, plugin: str) -> dict[str, int]:
+    """Give a plugin's raw score of each node that fits; empty where it has nothing to say."""
+    scores = found.raw_scores(next(each for each, _ in found.profile.scores if each.name == plugin))
+    return {} if scores is None else dict(zip(fitting(found), scores.tolist(), strict=True))
+
+
+# nodeaffinity/node_affinity.go: Filter matches addedNodeSelector before what the pod requires.
+def test_the_affinity_that_a_profile_adds_is_required_of_all_pods() -> None:
+    added = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [expressed(ZONE, "In", "a")]}}
+    found = decision(with_args("NodeAffinity", addedAffinity=added), NEXT, EMPTY, BUSY)
+    assert fitting(found) == ["empty"]
+    assert dict(found.predicates(0))["NodeAffinity"].reasons == (
+        "node(s) didn't match scheduler-enforced node affinity",
+    )
+    assert fitting(decision(configured({}), NEXT, EMPTY, BUSY)) == ["busy", "empty"]
+
+
+# nodeaffinity/node_affinity.go: Score adds the weights of addedPrefSchedTerms.
+def test_the_affinity_that_a_profile_prefers_adds_its_weight() -> None:
+    term_ = {"weight": 7, "preference": expressed(ZONE, "In", "a")}
+    args = {"preferredDuringSchedulingIgnoredDuringExecution": [term_]}
+    found = decision(with_args("NodeAffinity", addedAffinity=args), NEXT, EMPTY, BUSY)
+    assert raw(found, "NodeAffinity") == {"busy": 0, "empty": 7}
+    assert raw(decision(configured({}), NEXT, EMPTY, BUSY), "NodeAffinity") == {}
+
+
+# noderesources/fit.go: fitsRequest skips ignored extended resources, by name or by the part before the slash.
+@pytest.mark.parametrize(
+    ("args", "fits"),
+    [
+        pytest.param({}, False, id="default"),
+        pytest.param({"ignoredResources": ["example.com/gpu"]}, True, id="by-name"),
+        pytest.param({"ignoredResources": ["example.com/npu"]}, False, id="another-name"),
+        pytest.param({"ignoredResourceGroups": ["example.com"]}, True, id="by-group"),
+    ],
+)
+def test_ignored_resources_keep_no_pod_off(args: dict[str, Any], fits: bool) -> None:  # noqa: FBT001  # a parameter
+    pod = make_pod("p").requests(**{"example.com/gpu": 1})
+    assert bool(fitting(decision(with_args("NodeResourcesFit", **args), pod, EMPTY))) is fits
+
+
+# scheduler.go, buildExtenders: the list of extenders takes the place of the one that is written.
+def test_resources_that_an_extender_manages_are_ignored_in_the_place_of_those_written() -> None:
+    managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}, {"name": "example.com/npu"}]
+    document = {
+        **with_args("NodeResourcesFit", ignoredResources=["example.com/npu"]),
+        "extenders": [{"urlPrefix": "http://gpus", "managedResources": managed}],
+    }
+    assert fitting(decision(document, make_pod("p").requests(**{"example.com/gpu": 1}), EMPTY)) == ["empty"]
+    assert fitting(decision(document, make_pod("p").requests(**{"example.com/npu": 1}), EMPTY)) == []
+
+
+# noderesources/least_allocated.go, most_allocated.go: the mean over cpu and memory of the share that is free, or taken.
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        pytest.param(None, {"busy": 25, "empty": 50}, id="least"),
+        pytest.param({"type": "MostAllocated", "resources": [{"name": "cpu"}]}, {"busy": 75, "empty": 50}, id="most"),
+        pytest.param(
+            {
+                "type": "RequestedToCapacityRatio",
+                "resources": [{"name": "cpu"}],
+                "requestedToCapacityRatio": {
+                    "shape": [
+                        {"utilization": 0, "score": 10},
+                        {"utilization": 50, "score": 0},
+                        {"utilization": 100, "score": 8},
+                    ]
+                },
+            },
+            {"busy": 40, "empty": 0},
+            id="ratio",
+        ),
+    ],
+)
+def test_the_scoring_strategy_is_the_profiles(strategy: dict[str, Any] | None, expected: dict[str, int]) -> None:
+    args = {} if strategy is None else {"scoringStrategy": strategy}
+    found = decision(with_args("NodeResourcesFit", **args), NEXT, EMPTY, BUSY, RUNNING)
+    assert raw(found, "NodeResourcesFit") == expected
+
+
+# noderesources/balanced_allocation.go: PreScore skips a pod that requests none of the resources.
+def test_balance_is_of_the_resources_of_the_profile() -> None:
+    pod = make_pod("p").requests(cpu=4)
+    plugin = "NodeResourcesBalancedAllocation"
+    assert raw(decision(with_args(plugin, resources=[{"name": "memory"}]), pod, EMPTY), plugin) == {}
+    assert set(raw(decision(configured({}), pod, EMPTY), plugin)) == {"empty"}
+
+
+# podtopologyspread/common.go: buildDefaultConstraints, for pods without constraints that a service selects.
+def test_default_constraints_of_a_profile_refuse_nodes() -> None:
+    mirror = mirror_of(EMPTY, BUSY, RUNNING)
+    selector = Selector((Requirement("app", Operator.IN, ("web",)),))
+    mirror.apply(ClusterEvent("Add", Service("default", "web", selector)))
+    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    args = with_args("PodTopologySpread", defaultingType="List", defaultConstraints=[constraint])
+    assert fitting(decision_in(args, NEXT, mirror)) == ["empty"]
+    assert fitting(decision_in(configured({}), NEXT, mirror)) == ["busy", "empty"]
+    assert raw(decision_in(configured({}), NEXT, mirror), "PodTopologySpread")  # the system's defaults score
+    assert (
+        raw(decision_in(with_args("PodTopologySpread", defaultingType="List"), NEXT, mirror), "PodTopologySpread") == {}
+    )
+
+
+# interpodaffinity/scoring.go: processExistingPod adds the weight for each required term that the incoming pod matches.
+def test_required_affinity_of_placed_pods_scores_by_the_weight_of_the_profile() -> None:
+    web = term(ZONE, {"matchLabels": {"app": "web"}})
+    friend = make_pod("friend").required_affinity(web).on("busy")
+    found = decision(with_args("InterPodAffinity", hardPodAffinityWeight=30), NEXT, EMPTY, BUSY, friend)
+    assert raw(found, "InterPodAffinity") == {"busy": 30, "empty": 0}
+    assert raw(decision(configured({}), NEXT, EMPTY, BUSY, friend), "InterPodAffinity") == {"busy": 1, "empty": 0}
+
+
+# interpodaffinity/scoring.go: PreScore with ignorePreferredTermsOfExistingPods skips a pod without preferences.
+def test_preferences_of_placed_pods_may_be_ignored() -> None:
+    web = term(ZONE, {"matchLabels": {"app": "web"}})
+    friend = make_pod("friend").preferred_affinity(40, web).on("busy")
+    ignoring = with_args("InterPodAffinity", ignorePreferredTermsOfExistingPods=True)
+    assert raw(decision(ignoring, NEXT, EMPTY, BUSY, friend), "InterPodAffinity") == {}
+    assert raw(decision(configured({}), NEXT, EMPTY, BUSY, friend), "InterPodAffinity") == {"busy": 40, "empty": 0}
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        pytest.param({"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}, True, id="shape"),
+        pytest.param(
+            {"shape": [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]}, False, id="default"
+        ),
+        pytest.param({"shape": [], "bindTimeoutSeconds": 60}, False, id="time-to-bind"),
+    ],
+)
+def test_the_shape_of_storage_scores_is_not_judged_and_said(args: dict[str, Any], said: bool) -> None:  # noqa: FBT001  # a parameter
+    found = decision(with_args("VolumeBinding", **args), NEXT, EMPTY).scheduler
+    assert found is not None
+    assert names(found.not_scored) == (["VolumeBinding"] if said else [])
+
+
+def test_plugins_that_are_not_in_tree_are_not_judged() -> None:
+    mine, scores = {"name": "Mine"}, {"name": "Scores"}
+    plugins = {
+        "multiPoint": {"enabled": [mine]},
+        "score": {"enabled": [scores]},
+        "postBind": {"enabled": [{"name": "X"}]},
+    }
+    found = decision(configured({"plugins": plugins}), NEXT, EMPTY)
+    assert found.scheduler is not None
+    assert names(found.not_judged) == ["Mine"]
+    assert "multiPoint" in found.not_judged[0].why
+    assert names(found.scheduler.not_scored) == ["Mine", "Scores"]
+
+
+def test_arguments_of_plugins_that_kindred_does_not_have_change_nothing() -> None:
+    assert not decision(with_args("DefaultPreemption", minCandidateNodesAbsolute=3), NEXT, EMPTY).not_judged
+
+
+@pytest.mark.parametrize(
+    ("plugins", "plugin", "why"),
+    [
+        pytest.param(
+            {"preFilter": {"disabled": [{"name": "InterPodAffinity"}]}},
+            "InterPodAffinity",
+            "preFilter is off",
+            id="no-state",
+        ),
+        pytest.param(
+            {"preScore": {"disabled": [{"name": "TaintToleration"}]}},
+            "TaintToleration",
+            "preScore is off",
+            id="no-score-state",
+        ),
+        pytest.param(
+            {"filter": {"disabled": [{"name": "VolumeZone"}]}}, "VolumeZone", "preFilter is on", id="pre-filter-alone"
+        ),
+    ],
+)
+def test_half_of_a_plugin_is_not_judged(plugins: dict[str, Any], plugin: str, why: str) -> None:
+    found = decision(configured({"plugins": plugins}), NEXT, EMPTY)
+    assert names(found.not_judged) == [plugin]
+    assert why in found.not_judged[0].why
+
+
+@pytest.mark.parametrize(
+    ("plugin", "args", "problem"),
+    [
+        pytest.param("NodeResourcesFit", {"ignored": []}, "NodeResourcesFit", id="unknown-field"),
+        pytest.param("InterPodAffinity", {"hardPodAffinityWeight": 101}, "hardPodAffinityWeight", id="range"),
+        pytest.param("NodeAffinity", {"addedAffinity": {"requiredDuring": 1}}, "addedAffinity", id="deep-inside"),
+        pytest.param("VolumeBinding", {"wait": 1}, "VolumeBinding", id="volumes"),
+    ],
+)
+def test_wrong_arguments_are_named(plugin: str, args: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UnreadableError, match=r"profiles\[0\]\.pluginConfig\[0\]\.args: ") as error:
+        scheduler_profiles(with_args(plugin, **args))
+    assert problem in str(error.value)
+
+
+def test_arguments_that_are_no_fields_are_named() -> None:
+    with pytest.raises(UnreadableError, match=r"pluginConfig\[0\]\.args: VolumeBinding"):
+        scheduler_profiles(configured({"pluginConfig": [{"name": "VolumeBinding", "args": ["a"]}]}))

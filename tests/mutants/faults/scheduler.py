@@ -1,0 +1,78 @@
+"""Faults of explanations by the scheduler's configuration: what runs, who judges, and how much it weighs."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+FAULTS: Final = (
+    Fault(
+        id="written-default-keeps-its-weight",
+        breaks="A default plugin that is written without a weight keeps its default weight.",
+        old="return written[plugin] or 1  #",
+        new="return written[plugin] or DEFAULTS.get(plugin, 1) or 1  #",
+        tests=("test_plugin_sets.py",),
+    ),
+    Fault(
+        id="other-filters-first",
+        breaks="Plugins that only an extension point names are asked before those of multiPoint.",
+        old="first = [*overriding, *expanded, *written]",
+        new="first = [*written, *expanded]",
+        tests=("test_plugin_sets.py",),
+    ),
+    Fault(
+        id="extender-without-weight-scores",
+        breaks="Kindred's scores count where its extender weighs nothing.",
+        old="scores = kindred.prioritize_verb and kindred.weight > 0",
+        new="scores = kindred.prioritize_verb",
+        tests=("test_scheduler_profiles.py",),
+    ),
+    Fault(
+        id="extender-weight-unscaled",
+        breaks="Kindred's scores weigh a tenth of what kube-scheduler makes of them.",
+        old="kindred.weight * self._max_score * _SCALE",
+        new="kindred.weight * self._max_score",
+        tests=("test_scheduler_profiles.py",),
+    ),
+    Fault(
+        id="managed-resources-ignored",
+        breaks="An extender for a resource is taken for one that is asked about all pods.",
+        old="return not self.managed_resources or any(",
+        new="return True or any(",
+        tests=("test_scheduler_config.py",),
+    ),
+    Fault(
+        id="ignored-by-scheduler-added",
+        breaks="Resources that the plugin's arguments ignore stay ignored where an extender manages others.",
+        old='"ignored_resources": ignored}',
+        new='"ignored_resources": [*found.get(_FIT, {}).get("ignored_resources", ()), *ignored]}',
+        tests=("test_scheduler_plugins.py",),
+    ),
+    Fault(
+        id="kindreds-arguments-for-the-schedulers",
+        breaks="A plugin that kube-scheduler runs is judged by Kindred's arguments.",
+        old="for plugin in own.filters if not changed.get(plugin.name)}",
+        new="for plugin in own.filters}",
+        tests=("test_scheduler_plugins.py", "test_scheduler_profiles.py"),
+    ),
+    Fault(
+        id="answered-by-the-schedulers-arguments",
+        breaks="What `filter` returns is told by the arguments of kube-scheduler's plugin.",
+        old="if all(judged.get(plugin.name) is plugin for plugin in served.filters):",
+        new="if judged:",
+        tests=("test_scheduler_rules.py",),
+    ),
+    Fault(
+        id="refusal-of-kindred-wakes-by-no-event",
+        breaks="A pod that only Kindred refuses seems to wait forever.",
+        old="        found.append(ANY_EVENT)",
+        new="        pass",
+        tests=("test_scheduler_rules.py",),
+    ),
+    Fault(
+        id="scheduler-of-pods-forgotten",
+        breaks="Pending pods of two schedulers are of one class, and judged by the profile of one.",
+        old="return (*apart, explained.scheduler, classifier.key",
+        new="return (*apart, classifier.key",
+        tests=("test_pending_command.py", "test_pending.py"),
+    ),
+)
