@@ -1,6 +1,6 @@
 """Pods by the names that people call them: those of the mirror, and those that schedulers asked about lately."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from app.explain.explain_error import UnknownError
 from app.long_work import LongWork
@@ -39,6 +39,14 @@ class KnownPods:
             if pod.full_name in names and not found[pod.full_name]:
                 found[pod.full_name].append(pod)
         return found
+
+    def namespaces_of(self, text: str) -> Iterator[str]:
+        """Yield the namespace that NAMESPACE/NAME names, and that of the pod whose uid the text is."""
+        if "/" in text:
+            yield text.partition("/")[0]
+        pod = self._mirror.get_pod(text) or self._mirror.pending.get(text) or self._recent.get(text)
+        if pod is not None:
+            yield pod.namespace
 
     async def _by_name(self, names: set[str], found: dict[str, list[Pod]]) -> None:
         if not names:

@@ -16,6 +16,7 @@ from app.explain.explainer import Explainer, MirrorState
 from app.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.not_judged import NotJudged
+from core.diagnosis.pod_names import Sees, every_namespace
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
 from core.equivalence.classes import Classifier
@@ -103,6 +104,10 @@ class PendingPods(msgspec.Struct, frozen=True):
     problems: Sequence[str]
     pods: Sequence[PendingPod]
     classes: Sequence[PendingClass]
+    left_out: int = 0
+    """Pods of namespaces that the caller may not see; they count in no class."""
+    names_hidden: str = ""
+    """Why; empty where all names are shown."""
 
 
 class _Judgement(NamedTuple):
@@ -164,9 +169,10 @@ class PendingPodsExplainer:
         ]
         return JudgedPods(still, judgements, self._explainer.mirror_state())
 
-    def view(self, judged: JudgedPods, namespace: str | None = None) -> PendingPods:
-        """Return the pods of a namespace, or of all, with their classes."""
-        pods = [each for each in judged.pods if namespace in {None, each[0].namespace}]
+    def view(self, judged: JudgedPods, namespace: str | None = None, sees: Sees = every_namespace) -> PendingPods:
+        """Return the pods of a namespace, or of all that are seen, with their classes."""
+        wanted = [each for each in judged.pods if namespace in {None, each[0].namespace}]
+        pods = [each for each in wanted if sees(each[0].namespace)]
         members: dict[int, list[Pod]] = {}
         for pod, place in pods:
             if place is not None:
@@ -186,6 +192,7 @@ class PendingPodsExplainer:
             problems=judged.mirror.problems,
             pods=told,
             classes=[_pending_class(judged.judgements[place], of_class) for place, of_class in members.items()],
+            left_out=len(wanted) - len(pods),
         )
 
     def _class_of(self, pod: Pod) -> tuple[object, ...]:

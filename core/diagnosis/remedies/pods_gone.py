@@ -13,6 +13,7 @@ import numpy as np
 from core.diagnosis.amounts.ports import port_holders
 from core.diagnosis.amounts.spread import measured_constraints
 from core.diagnosis.counted_terms import Direction, Effect, Rule
+from core.diagnosis.pod_names import name_of, uid_of
 from core.diagnosis.remedies.obstacles import Obstacles
 from core.diagnosis.remedies.proposals import Proposal, missing_shares
 from core.diagnosis.remedies.remedy import Kind, RemovePod
@@ -54,7 +55,7 @@ def pods_gone(obstacles: Obstacles) -> Iterator[Sequence[Proposal]]:
         node = obstacles.decision.batch.names[position]
         smallest = sorted(in_all.values(), key=lambda each: _size(obstacles, each))[:MAX_ON_NODE]
         yield [
-            Proposal(Kind.REMOVE_POD, node, (RemovePod(each.pod.full_name, each.pod.uid, each.node),))
+            Proposal(Kind.REMOVE_POD, node, (RemovePod(name_of(each.pod), uid_of(each.pod), each.node),))
             for each in smallest
         ]
 

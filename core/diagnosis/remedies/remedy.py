@@ -8,6 +8,7 @@ import msgspec
 
 from core.diagnosis.amounts.quantities import quantity_text
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
+from core.diagnosis.pod_names import PodText
 
 
 class Kind(Enum):
@@ -127,7 +128,7 @@ class RemovePod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="re
     @property
     def text(self) -> str:
         """Return it as an instruction."""
-        return f"remove pod {self.pod} from {self.node}"
+        return PodText("remove pod ", self.pod, f" from {self.node}")
 
 
 class AddNode(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="addNode"):
