@@ -142,11 +142,18 @@ class Explainer:
         return self._work.uncut_turn()
 
     def namespaces_of(self, question: ExplainRequest) -> set[str]:
-        """Return the namespaces of the pods that a question is about, which its caller has to be allowed to see."""
+        """Return the namespaces of the pods that a question is about, which its caller has to be allowed to see.
+
+        Raises UnknownError for a uid that is not known.
+        """
         supposed = question.supposed
-        pods = (question.pod, *supposed.remove, *(each.pod for each in supposed.assume))
-        of_texts = {found for each in pods if isinstance(each, str) for found in self._known.namespaces_of(each)}
-        return of_texts | {each.namespace for each in pods if isinstance(each, Pod)}
+        pods: list[tuple[Pod | str, str]] = [(question.pod, "pod")]
+        pods += [(text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
+        pods += [(each.pod, f"assume[{place}].pod") for place, each in enumerate(supposed.assume)]
+        found: set[str] = set()
+        for pod, field in pods:
+            found |= self._known.namespaces_of(pod, field) if isinstance(pod, str) else {pod.namespace}
+        return found
 
     async def explain(self, question: ExplainRequest, detail: Detail) -> Explanation:
         """Answer a question that was decoded just now, before any event. Raises ExplainError."""

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api_server.credential_errors import ConfigurationError
 from app.server.connections import Connections, Refusal
+from app.server.open_paths import is_open
 from app.server.tls.peer import CLIENT_NAMES
 from app.server.tls.reloaded import LOOKS_EVERY
 from app.settings import variable_of
@@ -106,7 +107,7 @@ class AdminAuthentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
-        if scope["type"] == "lifespan" or self._is_open(scope):
+        if scope["type"] == "lifespan" or is_open(scope, self._open_paths):
             await self._app(scope, receive, send)
             return
         is_proxied = not self._proxy_names.isdisjoint(self._client_names(scope))
@@ -140,9 +141,6 @@ class AdminAuthentication:
             {"detail": f"{who} may only read: {rule}"}, HTTPStatus.FORBIDDEN, {"connection": "close"}
         )
         await refusal(scope, receive, send)
-
-    def _is_open(self, scope: Scope) -> bool:
-        return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._open_paths
 
     def _is_admin(self, scope: Scope, *, is_proxied: bool) -> bool:
         if self._with_certificate and CLIENT_NAMES in scope.get("state", {}) and not is_proxied:

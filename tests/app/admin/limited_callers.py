@@ -12,6 +12,7 @@ from starlette.types import Message
 from app.answered_release import AnsweredRelease
 from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
+from app.server.ports import Port
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.verbs.routes import ExtenderApp
@@ -61,6 +62,7 @@ class LimitedService(NamedTuple):
     admin: FastAPI
     extender: ExtenderApp
     verbs: Verbs
+    port: Port
 
 
 def limited_service(mirror: ClusterMirror, server: ReviewingServer | None, **settings: Any) -> LimitedService:  # noqa: ANN401  # as Settings has them
@@ -78,7 +80,7 @@ def limited_service(mirror: ClusterMirror, server: ReviewingServer | None, **set
     ports = create_ports(of_ports, engine, cluster, verbs, metrics=metrics, sources={}, release=release)
     assert ports.admin is not None
     assert isinstance(ports.extender.app, ExtenderApp)
-    return LimitedService(ports.admin.app, ports.extender.app, verbs)
+    return LimitedService(ports.admin.app, ports.extender.app, verbs, ports.admin)
 
 
 def first_of_stream(app: FastAPI, path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:

@@ -51,7 +51,7 @@ def ours(name: str) -> PodBuilder:
 
 
 def theirs(name: str) -> PodBuilder:
-    return make_pod(f"{HIDDEN}-{name}").in_namespace(THEIRS)
+    return make_pod(f"{HIDDEN}-{name}").in_namespace(THEIRS).uid(f"uid-{HIDDEN}-{name}")
 
 
 def everywhere(**labels: str) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def explained(path: str, query: str) -> list[Asked]:
     """Ask about each pod by name, with all that there is to be said, and about the hidden ones in every form."""
     query = f"{path}?{query}"
     of_theirs = OF_THEIRS[0]
-    full_name, uid = f"{THEIRS}/{of_theirs.name}", f"{THEIRS}/{of_theirs.name}"
+    full_name, uid = f"{THEIRS}/{of_theirs.name}", of_theirs.identity
     plain = f"{OURS}/{SEEN}-plain"
     manifest = ours("new").host_port(80).obj()
     return [

@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.mutants.fault import Fault
 from tests.mutants.faults import (
+    access,
     configuration,
     decoding,
     doctor,
@@ -40,5 +41,6 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "doctor": doctor.FAULTS,
     "configuration": configuration.FAULTS,
     "why": why.FAULTS,
+    "access": access.FAULTS,
 }
 """Area -> its faults."""
