@@ -1,6 +1,5 @@
 """`kindred why` as a command: of a service by either way, of the cluster alone, and what is said of trouble."""
 
-import asyncio
 import gc
 import json
 from collections.abc import Iterator
@@ -11,12 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from fastapi import FastAPI
 
-from app.api_server.client import ApiClient
-from app.api_server.credentials import load_credentials
-from app.api_server.impersonation import Impersonation
 from app.commands.cli import main
-from app.commands.why.command import _own_token
-from app.commands.why.service import Caller
 from app.main import create_service
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
@@ -214,18 +208,6 @@ def test_only_a_token_can_be_sent_and_only_ones_own(cluster: SmallCluster, why: 
     local = why("large", "--send-token", "--local")
     assert local.exit_code == 2
     assert "--send-token" in local.stderr
-
-
-@pytest.mark.parametrize("own_token", ["", "my-0wn"])
-def test_the_own_token_is_sent_where_that_is_asked_for(tmp_path: Path, own_token: str) -> None:
-    config = write_kubeconfig(tmp_path / "of-token", "https://127.0.0.1:6443", user={"token": "my-0wn"})
-    credentials = load_credentials(config, None)
-    assert asyncio.run(_own_token(credentials)) == "my-0wn"
-    caller = Caller(ApiClient(credentials), credentials, Impersonation(), TOKEN, None, own_token)
-    assert caller.headers == {
-        "Kindred-Token": TOKEN,
-        **({"Kindred-Caller-Token": own_token} if own_token else {}),
-    }
 
 
 def test_an_unknown_node_is_told_by_the_option_whoever_answers(cluster: SmallCluster, why: Why) -> None:
