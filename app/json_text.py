@@ -10,17 +10,26 @@ from typing import Any, Final, TypeVar, overload
 import msgspec
 import orjson
 
+from core.diagnosis.pod_names import NamesPods
+
 T = TypeVar("T")
 
 _OPTIONS: Final = orjson.OPT_NON_STR_KEYS
 
 
 def encode(value: object, *, unknown: Callable[[object], object] | None = None) -> bytes:
-    """Return JSON in one line. `unknown` replaces a value that JSON has no form for.
+    """Return JSON in one line. `unknown` replaces a value that JSON has no form for; names of pods are among them.
 
     Raises TypeError for such a value without `unknown`, and UnicodeEncodeError for half of a surrogate pair.
     """
     return _dumped(value, _OPTIONS, unknown)
+
+
+def named_text(value: object) -> object:
+    """Return the plain text of what names pods, for encoders. Raises TypeError for any other value."""
+    if isinstance(value, NamesPods):
+        return str(value)
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
 def indented(value: object) -> str:
@@ -45,6 +54,8 @@ def decode(text: bytes, kind: Any = Any) -> Any:
 
 
 def _dumped(value: object, options: int, unknown: Callable[[object], object] | None) -> bytes:
+    unknown = unknown or named_text
+
     def plain(found: object) -> object:
         if isinstance(found, msgspec.Raw):
             return orjson.Fragment(bytes(found))

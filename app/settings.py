@@ -262,6 +262,13 @@ class Settings(BaseSettings):
     partition nor what is logged. Read again when it changes."""
     admin_client_ca_file: File = None
     """Authorities, PEM, whose client certificates open the admin port; needs `tls_cert_file`."""
+    explain_access: Literal["all", "review"] = "all"
+    """Who sees the names of pods on the admin port: `all` that it lets in, or (`review`), besides the bearer of
+    `admin_token_file` and certificates of `admin_client_ca_file`, only those who may list the pods of the namespace, as
+    the API server says of the token in `Kindred-Caller-Token`. docs/security.md has the rules."""
+    admin_proxy_names: Names = ()
+    """Common names, or DNS names, of certificates of `admin_client_ca_file` that are of proxies and not of admins: they
+    may name their user in `X-Remote-User`, `X-Remote-Group` and `X-Remote-Extra-*`. Needs `explain_access` `review`."""
     node_metrics: bool = True
     """Whether `/metrics` has the resource figures of every node: 12 lines a node for three resources."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -286,14 +293,11 @@ class Settings(BaseSettings):
             ("tls_client_ca_file", "tls_cert_file"),
             ("tls_client_names", "tls_client_ca_file"),
             ("admin_client_ca_file", "tls_cert_file"),
+            ("admin_proxy_names", "admin_client_ca_file"),
         ):
             if getattr(self, name) and not getattr(self, needed):
                 raise _wrong(name, self, f"needs {variable_of(needed)}")
-        if self.admin_port is not None and not (
-            is_loopback(self.admin_host) or any(getattr(self, name) for name in _ADMIN_PROOFS)
-        ):
-            keys = ", ".join(map(variable_of, _ADMIN_PROOFS[:-1])) + f" or {variable_of(_ADMIN_PROOFS[-1])}"
-            raise _wrong("admin_host", self, f"is not the loopback: needs {keys}")
+        self._check_admins()
         if self.scheduler_config and self.explain != "full":
             raise _wrong("scheduler_config", self, f"needs {variable_of('explain')}=full")
         if error := _wrong_lease(self):
@@ -307,6 +311,15 @@ class Settings(BaseSettings):
             rule = f"must be less than {variable_of('grace_period')}, {self.grace_period}"
             raise _wrong("drain_delay", self, rule)
         return self
+
+    def _check_admins(self) -> None:
+        if self.admin_port is not None and not (
+            is_loopback(self.admin_host) or any(getattr(self, name) for name in _ADMIN_PROOFS)
+        ):
+            keys = ", ".join(map(variable_of, _ADMIN_PROOFS[:-1])) + f" or {variable_of(_ADMIN_PROOFS[-1])}"
+            raise _wrong("admin_host", self, f"is not the loopback: needs {keys}")
+        if self.admin_proxy_names and self.explain_access != "review":
+            raise _wrong("admin_proxy_names", self, f"needs {variable_of('explain_access')}=review")
 
 
 class WrongTogetherError(ValueError):

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import msgspec
 from fastapi import Request, Response
 
+from app.admin.access import NotVisibleError, Sight, shown
 from app.admin.json_response import JsonResponse
 from app.explain.explain_error import ExplainError, TooMuchWorkError, UnknownError
 from app.explain.explain_request import ExplainRequest, decode_explain_request
@@ -14,7 +15,7 @@ from app.explain.explainer import Explainer
 from app.objects.decode import DecodeError
 from app.verbs.request_body import RequestBody, read_body
 
-Answer: TypeAlias = Callable[[ExplainRequest], Awaitable[object]]
+Answer: TypeAlias = Callable[[ExplainRequest], Awaitable[msgspec.Struct]]
 
 _STATUSES: Final[Mapping[type[ExplainError], HTTPStatus]] = {
     UnknownError: HTTPStatus.NOT_FOUND,
@@ -31,17 +32,26 @@ class ExplainProblem(msgspec.Struct, frozen=True):
     """Where in the question; empty if it is the whole of it."""
 
 
-async def answered(request: Request, most: int, explainer: Explainer, answer: Answer) -> Response:
-    """Answer a question of at most so many bytes with a value that msgspec writes, when it is its turn."""
+async def answered(request: Request, most: int, explainer: Explainer, answer: Answer, sight: Sight) -> Response:
+    """Answer a question of at most so many bytes with a value that msgspec writes, when it is its turn.
+
+    The caller has to see the pods that the question is about. Names of others that they may not see are hidden.
+    """
     try:
         body = await body_of(request, most, "KINDRED_MAX_BODY_BYTES")
+        if not sight.is_full:
+            async with explainer.turn():
+                namespaces = explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
+            await sight.need(namespaces)  # not within a turn: the API server may be slow
         async with explainer.turn():
             told = await answer(decode_explain_request(body, explainer.mirror))
+        return await shown(told, sight)
+    except NotVisibleError as error:
+        return problem(error.status, f"pod: {error}", "pod")
     except DecodeError as error:
         return problem(TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST, str(error), error.field)
     except ExplainError as error:
         return problem(_STATUSES.get(type(error), HTTPStatus.CONFLICT), str(error), error.field)
-    return JsonResponse(told)
 
 
 async def body_of(request: Request, most: int, limit: str = "") -> bytes:

@@ -3,12 +3,13 @@
 A client that reads slowly keeps what its body is made from, and neither the text of it nor the turn.
 """
 
-from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Final, TypeAlias
 
 from app.json_text import encode
 from app.long_work import LongWork
 
+Encoder: TypeAlias = Callable[[object], bytes]
 _CHUNK_BYTES: Final = 64 * 1024
 
 
@@ -23,11 +24,11 @@ async def in_chunks(pieces: Iterable[bytes], work: LongWork) -> AsyncIterator[by
         yield chunk
 
 
-def list_pieces(values: Iterable[object]) -> Iterator[bytes]:
+def list_pieces(values: Iterable[object], text: Encoder = encode) -> Iterator[bytes]:
     """Yield a list as JSON, one value at a time."""
     yield b"["
     for place, value in enumerate(values):
-        yield b"," * bool(place) + encode(value)
+        yield b"," * bool(place) + text(value)
     yield b"]"
 
 

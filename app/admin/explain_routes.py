@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.admin.access import Access
 from app.admin.asking import answered
 from app.explain.explainer import Detail, Explainer
 
@@ -26,13 +27,19 @@ class ExplainQuery(BaseModel):
     """Which nodes are scored: kube-scheduler asks about those that fit."""
 
 
-def explain_router(explainer: Explainer, max_body_bytes: int) -> APIRouter:
+def explain_router(explainer: Explainer, max_body_bytes: int, access: Access) -> APIRouter:
     """Return the route."""
     router = APIRouter()
 
     @router.post("/explain")
     async def explain(request: Request, query: Annotated[ExplainQuery, Query()]) -> Response:
         detail = Detail(query.node, query.limit, score_all=query.score == "all")
-        return await answered(request, max_body_bytes, explainer, lambda question: explainer.explain(question, detail))
+        return await answered(
+            request,
+            max_body_bytes,
+            explainer,
+            lambda question: explainer.explain(question, detail),
+            access.sight(request),
+        )
 
     return router

@@ -9,11 +9,12 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.admin.access import Access
 from app.admin.asking import TOO_MUCH, answered, body_of, problem
 from app.admin.json_response import JsonResponse
 from app.explain.explain_request import ExplainRequest
 from app.explain.explainer import Explainer, MirrorState
-from app.explain.node_map import node_map
+from app.explain.node_map import NodeMap, node_map
 from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents
 from app.verbs.recent_pods import RecentPods
@@ -45,7 +46,7 @@ class PageState(msgspec.Struct, frozen=True):
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def explained_nodes_router(explainer: Explainer, recent: RecentPods, max_body_bytes: int) -> APIRouter:
+def explained_nodes_router(explainer: Explainer, recent: RecentPods, max_body_bytes: int, access: Access) -> APIRouter:
     """Return the routes."""
     router = APIRouter()
 
@@ -56,15 +57,17 @@ def explained_nodes_router(explainer: Explainer, recent: RecentPods, max_body_by
         if errors:
             return problem(HTTPStatus.BAD_REQUEST, f"rack: {errors[0]}", "rack")
 
-        async def draw(question: ExplainRequest) -> object:
+        async def draw(question: ExplainRequest) -> NodeMap:
             every = query.score == "all"
             return await explainer.look(question, lambda decision: node_map(decision, rack), score_all=every)
 
-        return await answered(request, max_body_bytes, explainer, draw)
+        return await answered(request, max_body_bytes, explainer, draw, access.sight(request))
 
     @router.get("/explain/state")
-    async def state() -> Response:
-        names = dict.fromkeys(pod.full_name for pod in islice(recent, _MAX_OFFERED))
+    async def state(request: Request) -> Response:
+        pods = [*islice(recent, _MAX_OFFERED)]
+        sees = await access.sight(request).of(pod.namespace for pod in pods)
+        names = dict.fromkeys(pod.full_name for pod in pods if sees(pod.namespace))
         return JsonResponse(PageState(explainer.mirror_state(), [*names]))
 
     @router.post("/explain/manifest")

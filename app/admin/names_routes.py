@@ -2,9 +2,11 @@
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Response
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.admin.access import Access
 from app.admin.json_response import JsonResponse
 from app.explain.name_search import NameSearch
 
@@ -23,12 +25,17 @@ class NamesQuery(BaseModel):
     """Nodes, and pods."""
 
 
-def names_router(search: NameSearch) -> APIRouter:
+def names_router(search: NameSearch, access: Access) -> APIRouter:
     """Return the route."""
     router = APIRouter()
 
     @router.get("/names")
-    async def names(query: Annotated[NamesQuery, Query()]) -> Response:
-        return JsonResponse(await search.find(query.text, query.limit))
+    async def names(request: Request, query: Annotated[NamesQuery, Query()]) -> Response:
+        sight = access.sight(request)
+        if sight.is_full:
+            return JsonResponse(await search.find(query.text, query.limit))
+        visible = await sight.of(await search.namespaces(query.text))
+        found = await search.find(query.text, query.limit, visible)
+        return JsonResponse(msgspec.structs.replace(found, names_hidden=visible.why))
 
     return router

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from app.admin.chunks import in_chunks, list_pieces
+from app.admin.access import Access, NotVisibleError, encoder
+from app.admin.chunks import Encoder, in_chunks, list_pieces
 from app.admin.shared_copy import SharedCopy
 from app.explain.pending import PendingPodsExplainer, PendingView
 from app.json_text import encode
@@ -25,23 +26,32 @@ class PendingQuery(BaseModel):
     """All namespaces where it is left out."""
 
 
-def pending_router(pending: PendingPodsExplainer, work: LongWork) -> APIRouter:
+def pending_router(pending: PendingPodsExplainer, work: LongWork, access: Access) -> APIRouter:
     """Return the route. Those who ask within a second share the judgements, and each response is written in pieces."""
     router = APIRouter()
     judged = SharedCopy(pending.judge)
 
     @router.get("/pending")
-    async def list_pending(query: Annotated[PendingQuery, Query()]) -> Response:
-        view = pending.view(await judged.get(), query.namespace)
-        return StreamingResponse(in_chunks(pieces_of(view), work), media_type=_JSON)
+    async def list_pending(request: Request, query: Annotated[PendingQuery, Query()]) -> Response:
+        sight = access.sight(request)
+        if query.namespace is not None:
+            try:
+                await sight.need((query.namespace,))
+            except NotVisibleError as error:
+                raise HTTPException(error.status, f"namespace: {error}") from None
+        pods = await judged.get()
+        visible = await sight.of(pods.namespaces(query.namespace))
+        view = pending.view(pods, query.namespace, visible)
+        pieces = pieces_of(view, encoder(visible), names_hidden=visible.why)
+        return StreamingResponse(in_chunks(pieces, work), media_type=_JSON)
 
     return router
 
 
-def pieces_of(view: PendingView) -> Iterator[bytes]:
+def pieces_of(view: PendingView, text: Encoder = encode, names_hidden: str = "") -> Iterator[bytes]:
     """Yield PendingPods as JSON, pod by pod."""
-    yield encode(view.head)[:-1] + b',"pods":'
-    yield from list_pieces(view.pods())
+    yield text(view.head)[:-1] + b',"pods":'
+    yield from list_pieces(view.pods(), text)
     yield b',"classes":'
-    yield from list_pieces(view.classes())
-    yield b"}"
+    yield from list_pieces(view.classes(), text)
+    yield b',"left_out":%d,"names_hidden":' % view.left_out + encode(names_hidden) + b"}"

@@ -20,7 +20,7 @@ import msgspec
 from app.api_server.cluster_access import ClusterAccess, checked_proxy, checked_url
 from app.api_server.credential_errors import ConfigurationError, CredentialsError
 from app.api_server.kubeconfig import read_kubeconfig
-from app.api_server.login import Login, TokenFile
+from app.api_server.login import FixedLogin, Login, TokenFile
 from app.api_server.pem import PemSource, TlsMaterial
 from app.api_server.tls_context import TlsSettings
 
@@ -55,6 +55,7 @@ class Credentials:
         """The namespace of the context; empty where it names none."""
         self.generation = 0
         """Changes whenever `tls()` gives another context. Look at it after `headers()`."""
+        self._access = access
         self._source = access.login
         self._tls = access.tls
         self._clock = clock
@@ -63,6 +64,15 @@ class Credentials:
         self._login_at = self._files_at = clock()
         login = access.login.configured()
         self._fresh = self._with_tls(login, None)
+
+    def without_login(self) -> "Credentials":
+        """Return how to reach the same API server as nobody: without a token and without a client certificate.
+
+        Raises ConfigurationError.
+        """
+        tls = None if self._tls is None else msgspec.structs.replace(self._tls, certificate=None, key=None)
+        access = msgspec.structs.replace(self._access, tls=tls, login=FixedLogin())
+        return Credentials(access, self.proxy, self._clock)
 
     def tls(self) -> ssl.SSLContext | None:
         """Return the TLS context for new connections; None for plain HTTP."""

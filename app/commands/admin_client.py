@@ -10,6 +10,7 @@ import click
 import httpx
 import msgspec
 
+from app.admin.caller import CALLER_HEADER
 from app.json_text import decode
 
 _PATIENCE: Final = 10.0  # seconds
@@ -24,6 +25,7 @@ class Access(TypedDict):
 
     url: str
     token_file: Path | None
+    caller_token_file: Path | None
     ca_file: Path | None
     cert_file: Path | None
     key_file: Path | None
@@ -36,6 +38,11 @@ class CannotAskError(Exception):
 ACCESS_OPTIONS: Final = (
     click.option("--server", "url", metavar="URL", default=DEFAULT_URL, show_default=True, help="The admin port."),
     click.option("--token-file", type=_FILE, help="File with the bearer token of the admin port."),
+    click.option(
+        "--caller-token-file",
+        type=_FILE,
+        help="File with your token of the Kubernetes API, which shows what you may see.",
+    ),
     click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
     click.option("--cert-file", type=_FILE, help="Client certificate, PEM."),
     click.option("--key-file", type=_FILE, help="Key of the client certificate, PEM."),
@@ -129,6 +136,7 @@ def _trust(access: Access) -> ssl.SSLContext | bool:
 
 
 def _login(access: Access) -> dict[str, str]:
-    if access["token_file"] is None:
-        return {}
-    return {"Authorization": f"Bearer {access['token_file'].read_text('utf-8').strip()}"}
+    token, caller = access["token_file"], access["caller_token_file"]
+    of_port = {} if token is None else {"Authorization": f"Bearer {token.read_text('utf-8').strip()}"}
+    of_caller = {} if caller is None else {CALLER_HEADER: caller.read_text("utf-8").strip()}
+    return {**of_port, **of_caller}

@@ -57,6 +57,7 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> str:
     told = explanation.summary
     blocks = (
         _head(told),
+        _hidden(explanation.names_hidden),
         _reasons(told.reasons),
         cluster_amounts_text(told.amounts, told.nodes),
         remedies_text(told.helps),
@@ -98,6 +99,11 @@ def _head(told: Summary) -> Iterator[str]:
             f"Kindred's own profile passes {told.answered_fit:,}; kube-scheduler judges the rest of the rules.", 2, ""
         )
     yield from _waiting(told.waiting)
+
+
+def _hidden(why: str) -> Iterator[str]:
+    if why:
+        yield from wrapped(f"{why[0].upper()}{why[1:]}.", 2, "")
 
 
 def _waiting(waiting: Waiting | None) -> Iterator[str]:

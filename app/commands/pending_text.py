@@ -26,6 +26,9 @@ def _lines(pending: PendingPods, namespace: str | None, *, wide: bool) -> Iterat
         problems = "; ".join(pending.problems)
         text = f"The mirror is {pending.standing}: {problems}" if problems else f"The mirror is {pending.standing}."
         yield from (click.style(line, fg="yellow") for line in wrapped(text, 2, ""))
+    if pending.left_out:
+        text = f"{counted(pending.left_out, 'pending pod')} of other namespaces left out: {pending.names_hidden}"
+        yield from (click.style(line, fg="yellow") for line in wrapped(text, 2, ""))
     within = f" in namespace {namespace}" if namespace else ""
     if not pending.pods:
         yield f"No pending pods{within}."

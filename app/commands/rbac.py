@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 import yaml
 
+from app.api_server import access_reviews
 from app.commands.output_format import FORMATS, OutputFormat, print_output
 from app.commands.settings_commands import settings_options, warn_of_unknown_variables
 from app.commands.shared_options import output_option
@@ -51,6 +52,8 @@ def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
         rules.append(pod_api.GET_RULE)  # to look a pod up that the watch is late with
     if settings.preempt == "evict":
         rules += preemption_api.RBAC_RULES
+    if settings.admin_proxy_names:
+        rules.append(access_reviews.RBAC_RULE)
     return _merged(rules)
 
 

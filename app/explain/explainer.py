@@ -18,6 +18,7 @@ from app.watch.freshness import Freshness
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail
+from core.diagnosis.pod_names import PodName, PodText, name_of
 from core.diagnosis.summary import Summary, summary
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.class_entry import ClassEntry
@@ -102,6 +103,8 @@ class Explanation(msgspec.Struct, frozen=True):
     kubernetes: ReleaseStatus
     """The release whose answers are explained."""
     supposed: SupposedState
+    names_hidden: str = ""
+    """Why the caller sees `(a pod of another namespace)` in the place of some names; empty where all are shown."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -148,6 +151,20 @@ class Explainer:
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Surround `explain` and `look`: a scheduler's request waits for one explanation at most."""
         return self._work.uncut_turn()
+
+    def namespaces_of(self, question: ExplainRequest) -> set[str]:
+        """Return the namespaces of the pods that a question is about, which its caller has to be allowed to see.
+
+        Raises UnknownError for a uid that is not known.
+        """
+        supposed = question.supposed
+        pods: list[tuple[Pod | str, str]] = [(question.pod, "pod")]
+        pods += [(text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
+        pods += [(each.pod, f"assume[{place}].pod") for place, each in enumerate(supposed.assume)]
+        found: set[str] = set()
+        for pod, field in pods:
+            found |= self._known.namespaces_of(pod, field) if isinstance(pod, str) else {pod.namespace}
+        return found
 
     async def explain(self, question: ExplainRequest, detail: Detail) -> Explanation:
         """Answer a question that was decoded just now, before any event. Raises ExplainError."""
@@ -203,8 +220,8 @@ class Explainer:
         decision = self._diagnosis(found.pod, batch, score_all=detail.score_all)
         supposed = SupposedState(
             [node.name for node in question.supposed.add_nodes],
-            [pod.full_name for pod in found.gone],
-            [f"{pod.full_name} on {node}" for pod, node in found.placed],
+            [name_of(pod) for pod in found.gone],
+            [PodText(name_of(pod), f" on {node}") for pod, node in found.placed],
         )
         equivalence, entry = self._class_use(found.pod)
         if supposed.added_nodes or supposed.removed or supposed.assumed:
@@ -239,7 +256,7 @@ class Explainer:
         use = ClassUse(
             hash_text,
             kept=True,
-            first_pod=entry.first_pod,
+            first_pod=PodName(entry.first_pod),
             questions=entry.questions,
             hits=entry.hits,
             misses=entry.misses,

@@ -40,6 +40,19 @@ class KnownPods:
                 found[pod.full_name].append(pod)
         return found
 
+    def namespaces_of(self, text: str, field: str) -> set[str]:
+        """Return the namespace that NAMESPACE/NAME names, and that of the pod whose uid the text is.
+
+        Raises UnknownError for what is neither: a pod that comes with that uid later is of any namespace.
+        """
+        pod = self._mirror.get_pod(text) or self._mirror.pending.get(text) or self._recent.get(text)
+        found = {text.partition("/")[0]} if "/" in text else set()
+        if pod is not None:
+            found.add(pod.namespace)
+        if not found:
+            raise UnknownError(field, _unknown(text))
+        return found
+
     async def _by_name(self, names: set[str], found: dict[str, list[Pod]]) -> None:
         if not names:
             return
@@ -55,7 +68,11 @@ def the_one(found: dict[str, list[Pod]], text: str, field: str) -> Pod:
     """Return the pod that a text stands for. Raises UnknownError for none, or for several."""
     pods = found[text]
     if not pods:
-        raise UnknownError(field, f"pod {text}: neither in the mirror nor asked about lately")
+        raise UnknownError(field, _unknown(text))
     if len(pods) > 1:
         raise UnknownError(field, f"pod {text}: there are several of that name: {', '.join(pod.uid for pod in pods)}")
     return pods[0]
+
+
+def _unknown(text: str) -> str:
+    return f"pod {text}: neither in the mirror nor asked about lately"

@@ -6,6 +6,7 @@ import msgspec
 
 from app.long_work import LongWork
 from app.verbs.recent_pods import RecentPods
+from core.diagnosis.pod_names import Sees, every_namespace
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
@@ -26,6 +27,8 @@ class FoundNames(msgspec.Struct, frozen=True):
     pods: list[FoundPod]
     more: bool
     """Whether there are, or may be, more than the limit."""
+    names_hidden: str = ""
+    """Why pods are left out that the caller may not see; empty where none are."""
 
 
 class _Matches:
@@ -67,8 +70,23 @@ class NameSearch:
         self._recent = recent
         self._work = work
 
-    async def find(self, text: str, limit: int) -> FoundNames:
-        """Return up to `limit` nodes and as many pods. Names have no capitals, so the text may have."""
+    async def namespaces(self, text: str) -> set[str]:
+        """Return the namespaces of the pods that `find` may return."""
+        text = text.strip().lower()
+        found: set[str] = set()
+        async with self._work.turn():
+            for pod in self._pods():
+                if pod is not None and text in pod.full_name:
+                    found.add(pod.namespace)
+                if self._work.over:
+                    await self._work.give_way()
+        return found
+
+    async def find(self, text: str, limit: int, sees: Sees = every_namespace) -> FoundNames:
+        """Return up to `limit` nodes and as many pods, of the namespaces that are seen.
+
+        Names have no capitals, so the text may have.
+        """
         text = text.strip().lower()
         nodes, pods = _Matches(text, limit), _Matches(text, limit)
         async with self._work.turn():
@@ -77,7 +95,7 @@ class NameSearch:
                 if self._work.over:
                     await self._work.give_way()
             for pod in self._pods():
-                if pod is not None:
+                if pod is not None and sees(pod.namespace):
                     pods.add(pod.full_name, pod.name, pod.node_name)
                 if pods.full:
                     break

@@ -17,6 +17,7 @@ from app.explain.explainer import Explainer, MirrorState
 from app.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.not_judged import NotJudged
+from core.diagnosis.pod_names import PodText, Sees, every_namespace
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.scheduler_rules import SchedulerState
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
@@ -113,6 +114,10 @@ class PendingPods(PendingHead, frozen=True):
 
     pods: Sequence[PendingPod]
     classes: Sequence[PendingClass]
+    left_out: int = 0
+    """Pods of namespaces that the caller may not see; they count in no class."""
+    names_hidden: str = ""
+    """Why; empty where all names are shown."""
 
 
 class _Judgement(NamedTuple):
@@ -152,6 +157,16 @@ class JudgedPods(NamedTuple):
     judgements: Sequence[_Judgement]
     mirror: MirrorState
 
+    def namespaces(self, namespace: str | None) -> Iterator[str]:
+        """Yield the namespaces of the pods of a namespace, or of all, and of the pods that remedies name."""
+        for pod, _ in self.pods:
+            if namespace in {None, pod.namespace}:
+                yield pod.namespace
+        for judgement in self.judgements:
+            for text in judgement.helps:
+                if isinstance(text, PodText):
+                    yield from text.namespaces()
+
 
 class PendingView:
     """The pods of a namespace, or of all, that are still pending, told one by one and then their classes.
@@ -159,14 +174,19 @@ class PendingView:
     One by one, so that the event loop may serve others in between: 20,000 pods take 40 ms.
     """
 
-    def __init__(self, judged: JudgedPods, mirror: ClusterMirror, now: float, namespace: str | None) -> None:
-        """`now` is the time of day, in seconds since 1970."""
+    def __init__(
+        self, judged: JudgedPods, mirror: ClusterMirror, now: float, namespace: str | None, sees: Sees
+    ) -> None:
+        """`now` is the time of day, in seconds since 1970. Pods of namespaces that are not seen are only counted."""
         state = judged.mirror
         self.head: Final = PendingHead(state.generation, state.nodes, state.standing, state.problems)
         self._judged = judged
         self._mirror = mirror
         self._now = now
         self._namespace = namespace
+        self._sees = sees
+        self.left_out = 0
+        """Pods that are not seen, of those that `pods` has reached."""
         self._members: dict[int, _Members] = {}  # place in the judgements -> pods, in the order of the first pods
 
     def pods(self) -> Iterator[PendingPod]:
@@ -177,6 +197,9 @@ class PendingView:
                 continue
             if pod.uid not in mirror.pending or mirror.is_assumed(pod.uid):
                 continue  # it was bound after it was judged
+            if not self._sees(pod.namespace):
+                self.left_out += 1
+                continue
             if place >= len(judgements):
                 yield _pending_pod(pod, self._now, None, PendingState.NOT_ASKED)
                 continue
@@ -194,7 +217,8 @@ class PendingView:
     def told(self) -> PendingPods:
         """Return all of it at once."""
         head, pods = self.head, [*self.pods()]
-        return PendingPods(head.generation, head.nodes, head.standing, head.problems, pods, [*self.classes()])
+        classes = [*self.classes()]
+        return PendingPods(head.generation, head.nodes, head.standing, head.problems, pods, classes, self.left_out)
 
 
 class PendingPodsExplainer:
@@ -227,9 +251,9 @@ class PendingPodsExplainer:
                 judgements.append(self._judgement(first))
         return JudgedPods(pods, judgements, self._explainer.mirror_state())
 
-    def view(self, judged: JudgedPods, namespace: str | None = None) -> PendingView:
-        """Return the pods of a namespace, or of all, with their classes."""
-        return PendingView(judged, self._explainer.mirror, self._now(), namespace)
+    def view(self, judged: JudgedPods, namespace: str | None = None, sees: Sees = every_namespace) -> PendingView:
+        """Return the pods of a namespace, or of all that are seen, with their classes."""
+        return PendingView(judged, self._explainer.mirror, self._now(), namespace, sees)
 
     async def _sorted_runs(self) -> list[list[tuple[str, str, str, Pod]]]:
         """Return the pending pods in sorted lists, the oldest first: to sort 20,000 at once takes 11 ms."""

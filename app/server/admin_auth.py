@@ -1,21 +1,23 @@
 """Authentication of the admin port: by a bearer token, or by a client certificate of the admins' authorities.
 
-There may be two tokens. One allows every request, the other one requests that only read.
+There may be two tokens. One allows every request, the other one requests that only read. A certificate of a trusted
+proxy allows requests that only read, too: the proxy says whose they are.
 """
 
 import asyncio
 import hmac
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api_server.credential_errors import ConfigurationError
 from app.server.connections import Connections, Refusal
+from app.server.open_paths import is_open
 from app.server.tls.peer import CLIENT_NAMES
 from app.server.tls.reloaded import LOOKS_EVERY
 from app.settings import variable_of
@@ -25,6 +27,10 @@ log = logging.getLogger(__name__)
 TOKEN_HEADER: Final = "Kindred-Token"  # noqa: S105  # the name of a header
 """Takes a token, too. A request through the API server's proxy has no other place for it: `Authorization` is the API
 server's own, which removes it."""
+ADMIN: Final = "is_admin"
+"""Key of the state of a request: whether its sender has proved to be an admin."""
+PROXIED: Final = "is_proxied"
+"""Key of the state of a request: whether a trusted proxy has sent it."""
 _AUTHORIZATION: Final = b"authorization"
 _TOKEN: Final = TOKEN_HEADER.lower().encode()
 IsReading: TypeAlias = Callable[[str, str], bool]
@@ -82,11 +88,13 @@ class AdminAuthentication:
         read_token: AdminToken | None = None,
         is_reading: IsReading = lambda _method, _path: False,
         open_paths: frozenset[str] = frozenset(),
+        proxy_names: frozenset[str] = frozenset(),
     ) -> None:
         """Take the tokens that there are; `with_certificate`: a client certificate is a proof.
 
-        The bearer of `read_token` may make the requests that only read. Anybody may get the paths that are open: a
-        browser needs the page before anybody can give it a token.
+        The bearer of `read_token` may make the requests that only read, and so may a certificate with one of
+        `proxy_names`. Anybody may get the paths that are open: a browser needs the page before anybody can give it a
+        token.
         """
         self._app = app
         self._connections = connections
@@ -95,18 +103,22 @@ class AdminAuthentication:
         self._is_reading = is_reading
         self._with_certificate = with_certificate
         self._open_paths = open_paths
+        self._proxy_names = proxy_names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
-        if scope["type"] == "lifespan" or self._knows(scope):
+        if scope["type"] == "lifespan" or is_open(scope, self._open_paths):
             await self._app(scope, receive, send)
             return
-        if self._read_token is None or not self._is_borne(self._read_token, scope):
+        is_proxied = not self._proxy_names.isdisjoint(self._client_names(scope))
+        if self._is_admin(scope, is_proxied=is_proxied):
+            await self._app(_with_state(scope, {ADMIN: True}), receive, send)
+        elif not is_proxied and (self._read_token is None or not self._is_borne(self._read_token, scope)):
             await self._refuse_unknown(scope, receive, send)
         elif scope["type"] == "http" and self._is_reading(scope["method"], scope["path"]):
-            await self._app(scope, receive, send)
+            await self._app(_with_state(scope, {PROXIED: is_proxied}), receive, send)
         else:
-            await self._refuse_reader(scope, receive, send)
+            await self._refuse_reader("callers of a proxy" if is_proxied else "this token", scope, receive, send)
 
     async def _refuse_unknown(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._connections.refuse(Refusal.UNAUTHORIZED, scope.get("client"))
@@ -119,23 +131,25 @@ class AdminAuthentication:
         )
         await refusal(scope, receive, send)
 
-    async def _refuse_reader(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _refuse_reader(self, who: str, scope: Scope, receive: Receive, send: Send) -> None:
         self._connections.refuse(Refusal.READ_ONLY, scope.get("client"))
         asked = f"{scope.get('method', scope['type'])} {scope['path']}"
         rule = f"{asked} needs the token of {variable_of('admin_token_file')}"
         if self._with_certificate:
             rule += f", or a certificate of {variable_of('admin_client_ca_file')}"
         refusal = JSONResponse(
-            {"detail": f"this token may only read: {rule}"}, HTTPStatus.FORBIDDEN, {"connection": "close"}
+            {"detail": f"{who} may only read: {rule}"}, HTTPStatus.FORBIDDEN, {"connection": "close"}
         )
         await refusal(scope, receive, send)
 
-    def _knows(self, scope: Scope) -> bool:
-        if scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._open_paths:
-            return True
-        if self._with_certificate and CLIENT_NAMES in scope.get("state", {}):
+    def _is_admin(self, scope: Scope, *, is_proxied: bool) -> bool:
+        if self._with_certificate and CLIENT_NAMES in scope.get("state", {}) and not is_proxied:
             return True
         return self._token is not None and self._is_borne(self._token, scope)
+
+    def _client_names(self, scope: Scope) -> tuple[str, ...]:
+        names: tuple[str, ...] = scope.get("state", {}).get(CLIENT_NAMES, ()) if self._with_certificate else ()
+        return names
 
     def _is_borne(self, token: AdminToken, scope: Scope) -> bool:
         own = [value for name, value in scope["headers"] if name == _TOKEN]
@@ -146,3 +160,8 @@ class AdminAuthentication:
             return False
         scheme, _, credentials = given[0].partition(b" ")
         return scheme.lower() == b"bearer" and token.is_borne(credentials.strip())
+
+
+def _with_state(scope: Scope, state: Mapping[str, Any]) -> Scope:
+    """Return the scope of a request with more in its state, which is of this request alone."""
+    return {**scope, "state": {**scope.get("state", {}), **state}}

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.server.connections import Connections, Refusal
+from app.server.open_paths import is_open
 
 _AUTHORITY: Final = re.compile(r"(?:\[(?P<ipv6>[^\]]*)\]|(?P<host>[^:\[\]]+))(?::\d*)?")
 _OURS: Final = frozenset({"same-origin", "none"})
@@ -49,7 +50,7 @@ class ForeignPages:
             rule = "expected localhost or an IP address, as KINDRED_ADMIN_TOKEN_FILE is not set"
             # 421 rather than 403: nobody is forbidden anything, it is the name that is not ours.
             status, reason, detail = HTTPStatus.MISDIRECTED_REQUEST, Refusal.HOST, f"Host {foreign[0]!r}: {rule}"
-        elif not self._is_open(scope) and (told := _foreign_site(headers, hosts)):
+        elif not is_open(scope, self._open_paths) and (told := _foreign_site(headers, hosts)):
             status, reason = HTTPStatus.FORBIDDEN, Refusal.CROSS_SITE
             detail = f"{told}: the admin port does not answer pages of other sites"
         else:
@@ -57,9 +58,6 @@ class ForeignPages:
             return
         self._connections.refuse(reason, scope.get("client"))
         await JSONResponse({"detail": detail}, status, {"connection": "close"})(scope, receive, send)
-
-    def _is_open(self, scope: Scope) -> bool:
-        return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._open_paths
 
 
 def _needs_no_dns(authority: str) -> bool:

@@ -88,6 +88,7 @@ def admin_port(
             read_token=read_token,
             is_reading=is_reading,
             open_paths=open_paths,
+            proxy_names=frozenset(settings.admin_proxy_names),
         )
     if not tokens or with_certificate:
         # A browser shows its certificate for any page, but bears a token for that page alone to which it was given.

@@ -1,13 +1,14 @@
 """The ports, each with its app: the scheduler's, that of health without a client certificate, and the admins'."""
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
 
 from app import __version__
+from app.admin.access import Access
 from app.admin.cluster_routes import cluster_router
 from app.admin.config_routes import config_router
 from app.admin.debug_pods_routes import debug_pods_router
@@ -41,6 +42,7 @@ from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from app.wiring.verbs import Verbs
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+Admission: TypeAlias = Callable[[Request], Awaitable[None]]
 App = TypeVar("App", bound=FastAPI)
 
 
@@ -125,6 +127,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         schedulers=scheduler_profiles(settings, explained),
     )
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
+    access = Access(cluster.reviews)
     app = _app(
         FastAPI,
         health,
@@ -133,21 +136,26 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         equivalence_router(engine.cache, engine.profile, time.monotonic, work),
         config_router(settings, sources),
         decisions_router(mirror, verbs.decisions, engine.replayer, case_args, work),
-        explain_router(explainer, settings.max_body_bytes),
-        explained_nodes_router(explainer, recent_pods, settings.max_body_bytes),
+        explain_router(explainer, settings.max_body_bytes, access),
+        explained_nodes_router(explainer, recent_pods, settings.max_body_bytes, access),
         cluster_router(mirror, work),
-        names_router(NameSearch(mirror, recent_pods, work)),
+        names_router(NameSearch(mirror, recent_pods, work), access),
         events_router(explainer.mirror_state, cluster.state),
         samples_router(samples),
-        pending_router(PendingPodsExplainer(explainer, work, time.time), work),
+        pending_router(PendingPodsExplainer(explainer, work, time.time), work, access),
         page_router(),
+        admitted=access.admit,
     )
     return admin_port(settings, settings.admin_port, app, is_reading=is_reading, open_paths=OPEN_PATHS)
 
 
-def _app(kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None) -> App:
+def _app(
+    kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None, admitted: Admission | None = None
+) -> App:
+    """Return an app; `admitted` is asked before each of its routes."""
     # The interactive pages of FastAPI load scripts from elsewhere, and the verbs are not for browsers.
-    app = kind(title="Kindred", version=__version__, openapi_url=None, lifespan=lifespan)
+    dependencies = [] if admitted is None else [Depends(admitted)]
+    app = kind(title="Kindred", version=__version__, openapi_url=None, lifespan=lifespan, dependencies=dependencies)
     for router in (*routers, openapi_router(app)):
         app.include_router(router)
     return app

@@ -6,12 +6,13 @@ from functools import partial
 from typing import NamedTuple
 
 from app.answered_release import AnsweredRelease
+from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient
 from app.api_server.credentials import Credentials
 from app.leadership.elector import create_elector
 from app.objects.resources import RESOURCES
 from app.server.process import Background
-from app.settings import Settings, variable_of
+from app.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.leader_collector import LeaderCollector
 from app.telemetry.metrics.memory_collector import MemoryCollector
@@ -40,10 +41,15 @@ class Cluster(NamedTuple):
     background: tuple[Background, ...]
     settling: Settling | None = None
     """None where nothing is decided, or nothing was before."""
+    reviews: AccessReviews | None = None
+    """Of callers of the admin port; None where these see everything."""
 
 
 def dumped_cluster(settings: Settings, metrics: Metrics) -> Cluster:
-    """Return the cluster of a mirror that was loaded once and follows nothing."""
+    """Return the cluster of a mirror that was loaded once and follows nothing. Raises SettingsError."""
+    if settings.explain_access == "review":
+        name = variable_of("explain_access")
+        raise SettingsError(f"{name}: review needs an API server to ask, and the cluster is from a dump")
     metrics.register(WatchCollector(OF_A_DUMP, time.monotonic))
     return Cluster(OF_A_DUMP, ServingState(memory=_memory(settings, (), metrics)), None, ())
 
@@ -83,15 +89,22 @@ def followed_cluster(  # noqa: PLR0913  # what follows, and what is followed
     async def relist() -> None:
         await watcher.resync(Pod)
 
-    settling = _settling(settings, mirror, relist)
+    settling, reviews = _settling(settings, mirror, relist), _reviews(settings, client, credentials)
     if not settings.leader_election:
         first = () if settling is None else (partial(settling.after_sync, synced),)
-        return Cluster(freshness, ServingState(None, memory, settling), client, (*following, *first), settling)
+        state, following = ServingState(None, memory, settling), (*following, *first)
+        return Cluster(freshness, state, client, following, settling, reviews)
     elector = create_elector(
         settings, client, stands=synced, catch_up=relist if settling is None else settling.after_election
     )
     metrics.register(LeaderCollector(elector))
-    return Cluster(freshness, ServingState(elector, memory), client, (*following, elector.run), settling)
+    return Cluster(freshness, ServingState(elector, memory), client, (*following, elector.run), settling, reviews)
+
+
+def _reviews(settings: Settings, client: ApiClient, credentials: Credentials) -> AccessReviews | None:
+    if settings.explain_access == "all" or settings.admin_port is None:
+        return None
+    return AccessReviews(client, ApiClient(credentials.without_login()), time.monotonic)
 
 
 def _settling(settings: Settings, mirror: ClusterMirror, relist: Callable[[], Awaitable[None]]) -> Settling | None:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from core.diagnosis.pod_names import name_of, uid_of
 from core.mirror.affinity_counts import OwnerCounter, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.domain_counts import DomainCounts
@@ -154,7 +155,7 @@ class CountedTerm:
         if found is None:
             pods, nodes = self._mirror.pods, self._mirror.nodes
             found = self._named[value_id, limit] = [
-                CountedPod(pods.pods[row].full_name, pods.pods[row].uid, nodes.name(int(pods.slot_of_row[row])))
+                CountedPod(name_of(pods.pods[row]), uid_of(pods.pods[row]), nodes.name(int(pods.slot_of_row[row])))
                 for row in self._rows(value_id, limit, search)
             ]
         return found

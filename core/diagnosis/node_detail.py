@@ -9,6 +9,7 @@ from core.diagnosis.amounts.node_amounts import NodeAmounts, node_amounts
 from core.diagnosis.counted_terms import CountedPod, Direction, Effect, Rule
 from core.diagnosis.diagnosis import Diagnosis, ScorePart
 from core.diagnosis.explained_profile import Judge
+from core.diagnosis.pod_names import name_of, uid_of
 
 _MAX_TERMS: Final = 500
 """A pod of 64 KB has 400 terms of its own. Other pods may have thousands that select it."""
@@ -92,7 +93,7 @@ def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:
             for plugin, each in decision.predicates(position)
         ],
         nominated=[
-            NominatedPod(each.full_name, each.uid, each.priority) for each in decision.nominated_beside(position)
+            NominatedPod(name_of(each), uid_of(each), each.priority) for each in decision.nominated_beside(position)
         ],
         refused_beside_nominated=position in decision.refused_beside,
         terms=_terms(decision, position, limit),

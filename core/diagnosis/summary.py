@@ -12,6 +12,7 @@ from core.diagnosis.counted_terms import CountedTerm, Direction, Rule
 from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.not_judged import NotJudged
+from core.diagnosis.pod_names import name_of, uid_of
 from core.diagnosis.remedies.remedy import Remedy
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.scheduler_rules import SchedulerState
@@ -152,8 +153,8 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
     """Sum a decision up, with up to `limit` domains, pods and nodes wherever there may be many."""
     reasons = reasons_of(decision)
     return Summary(
-        pod=decision.pod.full_name,
-        uid=decision.pod.uid,
+        pod=name_of(decision.pod),
+        uid=uid_of(decision.pod),
         generation=decision.generation,
         nodes=len(decision.batch),
         fit=len(decision.fitting),
@@ -164,7 +165,7 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
         reasons=reasons,
         refused_beside_nominated=len(decision.refused_beside),
         nominated=[
-            RefusedBeside(decision.batch.names[position], [pod.full_name for pod in refusal.nominated])
+            RefusedBeside(decision.batch.names[position], [name_of(pod) for pod in refusal.nominated])
             for position, refusal in islice(decision.refused_beside.items(), limit)
         ],
         topologies=[_topology(decision, key, limit) for key in _topology_keys(decision)],

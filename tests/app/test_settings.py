@@ -127,6 +127,7 @@ def test_what_kubernetes_sets_beside_a_service_called_kindred_is_not_ours(monkey
         ("EQUIVALENCE_MAX_BYTES", "65535", "greater than or equal to 65536"),
         ("EQUIVALENCE_SHADOW_SHARE", "-0.1", "greater than or equal to 0"),
         ("EQUIVALENCE_SHADOW_SHARE", "1.1", "less than or equal to 1"),
+        ("EXPLAIN_ACCESS", "admins", "'all' or 'review'"),
         ("LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
     ],
     ids=kebab_case,
@@ -146,6 +147,23 @@ def test_every_wrong_value_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("KINDRED_MAX_SCORE", "many")
     with pytest.raises(SettingsError, match=r"^KINDRED_MAX_SCORE='many': .*; --listen-port='99999': "):
         load_settings(listen_port="99999")
+
+
+@pytest.mark.parametrize(
+    ("more", "rule"),
+    [
+        ({}, "needs KINDRED_ADMIN_CLIENT_CA_FILE"),
+        (
+            {"tls_cert_file": "c", "tls_key_file": "k", "admin_client_ca_file": "a"},
+            "needs KINDRED_EXPLAIN_ACCESS=review",
+        ),
+    ],
+)
+def test_proxies_need_certificates_and_callers_that_are_reviewed(more: dict[str, str], rule: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(admin_proxy_names="front-proxy", **more)
+    assert "admin-proxy-names" in str(caught.value)
+    assert str(caught.value).endswith(rule)
 
 
 def test_a_setting_that_does_not_exist_is_refused() -> None:

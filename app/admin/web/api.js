@@ -3,6 +3,8 @@
 import { byId, complain, inputById } from "./elements.js";
 
 const KEPT_AS = "kindred-admin-token";
+const CALLER_KEPT_AS = "kindred-caller-token";
+const CALLER_HEADER = "Kindred-Caller-Token";
 export const NO_ANSWER = "the service does not answer";
 
 /** What the server says is wrong; `field` is where in the question. */
@@ -58,7 +60,12 @@ export async function stream(path, signal) {
 async function exchanged(path, options) {
   for (;;) {
     const token = sessionStorage.getItem(KEPT_AS);
-    const headers = { ...options.headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };
+    const caller = sessionStorage.getItem(CALLER_KEPT_AS);
+    const headers = {
+      ...options.headers,
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...(caller ? { [CALLER_HEADER]: caller } : {}),
+    };
     let answer;
     try {
       answer = await fetch(path, { ...options, headers, cache: "no-store", credentials: "same-origin" });
@@ -120,4 +127,25 @@ function entered(complaint) {
     );
   });
   return waiting;
+}
+
+/**
+ * Offer to enter the token that says who looks at the page, where the service hides names for want of one.
+ * @param {string} why as the service says it
+ */
+export function offerCaller(why) {
+  const form = byId("caller");
+  if (!form.hidden || !why.includes(CALLER_HEADER)) return;
+  const refused = sessionStorage.getItem(CALLER_KEPT_AS) !== null;
+  if (refused) complain(inputById("caller-token"), byId("caller-error"), "The API server does not take this token.");
+  form.hidden = false;
+  form.addEventListener(
+    "submit",
+    (event) => {
+      event.preventDefault();
+      sessionStorage.setItem(CALLER_KEPT_AS, inputById("caller-token").value.trim());
+      location.reload(); // all that is shown was shown to nobody
+    },
+    { once: true },
+  );
 }

@@ -74,6 +74,8 @@ export function podChip(pod, node, suppose) {
       text,
       on: { click: () => suppose(kind, { pod, node }) },
     });
+  // A name that is hidden from who looks on is text: nothing can be asked about it.
+  if (!pod.includes("/")) return element("li", { class: "chip" }, element("span", { text: pod }));
   return element(
     "li",
     { class: "chip", draggable: "true", data: { pod }, on: { dragstart: drag } },

@@ -105,7 +105,8 @@ function showAnswer(text, cluster, told) {
   answer = { text, cluster, scoreAll: form.scoreAll };
   byId("answer").replaceChildren(...headline(told.summary));
   byId("supposition").textContent = [supposition(told.supposed), linkNote(question)].filter(Boolean).join(" ");
-  byId("notes").replaceChildren(...notes(told.summary).map((each) => element("li", { text: each })));
+  const said = [...notes(told.summary), told.names_hidden ?? ""].filter(Boolean);
+  byId("notes").replaceChildren(...said.map((each) => element("li", { text: each })));
   showMirror(told.mirror);
   generation = told.mirror.generation;
   draw();

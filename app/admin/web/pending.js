@@ -1,6 +1,6 @@
 // The pods that wait: by what keeps them off the nodes, then by class, the ones that wait longest first.
 
-import { get } from "./api.js";
+import { get, offerCaller } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, counted, element, messageOf } from "./elements.js";
 import { schedulerText } from "./sentences.js";
@@ -38,7 +38,8 @@ export async function showPending(ask) {
     const folds = new Map([...place.querySelectorAll("details")].map((each) => [each.id, each.open]));
     const { activeElement } = document;
     const focused = activeElement instanceof HTMLElement && place.contains(activeElement) && activeElement.dataset.pod;
-    place.replaceChildren(...causesOf(pending, ask));
+    place.replaceChildren(...causesOf(pending, ask), ...leftOut(pending));
+    offerCaller(pending.names_hidden ?? "");
     for (const each of place.querySelectorAll("details")) each.open = folds.get(each.id) ?? each.open;
     for (const button of place.querySelectorAll("button")) if (button.dataset.pod === focused) button.focus();
   } catch (error) {
@@ -48,11 +49,20 @@ export async function showPending(ask) {
 }
 
 /**
+ * What is not shown, and why.
+ * @param {Pending} pending
+ */
+function leftOut({ left_out: number = 0, names_hidden: why = "" }) {
+  const text = `${counted(number, "pod")} of other namespaces left out: ${why}`;
+  return number ? [element("p", { class: "hint", text })] : [];
+}
+
+/**
  * @param {Pending} pending
  * @param {Ask} ask
  */
-function causesOf({ pods, classes }, ask) {
-  if (!pods.length) return [element("p", { class: "hint", text: "No pod waits for a node." })];
+function causesOf({ pods, classes, left_out: hidden = 0 }, ask) {
+  if (!pods.length) return hidden ? [] : [element("p", { class: "hint", text: "No pod waits for a node." })];
   /** @type {PendingPod[][]} */
   const members = classes.map(() => []);
   for (const pod of pods) if (pod.class !== null) members[pod.class].push(pod);

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from app.api_server.credentials import load_credentials
 from app.commands.doctor import (
+    access_checks,
     binding_checks,
     decide_checks,
     filter_checks,
@@ -82,6 +83,7 @@ def examine(inputs: Inputs, clock: Callable[[], float], now: datetime) -> Report
     notes = _Notes()
     known = _known_settings(inputs, notes)
     notes.inputs["settings"] = known.source
+    notes.findings += access_checks.access_findings(known.settings)
     registration = _registration(inputs, known, now, notes)
     if registration is not None:
         _check_registration(registration, notes)

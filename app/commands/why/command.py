@@ -9,6 +9,7 @@ from typing import Final, NoReturn, TypedDict, Unpack
 import click
 import msgspec
 
+from app.admin.caller import CALLER_HEADER
 from app.admin.explain_routes import MAX_SHOWN
 from app.api_server.client import ApiClient, ApiError
 from app.api_server.credentials import ConfigurationError, Credentials, CredentialsError, load_credentials
@@ -35,7 +36,7 @@ from app.verbs.recent_pods import RecentPods
 from app.wiring.engine import check_explained, create_profile, judged_kinds
 
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
-_OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "ca_file"})
+_OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "send_token", "ca_file"})
 _OF_A_LIST: Final = frozenset({"config", *OF_EXPLANATIONS})
 _ORIGINS: Final[Mapping[str, str]] = {"node": "--why-not"}
 _PROFILE: Final = "full"
@@ -61,6 +62,7 @@ class Options(ClusterFlags, ExplanationFlags):
     local: bool
     admin_port: int
     token_file: Path | None
+    send_token: bool
     ca_file: Path | None
     why_not: tuple[str, ...]
     limit: int
@@ -87,6 +89,11 @@ _SERVICE_OPTIONS: Final = (
         help="Admin port of the service's pods, for a port-forward.",
     ),
     click.option("--token-file", type=_FILE, help="File with a token of the admin port."),
+    click.option(
+        "--send-token",
+        is_flag=True,
+        help="Send the token of the kubeconfig to the service, which asks the API server what you may see.",
+    ),
     click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
 )
 
@@ -116,6 +123,8 @@ def why_command(**options: Unpack[Options]) -> None:
     argument = parse_argument(options["pod"])
     if options["namespace"] is not None and options["all_namespaces"]:
         raise click.UsageError("Give either -n or -A.")
+    if options["send_token"] and (options["impersonated"] or options["groups"]):
+        raise click.UsageError("--send-token: the token is your own, not that of --as")
     if options["local"]:
         refuse_options(_OF_A_SERVICE, "for a service, not for --local")
     else:
@@ -134,7 +143,9 @@ def why_command(**options: Unpack[Options]) -> None:
     ) as error:
         _end(str(error))
     except RefusedError as error:
-        _end(f"{_ORIGINS.get(error.field, error.field)}: {error}")
+        wants_token = CALLER_HEADER in str(error) and not options["send_token"]
+        hint = "; --send-token sends that of your kubeconfig to the service, which has to be trusted; --local asks none"
+        _end(f"{_ORIGINS.get(error.field, error.field)}: {error}{hint if wants_token else ''}")
     sys.exit(print_explanation(answer, options["output"]))
 
 
@@ -157,7 +168,8 @@ async def _answer(argument: Argument, options: Options) -> bytes:
         inquiry = _inquiry(pod, options)
         way = None if options["local"] else await _way(client, options)
         if way is not None:
-            caller = Caller(client, credentials, impersonation, _token(options["token_file"]), options["ca_file"])
+            token, own = _token(options["token_file"]), await _own_token(credentials) if options["send_token"] else ""
+            caller = Caller(client, credentials, impersonation, token, options["ca_file"], own)
             answer = await _of_service(way, caller, inquiry, is_wanted=options["service"] is not None)
             if answer is not None:
                 return answer
@@ -220,6 +232,17 @@ def _token(file: Path | None) -> str:
         return file.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise CannotAskError(f"--token-file {file}: {error}") from None
+
+
+async def _own_token(credentials: Credentials) -> str:
+    """Return the bearer token that the kubeconfig logs in with. Raises CannotAskError, CredentialsError."""
+    scheme, _, token = (await credentials.headers()).get("Authorization", "").partition(" ")
+    if scheme != "Bearer":
+        raise CannotAskError(
+            "--send-token: your kubeconfig logs in without a token, such as by a client certificate, and a service "
+            "cannot ask the API server on behalf of that; use `kubectl create token`, or --local"
+        )
+    return token
 
 
 async def _of_list(client: ApiClient, credentials: Credentials, settings: Settings, inquiry: Inquiry) -> bytes:

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 import httpx
 import msgspec
 
+from app.admin.caller import CALLER_HEADER
 from app.api_server.client import ApiClient, StatusError
 from app.api_server.credentials import Credentials
 from app.api_server.impersonation import Impersonation
@@ -51,11 +52,14 @@ class Caller(NamedTuple):
     """Of the admin port; empty for none."""
     ca_file: Path | None
     """Authorities of the service's certificate; None: a port-forward does not check it."""
+    own_token: str = ""
+    """The caller's own, of the API server; empty: the service is not shown who asks."""
 
     @property
     def headers(self) -> dict[str, str]:
         """What a request to the service says."""
-        return {TOKEN_HEADER: self.token} if self.token else {}
+        of_port = {TOKEN_HEADER: self.token} if self.token else {}
+        return {**of_port, CALLER_HEADER: self.own_token} if self.own_token else of_port
 
 
 class Way(Protocol):

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.pod_names import name_of
 from core.mirror.node_info import NO_SLOT
 from core.objects.host_port import HostPort
 from core.objects.pod import Pod
@@ -42,7 +43,7 @@ def ports_on_node(decision: Diagnosis, position: int, limit: int) -> Sequence[Po
     held: dict[HostPort, list[str]] = {}
     for pod, ports in port_holders(decision, position):
         for port in ports:
-            held.setdefault(port, []).append(pod.full_name)
+            held.setdefault(port, []).append(name_of(pod))
     return [PortOnNode(port.port, port.protocol, port.ip, pods[:limit]) for port, pods in sorted(held.items())[:limit]]
 
 

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.pod_names import name_of
 from core.framework.status import Status
 from core.framework.volume_lookup import find_claim, named_claims
 from core.mirror.node_info import NodeBatch
@@ -173,7 +174,7 @@ def claims_in_use(decision: Diagnosis, limit: int) -> Sequence[InUse]:
     if not isinstance(state, Restrictions) or not state.exclusive_claim_in_use:
         return ()
     users = claim_users(decision)
-    return [InUse(claim, [pod.full_name for pod in pods[:limit]]) for claim, pods in users.items()]
+    return [InUse(claim, [name_of(pod) for pod in pods[:limit]]) for claim, pods in users.items()]
 
 
 def claim_users(decision: Diagnosis) -> dict[str, list[Pod]]:
@@ -204,7 +205,7 @@ def disks_on_node(decision: Diagnosis, position: int, limit: int) -> Sequence[In
     others = [mirror.pods.pods[row] for row in sorted(info.rows)]
     found = []
     for disk in disks_of(decision.pod)[:MAX_CLAIMS]:
-        users = [pod.full_name for pod in others if any(in_conflict(disk, other) for other in disks_of(pod))]
+        users = [name_of(pod) for pod in others if any(in_conflict(disk, other) for other in disks_of(pod))]
         if users:
             name = disk.image if isinstance(disk, RBDImage) else disk.name
             found.append(InUse(name, users[:limit]))

@@ -13,6 +13,7 @@ import numpy as np
 from core.diagnosis.amounts.ports import port_holders
 from core.diagnosis.amounts.spread import measured_constraints
 from core.diagnosis.counted_terms import Direction, Effect, Rule
+from core.diagnosis.pod_names import BudgetName, name_of, uid_of
 from core.diagnosis.remedies.obstacles import Obstacles
 from core.diagnosis.remedies.proposal import Proposal
 from core.diagnosis.remedies.proposals import missing_shares
@@ -60,7 +61,7 @@ def pods_gone(obstacles: Obstacles) -> Iterator[Sequence[Proposal]]:
 
 
 def _removed(obstacles: Obstacles, gone: Gone) -> RemovePod:
-    return RemovePod(gone.pod.full_name, gone.pod.uid, gone.node, _forbidding(obstacles, gone.pod))
+    return RemovePod(name_of(gone.pod), uid_of(gone.pod), gone.node, _forbidding(obstacles, gone.pod))
 
 
 def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:
@@ -77,7 +78,7 @@ def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:
         if len(covering) > 1
         or (each.disruptions_allowed <= 0 and pod.name not in each.disrupted_pods)  # else it is on its way already
     ]
-    return tuple(sorted(each.full_name for each in forbidding))
+    return tuple(sorted(BudgetName(each.full_name) for each in forbidding))
 
 
 def _nearest(obstacles: Obstacles) -> Sequence[int]:

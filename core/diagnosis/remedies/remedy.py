@@ -8,6 +8,7 @@ import msgspec
 
 from core.diagnosis.amounts.quantities import quantity_text
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
+from core.diagnosis.pod_names import PodText
 from core.diagnosis.remedies.volume_steps import AllowTopology, CreateClaim, ProvideVolume, ResizeClaim
 
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -196,8 +197,9 @@ class RemovePod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="re
     def text(self) -> str:
         """Return it as an instruction."""
         forbids = "forbids" if len(self.budgets) == 1 else "forbid"
-        forbidden = f", whose eviction {' and '.join(self.budgets)} {forbids} now" if self.budgets else ""
-        return f"remove pod {self.pod} from {self.node}{forbidden}"
+        names = [piece for budget in self.budgets for piece in (" and ", budget)][1:]
+        forbidden = (", whose eviction ", *names, f" {forbids} now") if names else ()
+        return PodText("remove pod ", self.pod, f" from {self.node}", *forbidden)
 
 
 class AddNode(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="addNode"):

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.pod_names import PodText
 from core.diagnosis.remedies.cost import cost
 from core.diagnosis.remedies.more_nodes import more_nodes
 from core.diagnosis.remedies.obstacles import Obstacles
@@ -160,6 +161,6 @@ def _nodes_added(decision: Diagnosis, trials: Trials) -> list[Remedy]:
 def _remedy(steps: Sequence[Step], node: str) -> Remedy:
     kinds = {_KINDS[type(step)] for step in steps}
     kind = kinds.pop() if len(kinds) == 1 else Kind.COMBINED
-    text = ", and ".join(each.text for each in steps)
+    texts = [piece for step in steps for piece in (", and ", step.text)][1:]
     where = "" if kind in _NAMES_NODE else f" (then it fits on {node})"
-    return Remedy(kind, node, steps, text + where)
+    return Remedy(kind, node, steps, PodText(*texts, where))

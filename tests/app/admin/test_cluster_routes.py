@@ -71,7 +71,7 @@ def test_a_label_of_racks_that_cannot_be_is_refused(
 
 
 def test_names_are_completed(admin: FastAPI) -> None:
-    assert told(admin, "/names?text=n&limit=1") == {"nodes": ["n1"], "pods": [], "more": True}
+    assert told(admin, "/names?text=n&limit=1") == {"nodes": ["n1"], "pods": [], "more": True, "names_hidden": ""}
     assert told(admin, "/names?text=web")["pods"] == [{"pod": "shop/web-0", "node": "n1"}]
 
 

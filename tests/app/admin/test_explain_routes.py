@@ -7,6 +7,7 @@ import pytest
 from fastapi import FastAPI
 from httpx import Response
 
+from app.admin.access import EVERYBODY_SEES_ALL
 from app.admin.explain_routes import explain_router
 from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
@@ -58,7 +59,7 @@ class Setting:
             release=AnsweredRelease(Settings(), self.mirror),
         )
         self.app = FastAPI()
-        self.app.include_router(explain_router(explainer, MAX))
+        self.app.include_router(explain_router(explainer, MAX, EVERYBODY_SEES_ALL))
 
     def post(self, body: object, query: str = "") -> Response:
         """Ask for an answer, whatever it is, that leaves the mirror alone."""

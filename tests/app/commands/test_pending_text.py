@@ -90,6 +90,13 @@ def test_wide_text_has_the_scheduler_the_nominated_node_and_what_would_help_too(
     assert found[5].split()[-3:] == ["mine", "n7", "-"]
 
 
+def test_pods_that_the_caller_may_not_see_are_counted_with_why() -> None:
+    found = lines(replace(PENDING, left_out=2, names_hidden="no caller is known"))
+    assert found[0] == "2 pending pods of other namespaces left out: no caller is known"
+    none = lines(replace(PENDING, pods=(), classes=(), left_out=1, names_hidden="the API server is down"))
+    assert none == ["1 pending pod of other namespaces left out: the API server is down", "No pending pods."]
+
+
 def test_the_pods_of_one_namespace_do_not_repeat_it() -> None:
     one = replace(PENDING, pods=(OLD,), classes=(replace(NOWHERE, pods=1),))
     assert lines(one, "shop")[:4] == [

@@ -20,6 +20,14 @@ BOUND = {"pods": "list watch get", "pods/binding": "create"}
 BUDGETS = {"poddisruptionbudgets": "list watch"}
 EVICTED = {"pods": "list watch get delete", "pods/status": "patch", "events": "create"}
 
+PROXIED = Settings(
+    tls_cert_file=Path("tls.crt"),
+    tls_key_file=Path("tls.key"),
+    admin_client_ca_file=Path("ca.crt"),
+    explain_access="review",
+    admin_proxy_names=("front-proxy",),
+)
+
 
 def allowed(settings: Settings, *, binds: bool = False) -> dict[str, str]:
     """Return resource -> verbs."""
@@ -43,6 +51,8 @@ def allowed(settings: Settings, *, binds: bool = False) -> dict[str, str]:
         pytest.param(Settings(admin_port=1), False, {**AFFINITY, **FULL, **BUDGETS}, id="explanations"),
         pytest.param(Settings(admin_port=1, explain="profile"), False, AFFINITY, id="explanations-of-the-profile"),
         pytest.param(Settings(leader_election=True), False, AFFINITY, id="a-lease-is-not-of-the-cluster"),
+        pytest.param(Settings(explain_access="review"), False, AFFINITY, id="callers-review-themselves"),
+        pytest.param(PROXIED, False, {**AFFINITY, "subjectaccessreviews": "create"}, id="callers-of-a-proxy"),
     ],
 )
 def test_the_cluster_role_allows_what_is_done_with_the_settings_and_nothing_else(

@@ -12,6 +12,7 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
+from app.admin.access import EVERYBODY_SEES_ALL
 from app.admin.explain_routes import explain_router
 from app.admin.reading import is_reading
 from app.answered_release import AnsweredRelease
@@ -62,7 +63,7 @@ class Setting:
         self.app = ExtenderApp()
         self.app.add_verbs(*extender_routes(extender, reception(admission=admission, observe=self._observe)))
         self.admin = FastAPI()
-        self.admin.include_router(explain_router(explainer, 2**20))
+        self.admin.include_router(explain_router(explainer, 2**20, EVERYBODY_SEES_ALL))
 
     async def _lull(self, patience: float) -> None:
         await self._admission.lull(patience)

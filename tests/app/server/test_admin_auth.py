@@ -2,19 +2,23 @@
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from fastapi import FastAPI
+from starlette.types import Message, Receive, Scope, Send
 
 from app.admin.openapi import describe
 from app.admin.page_routes import OPEN_PATHS
+from app.admin.reading import is_reading
 from app.api_server.credential_errors import ConfigurationError
 from app.main import create_service
-from app.server.admin_auth import AdminAuthentication, AdminToken
+from app.server.admin_auth import ADMIN, PROXIED, TOKEN_HEADER, AdminAuthentication, AdminToken
 from app.server.connections import Connections, Refusal, limits_of
 from app.server.ports import Port
+from app.server.tls.peer import CLIENT_NAMES
 from app.settings import Settings
 from tests.app.asgi import ask
 from tests.app.questions import shop
@@ -196,6 +200,72 @@ def test_whoever_has_a_certificate_is_told_that_it_is_enough(certificates: Certi
     app = secured(certificates, admin_read_token_file=read_token_file).app
     refusal = ask(app, "PUT", PATH, b"{}", {"Kindred-Token": READ_TOKEN})
     assert refusal.json()["detail"].endswith(", or a certificate of KINDRED_ADMIN_CLIENT_CA_FILE")
+
+
+# The callers of a proxy.
+
+
+class Told(NamedTuple):
+    """What an app is told of a request."""
+
+    admin: bool
+    proxied: bool
+
+
+def told(path: str, method: str, headers: Mapping[str, str], state: dict[str, object], **proofs: Any) -> Told | int:  # noqa: ANN401  # of AdminAuthentication
+    """Give what the guarded app is told, or the status of the refusal."""
+    found: list[Told] = []
+
+    async def app(scope: Scope, _: Receive, __: Send) -> None:
+        found.append(Told(scope["state"].get(ADMIN, False), scope["state"].get(PROXIED, False)))
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        raise AssertionError
+
+    guarded = AdminAuthentication(
+        app, Connections("admin", limits_of(Settings(), large_bodies=True)), is_reading=is_reading, **proofs
+    )
+    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": method, "path": path, "headers": pairs, "state": state}
+    asyncio.run(guarded(scope, receive, send))
+    assert scope["state"] is state, "which other requests of the connection may share"
+    assert not {ADMIN, PROXIED} & state.keys()
+    return found[0] if found else int(sent[0]["status"])
+
+
+@pytest.mark.parametrize(
+    ("names", "method", "expected"),
+    [
+        pytest.param(("someone",), "PUT", Told(admin=True, proxied=False), id="admin"),
+        pytest.param(("proxy",), "GET", Told(admin=False, proxied=True), id="proxy"),
+        pytest.param(("someone", "proxy"), "GET", Told(admin=False, proxied=True), id="proxy-by-another-name"),
+        pytest.param(("proxy",), "PUT", 403, id="proxy-that-changes-something"),
+        pytest.param(None, "GET", 401, id="no-certificate"),
+    ],
+)
+def test_a_certificate_of_a_proxy_is_no_admins(
+    names: tuple[str, ...] | None, method: str, expected: Told | int
+) -> None:
+    state: dict[str, object] = {} if names is None else {CLIENT_NAMES: names}
+    proofs = {"token": None, "with_certificate": True, "proxy_names": frozenset({"proxy"})}
+    assert told(PATH, method, {}, state, **proofs) == expected
+
+
+def test_the_token_of_the_admins_counts_through_a_proxy_too(token_file: Path, read_token_file: Path) -> None:
+    proofs = {
+        "token": AdminToken(token_file),
+        "read_token": AdminToken(read_token_file),
+        "with_certificate": True,
+        "proxy_names": frozenset({"proxy"}),
+    }
+    state: dict[str, object] = {CLIENT_NAMES: ("proxy",)}
+    assert told(PATH, "PUT", {TOKEN_HEADER: TOKEN}, state, **proofs) == Told(admin=True, proxied=False)
+    assert told(PATH, "GET", {TOKEN_HEADER: READ_TOKEN}, {}, **proofs) == Told(admin=False, proxied=False)
 
 
 # Over TLS.

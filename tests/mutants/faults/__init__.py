@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.mutants.fault import Fault
 from tests.mutants.faults import (
+    access,
     configuration,
     decoding,
     doctor,
@@ -42,5 +43,6 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "configuration": configuration.FAULTS,
     "scheduler": scheduler.FAULTS,
     "why": why.FAULTS,
+    "access": access.FAULTS,
 }
 """Area -> its faults."""

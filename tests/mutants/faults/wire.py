@@ -120,8 +120,8 @@ FAULTS: Final = (
     Fault(
         id="open-path-open-for-every-method",
         breaks="Anybody may POST to a path that only GET is open for.",
-        old='if scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._open_paths:',
-        new='if scope["type"] == "http" and scope["path"] in self._open_paths:',
+        old='scope["method"] in {"GET", "HEAD"} and scope["path"] in open_paths',
+        new='scope["path"] in open_paths',
         tests=("test_admin_auth.py",),
     ),
     Fault(

@@ -14,6 +14,7 @@ from app.commands.cli import main
 from app.main import create_service
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
+from tests.app.admin.limited_callers import ReviewingServer, limited_service
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.commands.test_debug_command import running
 from tests.app.commands.why.cluster import SmallCluster, small_cluster
@@ -180,6 +181,33 @@ def test_the_token_goes_where_the_proxy_lets_it_through(cluster: SmallCluster, w
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "401 Unauthorized: give --token-file" in refused.stderr
     assert why("large", "--service", "kindred/kindred-admin", "--token-file", tmp_path / "token").exit_code == 1
+
+
+def test_a_service_that_hides_names_says_which_option_shows_who_asks(cluster: SmallCluster, why: Why) -> None:
+    cluster.admin = limited_service(mirror(), ReviewingServer({})).admin
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    refused = why("large")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.splitlines()[-1] == (
+        "Error: pod: no caller is known: send a token of the Kubernetes API in the header Kindred-Caller-Token, or use "
+        "a token of an admin; --send-token sends that of your kubeconfig to the service, which has to be trusted; "
+        "--local asks none"
+    )
+    assert "Kindred-Caller-Token" not in cluster.asked[-1].headers
+
+
+def test_only_a_token_can_be_sent_and_only_ones_own(cluster: SmallCluster, why: Why) -> None:
+    cluster.admin = admin_app()
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    tokenless = why("large", "--send-token")
+    assert tokenless.exit_code == 2
+    assert "Error: --send-token: your kubeconfig logs in without a token" in tokenless.stderr
+    impersonating = why("large", "--send-token", "--as", "jane")
+    assert impersonating.exit_code == 2
+    assert "--send-token: the token is your own, not that of --as" in impersonating.stderr
+    local = why("large", "--send-token", "--local")
+    assert local.exit_code == 2
+    assert "--send-token" in local.stderr
 
 
 def test_an_unknown_node_is_told_by_the_option_whoever_answers(cluster: SmallCluster, why: Why) -> None:

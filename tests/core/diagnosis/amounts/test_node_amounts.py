@@ -25,8 +25,8 @@ def test_every_plugin_that_has_something_to_say_is_in_it() -> None:
     assert [each.pods for each in found.ports] == [["default/web"]]
     unsaid = (found.spread, found.bound_elsewhere, found.drivers, found.disks, found.missing_features)
     assert [len(each) for each in unsaid] == [0] * 5
-    assert msgspec.json.decode(msgspec.json.encode(found), type=NodeAmounts) == msgspec.convert(
-        msgspec.to_builtins(found), NodeAmounts
+    assert msgspec.json.decode(msgspec.json.encode(found, enc_hook=str), type=NodeAmounts) == msgspec.convert(
+        msgspec.to_builtins(found, enc_hook=str), NodeAmounts
     )
 
 

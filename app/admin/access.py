@@ -1,0 +1,218 @@
+"""Who sees the names of which pods on the admin port (`explain_access`), and what a caller who may not see all gets.
+
+Admins see everything. Any other caller is limited to the namespaces whose pods they may list, as the API server says.
+A path that is not known here may show pods of all namespaces. It is refused to a caller who may not list these.
+So a new route leaks nothing before somebody has entered it.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+from fastapi import HTTPException, Request, Response
+
+from app.admin.caller import CALLER_HEADER, caller_of
+from app.admin.chunks import Encoder
+from app.admin.json_response import JsonResponse
+from app.admin.page_routes import OPEN_PATHS
+from app.admin.reading import is_reading
+from app.api_server.access_reviews import (
+    ALL_NAMESPACES,
+    AccessReviews,
+    Caller,
+    ReviewError,
+    UnknownCallerError,
+)
+from app.explain.explainer import Explanation
+from app.server.admin_auth import ADMIN, PROXIED
+from core.diagnosis.pod_names import NamesPods
+
+MAX_REVIEWED: Final = 64
+"""Namespaces about which the API server is asked for one request. Pods of further ones are hidden."""
+_PATIENCE: Final = 5.0
+"""Seconds for all reviews of one request."""
+
+NAMELESS: Final = OPEN_PATHS | {
+    "/livez",
+    "/readyz",
+    "/version",
+    "/openapi.json",
+    "/cluster",
+    "/samples",
+    "/events",
+    "/explain/manifest",
+}
+"""Paths whose responses name no pod but replicas of Kindred."""
+HIDING: Final = frozenset({"/explain", "/explain/nodes", "/explain/state", "/names", "/pending"})
+"""Paths whose routes hide names themselves, by a Sight."""
+_NOBODY: Final = (
+    f"no caller is known: send a token of the Kubernetes API in the header {CALLER_HEADER}, or use a token of an admin"
+)
+_LIMITED: Final = "names of pods in namespaces whose pods this caller may not list are hidden"
+_HIDDEN: Final = "names of pods are hidden"
+_TOO_MANY: Final = f"{_HIDDEN}, as more than {MAX_REVIEWED} namespaces are not reviewed for one request"
+
+
+class NotVisibleError(Exception):
+    """The caller may not see pods of a namespace, or it cannot be found out: `status` is 403 or 503."""
+
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Visible(msgspec.Struct, frozen=True):
+    """Namespaces whose pods a caller may see, of those that were asked about."""
+
+    namespaces: Collection[str] | None
+    """None: all."""
+    why: str = ""
+    """Why there are not more; empty if those are all."""
+    status: HTTPStatus = HTTPStatus.FORBIDDEN
+    """Of a response that cannot do without the others."""
+
+    def __call__(self, namespace: str) -> bool:
+        """Tell whether the names of its pods are shown."""
+        return self.namespaces is None or namespace in self.namespaces
+
+
+_ALL: Final = Visible(None)
+
+
+class Sight:
+    """What one caller may see, for one request."""
+
+    def __init__(self, reviews: AccessReviews | None, caller: Caller | None) -> None:
+        """Without reviews everything; without a caller no pod."""
+        self._reviews = reviews
+        self._caller = caller
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is nothing to find out: everything is shown."""
+        return self._reviews is None
+
+    async def of(self, namespaces: Iterable[str]) -> Visible:
+        """Return which of these are visible. What cannot be found out is not."""
+        if self._reviews is None:
+            return _ALL
+        if self._caller is None:
+            return Visible((), _NOBODY)
+        seen: set[str] = set()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await self._reviewed(self._reviews, self._caller, sorted({*namespaces}), seen)
+        except TimeoutError:
+            return _unknown(seen, f"the API server did not answer within {_PATIENCE:g} s")
+        except UnknownCallerError as error:
+            return Visible(seen, f"{_HIDDEN}: {error} ({CALLER_HEADER})")
+        except ReviewError as error:
+            return _unknown(seen, str(error))
+
+    async def need(self, namespaces: Iterable[str]) -> None:
+        """Raise NotVisibleError unless all of these are visible."""
+        wanted = sorted({*namespaces})
+        if self._reviews is None or not wanted:
+            return
+        visible = await self.of(wanted)
+        hidden = [namespace for namespace in wanted if not visible(namespace)]
+        if hidden and visible.why == _LIMITED:
+            place = f"namespace {hidden[0]}"
+            raise NotVisibleError(HTTPStatus.FORBIDDEN, _missing(place, f"a Role in {place}"))
+        if hidden:
+            raise NotVisibleError(visible.status, visible.why)
+
+    async def _reviewed(
+        self, reviews: AccessReviews, caller: Caller, namespaces: Collection[str], seen: set[str]
+    ) -> Visible:
+        """Add those that are visible to `seen`: what is known first, then as many as may be asked about."""
+        if await reviews.may_list_pods(caller, ALL_NAMESPACES):
+            return _ALL
+        known = {namespace: reviews.known(caller, namespace) for namespace in namespaces}
+        seen.update(namespace for namespace, allowed in known.items() if allowed)
+        unknown = [namespace for namespace, allowed in known.items() if allowed is None]
+        for namespace in unknown[:MAX_REVIEWED]:
+            if await reviews.may_list_pods(caller, namespace):
+                seen.add(namespace)
+        if len(seen) == len(namespaces):
+            return Visible(seen)
+        return Visible(seen, _TOO_MANY if len(unknown) > MAX_REVIEWED else _LIMITED)
+
+
+class Access:
+    """Gives each request its Sight, and refuses what its caller may not have at all."""
+
+    def __init__(self, reviews: AccessReviews | None) -> None:
+        """Without reviews everybody sees everything (`explain_access: all`)."""
+        self._reviews = reviews
+
+    def sight(self, request: Request) -> Sight:
+        """Return what the sender of a request sees. Raises HTTPException for headers that contradict each other."""
+        if self._reviews is None or getattr(request.state, ADMIN, False):
+            return Sight(None, None)
+        return Sight(self._reviews, caller_of(request.headers, is_proxied=getattr(request.state, PROXIED, False)))
+
+    async def admit(self, request: Request) -> None:
+        """Let a request through to its route (a dependency of all routes). Raises HTTPException."""
+        sight = self.sight(request)
+        path = request.scope["path"]
+        if sight.is_full or path in NAMELESS:
+            return
+        asked = f"{request.method} {path}"
+        if not is_reading(request.method, path):
+            raise HTTPException(HTTPStatus.FORBIDDEN, f"{asked} is for admins: see KINDRED_ADMIN_TOKEN_FILE")
+        if path in HIDING:
+            return
+        visible = await sight.of((ALL_NAMESPACES,))
+        if visible(ALL_NAMESPACES):
+            return
+        if visible.why != _LIMITED:
+            raise HTTPException(visible.status, f"{asked} shows pods of all namespaces: {visible.why}")
+        why = _missing("all namespaces", "a ClusterRole")
+        raise HTTPException(HTTPStatus.FORBIDDEN, f"{asked} shows pods of all namespaces: {why}")
+
+
+EVERYBODY_SEES_ALL: Final = Access(None)
+
+
+async def shown(told: msgspec.Struct, sight: Sight) -> Response:
+    """Return the response with a value, in which the names of pods are hidden that the caller may not see."""
+    if sight.is_full:
+        return JsonResponse(told)
+    named: set[str] = set()
+
+    def collect(value: object) -> str:
+        named.update(_naming(value).namespaces())
+        return ""
+
+    msgspec.json.encode(told, enc_hook=collect)
+    visible = await sight.of(named)
+    if visible.why and isinstance(told, Explanation):
+        told = msgspec.structs.replace(told, names_hidden=visible.why)
+    return Response(encoder(visible)(told), media_type="application/json")
+
+
+def encoder(visible: Visible) -> Encoder:
+    """Return what encodes values as JSON, with the names of pods hidden that are not visible."""
+
+    def text(value: object) -> bytes:
+        return msgspec.json.encode(value, enc_hook=lambda found: _naming(found).shown(visible))
+
+    return text
+
+
+def _naming(value: object) -> NamesPods:
+    if isinstance(value, NamesPods):
+        return value
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+
+
+def _unknown(seen: Collection[str], why: str) -> Visible:
+    return Visible(seen, f"{_HIDDEN}: {why}", HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def _missing(place: str, role: str) -> str:
+    rule = '- {apiGroups: [""], resources: ["pods"], verbs: ["list"]}'
+    return f"this caller may not list pods in {place}. Add to {role}: {rule}"

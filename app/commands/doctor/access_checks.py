@@ -1,0 +1,37 @@
+"""Whether the settings of who sees what on the admin port do what they are meant to."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from app.commands.doctor.findings import ADMIN_PORT
+from app.scheduler_configuration.finding import Finding, Severity
+from app.settings import Settings
+
+CHECK: Final = "explain-access"
+
+
+def access_findings(settings: Settings) -> Iterator[Finding]:
+    """Yield a warning for a setting that has no effect, or for names that more callers see than may list the pods."""
+    if settings.explain_access == "review" and settings.admin_port is None:
+        yield _warning("explainAccess", "review, and there is no admin port that names could be hidden on", "adminPort")
+    no_admin = settings.admin_token_file is None and settings.admin_client_ca_file is None
+    if settings.explain_access == "review" and no_admin:
+        yield _warning(
+            "explainAccess",
+            "review, and nobody is an admin: nobody can set the partition, or see decisions without the right to list "
+            "all pods",
+            "adminTokenFile, or adminClientCaFile",
+        )
+    if settings.explain_access == "all" and settings.admin_read_token_file is not None:
+        yield Finding(
+            CHECK,
+            Severity.INFO,
+            "explainAccess",
+            "all: whoever has the token for reading sees the names of pods in all namespaces",
+            "explainAccess: review, where these may not list all pods",
+            ADMIN_PORT,
+        )
+
+
+def _warning(where: str, message: str, fix: str) -> Finding:
+    return Finding(CHECK, Severity.WARNING, where, message, fix, ADMIN_PORT)

@@ -1,0 +1,10 @@
+"""Paths that anybody may get who reaches a port: they hold nothing of the cluster."""
+
+from collections.abc import Collection
+
+from starlette.types import Scope
+
+
+def is_open(scope: Scope, open_paths: Collection[str]) -> bool:
+    """Tell whether a request only gets one of these paths."""
+    return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in open_paths

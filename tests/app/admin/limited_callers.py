@@ -1,0 +1,110 @@
+"""An admin port with `explain_access: review`, and an API server that says which namespaces each caller may see."""
+
+import asyncio
+import json
+from collections.abc import Collection, Mapping
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+from fastapi import FastAPI
+from starlette.types import Message
+
+from app.answered_release import AnsweredRelease
+from app.api_server.access_reviews import AccessReviews
+from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
+from app.server.ports import Port
+from app.settings import Settings
+from app.telemetry.metrics import Metrics
+from app.verbs.routes import ExtenderApp
+from app.wiring.apps import create_ports
+from app.wiring.cluster import dumped_cluster
+from app.wiring.engine import create_engine, prepare_mirror
+from app.wiring.preemption import create_preemption
+from app.wiring.verbs import Verbs, create_verbs
+from core.mirror.cluster import ClusterMirror
+from tests.app.asgi import ASGI_REQUEST
+
+ALL: Final = ("",)
+
+
+class ReviewingServer(ApiClient):
+    """Answers reviews: token or user -> namespaces whose pods may be listed, `""` for all."""
+
+    def __init__(self, allowed: Mapping[str, Collection[str]]) -> None:
+        self.allowed = allowed
+        self.asked: list[tuple[str, str, dict[str, Any]]] = []  # token or user, path, spec
+        self.problem: StatusError | ConnectionFailedError | None = None
+        self.now = 0.0
+
+    async def post_as(self, token: str, path: str, body: bytes) -> bytes:
+        if self.problem is None and token not in self.allowed:
+            raise StatusError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
+        return self._answer(token, path, json.loads(body)["spec"])
+
+    async def post(self, path: str, body: bytes, _: object = None) -> bytes:
+        spec = json.loads(body)["spec"]
+        return self._answer(spec["user"], path, spec)
+
+    def reviews(self) -> AccessReviews:
+        return AccessReviews(self, self, lambda: self.now)
+
+    def _answer(self, who: str, path: str, spec: dict[str, Any]) -> bytes:
+        self.asked.append((who, path, spec))
+        if self.problem is not None:
+            raise self.problem
+        allowed = spec["resourceAttributes"]["namespace"] in self.allowed.get(who, ())
+        return json.dumps({"kind": "Review", "status": {"allowed": allowed}}).encode()
+
+
+class LimitedService(NamedTuple):
+    """A service over a mirror that follows nothing, whose callers are reviewed by a ReviewingServer."""
+
+    admin: FastAPI
+    extender: ExtenderApp
+    verbs: Verbs
+    port: Port
+
+
+def limited_service(mirror: ClusterMirror, server: ReviewingServer | None, **settings: Any) -> LimitedService:  # noqa: ANN401  # as Settings has them
+    """Wire a service up; without a server, callers see everything."""
+    of_ports = Settings(admin_port=0, **settings)
+    metrics = Metrics(mirror, lambda: 0.0, node_figures=True)
+    profile = prepare_mirror(of_ports, mirror)
+    cluster = dumped_cluster(of_ports, metrics)
+    if server is not None:
+        cluster = cluster._replace(reviews=server.reviews())
+    preemption = create_preemption(of_ports, mirror, profile, cluster, metrics)
+    engine = create_engine(of_ports, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics)
+    verbs = create_verbs(of_ports, engine, cluster, preemption, metrics)
+    release = AnsweredRelease(of_ports, mirror)
+    ports = create_ports(of_ports, engine, cluster, verbs, metrics=metrics, sources={}, release=release)
+    assert ports.admin is not None
+    assert isinstance(ports.extender.app, ExtenderApp)
+    return LimitedService(ports.admin.app, ports.extender.app, verbs, ports.admin)
+
+
+def first_of_stream(app: FastAPI, path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """Return the status and the first piece of a response that has no end."""
+    sent: list[Message] = []
+
+    async def main() -> None:
+        come = asyncio.Event()
+
+        async def receive() -> Message:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+            if message["type"] == "http.response.body":
+                come.set()
+
+        pairs = [(name.lower().encode(), value.encode()) for name, value in {"host": "localhost", **headers}.items()]
+        scope = {**ASGI_REQUEST, "method": "GET", "path": path, "raw_path": path.encode(), "headers": pairs}
+        serving = asyncio.create_task(app(scope, receive, send))
+        await come.wait()
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+    asyncio.run(main())
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])

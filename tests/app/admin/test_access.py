@@ -1,0 +1,157 @@
+"""Who is limited, how many namespaces are reviewed for one request, and what a refusal says."""
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+from app.admin import access
+from app.admin.access import MAX_REVIEWED, NotVisibleError, Sight
+from app.admin.caller import CALLER_HEADER
+from app.api_server.access_reviews import TokenCaller
+from app.api_server.client import ConnectionFailedError
+from app.main import create_service
+from app.settings import Settings, SettingsError
+from tests.app.admin.limited_callers import ALL, ReviewingServer, limited_service
+from tests.app.asgi import ask
+from tests.app.questions import mirror_of, shop
+from tests.builders import make_node, make_pod
+
+ANN = TokenCaller("ann")
+MANY = [f"ns-{number:03}" for number in range(MAX_REVIEWED + 10)]
+PARTITION = "/debug/partition"
+RULE = 'Add to a {}: - {{apiGroups: [""], resources: ["pods"], verbs: ["list"]}}'
+
+
+def admin_app(server: ReviewingServer, **settings: object) -> FastAPI:
+    mirror = mirror_of(make_node("n1"), make_pod("web").in_namespace("shop"), make_pod("db").in_namespace("bank"))
+    return limited_service(mirror, server, **settings).admin
+
+
+def status(app: FastAPI, method: str, path: str, headers: Mapping[str, str]) -> int:
+    return ask(app, method, path, b"{}" if method == "PUT" else None, headers).status_code
+
+
+def test_an_admin_sees_and_does_everything_and_a_reader_is_a_caller_like_others(tmp_path: Path) -> None:
+    for name in ("admin", "reader"):
+        (tmp_path / name).write_text(name)
+    server = ReviewingServer({"ann": ALL})
+    app = admin_app(server, admin_token_file=tmp_path / "admin", admin_read_token_file=tmp_path / "reader")
+    admin, reader = {"Kindred-Token": "admin"}, {"Kindred-Token": "reader"}
+    assert ask(app, "GET", "/pending", headers=admin).json()["names_hidden"] == ""
+    assert status(app, "GET", "/debug/mirror", admin) == status(app, "PUT", PARTITION, admin) == 200
+    assert server.asked == [], "nobody is asked about an admin"
+    assert status(app, "GET", "/debug/mirror", reader) == 403
+    assert status(app, "GET", "/debug/mirror", {**reader, CALLER_HEADER: "ann"}) == 200
+    assert status(app, "GET", "/debug/mirror", {CALLER_HEADER: "ann"}) == 401
+    assert status(app, "PUT", PARTITION, {**reader, CALLER_HEADER: "ann"}) == 403
+
+
+def test_without_an_admin_nobody_changes_anything() -> None:
+    refusal = ask(admin_app(ReviewingServer({"ann": ALL})), "PUT", PARTITION, b"{}", {CALLER_HEADER: "ann"})
+    assert (refusal.status_code, refusal.json()) == (
+        403,
+        {"detail": "PUT /debug/partition is for admins: see KINDRED_ADMIN_TOKEN_FILE"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "broken", "expected"),
+    [
+        (
+            "/pending?namespace=bank",
+            {CALLER_HEADER: "ann"},
+            False,
+            (403, "namespace: this caller may not list pods in"),
+        ),
+        ("/pending?namespace=shop", {CALLER_HEADER: "ann"}, False, (200, None)),
+        (
+            "/pending?namespace=shop",
+            {CALLER_HEADER: "ann"},
+            True,
+            (503, "namespace: names of pods are hidden: the API"),
+        ),
+        ("/debug/mirror", {CALLER_HEADER: "ann"}, False, (403, "GET /debug/mirror shows pods of all namespaces: this")),
+        ("/debug/mirror", {CALLER_HEADER: "ann"}, True, (503, "GET /debug/mirror shows pods of all namespaces: names")),
+        ("/debug/mirror", {}, False, (403, "GET /debug/mirror shows pods of all namespaces: no caller is known: send")),
+        ("/explain/state", {CALLER_HEADER: "a b"}, False, (400, f"{CALLER_HEADER}: not a token")),
+    ],
+)
+def test_a_refusal_says_what_is_missing(
+    path: str, headers: Mapping[str, str], expected: tuple[int, str | None], *, broken: bool
+) -> None:
+    server = ReviewingServer({"ann": ("shop",)})
+    server.problem = ConnectionFailedError("refused") if broken else None
+    response = ask(admin_app(server), "GET", path, headers=headers)
+    assert response.status_code == expected[0]
+    if expected[1] is not None:
+        assert response.json()["detail"].startswith(expected[1])
+
+
+def test_the_right_that_is_missing_is_named_as_a_rule() -> None:
+    app = admin_app(ReviewingServer({"ann": ("shop",)}))
+    refusal = ask(app, "POST", "/explain", b'{"pod": "bank/db"}', {CALLER_HEADER: "ann"})
+    detail = f"pod: this caller may not list pods in namespace bank. {RULE.format('Role in namespace bank')}"
+    assert (refusal.status_code, refusal.json()) == (403, {"detail": detail, "field": "pod"})
+
+
+def test_a_uid_that_nobody_has_is_unknown_before_anybody_is_asked() -> None:
+    server = ReviewingServer({"ann": ("shop",)})
+    answer = ask(
+        admin_app(server), "POST", "/explain", b'{"pod": "shop/web", "remove": ["u-1"]}', {CALLER_HEADER: "ann"}
+    )
+    detail = "remove[0]: pod u-1: neither in the mirror nor asked about lately"
+    assert (answer.status_code, answer.json()) == (404, {"detail": detail, "field": "remove[0]"})
+    assert server.asked == []
+
+
+def test_pods_that_are_left_out_are_counted() -> None:
+    told = ask(admin_app(ReviewingServer({"ann": ("shop",)})), "GET", "/pending", headers={CALLER_HEADER: "ann"}).json()
+    assert ([each["pod"] for each in told["pods"]], told["left_out"]) == (["shop/web"], 1)
+    assert told["names_hidden"] == "names of pods in namespaces whose pods this caller may not list are hidden"
+
+
+def test_so_many_namespaces_are_reviewed_for_one_request_and_more_for_the_next() -> None:
+    server = ReviewingServer({"ann": MANY})
+    sight = Sight(server.reviews(), ANN)
+    first = asyncio.run(sight.of(MANY))
+    assert len(server.asked) == 1 + MAX_REVIEWED
+    assert [namespace for namespace in MANY if first(namespace)] == MANY[:MAX_REVIEWED]
+    assert "more than 64 namespaces" in first.why
+    second = asyncio.run(sight.of(MANY))
+    assert all(map(second, MANY))
+    assert second.why == ""
+
+
+def test_what_is_known_before_the_api_server_fails_is_still_seen() -> None:
+    server = ReviewingServer({"ann": ("shop", "bank")})
+    sight = Sight(server.reviews(), ANN)
+    asyncio.run(sight.of(("shop",)))
+    server.problem = ConnectionFailedError("refused")
+    seen = asyncio.run(sight.of(("bank", "shop")))
+    assert (seen("shop"), seen("bank")) == (True, False)
+    assert "refused" in seen.why
+    with pytest.raises(NotVisibleError) as caught:
+        asyncio.run(sight.need(("bank",)))
+    assert caught.value.status is HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def test_all_reviews_of_a_request_have_one_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(ReviewingServer):
+        async def post_as(self, token: str, path: str, body: bytes) -> bytes:  # noqa: ARG002  # it never answers
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    monkeypatch.setattr(access, "_PATIENCE", 0.01)
+    seen = asyncio.run(Sight(Hanging({}).reviews(), ANN).of(("shop",)))
+    assert not seen("shop")
+    assert seen.why == "names of pods are hidden: the API server did not answer within 0.01 s"
+    assert seen.status is HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def test_a_dump_has_nobody_to_review_callers() -> None:
+    with pytest.raises(SettingsError, match=r"^KINDRED_EXPLAIN_ACCESS: review needs an API server to ask"):
+        create_service(Settings(admin_port=0, explain_access="review"), shop(), None)

@@ -1,0 +1,363 @@
+"""Nobody learns the name of a pod in a namespace whose pods they may not list: over every route of the admin port."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute, iter_route_contexts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.admin.access import HIDING, NAMELESS, Sight, shown
+from app.admin.caller import CALLER_HEADER
+from app.admin.page_routes import OPEN_PATHS
+from app.answered_release import AnsweredRelease
+from app.api_server.access_reviews import TokenCaller
+from app.api_server.client import ConnectionFailedError
+from app.explain.explain_request import ExplainRequest
+from app.explain.explainer import Detail, Explainer, Explanation
+from app.settings import Settings
+from app.verbs.recent_pods import RecentPods
+from app.watch.freshness import OF_A_DUMP
+from core.derived_states import derive_states
+from core.diagnosis.explained_profile import served_alone
+from core.diagnosis.pod_names import HIDDEN as PLACEHOLDER
+from core.diagnosis.pod_names import HIDDEN_BUDGET
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.disruption import PodDisruptionBudget
+from core.objects.labels import parse_selector
+from core.profile import full_profile
+from tests.app.admin.limited_callers import ALL, LimitedService, ReviewingServer, first_of_stream, limited_service
+from tests.app.asgi import ask
+from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
+from tests.conformance.engine import load
+from tests.core.decoded import pod_of
+from tests.depth import tries
+
+OURS: Final = "ours"
+THEIRS: Final = "theirs"
+HIDDEN: Final = "hidden-7f3a"
+"""In the name, and so in the uid, of every pod of THEIRS."""
+SEEN: Final = "visible-4c1d"
+"""In the name of every pod of OURS."""
+NODES: Final = ("n1", "n2", "n3")
+ZONE: Final = "topology.kubernetes.io/zone"
+ALLOWED: Final = {"of-ours": (OURS,), "of-all": ALL, "of-none": ()}
+DISK: Final = {"name": "d", "gcePersistentDisk": {"pdName": "disk"}}
+
+
+def ours(name: str) -> PodBuilder:
+    return make_pod(f"{SEEN}-{name}").in_namespace(OURS)
+
+
+def theirs(name: str) -> PodBuilder:
+    return make_pod(f"{HIDDEN}-{name}").in_namespace(THEIRS).uid(f"uid-{HIDDEN}-{name}")
+
+
+def everywhere(**labels: str) -> dict[str, Any]:
+    return term(ZONE, labelled(**labels), namespace_selector={})
+
+
+def nodes() -> list[NodeBuilder]:
+    return [make_node(name).label(ZONE, f"z-{name}").allocatable(cpu=4, memory="8Gi", pods=20) for name in NODES]
+
+
+PENDING: Final = (
+    ours("port").host_port(80),
+    ours("near-web").required_anti_affinity(everywhere(app="web")),
+    ours("shunned").label("app", "shunned"),
+    ours("big").requests(cpu=3),
+    ours("late").requests(cpu=2),
+    ours("disk").volume(DISK),
+    ours("plain"),
+)
+OF_THEIRS: Final = tuple(
+    pod
+    for node in NODES
+    for pod in (
+        theirs(f"port-{node}").host_port(80).on(node),
+        theirs(f"web-{node}").label("app", "web").on(node),
+        theirs(f"shy-{node}").required_anti_affinity(everywhere(app="shunned")).on(node),
+        theirs(f"full-{node}").requests(cpu=2).on(node),
+        theirs(f"disk-{node}").volume(DISK).on(node),
+        theirs(f"nominated-{node}").requests(cpu=1).priority(100).nominated(node),
+    )
+)
+
+
+def cluster() -> ClusterMirror:
+    placed = ours("placed").label("app", "web").on("n1")
+    mirror = load(
+        [], [node.obj() for node in nodes()], [pod.obj() for pod in (*PENDING, *OF_THEIRS, placed, theirs("plain"))]
+    )
+    forbidding = PodDisruptionBudget(THEIRS, f"{HIDDEN}-budget", parse_selector({"app": "web"}, []))
+    mirror.apply(ClusterEvent("Add", forbidding))
+    return mirror
+
+
+class Asked(NamedTuple):
+    """A request to a route."""
+
+    url: str
+    body: object = None
+
+
+def explained(path: str, query: str) -> list[Asked]:
+    """Ask about each pod by name, with all that there is to be said, and about the hidden ones in every form."""
+    query = f"{path}?{query}"
+    of_theirs = OF_THEIRS[0]
+    full_name, uid = f"{THEIRS}/{of_theirs.name}", of_theirs.identity
+    plain = f"{OURS}/{SEEN}-plain"
+    manifest = ours("new").host_port(80).obj()
+    return [
+        *(Asked(query, {"pod": f"{OURS}/{pod.name}"}) for pod in PENDING),
+        Asked(query, {"pod": manifest}),
+        Asked(query, {"Pod": manifest, "NodeNames": NODES}),
+        Asked(query, {"pod": full_name}),
+        Asked(query, {"pod": uid}),
+        Asked(query, {"pod": of_theirs.obj()}),
+        Asked(query, {**of_theirs.obj(), "kind": "Pod"}),
+        Asked(query, {"Pod": of_theirs.obj(), "NodeNames": NODES}),
+        Asked(query, {"pod": plain, "remove": [full_name]}),
+        Asked(query, {"pod": plain, "assume": [{"pod": full_name, "node": "n1"}]}),
+        Asked(query, {"pod": plain, "assume": [{"pod": of_theirs.obj(), "node": "n1"}]}),
+    ]
+
+
+REQUESTS: Final[Mapping[tuple[str, str], Sequence[Asked]]] = {
+    ("GET", "/"): [Asked("/")],
+    ("HEAD", "/"): [Asked("/")],
+    ("GET", "/page/{name}"): [Asked("/page/page.js"), Asked(f"/page/{HIDDEN[:6]}")],
+    ("HEAD", "/page/{name}"): [Asked("/page/page.js")],
+    ("GET", "/livez"): [Asked("/livez")],
+    ("GET", "/readyz"): [Asked("/readyz")],
+    ("GET", "/version"): [Asked("/version")],
+    ("GET", "/openapi.json"): [Asked("/openapi.json")],
+    ("GET", "/cluster"): [Asked("/cluster"), Asked(f"/cluster?rack={ZONE}")],
+    ("GET", "/samples"): [Asked("/samples")],
+    ("GET", "/events"): [Asked("/events")],
+    ("GET", "/names"): [Asked("/names"), Asked("/names?text=hidden"), Asked(f"/names?text={THEIRS}/&limit=100")],
+    ("GET", "/pending"): [
+        Asked("/pending"),
+        Asked(f"/pending?namespace={THEIRS}"),
+        Asked(f"/pending?namespace={OURS}"),
+    ],
+    ("POST", "/explain"): explained("/explain", "node=n1&node=n2&node=n3&limit=50&score=all"),
+    ("POST", "/explain/nodes"): explained("/explain/nodes", "score=all"),
+    ("POST", "/explain/manifest"): [Asked("/explain/manifest", ours("new").obj())],
+    ("GET", "/explain/state"): [Asked("/explain/state")],
+    ("GET", "/debug/mirror"): [
+        Asked("/debug/mirror"),
+        Asked("/debug/mirror?node=n1"),
+        Asked(f"/debug/mirror?pod={THEIRS}/{HIDDEN}-port-n1"),
+    ],
+    ("GET", "/debug/mirror/diff"): [Asked("/debug/mirror/diff")],
+    ("GET", "/debug/partition"): [Asked("/debug/partition")],
+    ("PUT", "/debug/partition"): [Asked("/debug/partition", {})],
+    ("GET", "/debug/pods"): [Asked("/debug/pods")],
+    ("PUT", "/debug/pods/{namespace}/{name}"): [Asked(f"/debug/pods/{OURS}/x?for=60")],
+    ("DELETE", "/debug/pods/{namespace}/{name}"): [Asked(f"/debug/pods/{OURS}/x")],
+    ("GET", "/debug/equivalence"): [Asked("/debug/equivalence")],
+    ("GET", "/debug/config"): [Asked("/debug/config")],
+    ("GET", "/debug/decisions"): [Asked("/debug/decisions")],
+    ("GET", "/debug/decisions/{number}"): [Asked("/debug/decisions/1"), Asked("/debug/decisions/2")],
+    ("POST", "/debug/decisions/{number}/replay"): [Asked("/debug/decisions/1/replay")],
+    ("GET", "/debug/decisions/{number}/case"): [Asked("/debug/decisions/1/case")],
+}
+"""(method, route) -> requests. A route that is not here fails a test: its names have to be looked for, too."""
+SHOWING: Final = {
+    ("GET", "/names"),
+    ("GET", "/pending"),
+    ("POST", "/explain"),
+    ("POST", "/explain/nodes"),
+    ("GET", "/explain/state"),
+    ("GET", "/debug/mirror"),
+    ("GET", "/debug/pods"),
+    ("GET", "/debug/equivalence"),
+    ("GET", "/debug/decisions"),
+    ("GET", "/debug/decisions/{number}"),
+    ("POST", "/debug/decisions/{number}/replay"),
+    ("GET", "/debug/decisions/{number}/case"),
+}
+"""Those by which a caller who may list all pods learns hidden names, so that the requests above are not in vain."""
+
+
+def service(server: ReviewingServer | None, **ports: object) -> LimitedService:
+    """Return a service that was asked about pods of both namespaces by a scheduler."""
+    made = limited_service(cluster(), server, **ports)
+    for pod in (theirs("asked"), ours("asked")):
+        body = json.dumps({"Pod": pod.obj(), "NodeNames": NODES}).encode()
+        assert ask(made.extender, "POST", "/filter", body).status_code == 200
+    made.verbs.debugged_pods.begin(f"{THEIRS}/{HIDDEN}-logged", 60)
+    return made
+
+
+def routes(app: FastAPI) -> Iterator[tuple[str, str]]:
+    for route in iter_route_contexts(app.routes):
+        assert isinstance(route.original_route, APIRoute), "of others, FastAPI asks no dependency"
+        assert route.path is not None
+        yield from ((method, route.path) for method in route.methods or ())
+
+
+def response(app: FastAPI, method: str, asked: Asked, headers: Mapping[str, str]) -> tuple[int, str]:
+    """Return the status of a response, and all of its text, headers included."""
+    if asked.url == "/events":
+        status, body = first_of_stream(app, asked.url, headers)
+        return status, body.decode()
+    content = None if asked.body is None else json.dumps(asked.body).encode()
+    found = ask(app, method, asked.url, content, headers)
+    return found.status_code, f"{dict(found.headers)}\n{found.text}"
+
+
+def responses(app: FastAPI, headers: Mapping[str, str]) -> dict[tuple[str, str], list[tuple[int, str]]]:
+    return {
+        (method, path): [response(app, method, each, headers) for each in asked]
+        for (method, path), asked in REQUESTS.items()
+    }
+
+
+def bearing(token: str) -> dict[str, str]:
+    return {CALLER_HEADER: token}
+
+
+def test_every_route_is_tried() -> None:
+    assert {*routes(service(None).admin)} == REQUESTS.keys()
+
+
+def test_every_path_that_is_let_through_is_there() -> None:
+    assert {path for _, path in REQUESTS} >= (NAMELESS - OPEN_PATHS) | HIDING
+
+
+def test_a_caller_of_one_namespace_learns_no_name_of_another_by_any_route() -> None:
+    found = responses(service(ReviewingServer(ALLOWED)).admin, bearing("of-ours"))
+    for key, each in found.items():
+        assert not [text for _, text in each if HIDDEN in text], key
+    assert {key for key, each in found.items() if any(SEEN in text for _, text in each)} == {
+        ("GET", "/names"),
+        ("GET", "/pending"),
+        ("POST", "/explain"),
+        ("POST", "/explain/nodes"),
+        ("POST", "/explain/manifest"),
+        ("GET", "/explain/state"),
+    }
+    for placeholder in (PLACEHOLDER, HIDDEN_BUDGET):
+        assert any(placeholder in text for _, text in found["POST", "/explain"])
+
+
+@pytest.mark.parametrize(
+    ("headers", "broken"),
+    [
+        pytest.param({}, False, id="nobody"),
+        pytest.param(bearing("of-none"), False, id="of-no-namespace"),
+        pytest.param(bearing("wrong"), False, id="unknown-token"),
+        pytest.param({CALLER_HEADER: "of ours"}, False, id="no-token-at-all"),
+        pytest.param(bearing("of-all"), True, id="api-server-is-down"),
+        pytest.param({"X-Remote-User": "of-all"}, False, id="nobody-as-a-proxy-would-say-it"),
+    ],
+)
+def test_other_callers_learn_no_name_at_all(headers: Mapping[str, str], *, broken: bool) -> None:
+    server = ReviewingServer(ALLOWED)
+    server.problem = ConnectionFailedError("refused") if broken else None
+    for key, each in responses(service(server).admin, headers).items():
+        if key != ("POST", "/explain/manifest"):  # which returns what it was sent
+            assert not [text for _, text in each if HIDDEN in text or SEEN in text], key
+        assert all(status != 500 for status, _ in each)
+
+
+@pytest.mark.parametrize("callers_are_reviewed", [True, False])
+def test_who_may_list_all_pods_learns_the_names_by_the_same_requests(*, callers_are_reviewed: bool) -> None:
+    server = ReviewingServer(ALLOWED) if callers_are_reviewed else None
+    found = responses(service(server).admin, bearing("of-all"))
+    assert {key for key, each in found.items() if any(HIDDEN in text for _, text in each)} == SHOWING
+
+
+def test_what_is_hidden_is_refused_alike_whether_it_is_there_or_not() -> None:
+    app = service(ReviewingServer(ALLOWED)).admin
+    for form in ({"pod": f"{THEIRS}/{{}}"}, {"pod": f"{OURS}/{SEEN}-plain", "remove": [f"{THEIRS}/{{}}"]}):
+        there, not_there = (
+            response(
+                app, "POST", Asked("/explain", json.loads(json.dumps(form).replace("{}", name))), bearing("of-ours")
+            )
+            for name in (f"{HIDDEN}-port-n1", "nobody")
+        )
+        assert there == not_there
+        assert there[0] == 403
+
+
+# A law: what a limited caller gets is what others get, with names of hidden pods replaced, and nothing else.
+
+
+@st.composite
+def pods(draw: st.DrawFn, name: str, node: str = "") -> PodBuilder:
+    """Draw a pod of either namespace that may be in the way of others, in several ways."""
+    mine = draw(st.booleans())
+    pod = ours(name) if mine else theirs(name)
+    ways = draw(st.sets(st.sampled_from(("port", "web", "shy", "repelled", "large", "disk", "important"))))
+    pod = pod.host_port(80) if "port" in ways else pod
+    pod = pod.label("app", "web") if "web" in ways else pod
+    pod = pod.required_anti_affinity(everywhere(app="web")) if "shy" in ways else pod
+    pod = pod.preferred_anti_affinity(7, everywhere(app="web")) if "repelled" in ways else pod
+    pod = pod.requests(cpu=draw(st.integers(1, 3))) if "large" in ways else pod
+    pod = pod.volume(DISK) if "disk" in ways else pod
+    pod = pod.priority(10) if "important" in ways else pod
+    return pod.on(node) if node else pod.nominated(draw(st.sampled_from(("", *NODES))))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[list[PodBuilder], PodBuilder]:
+    """Draw the pods of a cluster, and one of OURS to ask about."""
+    on_nodes = [draw(pods(f"{node}-{number}", node)) for node in NODES for number in range(draw(st.integers(0, 3)))]
+    pending = [draw(pods(f"pending-{number}")) for number in range(draw(st.integers(0, 3)))]
+    asked = draw(pods("incoming").filter(lambda pod: pod.namespace == OURS))
+    return [*on_nodes, *pending], asked
+
+
+def explanation(world: Sequence[PodBuilder], asked: PodBuilder) -> Explanation:
+    mirror = load([], [node.obj() for node in nodes()], [pod.obj() for pod in world])
+    profile = full_profile()
+    derive_states(profile, mirror)
+    release = AnsweredRelease(Settings(), mirror)
+    explainer = Explainer(served_alone(profile), mirror, None, RecentPods(), OF_A_DUMP, release=release)
+    return asyncio.run(explainer.explain(ExplainRequest(pod_of(asked)), Detail(NODES, 50, score_all=True)))
+
+
+def as_seen(told: Explanation, sight: Sight) -> Any:  # noqa: ANN401  # decoded JSON
+    return json.loads(bytes(asyncio.run(shown(told, sight)).body))
+
+
+def differences(whole: Any, seen: Any, path: str = "") -> Iterator[tuple[str, str, str]]:  # noqa: ANN401  # decoded JSON
+    """Yield (path, text, text that is seen) wherever two values of the same form differ."""
+    assert type(whole) is type(seen), path
+    if isinstance(whole, dict):
+        assert whole.keys() == seen.keys()
+        for key in whole:
+            yield from differences(whole[key], seen[key], f"{path}.{key}")
+    elif isinstance(whole, list):
+        assert len(whole) == len(seen), path
+        for left, right in zip(whole, seen, strict=True):
+            yield from differences(left, right, path)
+    elif whole != seen:
+        yield path, whole, seen
+
+
+@settings(max_examples=tries(default=60, full=400))
+@given(worlds())
+def test_names_are_replaced_and_nothing_else(world: tuple[list[PodBuilder], PodBuilder]) -> None:
+    told = explanation(*world)
+    server = ReviewingServer(ALLOWED)
+    whole = as_seen(told, Sight(None, None))
+    seen = as_seen(told, Sight(server.reviews(), TokenCaller("of-ours")))
+    text = json.dumps(seen)
+    assert HIDDEN not in text
+    found = [*differences(whole, seen)]
+    assert bool(found) == (HIDDEN in json.dumps(whole))
+    for path, before, after in found:
+        if path == ".names_hidden":
+            continue
+        assert HIDDEN in before, path
+        assert after == "" if path.endswith(".uid") else PLACEHOLDER in after, path
+    assert as_seen(told, Sight(server.reviews(), TokenCaller("of-all"))) == whole

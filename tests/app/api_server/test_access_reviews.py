@@ -1,0 +1,192 @@
+"""Whose pods a caller may list: with the caller's own login and no other, kept for a short time, and never guessed."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from app.api_server import access_reviews
+from app.api_server.access_reviews import (
+    ALL_NAMESPACES,
+    KEPT_SECONDS,
+    MAX_KEPT,
+    AccessReviews,
+    Caller,
+    ProxiedCaller,
+    ReviewError,
+    TokenCaller,
+    UnknownCallerError,
+)
+from app.api_server.client import ApiClient
+from app.api_server.credentials import load_credentials
+from tests.app.admin.limited_callers import ReviewingServer
+from tests.app.api_server.api_server import Request, response, serving
+from tests.app.api_server.client_setting import Setting
+from tests.app.api_server.kubeconfigs import write_kubeconfig
+
+T = TypeVar("T")
+ANN = TokenCaller("ann")
+SELF = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+OTHERS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+ALLOWED = response(b'{"status":{"allowed":true}}', status="201 Created")
+DENIED = response(b'{"status":{"allowed":false,"denied":true}}', status="201 Created")
+
+
+def asked(reviews: AccessReviews, *questions: tuple[Caller, str]) -> list[bool]:
+    async def main() -> list[bool]:
+        return [await reviews.may_list_pods(caller, namespace) for caller, namespace in questions]
+
+    return asyncio.run(main())
+
+
+def over_tls(
+    setting: Setting, answer: bytes, exchange: Callable[[AccessReviews], Awaitable[T]]
+) -> tuple[T, list[Request]]:
+    """Review by a server that asks for a client certificate, as the user of a kubeconfig."""
+
+    async def answered(_: Request) -> AsyncIterator[bytes]:
+        yield answer
+
+    async def main() -> tuple[T, list[Request]]:
+        async with serving(answered, setting.certificates.asking_tls()) as server:
+            config = write_kubeconfig(setting.folder / "config", server.url, cluster=setting.cluster, user=setting.user)
+            credentials = load_credentials(config, None)
+            client, nobody = ApiClient(credentials), ApiClient(credentials.without_login())
+            try:
+                return await exchange(AccessReviews(client, nobody, lambda: 0.0)), server.requests
+            finally:
+                await client.close()
+                await nobody.close()
+
+    return asyncio.run(main())
+
+
+def test_a_token_is_reviewed_with_that_token_and_without_kindreds_certificate(setting: Setting) -> None:
+    certificates = setting.certificates
+    setting.user = {
+        "client-certificate": str(certificates.crt("alice")),
+        "client-key": str(certificates.key("alice")),
+        "token": "of-kindred",
+    }
+    allowed, (request,) = over_tls(setting, ALLOWED, lambda reviews: reviews.may_list_pods(ANN, "shop"))
+    assert allowed
+    assert (request.path, request.headers["authorization"], request.client) == (SELF, "Bearer ann", "")
+    assert json.loads(request.body) == {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"verb": "list", "version": "v1", "resource": "pods", "namespace": "shop"}},
+    }
+
+
+def test_a_caller_of_a_proxy_is_reviewed_by_kindreds_account(setting: Setting) -> None:
+    setting.user = {"token": "of-kindred"}
+    bob = ProxiedCaller("bob", "7", ("dev",), (("scopes", ("a", "b")),))
+    allowed, (request,) = over_tls(setting, DENIED, lambda reviews: reviews.may_list_pods(bob, ALL_NAMESPACES))
+    assert not allowed
+    assert (request.path, request.headers["authorization"]) == (OTHERS, "Bearer of-kindred")
+    spec = json.loads(request.body)["spec"]
+    assert spec.pop("resourceAttributes")["namespace"] == ""
+    assert spec == {
+        "user": "bob",
+        "uid": "7",
+        "groups": ["dev", "system:authenticated"],
+        "extra": {"scopes": ["a", "b"]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("caller", "groups"),
+    [
+        (ProxiedCaller("system:anonymous"), []),
+        (ProxiedCaller("bob", groups=("system:authenticated",)), ["system:authenticated"]),
+    ],
+)
+def test_groups_are_those_that_the_api_server_would_give(caller: ProxiedCaller, groups: list[str]) -> None:
+    server = ReviewingServer({})
+    asked(server.reviews(), (caller, "shop"))
+    assert server.asked[0][2]["groups"] == groups
+
+
+def test_an_answer_is_kept_for_a_caller_and_a_namespace_and_no_longer() -> None:
+    server = ReviewingServer({"ann": ("shop",), "bob": ()})
+    reviews = server.reviews()
+    assert reviews.known(ANN, "shop") is None
+    questions = ((ANN, "shop"), (ANN, "bank"), (TokenCaller("bob"), "shop"))
+    assert asked(reviews, *questions, *questions) == [True, False, False] * 2
+    assert len(server.asked) == 3
+    assert (reviews.known(ANN, "shop"), reviews.known(ANN, "bank")) == (True, False)
+    server.now = KEPT_SECONDS
+    server.allowed = {"ann": (), "bob": ()}
+    assert reviews.known(ANN, "shop") is None
+    assert asked(reviews, (ANN, "shop")) == [False]
+
+
+def test_a_token_is_no_user_of_that_name() -> None:
+    server = ReviewingServer({"ann": ("shop",)})
+    reviews = server.reviews()
+    assert asked(reviews, (ANN, "shop")) == [True]
+    assert reviews.known(ProxiedCaller("ann"), "shop") is None
+
+
+def test_no_more_answers_are_kept_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_KEPT == 4096
+    monkeypatch.setattr(access_reviews, "MAX_KEPT", 2)
+    reviews = ReviewingServer({"ann": ("a", "b", "c")}).reviews()
+    asked(reviews, *((ANN, namespace) for namespace in "abc"))
+    assert [reviews.known(ANN, namespace) for namespace in "abc"] == [None, True, True]
+
+
+def test_a_token_that_is_not_accepted_is_asked_about_once(setting: Setting) -> None:
+    async def twice(reviews: AccessReviews) -> list[str]:
+        messages = []
+        for _ in range(2):
+            with pytest.raises(UnknownCallerError) as caught:
+                await reviews.may_list_pods(ANN, "shop")
+            messages.append(str(caught.value))
+        return messages
+
+    refusal = response(b'{"kind":"Status","code":401,"reason":"Unauthorized"}', status="401 Unauthorized")
+    messages, requests = over_tls(setting, refusal, twice)
+    assert messages == ["the API server does not accept the caller's own token"] * 2
+    assert {request.headers["authorization"] for request in requests} == {"Bearer ann"}
+    assert len(requests) <= 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (response(b"{}", status="500 Internal Server Error"), "the API server could not be asked: "),
+        (response(b'{"kind":"Status","code":403}', status="403 Forbidden"), "the API server could not be asked: "),
+        (response(b'{"status":{"allowed":"yes"}}', status="201 Created"), "the API server did not answer a review"),
+        (response(b"{}", status="201 Created"), "the API server did not answer a review"),
+    ],
+)
+def test_without_a_clear_answer_nothing_is_known(setting: Setting, answer: bytes, message: str) -> None:
+    async def failing(reviews: AccessReviews) -> tuple[str, bool | None]:
+        with pytest.raises(ReviewError) as caught:
+            await reviews.may_list_pods(ANN, "shop")
+        assert not isinstance(caught.value, UnknownCallerError)
+        return str(caught.value), reviews.known(ANN, "shop")
+
+    (said, known), _ = over_tls(setting, answer, failing)
+    assert said.startswith(message)
+    assert known is None
+
+
+def test_a_server_that_hangs_is_waited_for_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(ReviewingServer):
+        async def post_as(self, token: str, path: str, body: bytes) -> bytes:  # noqa: ARG002  # it never answers
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    monkeypatch.setattr(access_reviews, "_PATIENCE", 0.01)
+    with pytest.raises(ReviewError, match=r"^the API server did not answer within 0\.01 s$"):
+        asked(Hanging({}).reviews(), (ANN, "shop"))
+
+
+def test_a_token_is_in_no_text() -> None:
+    reviews = ReviewingServer({"s3cr3t": ()}).reviews()
+    asked(reviews, (TokenCaller("s3cr3t"), "shop"))
+    assert "s3cr3t" not in f"{TokenCaller('s3cr3t')!r} {vars(reviews)['_kept']}"

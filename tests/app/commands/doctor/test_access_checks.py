@@ -1,0 +1,26 @@
+"""Whether hiding names has anything to hide, and leaves an admin."""
+
+import pytest
+
+from app.commands.doctor.access_checks import access_findings
+from app.settings import Settings
+
+REVIEW = {"explain_access": "review"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, []),
+        ({"admin_port": 0}, []),
+        ({"admin_port": 0, "admin_read_token_file": "r"}, ["info: all: whoever has the token for reading"]),
+        ({"admin_port": 0, "admin_read_token_file": "r", "admin_token_file": "t", **REVIEW}, []),
+        ({"admin_port": 0, **REVIEW}, ["warning: review, and nobody is an admin"]),
+        ({"admin_token_file": "t", **REVIEW}, ["warning: review, and there is no admin port"]),
+    ],
+)
+def test_what_has_no_effect_is_found(settings: dict[str, object], expected: list[str]) -> None:
+    found = [f"{each.severity.value}: {each.message}" for each in access_findings(Settings.model_validate(settings))]
+    assert len(found) == len(expected)
+    for message, begin in zip(found, expected, strict=True):
+        assert message.startswith(begin)

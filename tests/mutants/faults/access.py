@@ -1,0 +1,84 @@
+"""Faults of who sees the names of which pods on the admin port."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+_HIDDEN: Final = ("test_hidden_names.py",)
+
+FAULTS: Final = (
+    Fault(
+        id="unknown-routes-let-through",
+        breaks="A route that shows pods of all namespaces is open to whoever may list none.",
+        old="if sight.is_full or path in NAMELESS:",
+        new='if sight.is_full or path in NAMELESS or path.startswith("/debug"):',
+        tests=_HIDDEN,
+    ),
+    Fault(
+        id="remedies-name-hidden-pods",
+        breaks="The text of a remedy is plain, so that no name in it is hidden.",
+        old='return PodText("remove pod ", self.pod, f" from {self.node}")',
+        new='return f"remove pod {self.pod} from {self.node}"',
+        tests=_HIDDEN,
+    ),
+    Fault(
+        id="pending-pods-of-all-namespaces",
+        breaks="GET /pending lists the pods of namespaces that the caller may not see.",
+        old="pods = [each for each in wanted if sees(each[0].namespace)]",
+        new="pods = wanted",
+        tests=_HIDDEN,
+    ),
+    Fault(
+        id="uid-of-a-hidden-pod-explained",
+        breaks="A pod of any namespace is explained to whoever knows its uid.",
+        old="""        if pod is not None:
+            found.add(pod.namespace)
+        if not found:
+            raise UnknownError(field, _unknown(text))
+""",
+        new="",
+        tests=_HIDDEN,
+    ),
+    Fault(
+        id="names-shown-while-the-api-server-is-down",
+        breaks="Where the API server cannot be asked, everything is shown.",
+        old="            return _unknown(seen, str(error))",
+        new="            return _ALL",
+        tests=_HIDDEN,
+    ),
+    Fault(
+        id="callers-reviewed-as-kindred",
+        breaks="A review with the caller's token goes over a connection with Kindred's certificate, which wins.",
+        old="tls = None if self._tls is None else msgspec.structs.replace(self._tls, certificate=None, key=None)",
+        new="tls = self._tls",
+        tests=("test_access_reviews.py",),
+    ),
+    Fault(
+        id="answers-of-one-caller-for-all",
+        breaks="What one caller may see is kept for every caller of the namespace.",
+        old="encode((type(caller).__name__, caller, namespace))",
+        new="encode((type(caller).__name__, namespace))",
+        tests=("test_access_reviews.py",),
+    ),
+    Fault(
+        id="anybody-is-a-proxy",
+        breaks="X-Remote-User counts in requests that no trusted proxy has sent.",
+        old='user = _one(headers, _USER) if is_proxied else ""',
+        new="user = _one(headers, _USER)",
+        tests=("test_caller.py",),
+    ),
+    Fault(
+        id="a-proxy-is-an-admin",
+        breaks="A certificate of a trusted proxy opens everything.",
+        old='CLIENT_NAMES in scope.get("state", {}) and not is_proxied:',
+        new='CLIENT_NAMES in scope.get("state", {}):',
+        tests=("test_admin_auth.py",),
+    ),
+    Fault(
+        id="rights-never-expire",
+        breaks="A right that was taken away counts as long as the service runs.",
+        old="        if self._clock() < until:\n            return True",
+        new="        if until:\n            return True",
+        tests=("test_access_reviews.py",),
+    ),
+)
