@@ -21,7 +21,7 @@ from app.leadership import lease_api
 from app.objects.resources import RESOURCES
 from app.settings import Settings, SettingsError
 from app.verbs.binding import pod_api
-from app.wiring.engine import create_profile, explained_kinds, watched_kinds
+from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds
 
 NAME: Final = "kindred"
 """What all of it is called, and the namespace where the settings name none."""
@@ -32,6 +32,7 @@ _DECIDING: Final = (
     "preempt",
     "leader_election",
     "answer",
+    "groups",
     "admin_port",
     "explain",
     "lease_name",
@@ -43,7 +44,7 @@ _IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("lease_name")]
 def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
     """Return the rules for the whole cluster, one for each resource. Raises SettingsError."""
     profile = create_profile(settings)
-    kinds = (*watched_kinds(settings, profile), *explained_kinds(settings, profile))
+    kinds = (*watched_kinds(settings, profile), *explained_kinds(settings, profile), *grouping_kinds(settings))
     rules = [RESOURCES[kind].rbac_rule for kind in kinds]
     if binds:
         rules += pod_api.RBAC_RULES

@@ -21,6 +21,7 @@ from core.diagnosis.summary import Summary, summary
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.class_entry import ClassEntry
 from core.equivalence.lookup import PredicateCell, ScoreCell
+from core.gangs.unit_status import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.snapshot import WhatIfError
@@ -101,6 +102,8 @@ class Explanation(msgspec.Struct, frozen=True):
     kubernetes: ReleaseStatus
     """The release whose answers are explained."""
     supposed: SupposedState
+    unit: UnitStatus | None = None
+    """The group that the pod is placed with; None if there is none."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -124,8 +127,12 @@ class Explainer:
         *,
         release: AnsweredRelease,
         work: LongWork | None = None,
+        unit_of: Callable[[Pod], UnitStatus | None] = lambda _: None,
     ) -> None:
-        """`work` is the turn that explanations share with all other long jobs of the process."""
+        """`work` is the turn that explanations share with all other long jobs of the process.
+
+        `unit_of` returns the status of the group that a pod is placed with.
+        """
         self.explained: Final = explained
         self.mirror: Final = mirror
         self._work = work if work is not None else LongWork()
@@ -133,6 +140,7 @@ class Explainer:
         self._known = KnownPods(mirror, recent, self._work)
         self._freshness = freshness
         self._release = release
+        self._unit_of = unit_of
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Surround `explain` and `look`: a scheduler's request waits for one explanation at most."""
@@ -208,6 +216,7 @@ class Explainer:
             mirror=self.mirror_state(),
             kubernetes=self._release.status,
             supposed=supposed,
+            unit=self._unit_of(found.pod),
         )
 
     def _diagnosis(self, pod: Pod, batch: NodeBatch, *, score_all: bool) -> Diagnosis:

@@ -25,6 +25,7 @@ from app.admin.page_routes import OPEN_PATHS, page_router
 from app.admin.pending_routes import pending_router
 from app.admin.reading import is_reading
 from app.admin.samples_routes import Sample, samples_router
+from app.admin.units_routes import units_router
 from app.answered_release import AnsweredRelease
 from app.explain.conformance_case.case import CaseArgs
 from app.explain.explainer import Explainer
@@ -114,7 +115,17 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.extender.recent_pods
     resources = [state.resource for state in cluster.freshness.states]
     explained = explained_profile(settings, engine.profile)
-    explainer = Explainer(explained, mirror, engine.cache, recent_pods, cluster.freshness, release=release, work=work)
+    gangs = engine.gangs
+    explainer = Explainer(
+        explained,
+        mirror,
+        engine.cache,
+        recent_pods,
+        cluster.freshness,
+        release=release,
+        work=work,
+        unit_of=lambda pod: None if gangs is None else gangs.unit_of(pod, time.monotonic()),
+    )
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     app = _app(
         FastAPI,
@@ -131,6 +142,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         events_router(explainer.mirror_state, cluster.state),
         samples_router(samples),
         pending_router(PendingPodsExplainer(explainer, work, time.time)),
+        units_router(gangs, time.monotonic),
         page_router(),
     )
     return admin_port(settings, settings.admin_port, app, is_reading=is_reading, open_paths=OPEN_PATHS)
