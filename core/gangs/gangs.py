@@ -163,7 +163,9 @@ class Gangs:
         return Placed(node)
 
     def _refused(self, unit: Unit, counts: Tally, reason: str, shortfall: Shortfall | None = None) -> Refused:
-        if not counts.scheduled:  # a member has come again, and there is no place for it: the others have theirs in vain
+        if (
+            not counts.scheduled
+        ):  # a member has come again, and there is no place for it: the others have theirs in vain
             self._release(unit)
         self._waiting[unit.group.key] = unit
         unit.reason, unit.is_timed_out = reason, False
