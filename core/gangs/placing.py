@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from core.framework.evaluation import Evaluation, weighted_sums
 from core.framework.interface import Verdicts
@@ -250,8 +250,18 @@ def _classes(members: Sequence[Pod], of_first: NodeBatch | None) -> list[_Class]
 
 def _class_key(pod: Pod) -> Hashable:
     """Return what decides where a pod can go, and what it does to others."""
-    bare = replace(pod, uid="", name="", resource_version="", start_time="", waiting=NOT_WAITING, resources=None)
-    return tuple(tuple(sorted(each.items())) if isinstance(each, Mapping) else each for each in astuple(bare))
+    labels, requests = tuple(sorted(pod.labels.items())), tuple(sorted(pod.requests.items()))  # which have a hash
+    return replace(
+        pod,
+        uid="",
+        name="",
+        labels=labels,
+        requests=requests,
+        resource_version="",
+        start_time="",
+        waiting=NOT_WAITING,
+        resources=None,
+    )
 
 
 def _greedy_is_exact(classes: Sequence[_Class]) -> bool:
