@@ -14,7 +14,9 @@ other member is decided for as an ordinary pod. A group of which a member is sch
 are no longer waited for, and it comes before all groups that have not, because what it runs already waits for the rest.
 
 Order: a gang is tried after the waiting ones of a greater priority, of fewer timeouts, and of an older first member
-(`_AHEAD` of them at most). One that does not fit holds up nobody: a smaller gang behind it may be placed first.
+(`_AHEAD` of them at most). One that does not fit lets those behind it go first, but not for ever: when `_OVERTAKEN`
+gangs have been placed so, those behind it wait for as long as its timeout. Then it is overtaken again, as it may never
+fit.
 
 Nothing here is written anywhere. After a restart the watch shows who is bound, and `begin` places the rest of all
 groups that have started before anything else is decided.
@@ -37,6 +39,8 @@ from core.objects.pod_group import PodGroup
 
 _AHEAD: Final = 4
 """Waiting gangs that are tried before another one at its request."""
+_OVERTAKEN: Final = 20
+"""Gangs that are placed before a waiting one that comes before them, until it holds them up for a while."""
 _SEARCH_EVERY: Final = 5.0
 """Seconds between two searches back for one gang; in between it is tried without one."""
 _MEMO_FOR: Final = 5.0
@@ -138,11 +142,15 @@ class Gangs:
             self._waiting.pop(unit.group.key, None)
             unit.scheduled_at = now if unit.scheduled_at is None else unit.scheduled_at
             return None
-        for ahead in self._ahead(unit):
-            self._try(ahead, now)
+        for each in self._ahead(unit):
+            self._try(each, now)
+        ahead = [each for each in self._ahead(unit) if each.shortfall is not None]
+        if counts.scheduled == 0 and (holding := next((each for each in ahead if now < each.holds_until), None)):
+            return self._refused(unit, counts, f"waits behind group {holding.group.key}, which was overtaken too often")
         shortfall = self._attempt(unit, members, rule, now, nodes)
         if shortfall is not None:
             return self._refused(unit, counts, shortfall_text(shortfall), shortfall)
+        self._overtake(ahead, now)
         node = unit.reserved.pop(pod.uid)
         self._mirror.forget(pod.uid)
         return self._claimed(unit, node, now)
@@ -168,7 +176,9 @@ class Gangs:
         ):  # a member has come again, and there is no place for it: the others have theirs in vain
             self._release(unit)
         self._waiting[unit.group.key] = unit
-        unit.reason, unit.is_timed_out = reason, False
+        unit.reason, unit.is_timed_out, unit.shortfall = reason, False, shortfall
+        if shortfall is None:
+            unit.memo = None
         return Refused(f"group {unit.group.key}: {reason}", shortfall)
 
     def _attempt(
@@ -197,6 +207,7 @@ class Gangs:
         unit.reserved_at, unit.deadline, unit.version = now, now + timeout, unit.group.version
         unit.shortfall = unit.memo = None
         unit.reason, unit.is_timed_out = "", False
+        unit.overtaken = 0
         self._reserving[unit.group.key] = unit
         self._waiting.pop(unit.group.key, None)
 
@@ -208,6 +219,13 @@ class Gangs:
             del self._waiting[key]
         ahead = (each for each in self._waiting.values() if each is not unit and each.order < unit.order)
         return nsmallest(_AHEAD, ahead, key=lambda each: each.order)
+
+    def _overtake(self, ahead: Sequence[Unit], now: float) -> None:
+        for each in ahead:
+            each.overtaken += 1
+            if each.overtaken >= _OVERTAKEN:
+                each.overtaken = 0
+                each.holds_until = now + self._rule(each.group).timeout
 
     def _try(self, unit: Unit, now: float) -> None:
         """Reserve places for a gang of which no member is asked about just now, if all of it is there."""
@@ -298,6 +316,5 @@ class Gangs:
     def unit_statuses(self, now: float) -> Iterator[UnitStatus]:
         """Yield the status of every unit, PodGroups without a member too, by name."""
         for key in sorted({group.key for group in self._mirror.groups} | set(self._mirror.objects(PodGroup))):
-            status = self.unit_status(key, now)
-            if status is not None:
+            if (status := self.unit_status(key, now)) is not None:  # as every key is of a group or of a PodGroup
                 yield status

@@ -22,9 +22,11 @@ class Unit:
         "deadline",
         "failed_at",
         "group",
+        "holds_until",
         "is_timed_out",
         "memo",
         "order",
+        "overtaken",
         "reason",
         "reserved",
         "reserved_at",
@@ -54,6 +56,8 @@ class Unit:
         self.failed_at = 0.0
         self.searched_at: float | None = None
         self.order: Order = (True, 0, 0, "", "")
+        self.overtaken = 0  # gangs behind it that were placed since it was refused for want of room
+        self.holds_until = 0.0  # until when gangs behind it wait
 
 
 class Tally(NamedTuple):

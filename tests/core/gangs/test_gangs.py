@@ -6,6 +6,7 @@ from core.events import ClusterEvent
 from core.gangs.unit_status import SchedulingStatus
 from core.objects.pod_group import PodGroup
 from tests.builders import PodBuilder, make_pod
+from tests.core.decoded import pod_of
 from tests.core.gangs.gang_setting import GangSetting, member, node
 
 OLD_AND_YOUNG = (("old", "2026-01-01T00:00:00Z"), ("young", "2026-01-02T00:00:00Z"))
@@ -327,3 +328,48 @@ def test_units_are_listed_by_name_with_pod_groups_that_have_no_member() -> None:
         ("default/train", SchedulingStatus.PENDING, "waits for 2 more members of 3"),
     ]
     assert setting.gangs.unit_status("default/none", 0.0) is None
+
+
+def small_gang(number: int) -> list[PodBuilder]:
+    return [member(f"s{number}-{at}", 2, f"s{number}").created("2026-01-02T00:00:00Z") for at in range(2)]
+
+
+def test_a_gang_that_was_overtaken_twenty_times_holds_up_those_behind_it_for_its_timeout() -> None:
+    setting = GangSetting(node("n0"))
+    large = [member(f"large{at}", 3, "large").created("2026-01-01T00:00:00Z") for at in range(3)]
+    setting.see(*large)
+    assert "2 of 3" in setting.ask(large[0])
+    for number in range(20):
+        pods = small_gang(number)
+        setting.see(*pods)
+        assert [setting.ask(pod) for pod in pods] == ["on n0", "on n0"]
+        setting.delete(*pods)
+    late = small_gang(20)
+    setting.see(*late)
+    told = "group default/s20: waits behind group default/large, which was overtaken too often"
+    assert setting.ask(late[0]) == told
+    setting.now = 59.0
+    assert setting.ask(late[0]) == told
+    setting.now = 60.0
+    assert setting.ask(late[0]) == "on n0"
+
+
+def test_a_gang_that_was_refused_for_another_is_tried_anew_though_nothing_has_changed() -> None:
+    setting = GangSetting(node("n0", 1))
+    late = [each.created("2026-01-01T00:00:00Z") for each in (A, B, C)]
+    setting.see(*late)
+    large = [member(f"large{at}", 2, "large").created("2025-01-01T00:00:00Z") for at in range(2)]
+    setting.see(*large)
+    assert "1 of 2" in setting.ask(large[0])
+    assert "1 of 3" in setting.ask(late[0])
+    held = setting.gangs._units["default/large"]  # noqa: SLF001  # as if it had been overtaken
+    held.holds_until = 1.0
+    assert "waits behind group default/large" in setting.ask(late[0])
+    setting.now = 1.0
+    assert "1 of 3" in setting.ask(late[0])
+
+
+def test_a_pod_without_a_group_is_an_ordinary_one_without_a_unit() -> None:
+    setting = GangSetting(node("n0"))
+    assert setting.ask(make_pod("p")) == "ordinary"
+    assert setting.gangs.unit_of(pod_of(make_pod("p")), 0.0) is None
