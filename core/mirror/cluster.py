@@ -79,6 +79,7 @@ class ClusterMirror:
         self.pending = PendingPods()
         """The pods that have no node by the watch; an Assumed one stays among them until the watch confirms it."""
         self.groups = PodGroups()
+        """The groups of pods that are placed together, with their members, bound or not."""
         self.pod_states = PodStateCounts()
         self._assumed = AssumedPods(assumed_pod_ttl)
         self._objects = ObjectStores(self._generations)

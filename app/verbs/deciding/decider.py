@@ -9,6 +9,8 @@ never see the same room. Nobody tells an extender what became of its answer. An 
     when its status tells of a failed attempt long after the decision              (MirrorFeed)
     when the watch has shown nothing for KINDRED_ASSUMED_POD_TTL                    (ClusterMirror.expire)
 
+A pod of a group gets the place that its gang has for it, if the gang has one; see core/gangs/gangs.py.
+
 A decision stands only for a pod that the API server has without a node, that is not scheduled as one of a group, and
 whose request does not forbid it. Whoever else asks gets the same answer, and nothing is assumed: people with curl,
 simulators, a dump.
