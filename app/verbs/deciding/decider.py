@@ -149,9 +149,9 @@ class Decider:
         known = batch if not batch.strangers else batch.part((batch.slots != NO_SLOT).nonzero()[0])
         try:
             answer = gangs.ask(pod, self._clock(), None if len(known) == len(self._mirror.nodes.slots) else known)
-        except WorkLimitError as error:
-            self._evaluations.refused(pod, error)
-            return self._error(str(error), pod, VerbOutcome.TOO_MUCH_WORK, len(batch))
+        except WorkLimitError as error:  # of any member, so that nothing is remembered of this one's class
+            told = f"a member of group {pod.group_name}: {error}"
+            return self._error(told, pod, VerbOutcome.TOO_MUCH_WORK, len(batch))
         if answer is None:
             return None
         if isinstance(answer, Placed):

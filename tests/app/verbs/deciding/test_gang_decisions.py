@@ -8,9 +8,9 @@ from app.verbs.deciding.scopes import DecideScope
 from app.verbs.observation import VerbOutcome
 from core.gangs.unit_status import SchedulingStatus
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of
-from tests.builders import PodBuilder, make_pod
+from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
-from tests.core.gangs.gang_setting import member, node
+from tests.core.gangs.gang_setting import ZONE, member, node
 
 NAMES = ["n0", "n1"]
 A, B, C = (member(name, 3) for name in "abc")
@@ -112,12 +112,15 @@ def test_the_nodes_of_the_request_hold_for_the_pod_that_it_is_about() -> None:
 
 def test_a_member_that_takes_too_much_work_is_answered_with_an_error() -> None:
     setting = cluster()
-    for pod in (A, B, C):
+    heavy = C.required_anti_affinity(*(term(ZONE, labelled(app=f"a{number}")) for number in range(50)))
+    for pod in (A, B, heavy):
         setting.tell(pod)
-    setting.mirror.work.limit = 0
+    setting.mirror.work.limit = 1
     response = setting.ask(A, NAMES)
-    if response.outcome is VerbOutcome.TOO_MUCH_WORK:
-        assert setting.assumed() == {}
+    assert response.outcome is VerbOutcome.TOO_MUCH_WORK
+    assert json.loads(response.body)["Error"].startswith("a member of group default/train: Pod.spec.affinity")
+    assert setting.assumed() == {}
+    assert setting.counts() == {"refused": 1}
 
 
 def test_after_a_restart_the_rest_of_a_gang_comes_before_any_other_pod() -> None:
@@ -130,3 +133,17 @@ def test_after_a_restart_the_rest_of_a_gang_comes_before_any_other_pod() -> None
     found = setting.decider.gangs.unit_status("default/train", setting.now)
     assert found is not None
     assert found.status is SchedulingStatus.RESERVED
+
+
+@pytest.mark.parametrize("scope", DecideScope)
+@pytest.mark.parametrize("known", [True, False])
+def test_a_request_that_names_only_nodes_that_are_not_known(scope: DecideScope, *, known: bool) -> None:
+    setting = DecidingSetting(mirror_of(*(node(name) for name in NAMES if known)), scope, gangs=True)
+    for pod in (A, B, C):
+        setting.tell(pod)
+    result = json.loads(setting.ask(A, ["gone"]).body)
+    assert result["Error"] == ""
+    placed = known and scope is DecideScope.ANY_NODE
+    assert bool(result["FailedAndUnresolvableNodes"]) is not placed
+    assert bool(setting.assumed()) is placed
+    assert setting.mirror.audit() == []
