@@ -28,7 +28,7 @@ from app.telemetry.metrics.release_collector import ReleaseCollector
 from app.verbs.serving_state import ServingState
 from app.wiring.apps import Ports, create_ports
 from app.wiring.cluster import Cluster, dumped_cluster, followed_cluster
-from app.wiring.engine import create_engine, explained_kinds, prepare_mirror, watched_kinds
+from app.wiring.engine import create_engine, explained_kinds, grouping_kinds, prepare_mirror, watched_kinds
 from app.wiring.preemption import Preemption, create_preemption
 from app.wiring.verbs import Verbs, create_verbs
 from core.mirror.cluster import ClusterMirror
@@ -75,7 +75,7 @@ def create_service(  # noqa: PLR0913  # what a service is made of
             mirror,
             release,
             kinds=watched_kinds(settings, profile),
-            explained=explained_kinds(settings, profile),
+            beside=(*explained_kinds(settings, profile), *grouping_kinds(settings)),
             credentials=credentials,
             metrics=metrics,
         )

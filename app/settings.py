@@ -147,6 +147,9 @@ class Settings(BaseSettings):
     decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
     """Seconds before the first decision after a start or a fail-over, if pods are pending then. In this time the
     bindings of decisions before it complete."""
+    groups: bool = True
+    """With `answer` `decide`: whether the pods of a group are placed all or none. Needs nothing for groups by the label
+    `kindred.dev/group`; for PodGroups of scheduler-plugins, that Kindred may list and watch them."""
     max_work: Annotated[int, Field(ge=1_000_000)] = DEFAULT_MAX_WORK
     """Work that one evaluation may take, in units of about a nanosecond. A pod that takes more gets an `Error` that
     names the field. Pods of the benchmark take at most a fiftieth."""

@@ -10,6 +10,7 @@ from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
+from core.objects.pod_group import PodGroup
 from core.objects.service import Service
 from core.objects.volumes import (
     CSIDriver,
@@ -38,6 +39,7 @@ Object: TypeAlias = (
     | StatefulSet
     | ReplicationController
     | DeviceClass
+    | PodGroup
 )
 """Each has `name`, `full_name` (its key within its kind), `uid` and `resource_version`."""
 Kind: TypeAlias = type[Object]

@@ -101,6 +101,7 @@ class PodBuilder(_Labelled):
     phase_name: str = ""
     deletion: str = ""
     creation: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
     attract: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     repel: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     nodes: Mapping[str, Any] = field(default_factory=dict)
@@ -215,6 +216,11 @@ class PodBuilder(_Labelled):
         """Set `metadata.creationTimestamp`, RFC 3339."""
         return replace(self, creation=time)
 
+    def of_group(self, name: str, minimum: int | str = "", timeout: int | str = "") -> Self:
+        """Let the pod be placed with its group; what is empty is in no annotation."""
+        said = _said(**{"kindred.dev/group-minimum": str(minimum), "kindred.dev/group-timeout": str(timeout)})
+        return replace(self.label("kindred.dev/group", name), annotations={**self.annotations, **said})
+
     def gated(self, *names: str) -> Self:
         """Set `spec.schedulingGates`."""
         return replace(self, spec={**self.spec, "schedulingGates": [{"name": name} for name in names]})
@@ -256,6 +262,8 @@ class PodBuilder(_Labelled):
             "uid": self.identity or f"{self.namespace}/{self.name}",
             "labels": dict(self.labels),
         }
+        if self.annotations:
+            metadata["annotations"] = dict(self.annotations)
         if self.creation:
             metadata["creationTimestamp"] = self.creation
         if self.deletion:

@@ -23,6 +23,7 @@ from app.admin.health_routes import Readiness
 from app.admin.node_partition import Rule
 from app.admin.partition_routes import PartitionState
 from app.admin.samples_routes import Samples
+from app.admin.units_routes import Units
 from app.explain.explain_request import ExplainRequestBody
 from app.explain.explainer import Explanation
 from app.explain.name_search import FoundNames
@@ -158,6 +159,7 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ("get", "/names"): _Answer((FoundNames,)),
     ("get", "/samples"): _Answer((Samples,)),
     ("get", "/pending"): _Answer((PendingPods,)),
+    ("get", "/units"): _Answer((Units,), {HTTPStatus.NOT_FOUND: "No pods are placed together here."}),
     ("post", "/explain/manifest"): _Answer(
         (dict[str, Any],),
         {

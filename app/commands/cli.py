@@ -37,6 +37,7 @@ from app.commands.settings_commands import (
 )
 from app.commands.shared_options import output_option, with_options
 from app.commands.status_command import status_command
+from app.commands.units_command import units_command
 from app.commands.verb_answer_text import filter_names, filter_text, prioritize_names, prioritize_text
 from app.commands.version_command import version_command
 from app.commands.why.command import why_command
@@ -106,6 +107,7 @@ for _command in (
     rbac_command,
     replay_command,
     status_command,
+    units_command,
     version_command,
     why_command,
 ):

@@ -16,6 +16,7 @@ from core.diagnosis.diagnosis import ScorePart
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
+from core.gangs.unit_status import UnitStatus
 from core.objects.waiting import Waiting
 
 _MAX: Final = 20
@@ -58,6 +59,7 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> str:
     blocks = (
         _head(told),
         _hidden(explanation.names_hidden),
+        _unit(explanation.unit),
         _reasons(told.reasons),
         cluster_amounts_text(told.amounts, told.nodes),
         remedies_text(told.helps),
@@ -116,6 +118,18 @@ def _waiting(waiting: Waiting | None) -> Iterator[str]:
     if waiting.message:
         at = f" at {waiting.changed}" if waiting.changed else ""
         yield from wrapped(f"Its scheduler said{at} ({waiting.reason}): {waiting.message}", 2, "")
+
+
+def _unit(unit: UnitStatus | None) -> Iterator[str]:
+    if unit is None:
+        return
+    yield _heading("Placed together with its group")
+    why = f": {unit.reason}" if unit.reason else ""
+    yield from wrapped(f"{unit.unit} is {unit.status.value}{why}", 4, "  ")
+    counts = (
+        f"{unit.bound} bound, {unit.assumed} decided, {unit.reserved} with a reserved place, {unit.pending} pending"
+    )
+    yield from wrapped(f"{counted(unit.members, 'member')}, {unit.minimum} are needed: {counts}", 4, "  ")
 
 
 def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:

@@ -6,6 +6,7 @@ Who asks for something says so beside the code that asks: `Resource.rbac_rule`, 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Final
 
 import click
@@ -22,10 +23,12 @@ from app.leadership import lease_api
 from app.objects.resources import RESOURCES
 from app.settings import Settings, SettingsError
 from app.verbs.binding import pod_api
-from app.wiring.engine import create_profile, explained_kinds, watched_kinds
+from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds
 
 NAME: Final = "kindred"
 """What all of it is called, and the namespace where the settings name none."""
+_WIDTH: Final = 116
+"""Columns of the settings in the head: yamllint allows lines of 120."""
 _GROUP: Final = "rbac.authorization.k8s.io"
 _DECIDING: Final = (
     "profile",
@@ -33,6 +36,7 @@ _DECIDING: Final = (
     "preempt",
     "leader_election",
     "answer",
+    "groups",
     "admin_port",
     "explain",
     "lease_name",
@@ -44,7 +48,7 @@ _IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("lease_name")]
 def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
     """Return the rules for the whole cluster, one for each resource. Raises SettingsError."""
     profile = create_profile(settings)
-    kinds = (*watched_kinds(settings, profile), *explained_kinds(settings, profile))
+    kinds = (*watched_kinds(settings, profile), *explained_kinds(settings, profile), *grouping_kinds(settings))
     rules = [RESOURCES[kind].rbac_rule for kind in kinds]
     if binds:
         rules += pod_api.RBAC_RULES
@@ -75,7 +79,9 @@ def rbac_documents(settings: Settings, *, binds: bool, account: str = NAME) -> l
 def rbac_text(settings: Settings, *, binds: bool, account: str = NAME) -> str:
     """Return the same as YAML, with what it is for. Raises SettingsError."""
     made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _IN_THE_HEAD)
-    head = f"# Made by `kindred rbac{' --bind' if binds else ''}`, the least for:\n#   {made_for}\n"
+    lines = wrap(made_for, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    head = f"# Made by `kindred rbac{' --bind' if binds else ''}`, the least for:\n"
+    head += "".join(f"#   {line}\n" for line in lines)
     documents = rbac_documents(settings, binds=binds, account=account)
     return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False)
 

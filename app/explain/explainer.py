@@ -23,6 +23,7 @@ from core.diagnosis.summary import Summary, summary
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.class_entry import ClassEntry
 from core.equivalence.lookup import PredicateCell, ScoreCell
+from core.gangs.unit_status import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.snapshot import WhatIfError
@@ -103,6 +104,8 @@ class Explanation(msgspec.Struct, frozen=True):
     kubernetes: ReleaseStatus
     """The release whose answers are explained."""
     supposed: SupposedState
+    unit: UnitStatus | None = None
+    """The group that the pod is placed with; None if there is none."""
     names_hidden: str = ""
     """Why the caller sees `(a pod of another namespace)` in the place of some names; empty where all are shown."""
 
@@ -129,11 +132,12 @@ class Explainer:
         release: AnsweredRelease,
         work: LongWork | None = None,
         schedulers: SchedulerProfiles | None = None,
+        unit_of: Callable[[Pod], UnitStatus | None] = lambda _: None,
     ) -> None:
         """`work` is the turn that explanations share with all other long jobs of the process.
 
         `schedulers` are the profiles of the scheduler's configuration; None: it is unknown, and all pods are explained
-        by `explained`.
+        by `explained`. `unit_of` returns the status of the group that a pod is placed with.
         """
         self.explained: Final = explained
         self.mirror: Final = mirror
@@ -143,6 +147,7 @@ class Explainer:
         self._freshness = freshness
         self._release = release
         self._schedulers = schedulers
+        self._unit_of = unit_of
 
     def explained_of(self, pod: Pod) -> ExplainedProfile:
         """Return by which plugins a pod is explained."""
@@ -236,6 +241,7 @@ class Explainer:
             mirror=self.mirror_state(),
             kubernetes=self._release.status,
             supposed=supposed,
+            unit=self._unit_of(found.pod),
         )
 
     def _diagnosis(self, pod: Pod, batch: NodeBatch, *, score_all: bool) -> Diagnosis:

@@ -28,6 +28,7 @@ from app.objects.decode_containers import (
 )
 from app.objects.decode_features import needed_features
 from app.objects.decode_node_affinity import WireNodeAffinities, node_affinity_of
+from app.objects.decode_pod_group import membership_of
 from app.objects.decode_pod_volumes import WireVolume, image_volumes_of, volumes_of
 from app.objects.decode_resources import WireAmounts
 from app.objects.decode_toleration import WireToleration, tolerations_of
@@ -53,6 +54,7 @@ class _PodCondition(Wire):
 class _PodMetadata(Metadata):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    annotations: Annotated[msgspec.Raw, Unread(dict[str, str])] = NULL
 
 
 class _SchedulingGate(Wire):
@@ -138,13 +140,14 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         node_affinity = node_affinity_of(bytes(spec.affinity), spec.node_selector)
     features = _features(spec)
     demand = _demand(spec, status)
+    labels = labels_of(metadata)
     terminating = metadata.deletion_timestamp is not None
     # With more than ten keywords this call would take 0.7 us longer: CPython 3.11 makes a dict of them then.
     return Pod(
         metadata.uid or f"{namespace}/{name}",
         namespace,
         name,
-        labels_of(metadata),
+        labels,
         intern(spec.node_name or ""),
         status.phase in _TERMINAL_PHASES,
         affinity,
@@ -173,6 +176,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         resources=demand.resources,
         image_volumes=image_volumes_of(spec.volumes) if spec.volumes else (),
         needed_features=features,
+        group=membership_of(labels, metadata.annotations),
     )
 
 

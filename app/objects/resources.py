@@ -14,6 +14,7 @@ from app.objects.decode_namespace import decode_namespace
 from app.objects.decode_node import decode_node
 from app.objects.decode_owner import decode_replica_set, decode_replication_controller, decode_stateful_set
 from app.objects.decode_pod import decode_pod
+from app.objects.decode_pod_group import decode_pod_group
 from app.objects.decode_service import decode_service
 from app.objects.decode_storage import decode_csi_node, decode_storage_class
 from app.objects.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
@@ -24,6 +25,7 @@ from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
+from core.objects.pod_group import PodGroup
 from core.objects.service import Service
 from core.objects.volumes import (
     CSIDriver,
@@ -51,7 +53,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     version: str = "v1"
     field_selector: str = ""
     optional: bool = False
-    """An API server of a release that is answered for may not have it."""
+    """An API server may not have it: one of an older release, or without a CustomResourceDefinition."""
 
     @property
     def api_version(self) -> str:
@@ -104,6 +106,14 @@ _ALL: Final = (
     Resource(kind=ReplicationController, plural="replicationcontrollers", decode=decode_replication_controller),
     Resource(
         kind=DeviceClass, plural="deviceclasses", decode=decode_device_class, group="resource.k8s.io", optional=True
+    ),
+    Resource(
+        kind=PodGroup,
+        plural="podgroups",
+        decode=decode_pod_group,
+        group="scheduling.x-k8s.io",
+        version="v1alpha1",
+        optional=True,
     ),
 )
 

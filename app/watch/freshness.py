@@ -16,7 +16,7 @@ class ResourceState:
     def __init__(self, resource: Resource, *, serves: bool = True) -> None:
         self.resource = resource
         self.serves = serves
-        """Whether schedulers are answered from its objects; others serve explanations alone."""
+        """Whether schedulers are answered from its objects; others serve explanations or groups."""
         self.synced = False
         """Whether the mirror has ever held all objects of the resource."""
         self.absent = False

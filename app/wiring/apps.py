@@ -26,6 +26,7 @@ from app.admin.page_routes import OPEN_PATHS, page_router
 from app.admin.pending_routes import pending_router
 from app.admin.reading import is_reading
 from app.admin.samples_routes import Sample, samples_router
+from app.admin.units_routes import units_router
 from app.answered_release import AnsweredRelease
 from app.explain.conformance_case.case import CaseArgs
 from app.explain.explainer import Explainer
@@ -116,6 +117,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.extender.recent_pods
     resources = [state.resource for state in cluster.freshness.states]
     explained = explained_profile(settings, engine.profile)
+    gangs = engine.gangs
     explainer = Explainer(
         explained,
         mirror,
@@ -125,6 +127,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         release=release,
         work=work,
         schedulers=scheduler_profiles(settings, explained),
+        unit_of=lambda pod: None if gangs is None else gangs.unit_of(pod, time.monotonic()),
     )
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     access = Access(cluster.reviews)
@@ -143,6 +146,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         events_router(explainer.mirror_state, cluster.state),
         samples_router(samples),
         pending_router(PendingPodsExplainer(explainer, work, time.time), work, access),
+        units_router(gangs, time.monotonic),
         page_router(),
         admitted=access.admit,
     )

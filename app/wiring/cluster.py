@@ -29,6 +29,7 @@ from app.watch.watcher import Watcher
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.objects.pod_group import PodGroup
 
 
 class Cluster(NamedTuple):
@@ -60,17 +61,18 @@ def followed_cluster(  # noqa: PLR0913  # what follows, and what is followed
     release: AnsweredRelease,
     *,
     kinds: Sequence[Kind],
-    explained: Sequence[Kind],
+    beside: Sequence[Kind],
     credentials: Credentials,
     metrics: Metrics,
 ) -> Cluster:
     """Return the cluster that the mirror follows, for objects of these kinds. Raises SettingsError.
 
-    Those in `explained` serve explanations alone: without them schedulers are answered all the same.
+    Without those in `beside`, which explanations and groups read, schedulers are answered all the same.
     """
     clock = time.monotonic
     states = [ResourceState(RESOURCES[kind]) for kind in kinds]
-    states += [ResourceState(RESOURCES[kind], serves=False) for kind in explained]
+    states += [ResourceState(RESOURCES[kind], serves=False) for kind in beside]
+    groups = [state for state in states if state.resource.kind is PodGroup]  # the first decision reserves by them
     client = ApiClient(credentials)
     asking = ServerRelease(client, release, states, clock)
     freshness = Freshness(states, settings.stale_after, clock, asking.problem)
@@ -84,7 +86,7 @@ def followed_cluster(  # noqa: PLR0913  # what follows, and what is followed
         following = (*following, asking.run)
 
     def synced() -> bool:
-        return freshness.status() is not SyncStatus.NOT_SYNCED
+        return freshness.status() is not SyncStatus.NOT_SYNCED and all(map(_is_known, groups))
 
     async def relist() -> None:
         await watcher.resync(Pod)
@@ -105,6 +107,11 @@ def _reviews(settings: Settings, client: ApiClient, credentials: Credentials) ->
     if settings.explain_access == "all" or settings.admin_port is None:
         return None
     return AccessReviews(client, ApiClient(credentials.without_login()), time.monotonic)
+
+
+def _is_known(state: ResourceState) -> bool:
+    """Tell whether the objects are in the mirror, or it is known why not."""
+    return state.synced or bool(state.problem)
 
 
 def _settling(settings: Settings, mirror: ClusterMirror, relist: Callable[[], Awaitable[None]]) -> Settling | None:

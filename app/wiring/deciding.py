@@ -3,16 +3,20 @@
 import random
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 
 from app.settings import Settings, SettingsError
 from app.verbs.binding.pod_api import PodApi
 from app.verbs.deciding.claims import InTreeNeeds
-from app.verbs.deciding.decider import Choose, Decider
+from app.verbs.deciding.decider import Decider
+from app.verbs.deciding.gang_keeping import is_decided_for
 from app.verbs.deciding.pod_lookup import PodLookup
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from app.verbs.evaluations import Evaluations
 from app.wiring.preemption import Preemption
 from core.equivalence.cache import EquivalenceCache
+from core.gangs.gangs import Gangs
+from core.gangs.placing import Choose, Placer
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import IntpArray
@@ -47,26 +51,31 @@ def create_decider(  # noqa: PLR0913  # what decides
 ) -> Decider | None:
     """Return what the settings want; None where `filter` answers all nodes that fit. Raises SettingsError.
 
-    Decisions stand for the pods at `pods`, and none does where there is no cluster.
+    Decisions stand for the pods at `pods`, and none does where there is no cluster; so nothing is reserved there.
     """
     scopes = decide_scopes(settings)
     if scopes is None:
         return None
     if DecideScope.ANY_NODE in scopes.all:
         _check_that_all_is_judged(settings, profile)
+    evaluations = Evaluations(profile, mirror, cache)
+    needs = InTreeNeeds(mirror, settings.decide_claims_scheduler)
+    placer = Placer(mirror, profile, partial(evaluations.begin, cached=True), choose)
+    gangs = Gangs(mirror, placer, is_decided_for(scopes, needs)) if pods is not None and settings.groups else None
     return Decider(
         profile,
         mirror,
-        Evaluations(profile, mirror, cache),
+        evaluations,
         scopes,
         lookup=PodLookup(mirror, pods, time.monotonic),
-        needs=InTreeNeeds(mirror, settings.decide_claims_scheduler),
+        needs=needs,
         choose=choose,
         clock=time.monotonic,
         refusal=refusal,
         nominations=preemption.nominations if preemption is not None else None,
         refused_nodes=preemption.refused_nodes if preemption is not None else None,
         asked_to_preempt=settings.preempt == "verb",
+        gangs=gangs,
     )
 
 

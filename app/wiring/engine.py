@@ -14,6 +14,7 @@ from app.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.cache_collector import CacheCollector
 from app.telemetry.metrics.decision_collector import DecisionCollector
+from app.telemetry.metrics.unit_collector import UnitCollector
 from app.telemetry.mismatch_log import MismatchLog
 from app.verbs.binding.pod_api import PodApi
 from app.verbs.bypass import Bypass, create_bypass
@@ -26,8 +27,10 @@ from core.derived_states import derive_states
 from core.diagnosis.explained_profile import ExplainedProfile, every_rule, served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Kind
+from core.gangs.gangs import Gangs
 from core.mirror.cluster import ClusterMirror
 from core.objects.disruption import PodDisruptionBudget
+from core.objects.pod_group import PodGroup
 from core.profile import Profile, ProfileError, full_profile, parse_profile
 
 
@@ -42,6 +45,12 @@ class Engine(NamedTuple):
     extender: Extender
     replayer: Replayer
 
+    @property
+    def gangs(self) -> Gangs | None:
+        """The groups of pods that are placed together; None: there are none."""
+        decider = self.extender.decider
+        return None if decider is None else decider.gangs
+
 
 def create_profile(settings: Settings) -> Profile:
     """Return the plugins that are enabled, with their arguments, as the settings want them. Raises SettingsError."""
@@ -54,6 +63,11 @@ def create_profile(settings: Settings) -> Profile:
 def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
     """Return the kinds of objects that the mirror has to hold, so that everything that is served can be answered."""
     return profile.kinds if settings.preempt == "off" else (*profile.kinds, PodDisruptionBudget)
+
+
+def grouping_kinds(settings: Settings) -> tuple[Kind, ...]:
+    """Return the kinds of objects that say which pods are placed together; a decision needs none of them."""
+    return (PodGroup,) if settings.answer == "decide" and settings.groups else ()
 
 
 def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
@@ -167,6 +181,8 @@ def create_engine(  # noqa: PLR0913  # what answers
     )
     if decider is not None:
         metrics.register(DecisionCollector(decider.decisions, cluster.settling))
+        if decider.gangs is not None:
+            metrics.register(UnitCollector(decider.gangs, time.monotonic))
     extender = Extender(
         profile,
         mirror,

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from starlette.routing import Route
@@ -17,6 +18,7 @@ from app.telemetry.metrics.queue_collector import QueueCollector
 from app.telemetry.observers import create_observers
 from app.verbs.binding.binder import Binder
 from app.verbs.binding.pod_api import PodApi
+from app.verbs.deciding.gang_keeping import keep_gangs
 from app.verbs.preempt import PreemptVerb, PreemptVerbOff
 from app.verbs.reception import Reception, create_admission
 from app.verbs.routes import binding_route, extender_routes, preemption_route
@@ -64,7 +66,13 @@ def create_verbs(
     )
     # After the deadline every request has had its turn, or was turned away.
     work = LongWork(admission.lull, settings.deadline)
-    return Verbs(routes, binder.finish, work, decisions, observing.debugged_pods, (*observing.background,))
+    background = (*observing.background, *_of_gangs(engine, cluster))
+    return Verbs(routes, binder.finish, work, decisions, observing.debugged_pods, background)
+
+
+def _of_gangs(engine: Engine, cluster: Cluster) -> tuple[Background, ...]:
+    gangs = engine.gangs
+    return () if gangs is None else (partial(keep_gangs, gangs, time.monotonic, cluster.state.refusal),)
 
 
 def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:

@@ -17,6 +17,7 @@ from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.object_stores import HeldObject, ObjectStores
 from core.mirror.pending_pods import PendingPods
 from core.mirror.placement import Placement
+from core.mirror.pod_groups import PodGroups
 from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
 from core.mirror.resource_figures import Figures
 from core.mirror.snapshot import Snapshot
@@ -26,6 +27,7 @@ from core.objects.labels import Selector
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
+from core.objects.pod_group import PodGroup
 from core.objects.volumes import CSINode
 from core.releases import DEFAULT_RELEASE, Rules, rules_of
 
@@ -76,6 +78,8 @@ class ClusterMirror:
         self.affinity = self._placement.affinity
         self.pending = PendingPods()
         """The pods that have no node by the watch; an Assumed one stays among them until the watch confirms it."""
+        self.groups = PodGroups()
+        """The groups of pods that are placed together, with their members, bound or not."""
         self.pod_states = PodStateCounts()
         self._assumed = AssumedPods(assumed_pod_ttl)
         self._objects = ObjectStores(self._generations)
@@ -94,6 +98,8 @@ class ClusterMirror:
             case Pod() as decoded:
                 pod = self.counted(decoded)
                 self._see_whether_pending(pod, deleted=deleted)
+                if pod.group is not None or pod.uid in self.groups.key_of:
+                    self.groups.see(pod, deleted=deleted)
                 if pod.uid in self._assumed.by_uid:  # not through `in`: this is asked at every event
                     return self._see_assumed_pod(pod, deleted=deleted)
                 return self._see_pod(pod, deleted=deleted)
@@ -104,6 +110,8 @@ class ClusterMirror:
             case other:
                 before = self._objects.remove(other) if deleted else self._objects.put(other)
                 self._tell_of_object(type(other), other.name, before, None if deleted else other)
+                if isinstance(other, PodGroup):
+                    self.groups.touch(other.full_name)
         return None
 
     # The release of Kubernetes whose answers are given.

@@ -10,6 +10,7 @@ from core.objects.affinity import NO_AFFINITY, PodAffinity
 from core.objects.host_port import NO_HOST_PORTS, HostPort
 from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from core.objects.owner import ControllerRef
+from core.objects.pod_group import Membership
 from core.objects.pod_requests import PodResources, non_zero_requests, pod_requests
 from core.objects.pod_volumes import PodVolume
 from core.objects.toleration import NO_TOLERATIONS, Toleration
@@ -42,8 +43,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     empty where the pod says nothing. `preempted` is a pod that terminates because a scheduler preempted it.
 
     What deciding reads, and no plugin: `scheduler_name` tells whose pod it is, `in_group` whether it is scheduled with
-    others (spec.schedulingGroup), `claims_resources` whether it has spec.resourceClaims. `waiting` is what a pod
-    without a node says about its wait.
+    others by kube-scheduler (spec.schedulingGroup), `claims_resources` whether it has spec.resourceClaims. `waiting` is
+    what a pod without a node says about its wait. `group` is what it says about the group that Kindred places it with.
     """
 
     uid: str
@@ -78,11 +79,17 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     resources: PodResources | None = None
     image_volumes: tuple[str, ...] = ()
     needed_features: frozenset[str] = NO_FEATURES
+    group: Membership | None = None
 
     @property
     def full_name(self) -> str:
         """The pod as people write it, NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def group_name(self) -> str:
+        """The group that Kindred places it with, NAMESPACE/NAME; empty if there is none."""
+        return f"{self.namespace}/{self.group.group}" if self.group is not None else ""
 
     @property
     def failure(self) -> str:

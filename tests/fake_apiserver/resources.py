@@ -44,6 +44,7 @@ REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet", namesp
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True)
 REPLICATION_CONTROLLERS: Final = Resource("", "v1", "replicationcontrollers", "ReplicationController", namespaced=True)
 DEVICE_CLASSES: Final = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
+POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", namespaced=True)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
 
@@ -66,6 +67,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {  # list path -> resource
         STATEFUL_SETS,
         REPLICATION_CONTROLLERS,
         DEVICE_CLASSES,
+        POD_GROUPS,
         LEASES,
         EVENTS,
     )

@@ -9,6 +9,8 @@ never see the same room. Nobody tells an extender what became of its answer. An 
     when its status tells of a failed attempt long after the decision              (MirrorFeed)
     when the watch has shown nothing for KINDRED_ASSUMED_POD_TTL                    (ClusterMirror.expire)
 
+A pod of a group gets the place that its gang has for it, if the gang has one; see core/gangs/gangs.py.
+
 A decision stands only for a pod that the API server has without a node, that is not scheduled as one of a group, and
 whose request does not forbid it. Whoever else asks gets the same answer, and nothing is assumed: people with curl,
 simulators, a dump.
@@ -16,11 +18,11 @@ simulators, a dump.
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final
 
 from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.pod_lookup import PodLookup, Standing
-from app.verbs.deciding.results import any_node, one_of_names, reasons
+from app.verbs.deciding.results import any_node, one_of_names, reason_of_all, reasons
 from app.verbs.deciding.scopes import DecideScope, DecideScopes
 from app.verbs.evaluations import Evaluations
 from app.verbs.extender_args import ExtenderArgs
@@ -29,15 +31,14 @@ from app.verbs.nominations import Nominations
 from app.verbs.observation import Asked, VerbOutcome, VerbResponse
 from app.verbs.refused_nodes import RefusedNodes
 from core.framework.interface import Verdicts
+from core.gangs.gangs import Gangs, Placed
+from core.gangs.placing import Choose
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch
-from core.mirror.topology import IntpArray
+from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import choose_nodes
-
-Choose: TypeAlias = Callable[[NodeBatch, IntpArray], int]
 
 
 class Decision(Enum):
@@ -53,6 +54,8 @@ class Decision(Enum):
     """There is no node."""
     REFUSED = "refused"
     """An `Error` was answered."""
+    GANG_WAITS = "gang_waits"
+    """There is no node, as not all members of the pod's group are there, or have room."""
 
 
 class Decider:
@@ -73,12 +76,14 @@ class Decider:
         nominations: Nominations | None = None,
         refused_nodes: RefusedNodes | None = None,
         asked_to_preempt: bool = True,
+        gangs: Gangs | None = None,
     ) -> None:
         """Decide within the scope that a pod has in `scopes`.
 
         `choose` takes one of the best, given as positions in the batch; `clock` is the mirror's. `refusal` returns why
         no decision may stand now, or an empty text.
         `asked_to_preempt`: kube-scheduler asks the verb `preempt` about nodes that are refused and resolvable.
+        Without `gangs`, a pod of a group is decided for as any other.
         """
         self.decisions: Final = dict.fromkeys(Decision, 0)
         """How many ended how."""
@@ -94,6 +99,8 @@ class Decider:
         self._nominations = nominations
         self._refused_nodes = refused_nodes
         self._asked_to_preempt = asked_to_preempt
+        self.gangs: Final = gangs
+        """The groups of pods that are placed together; None: there are none."""
 
     def scope_of(self, pod: Pod) -> DecideScope | None:
         """Return among which nodes a pod is decided for; None: it is answered with all nodes that fit."""
@@ -118,10 +125,44 @@ class Decider:
             return self._error(refusal, pod, VerbOutcome.NOT_LEADING)
         if not stands:
             return self._tried(args, pod, scope, cached=cached)
-        replaces = self._mirror.is_assumed(pod.uid)
+        return self._decided_for_good(args, pod, scope, cached=cached)
+
+    def _decided_for_good(self, args: ExtenderArgs, pod: Pod, scope: DecideScope, *, cached: bool) -> VerbResponse:
+        gangs = self.gangs
+        if gangs is not None:
+            gangs.begin(self._clock())
+        replaces = self._mirror.is_assumed(pod.uid) and not (gangs is not None and gangs.has_reserved(pod.uid))
         if replaces:
             self._mirror.forget(pod.uid)
-        return self._decided(args, pod, scope, Decision.REPLACED if replaces else Decision.ASSUMED, cached=cached)
+        decision = Decision.REPLACED if replaces else Decision.ASSUMED
+        if gangs is not None and pod.group is not None:
+            response = self._decided_in_gang(gangs, args, pod, scope, decision)
+            if response is not None:
+                return response
+        return self._decided(args, pod, scope, decision, cached=cached)
+
+    def _decided_in_gang(
+        self, gangs: Gangs, args: ExtenderArgs, pod: Pod, scope: DecideScope, decision: Decision
+    ) -> VerbResponse | None:
+        """Answer with the place that a member has in its gang, or why it has none; None: it is an ordinary pod."""
+        batch = self._batch(args, pod, scope)
+        known = batch if not batch.strangers else batch.part((batch.slots != NO_SLOT).nonzero()[0])
+        try:
+            answer = gangs.ask(pod, self._clock(), None if len(known) == len(self._mirror.nodes.slots) else known)
+        except WorkLimitError as error:  # of any member, so that nothing is remembered of this one's class
+            told = f"a member of group {pod.group_name}: {error}"
+            return self._error(told, pod, VerbOutcome.TOO_MUCH_WORK, len(batch))
+        if answer is None:
+            return None
+        if isinstance(answer, Placed):
+            self._assume(pod, answer.node)
+            self._count(decision)
+            body = self._answer(args, batch, batch.position(answer.node))
+            return VerbResponse(body, asked=Asked(pod.full_name, pod.uid, len(batch), 1))
+        self._count(Decision.GANG_WAITS)
+        failed = reason_of_all(args.batch, answer.reason)
+        body = result_of_names(b"", failed) if args.node_list is None else result_of_objects(args.node_list, [], failed)
+        return VerbResponse(body, outcome=VerbOutcome.NO_FIT, asked=Asked(pod.full_name, pod.uid, len(batch)))
 
     def _tried(self, args: ExtenderArgs, pod: Pod, scope: DecideScope, *, cached: bool) -> VerbResponse:
         """Answer as for a pod that waits; one that counts already does not meet itself."""

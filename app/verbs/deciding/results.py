@@ -13,12 +13,12 @@ import numpy as np
 from app.objects.limits import reason_json
 from app.verbs.extender_results import NONE_FAILED, FailedNodes, failed_nodes, result_of_names
 from core.framework.interface import Verdicts
+from core.framework.reason_counts import reasons_text, status_counts
 from core.framework.status import Code, Status
 from core.mirror.node_info import NodeBatch
 
 MAX_NODES_SINGLY: Final = 100
 """Nodes up to which each has its own reason, which makes the scheduler's message the one that it has in-tree."""
-_MAX_REASONS: Final = 20
 
 
 def one_of_names(name: bytes) -> bytes:
@@ -58,10 +58,16 @@ def reasons(
         resolvable = verdicts.statuses[verdicts.codes[position]].code is Code.UNSCHEDULABLE
     else:
         name = asked.name_json()[0]
-        resolvable = any(status.code is Code.UNSCHEDULABLE for status, _ in _counts(verdicts))
+        resolvable = any(status.code is Code.UNSCHEDULABLE for status, _ in status_counts(verdicts))
     entry = memoryview(bytes(name) + b":" + reason_json(summary(verdicts)))
     nothing = memoryview(b"")
     return FailedNodes(entry, nothing) if resolvable else FailedNodes(nothing, entry)
+
+
+def reason_of_all(asked: NodeBatch, reason: str) -> FailedNodes:
+    """Return the one entry for all nodes where a reason does not follow from any of them; no eviction resolves it."""
+    entry = bytes(asked.name_json()[0]) + b":" + reason_json(f"{answer_for(len(asked))} {reason}")
+    return FailedNodes(memoryview(b""), memoryview(entry))
 
 
 def summary(verdicts: Verdicts) -> str:
@@ -70,15 +76,12 @@ def summary(verdicts: Verdicts) -> str:
     The scheduler writes it behind the number of nodes for which it was given: `0/5000 nodes are available: 1 answer of
     kindred for 5000 nodes: 4990 Insufficient cpu, 10 node(s) were unschedulable.`
     """
-    by_reason: dict[str, int] = {}
-    for status, nodes in _counts(verdicts):
-        for reason in status.reasons:
-            by_reason[reason] = by_reason.get(reason, 0) + nodes
-    most = sorted(by_reason.items(), key=lambda each: (-each[1], each[0]))
-    told = [f"{nodes} {reason}" for reason, nodes in most[:_MAX_REASONS]]
-    if len(most) > _MAX_REASONS:
-        told.append(f"and {len(most) - _MAX_REASONS} reasons more")
-    return f"answer of kindred for {len(verdicts.codes)} nodes: {', '.join(told)}"
+    return f"{answer_for(len(verdicts.codes))} {reasons_text(verdicts)}"
+
+
+def answer_for(nodes: int) -> str:
+    """Return how the one entry for so many nodes begins."""
+    return f"answer of kindred for {nodes} nodes:"
 
 
 def _unresolvable_but(position: int, verdicts: Verdicts) -> Verdicts:
@@ -92,8 +95,3 @@ def _unresolvable_but(position: int, verdicts: Verdicts) -> Verdicts:
         codes[position] = len(statuses)
         statuses += (verdicts.status(position),)
     return Verdicts(codes, statuses)
-
-
-def _counts(verdicts: Verdicts) -> list[tuple[Status, int]]:
-    counts = np.bincount(verdicts.codes, minlength=len(verdicts.statuses)).tolist()
-    return [(status, nodes) for status, nodes in zip(verdicts.statuses, counts, strict=True) if nodes]

@@ -141,6 +141,7 @@ REQUESTS: Final[Mapping[tuple[str, str], Sequence[Asked]]] = {
     ("GET", "/samples"): [Asked("/samples")],
     ("GET", "/events"): [Asked("/events")],
     ("GET", "/names"): [Asked("/names"), Asked("/names?text=hidden"), Asked(f"/names?text={THEIRS}/&limit=100")],
+    ("GET", "/units"): [Asked("/units"), Asked(f"/units?namespace={THEIRS}")],
     ("GET", "/pending"): [
         Asked("/pending"),
         Asked(f"/pending?namespace={THEIRS}"),

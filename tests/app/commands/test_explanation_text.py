@@ -23,6 +23,7 @@ from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from core.diagnosis.explained_profile import served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
+from core.gangs.unit_status import SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.profile import Profile, affinity_profile, full_profile
@@ -40,6 +41,7 @@ class Setting:
     """A mirror with all that explains it."""
 
     def __init__(self, mirror: ClusterMirror, profile: Profile, freshness: Freshness = OF_A_DUMP) -> None:
+        self.unit: UnitStatus | None = None
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, cache)
         self._explainer = Explainer(
@@ -49,6 +51,7 @@ class Setting:
             self.extender.recent_pods,
             freshness,
             release=AnsweredRelease(Settings(), mirror),
+            unit_of=lambda _: self.unit,
         )
 
     def text(self, question: dict[str, Any], detail: Detail = Detail()) -> str:  # noqa: B008  # it is frozen
@@ -188,6 +191,24 @@ def test_the_first_pod_of_its_kind_is_told_so(small: ClusterMirror) -> None:
     lines = Setting(small, affinity_profile()).lines({"pod": first.obj()}, "a1")
     assert "it would be the first of its kind, and may be anywhere" in " ".join(" ".join(lines).split())
     assert any(line.startswith("    satisfied, as it would be the first pod of its kind: ") for line in lines)
+
+
+def test_a_member_of_a_gang_is_told_with_the_state_of_its_gang(small: ClusterMirror) -> None:
+    setting = Setting(small, affinity_profile())
+    assert not any("group" in line for line in setting.lines({"pod": NEXT.obj()}))
+    waits = "waits for 5 more members of 8"
+    setting.unit = UnitStatus(
+        unit="shop/train", status=SchedulingStatus.PENDING, reason=waits, minimum=8, members=3, pending=3
+    )
+    lines = setting.lines({"pod": NEXT.obj()})
+    at = lines.index("Placed together with its group")
+    assert lines[at + 1 : at + 4] == [
+        "  shop/train is pending: waits for 5 more members of 8",
+        "  3 members, 8 are needed: 0 bound, 0 decided, 0 with a reserved place, 3",
+        "    pending",
+    ]
+    setting.unit = UnitStatus(unit="shop/train", status=SchedulingStatus.SCHEDULED, minimum=1, members=1, bound=1)
+    assert "  shop/train is scheduled" in setting.lines({"pod": NEXT.obj()})
 
 
 def test_what_was_supposed_is_told_last(small: ClusterMirror) -> None:

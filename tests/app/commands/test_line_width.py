@@ -10,12 +10,14 @@ import pytest
 from click.testing import CliRunner
 from fastapi import FastAPI, Response
 
+from app.admin.units_routes import Units
 from app.commands.cli import main
 from app.commands.dump_source import DEMO
 from app.commands.text_columns import WIDTH
 from app.dump.snapshot_file import load_items, read_items
 from app.main import create_service
 from app.settings import Settings
+from core.gangs.unit_status import SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Difference, Differences
 from tests.app.api_server.kubeconfigs import write_kubeconfig
@@ -29,6 +31,15 @@ DIFFERENCES = {
     "persistentvolumeclaims": Differences(listed=2, missed=(Difference(f"shop/data-{'x' * 100}", "u"),)),
     "nodes": Differences(listed=60, differing=(Difference("node1", "v", ("labels", "taints", "allocatable")),)),
 }
+UNIT = UnitStatus(
+    unit="shop/train-with-a-long-name",
+    status=SchedulingStatus.SCHEDULING,
+    reason="3 of 8 members fit; the next one, shop/train-3, does not: 4990 Insufficient cpu, 10 Too many pods",
+    minimum=8,
+    members=8,
+    pending=8,
+    asked=61.0,
+)
 COMMANDS = {
     "config print": [],
     "diff": ["--server", "@diff"],
@@ -41,6 +52,7 @@ COMMANDS = {
     "rbac": ["--profile", "full", "--preempt", "evict", "--leader-election", "true"],
     "replay": ["1", "--server", "@admin"],
     "status": ["--server", "@admin"],
+    "units": ["--server", "@diff"],
     "version": ["--server", "@admin"],
     "why": ["queue-3", "-n", "data", "--why-not", "node1", "--local", "--kubeconfig", "@kubeconfig"],
 }
@@ -78,6 +90,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     ask(service.app, "POST", "/filter", json.dumps(REQUEST).encode())
     comparing = FastAPI()
     comparing.get("/debug/mirror/diff")(lambda: Response(msgspec.json.encode(DIFFERENCES)))
+    comparing.get("/units")(lambda: Response(msgspec.json.encode(Units([UNIT]))))
     folder = tmp_path_factory.mktemp("manifest")
     (folder / "pod.json").write_text(json.dumps(REQUEST["Pod"]))
     with running(service.admin) as admin, running(comparing) as diff, small_cluster() as cluster:

@@ -44,7 +44,16 @@ def allowed(settings: Settings, *, binds: bool = False) -> dict[str, str]:
         pytest.param(Settings(profile="NodeName"), False, {"nodes": "list watch", "pods": "list watch"}, id="a-list"),
         pytest.param(Settings(), True, {**AFFINITY, **BOUND}, id="bind"),
         pytest.param(
-            Settings(answer="decide"), False, {**AFFINITY, "pods": "list watch get"}, id="decide-which-looks-pods-up"
+            Settings(answer="decide"),
+            False,
+            {**AFFINITY, "pods": "list watch get", "podgroups": "list watch"},
+            id="decide-which-looks-pods-up",
+        ),
+        pytest.param(
+            Settings(answer="decide", groups=False),
+            False,
+            {**AFFINITY, "pods": "list watch get"},
+            id="decide-without-groups",
         ),
         pytest.param(Settings(preempt="verb"), False, {**AFFINITY, **BUDGETS}, id="preempt"),
         pytest.param(Settings(preempt="evict"), True, {**AFFINITY, **BUDGETS, **BOUND, **EVICTED}, id="evict"),

@@ -10,6 +10,7 @@ from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
+from core.objects.pod_group import PodGroup
 from core.objects.service import Service
 from core.objects.volumes import (
     CSIDriver,
@@ -141,6 +142,11 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
     DeviceClass: {
         "metadata": full_metadata("gpu"),
         "spec": {"extendedResourceName": "example.com/gpu", "selectors": [{"cel": {"expression": "true"}}]},
+    },
+    PodGroup: {
+        "metadata": full_metadata("train"),
+        "spec": {"minMember": 8, "scheduleTimeoutSeconds": 30, "minResources": {"cpu": "8"}},
+        "status": {"phase": "Pending"},
     },
     Service: {
         "metadata": full_metadata("web"),

@@ -13,6 +13,7 @@ from core.objects.labels import parse_selector
 from core.objects.namespace import Namespace
 from core.objects.node_selector import parse_node_selector
 from core.objects.owner import ControllerRef, ReplicaSet, ReplicationController, StatefulSet
+from core.objects.pod_group import PodGroup
 from core.objects.service import Service
 from core.objects.volumes import (
     ClaimRef,
@@ -69,6 +70,7 @@ EXPECTED: Final[tuple[Object, ...]] = (
         resource_version="42",
     ),
     DeviceClass(name="gpu", extended_resource="example.com/gpu", uid="uid-gpu", resource_version="42"),
+    PodGroup(namespace="shop", name="train", minimum=8, timeout=30, uid="uid-train", resource_version="42"),
     CSIStorageCapacity(
         namespace="shop",
         name="csisc-1",

@@ -41,6 +41,7 @@ def test_every_kind_that_the_core_knows_has_a_resource() -> None:
         ("ReplicaSet", "/apis/apps/v1/replicasets", "apps/v1"),
         ("StatefulSet", "/apis/apps/v1/statefulsets", "apps/v1"),
         ("DeviceClass", "/apis/resource.k8s.io/v1/deviceclasses", "resource.k8s.io/v1"),
+        ("PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", "scheduling.x-k8s.io/v1alpha1"),
         ("ReplicationController", "/api/v1/replicationcontrollers", "v1"),
     ],
 )

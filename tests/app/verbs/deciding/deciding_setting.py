@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from app.objects.decode_pod import decode_pod
@@ -9,6 +10,7 @@ from app.verbs.binding.binding_args import BindingArgs
 from app.verbs.binding.pod_api import PodApi
 from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.decider import Decider
+from app.verbs.deciding.gang_keeping import is_decided_for
 from app.verbs.deciding.pod_lookup import PodLookup
 from app.verbs.deciding.scopes import DecideScope, DecideScopes
 from app.verbs.evaluations import Evaluations
@@ -17,7 +19,11 @@ from app.verbs.nominations import Nominations
 from app.verbs.observation import VerbResponse
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Action, ClusterEvent
+from core.gangs.gangs import Gangs
+from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import IntpArray
 from core.objects.pod import Pod
 from core.profile import Profile, full_profile
 from tests.builders import PodBuilder
@@ -50,6 +56,7 @@ class DecidingSetting:
         cached: bool = True,
         claims_scheduler: str = "",
         asked_to_preempt: bool = True,
+        gangs: bool = False,
     ) -> None:
         """Decide for all pods in one scope; among equals the first one is taken, unless `turn` is set."""
         self.mirror = mirror
@@ -59,20 +66,31 @@ class DecidingSetting:
         self.refusal = ""
         profile = profile or full_profile()
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec")) if cached else None
+        evaluations, scopes = Evaluations(profile, mirror, cache), DecideScopes(scope)
+        needs = InTreeNeeds(mirror, claims_scheduler)
+        placer = Placer(mirror, profile, partial(evaluations.begin, cached=True), self._choose)
         self.decider = Decider(
             profile,
             mirror,
-            Evaluations(profile, mirror, cache),
-            DecideScopes(scope),
+            evaluations,
+            scopes,
             lookup=PodLookup(mirror, self.pods, lambda: self.now),
-            needs=InTreeNeeds(mirror, claims_scheduler),
-            choose=lambda _, best: int(best[self.turn % len(best)]),
+            needs=needs,
+            choose=self._choose,
             clock=lambda: self.now,
             refusal=lambda: self.refusal,
             nominations=Nominations(mirror, lambda: self.now),
             asked_to_preempt=asked_to_preempt,
+            gangs=Gangs(mirror, placer, is_decided_for(scopes, needs)) if gangs else None,
         )
         self.extender = Extender(profile, mirror, cache, decider=self.decider)
+
+    def _choose(self, _: NodeBatch, best: IntpArray) -> int:
+        return int(best[self.turn % len(best)])
+
+    def tell_object(self, pod: dict[str, Any]) -> None:
+        """Show a pod in the watch, as JSON."""
+        self.mirror.apply(ClusterEvent("Update", decode_pod(json.dumps(pod).encode())))
 
     def tell(self, pod: PodBuilder, action: Action = "Update") -> None:
         """Show a pod in the watch."""

@@ -1,0 +1,54 @@
+"""Units for people: summed up in a line, then a line for each."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import click
+
+from app.admin.units_routes import Units
+from app.commands.age_text import age_text
+from app.commands.text_columns import counted, wrapped, wrapped_table
+from core.gangs.unit_status import SchedulingStatus, UnitStatus
+
+_HEADS: Final = ("NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")
+_MORE_HEADS: Final = ("BOUND", "ASSUMED", "ENDED", "PRIORITY", "ATTEMPTS", "RESERVED SINCE", "TIMEOUT")
+
+
+def units_text(units: Units, *, namespace: str | None, wide: bool) -> str:
+    """Return the units as lines, with colours, which click removes where there is no terminal.
+
+    With a namespace, which is that of all units, no column repeats it.
+    """
+    return "\n".join(_lines(units.units, namespace, wide=wide))
+
+
+def _lines(units: Sequence[UnitStatus], namespace: str | None, *, wide: bool) -> Iterator[str]:
+    within = f" in namespace {namespace}" if namespace else ""
+    if not units:
+        yield f"No units{within}."
+        return
+    by_status = Counter(each.status for each in units)
+    parts = [f"{by_status[status]:,} {status.value}" for status in SchedulingStatus if by_status[status]]
+    text = f"{counted(len(units), 'unit')}{within}: {', '.join(parts)}"
+    yield from (click.style(line, bold=True) for line in wrapped(text, 2, ""))
+    yield ""
+    heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
+    yield from wrapped_table(heads, [_row(each, namespace, wide=wide) for each in units], 0, wide=wide)
+
+
+def _row(unit: UnitStatus, namespace: str | None, *, wide: bool) -> Sequence[str]:
+    of_namespace, _, name = unit.unit.partition("/")
+    scheduled = f"{unit.bound + unit.assumed}/{unit.minimum or '?'}"
+    cells = [name, unit.status.value, scheduled, str(unit.reserved), str(unit.pending), _age(unit.asked), unit.reason]
+    cells[-1] = cells[-1] or "-"
+    if not namespace:
+        cells.insert(0, of_namespace)
+    if wide:
+        more = (unit.bound, unit.assumed, unit.ended, unit.priority, unit.attempts)
+        cells += [*map(str, more), _age(unit.reserved_since), f"{unit.timeout:g}s" if unit.timeout else "-"]
+    return cells
+
+
+def _age(seconds: float | None) -> str:
+    return "-" if seconds is None else age_text(seconds)

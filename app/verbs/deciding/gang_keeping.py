@@ -1,0 +1,35 @@
+"""Which pods are placed with their gang, and the end of reservations between requests."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from app.verbs.deciding.claims import InTreeNeeds
+from app.verbs.deciding.scopes import DecideScopes
+from core.gangs.gangs import Gangs
+from core.objects.pod import Pod
+
+_REVIEW_EVERY: Final = 1.0  # seconds
+
+
+def is_decided_for(scopes: DecideScopes, needs: InTreeNeeds) -> Callable[[Pod], bool]:
+    """Return what tells whether a pending member can be decided for, as far as the pod itself goes."""
+
+    def decided_for(pod: Pod) -> bool:
+        scope = scopes.of(pod)
+        return scope is not None and not pod.in_group and not needs.problem(pod, scope)
+
+    return decided_for
+
+
+async def keep_gangs(gangs: Gangs, clock: Callable[[], float], refusal: Callable[[], str]) -> None:
+    """Release reservations that are too old, and all of them while nothing may be decided, until cancelled.
+
+    Another replica that decides knows nothing of reservations here, and this one begins anew when it leads again.
+    """
+    while True:
+        await asyncio.sleep(_REVIEW_EVERY)
+        if refusal():
+            gangs.end()
+        else:
+            gangs.review(clock())

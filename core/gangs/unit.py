@@ -1,0 +1,141 @@
+"""A unit: a group with what is reserved for it, and its members by state."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from core.framework.reason_counts import reasons_text
+from core.gangs.placing import Shortfall
+from core.mirror.cluster import ClusterMirror
+from core.mirror.pod_groups import Group, Rule
+from core.objects.pod import Pod
+
+Order: TypeAlias = tuple[bool, int, int, str, str]
+"""Of waiting units: has not started, -priority, timeouts, creation of the oldest member, name."""
+
+
+class Unit:
+    """What is known of a group besides its members. Times are of the caller's clock."""
+
+    __slots__ = (
+        "asked_at",
+        "attempts",
+        "deadline",
+        "failed_at",
+        "group",
+        "holds_until",
+        "is_timed_out",
+        "memo",
+        "order",
+        "overtaken",
+        "reason",
+        "reserved",
+        "reserved_at",
+        "scheduled_at",
+        "searched_at",
+        "shortfall",
+        "timed_out_at",
+        "timeouts",
+        "version",
+    )
+
+    def __init__(self, group: Group) -> None:
+        self.group: Final = group
+        self.asked_at: float | None = None
+        self.reserved: dict[str, str] = {}  # uid -> node
+        self.reserved_at: float | None = None
+        self.deadline = 0.0
+        self.version = 0  # of the group, when its reservations were last reviewed
+        self.scheduled_at: float | None = None
+        self.timed_out_at: float | None = None
+        self.is_timed_out = False  # and was not tried since
+        self.timeouts = 0
+        self.attempts = 0
+        self.reason = ""
+        self.shortfall: Shortfall | None = None
+        self.memo: object = None  # what the shortfall follows from
+        self.failed_at = 0.0
+        self.searched_at: float | None = None
+        self.order: Order = (True, 0, 0, "", "")
+        self.overtaken = 0  # gangs behind it that were placed since it was refused for want of room
+        self.holds_until = 0.0  # until when gangs behind it wait
+
+
+class Tally(NamedTuple):
+    """The members of a group by state."""
+
+    bound: int
+    """Without those that terminate."""
+    assumed: int
+    """Decided for; without those that have no more than a reservation."""
+    pending: Sequence[Pod]
+    """Those that can be placed, in the order in which they are."""
+    kept_out: int
+    """Those that cannot: gated, terminating, or of a scheduler that is not decided for."""
+
+    @property
+    def scheduled(self) -> int:
+        """Members that count for the minimum without a reservation."""
+        return self.bound + self.assumed
+
+
+def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) -> Tally:
+    """Count the members of a unit; `eligible` tells whether a pending pod is one that is decided for."""
+    bound = assumed = kept_out = 0
+    pending = []
+    for uid, pod in unit.group.members.items():
+        if uid in unit.reserved:
+            continue
+        if pod.node_name and not pod.terminating:
+            bound += 1
+        elif mirror.is_assumed(uid):
+            assumed += 1
+        elif uid in mirror.pending and not pod.terminating and not pod.waiting.gates and eligible(pod):
+            pending.append(pod)
+        else:
+            kept_out += 1
+    pending.sort(key=lambda pod: (-pod.priority, pod.waiting.created, pod.name))
+    return Tally(bound, assumed, pending, kept_out)
+
+
+def to_place(rule: Rule, counts: Tally, reserved: int, asked: Pod | None = None) -> tuple[Sequence[Pod], int]:
+    """Return the members that have to be placed together now, `asked` first, and how many are missing for that.
+
+    There are none where the minimum is scheduled or reserved. A group that has started does not wait for members.
+    """
+    need = rule.minimum - counts.scheduled - reserved
+    if need <= 0:
+        return (), 0
+    members = counts.pending
+    if asked is not None:
+        members = (asked, *(pod for pod in members if pod.uid != asked.uid))
+    missing = need - len(members)
+    if missing > 0 and not counts.scheduled:
+        return (), missing
+    return members[:need], 0
+
+
+def order_of(unit: Unit, counts: Tally, asked: Pod | None = None) -> Order:
+    """Return which of two waiting units comes first."""
+    waiting = counts.pending if asked is None else (asked, *counts.pending)
+    priority = max((pod.priority for pod in waiting), default=0)
+    created = min((pod.waiting.created for pod in waiting), default="")
+    return (not counts.scheduled, -priority, unit.timeouts, created, unit.group.key)
+
+
+def waiting_text(rule: Rule, counts: Tally, missing: int) -> str:
+    """Return what a unit waits for before it can be tried, one line; empty if for nothing."""
+    if rule.problem:
+        return rule.problem
+    if not missing:
+        return ""
+    kept_out = f"; {counts.kept_out} cannot be placed by this scheduler now" if counts.kept_out else ""
+    return f"waits for {missing} more member{'s' if missing > 1 else ''} of {rule.minimum}{kept_out}"
+
+
+def shortfall_text(shortfall: Shortfall) -> str:
+    """Return why a gang does not fit, one line."""
+    proved = "" if shortfall.is_proved else "; not all other ways were tried"
+    return (
+        f"{shortfall.placed} of {shortfall.wanted} members fit; the next one, {shortfall.pod.full_name}, does not: "
+        f"{reasons_text(shortfall.verdicts)}{proved}"
+    )

@@ -1,0 +1,106 @@
+"""The status of a unit: a group of pods that is placed together."""
+
+from enum import Enum
+
+import msgspec
+
+from core.gangs.unit import Tally, Unit, to_place, waiting_text
+from core.mirror.pod_groups import Rule
+from core.objects.pod_group import PodGroup
+
+
+class SchedulingStatus(Enum):
+    """How far a unit has come; the values are those of the admin port and of the metric's label."""
+
+    PENDING = "pending"
+    """Members are missing, or it is not known how many there have to be."""
+    SCHEDULING = "scheduling"
+    """All members are there, and there is no room for all of them, or none was asked about yet."""
+    RESERVED = "reserved"
+    """Each member of the minimum has a place, and some have not been asked about since."""
+    SCHEDULED = "scheduled"
+    """The minimum is bound, or decided and on its way."""
+    TIMED_OUT = "timed out"
+    """Members were not asked about in time, and their places were released; the next request places the unit anew."""
+
+
+class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A unit, its members by state, and since when. Ages are in seconds; None: it was never so."""
+
+    unit: str
+    """NAMESPACE/NAME"""
+    status: SchedulingStatus
+    reason: str = ""
+    """Why it waits, one line; empty if it does not."""
+    minimum: int = 0
+    """Members that are placed together; 0 where that is not known."""
+    timeout: float = 0.0
+    """Seconds for which places are reserved."""
+    members: int = 0
+    pending: int = 0
+    """Members that have neither a node nor a place."""
+    reserved: int = 0
+    """Members that have a place and have not been asked about since."""
+    assumed: int = 0
+    """Members that were decided for; the watch has not shown them bound."""
+    bound: int = 0
+    ended: int = 0
+    """Members that had a node and are gone, since the first of the present ones came."""
+    priority: int = 0
+    attempts: int = 0
+    """How often it was tried to place it."""
+    asked: float | None = None
+    """Since a member was asked about first."""
+    reserved_since: float | None = None
+    scheduled_since: float | None = None
+    timed_out_since: float | None = None
+
+
+def status_of(unit: Unit, counts: Tally, rule: Rule, now: float) -> UnitStatus:
+    """Return the status of a unit."""
+    _, missing = to_place(rule, counts, len(unit.reserved))
+    status = _scheduling_status(unit, counts, rule, missing)
+    reason = waiting_text(rule, counts, missing) if status is SchedulingStatus.PENDING else unit.reason
+    members = len(unit.group.members)
+    return UnitStatus(
+        unit=unit.group.key,
+        status=status,
+        reason="" if status in {SchedulingStatus.RESERVED, SchedulingStatus.SCHEDULED} else reason,
+        minimum=rule.minimum,
+        timeout=rule.timeout,
+        members=members,
+        pending=members - counts.scheduled - len(unit.reserved),
+        reserved=len(unit.reserved),
+        assumed=counts.assumed,
+        bound=counts.bound,
+        ended=unit.group.ended,
+        priority=max((pod.priority for pod in unit.group.members.values()), default=0),
+        attempts=unit.attempts,
+        asked=_age(unit.asked_at, now),
+        reserved_since=_age(unit.reserved_at, now) if unit.reserved else None,
+        scheduled_since=_age(unit.scheduled_at, now) if status is SchedulingStatus.SCHEDULED else None,
+        timed_out_since=_age(unit.timed_out_at, now),
+    )
+
+
+def status_without_members(group: PodGroup) -> UnitStatus:
+    """Return the status of a PodGroup that no pod belongs to."""
+    return UnitStatus(
+        unit=group.full_name, status=SchedulingStatus.PENDING, reason="has no members", minimum=group.minimum
+    )
+
+
+def _scheduling_status(unit: Unit, counts: Tally, rule: Rule, missing: int) -> SchedulingStatus:
+    if rule.problem:
+        return SchedulingStatus.PENDING
+    if counts.scheduled >= rule.minimum:
+        return SchedulingStatus.SCHEDULED
+    if unit.reserved:
+        return SchedulingStatus.RESERVED
+    if unit.is_timed_out:
+        return SchedulingStatus.TIMED_OUT
+    return SchedulingStatus.PENDING if missing else SchedulingStatus.SCHEDULING
+
+
+def _age(at: float | None, now: float) -> float | None:
+    return None if at is None else now - at

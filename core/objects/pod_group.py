@@ -1,0 +1,57 @@
+"""Pods that are placed together, all or none: the PodGroup object, and what a member says about its group.
+
+Source of PodGroup: sigs.k8s.io/scheduler-plugins apis/scheduling/v1alpha1/types.go.
+"""
+
+from typing import Final
+
+import msgspec
+
+GROUP_LABEL: Final = "kindred.dev/group"
+"""The name of the pod's group, which needs no object."""
+POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
+"""The name of the PodGroup, in the pod's namespace."""
+MINIMUM_ANNOTATION: Final = "kindred.dev/group-minimum"
+"""How many members of a `kindred.dev/group` are placed together."""
+TIMEOUT_ANNOTATION: Final = "kindred.dev/group-timeout"
+"""Seconds for which places are reserved for the members of a `kindred.dev/group`."""
+
+DEFAULT_TIMEOUT: Final = 60.0
+"""Seconds; scheduler-plugins pkg/util/podgroup.go (DefaultWaitTime)."""
+MAX_TIMEOUT: Final = 3600.0
+MAX_MINIMUM: Final = 500
+"""A gang is placed in one step, in which no other request is answered: 500 members take about half a second."""
+
+
+class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A scheduling.x-k8s.io/v1alpha1 PodGroup.
+
+    `minimum` is spec.minMember, 0 where there is none. `timeout` is spec.scheduleTimeoutSeconds, 0 where there is none.
+    spec.minResources is not read: the requests of the members themselves are placed.
+    """
+
+    namespace: str
+    name: str
+    minimum: int = 0
+    timeout: int = 0
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The object as people write it, NAMESPACE/NAME."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Membership(msgspec.Struct, frozen=True, gc=False):
+    """What a pod says about its group.
+
+    `by_object`: the group is a PodGroup, which has the minimum and the timeout. Otherwise `minimum` and `timeout` are
+    those of the pod's annotations, 0 where the pod says nothing; `problem` is what is wrong with them.
+    """
+
+    group: str
+    by_object: bool = False
+    minimum: int = 0
+    timeout: float = 0.0
+    problem: str = ""

@@ -1,0 +1,149 @@
+"""`filter` for members of a gang: their places, what is answered while they wait, and what stays as for other pods."""
+
+import json
+
+import pytest
+
+from app.verbs.deciding.scopes import DecideScope
+from app.verbs.observation import VerbOutcome
+from core.gangs.unit_status import SchedulingStatus
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of
+from tests.builders import PodBuilder, labelled, make_pod, term
+from tests.core.decoded import mirror_of
+from tests.core.gangs.gang_setting import ZONE, member, node
+
+NAMES = ["n0", "n1"]
+A, B, C = (member(name, 3) for name in "abc")
+WAITS = "group default/train: waits for 2 more members of 3"
+
+
+def cluster(*pods: PodBuilder, scope: DecideScope = DecideScope.ANY_NODE, cpu: int = 2) -> DecidingSetting:
+    return DecidingSetting(mirror_of(*(node(name, cpu) for name in NAMES), *pods), scope, gangs=True)
+
+
+def refusals(setting: DecidingSetting, pod: PodBuilder) -> dict[str, str]:
+    response = setting.ask(pod, NAMES)
+    result = json.loads(response.body)
+    assert (result["Error"], result["NodeNames"], result["FailedNodes"]) == ("", [], {})
+    assert response.outcome is VerbOutcome.NO_FIT
+    failed: dict[str, str] = result["FailedAndUnresolvableNodes"]
+    return failed
+
+
+@pytest.mark.parametrize("scope", DecideScope)
+@pytest.mark.parametrize("cached", [True, False])
+def test_all_members_get_the_places_that_were_reserved_at_the_first_request(
+    scope: DecideScope, *, cached: bool
+) -> None:
+    mirror = mirror_of(*(node(name) for name in NAMES))
+    setting = DecidingSetting(mirror, scope, gangs=True, cached=cached)
+    for pod in (A, B, C):
+        setting.tell(pod)
+    assert node_of(setting.ask(A, NAMES)) in NAMES
+    reserved = setting.assumed()
+    assert reserved.keys() == {"default/a", "default/b", "default/c"}
+    assert [node_of(setting.ask(pod, NAMES)) for pod in (B, C)] == [reserved["default/b"], reserved["default/c"]]
+    assert setting.counts() == {"assumed": 3}
+    assert {each.deadline is None for each in mirror.assumed.values()} == {False}
+    assert mirror.audit() == []
+
+
+@pytest.mark.parametrize("scope", DecideScope)
+def test_while_members_are_missing_one_entry_tells_of_all_nodes_and_no_eviction_helps(scope: DecideScope) -> None:
+    setting = cluster(scope=scope)
+    setting.tell(A)
+    assert refusals(setting, A) == {"n0": f"answer of kindred for 2 nodes: {WAITS}"}
+    assert setting.counts() == {"gang_waits": 1}
+    assert setting.assumed() == {}
+
+
+def test_other_pods_are_judged_beside_reservations() -> None:
+    setting = cluster(cpu=2)
+    for pod in (A, B, C):
+        setting.tell(pod)
+    setting.ask(A, NAMES)
+    assert setting.decide(make_pod("large").requests(cpu=2), NAMES) == ""
+    assert setting.decide(make_pod("small").requests(cpu=1), NAMES) in NAMES
+
+
+def test_a_member_that_comes_again_is_replaced_alone() -> None:
+    setting = cluster()
+    for pod in (A, B, C):
+        setting.tell(pod)
+    for pod in (A, B, C, A):
+        assert node_of(setting.ask(pod, NAMES)) in NAMES
+    assert setting.counts() == {"assumed": 3, "replaced": 1}
+
+
+def test_a_dry_run_is_answered_for_the_pod_alone_and_reserves_nothing() -> None:
+    setting = cluster()
+    setting.tell(A)
+    assert node_of(setting.ask(A, NAMES, dry_run=True)) in NAMES
+    assert setting.assumed() == {}
+    assert setting.counts() == {"not_assumed": 1}
+
+
+def test_without_gangs_members_are_decided_for_one_by_one() -> None:
+    setting = DecidingSetting(mirror_of(*(node(name) for name in NAMES)))
+    assert setting.decide(A, NAMES) in NAMES
+    assert setting.counts() == {"assumed": 1}
+
+
+def test_members_that_need_an_in_tree_plugin_are_waited_for() -> None:
+    setting = cluster()
+    claims = C.obj()
+    claims["spec"]["resourceClaims"] = [{"name": "gpu"}]
+    for pod in (A, B):
+        setting.tell(pod)
+    setting.tell_object(claims)
+    told = refusals(setting, A)["n0"]
+    assert told.endswith("waits for 1 more member of 3; 1 cannot be placed by this scheduler now")
+
+
+def test_the_nodes_of_the_request_hold_for_the_pod_that_it_is_about() -> None:
+    setting = cluster(scope=DecideScope.QUESTION, cpu=4)
+    for pod in (A, B, C):
+        setting.tell(pod)
+    assert node_of(setting.ask(A, ["n1"])) == "n1"
+    other = "n0" if setting.assumed()["default/b"] == "n1" else "n1"
+    assert node_of(setting.ask(B, [other])) == other
+    assert setting.mirror.audit() == []
+
+
+def test_a_member_that_takes_too_much_work_is_answered_with_an_error() -> None:
+    setting = cluster()
+    heavy = C.required_anti_affinity(*(term(ZONE, labelled(app=f"a{number}")) for number in range(50)))
+    for pod in (A, B, heavy):
+        setting.tell(pod)
+    setting.mirror.work.limit = 1
+    response = setting.ask(A, NAMES)
+    assert response.outcome is VerbOutcome.TOO_MUCH_WORK
+    assert json.loads(response.body)["Error"].startswith("a member of group default/train: Pod.spec.affinity")
+    assert setting.assumed() == {}
+    assert setting.counts() == {"refused": 1}
+
+
+def test_after_a_restart_the_rest_of_a_gang_comes_before_any_other_pod() -> None:
+    setting = cluster(A.on("n0"), cpu=2)
+    for pod in (B, C):
+        setting.tell(pod)
+    assert setting.decide(make_pod("other").requests(cpu=2), NAMES) == ""
+    assert setting.assumed().keys() == {"default/b", "default/c"}
+    assert setting.decider.gangs is not None
+    found = setting.decider.gangs.unit_status("default/train", setting.now)
+    assert found is not None
+    assert found.status is SchedulingStatus.RESERVED
+
+
+@pytest.mark.parametrize("scope", DecideScope)
+@pytest.mark.parametrize("known", [True, False])
+def test_a_request_that_names_only_nodes_that_are_not_known(scope: DecideScope, *, known: bool) -> None:
+    setting = DecidingSetting(mirror_of(*(node(name) for name in NAMES if known)), scope, gangs=True)
+    for pod in (A, B, C):
+        setting.tell(pod)
+    result = json.loads(setting.ask(A, ["gone"]).body)
+    assert result["Error"] == ""
+    placed = known and scope is DecideScope.ANY_NODE
+    assert bool(result["FailedAndUnresolvableNodes"]) is not placed
+    assert bool(setting.assumed()) is placed
+    assert setting.mirror.audit() == []

@@ -1,0 +1,39 @@
+"""Reservations end between requests, too: by time, and when the replica no longer decides."""
+
+import asyncio
+
+import pytest
+
+from app.verbs.deciding import gang_keeping
+from app.verbs.deciding.gang_keeping import keep_gangs
+from tests.core.gangs.gang_setting import GangSetting, member, node
+
+
+@pytest.mark.parametrize(
+    ("now", "refusal", "left"),
+    [
+        pytest.param(59.0, "", {"a", "b"}, id="in time"),
+        pytest.param(60.0, "", {"a"}, id="too old"),
+        pytest.param(1.0, "not leading", {"a"}, id="not leading"),
+    ],
+)
+def test_reservations_are_looked_at_again_and_again(
+    now: float, refusal: str, left: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gang_keeping, "_REVIEW_EVERY", 0.0)
+    setting = GangSetting(node("n0"))
+    setting.see(member("a"), member("b"))
+    setting.ask(member("a"))
+    turns = iter([now] * 3)
+
+    async def keep() -> None:
+        await keep_gangs(setting.gangs, lambda: next(turns), lambda: refusal)
+
+    async def kept() -> None:
+        keeping = asyncio.create_task(keep())
+        for _ in range(4):
+            await asyncio.sleep(0)
+        keeping.cancel()
+
+    asyncio.run(kept())
+    assert setting.assumed() == left

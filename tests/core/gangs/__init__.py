@@ -1,0 +1,1 @@
+"""Tests of pods that are placed together."""

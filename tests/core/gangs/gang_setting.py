@@ -1,0 +1,97 @@
+"""Gangs over a small mirror, by all rules of kube-scheduler's default profile."""
+
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.gangs.gangs import Gangs, Placed, Refused
+from core.gangs.placing import Placer
+from core.gangs.unit_status import UnitStatus
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.profile import full_profile
+from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
+from tests.core.decoded import Builder, mirror_of, pod_of, tell
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def node(name: str, cpu: int = 2, zone: str = "a") -> NodeBuilder:
+    """Give a node with some CPUs, on which many pods have room."""
+    return make_node(name).label(HOSTNAME, name).label(ZONE, zone).allocatable(cpu=cpu, memory="8Gi", pods=20)
+
+
+def member(name: str, minimum: int | str = 2, group: str = "train", cpu: int = 1) -> PodBuilder:
+    """Give a pending member."""
+    return make_pod(name).of_group(group, minimum).requests(cpu=cpu)
+
+
+def placer(mirror: ClusterMirror) -> Placer:
+    """Give what places gangs; among equal nodes it takes the first one."""
+    profile = full_profile()
+    cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
+    return Placer(mirror, profile, cache.evaluation, lambda _, best: int(best[0]))
+
+
+class GangSetting:
+    """Gangs, and what happens around them."""
+
+    def __init__(self, *objects: Builder) -> None:
+        self.mirror = mirror_of(*objects)
+        self.now = 0.0
+        self.excluded: set[str] = set()  # names of pods that are not decided for
+        self.gangs = self.fresh()
+
+    def fresh(self) -> Gangs:
+        """Give what a replica has that has just started."""
+        return Gangs(self.mirror, placer(self.mirror), lambda pod: pod.name not in self.excluded)
+
+    def see(self, *pods: PodBuilder) -> None:
+        """Let the watch show pods."""
+        tell(self.mirror, "Update", *pods)
+
+    def see_node(self, name: str, cpu: int = 1) -> None:
+        """Let the watch show another node."""
+        tell(self.mirror, "Add", node(name, cpu))
+
+    def lose_node(self, name: str) -> None:
+        """Let the watch show that a node is gone."""
+        tell(self.mirror, "Delete", node(name))
+
+    def place_of(self, pod: PodBuilder) -> str:
+        """Give the node on which a pod counts."""
+        held = self.mirror.get_pod(pod_of(pod).uid)
+        assert held is not None
+        return held.node_name
+
+    def delete(self, *pods: PodBuilder) -> None:
+        """Let the watch show that pods are gone."""
+        tell(self.mirror, "Delete", *pods)
+
+    def ask(self, pod: PodBuilder, nodes: NodeBatch | None = None) -> str:
+        """Ask as whoever decides; return `on NODE`, why there is none, or `ordinary`."""
+        value = pod_of(pod)
+        self.gangs.begin(self.now)
+        if self.mirror.is_assumed(value.uid) and not self.gangs.has_reserved(value.uid):
+            self.mirror.forget(value.uid)
+        match self.gangs.ask(value, self.now, nodes):
+            case Placed(node=name):
+                self.mirror.assume(value, name, self.now)
+                self.mirror.finish_binding(value.uid, self.now)
+                return f"on {name}"
+            case Refused(reason=reason):
+                return reason
+            case _:
+                return "ordinary"
+
+    def bind(self, pod: PodBuilder) -> None:
+        """Let the watch show a pod on the node that was decided for it."""
+        self.see(pod.on(self.place_of(pod)))
+
+    def status(self, key: str = "default/train") -> UnitStatus:
+        """Give the status of a unit that there is."""
+        found = self.gangs.unit_status(key, self.now)
+        assert found is not None
+        return found
+
+    def assumed(self) -> set[str]:
+        """Give the names of the pods that are assumed, by a reservation or for good."""
+        return {each.pod.name for each in self.mirror.assumed.values()}

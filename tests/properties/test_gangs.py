@@ -1,0 +1,214 @@
+"""The laws of gangs: a placement is one that ordinary filters allow, a proved refusal is right, and nothing is left."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from core.framework.evaluation import FreshEvaluation
+from core.gangs.placing import Shortfall
+from core.gangs.unit_status import SchedulingStatus
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.profile import full_profile
+from core.scheduling_cycle import filter_nodes
+from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
+from tests.core.decoded import mirror_of, pod_of
+from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, placer
+
+PROFILE: Final = full_profile()
+_A: Final = labelled(app="a")
+_B: Final = labelled(app="b")
+_BARE: Final = make_pod("t")
+TEMPLATES: Final[Sequence[PodBuilder]] = (
+    _BARE.requests(cpu=1),
+    _BARE.requests(cpu=2),
+    _BARE.requests(cpu=3),
+    _BARE.label("app", "a").requests(cpu=1),
+    _BARE.label("app", "a").required_anti_affinity(term(HOSTNAME, _A)),
+    _BARE.label("app", "a").required_anti_affinity(term(ZONE, _A)),
+    _BARE.label("app", "a").required_anti_affinity(term(ZONE, _B), term(HOSTNAME, _A)),
+    _BARE.label("app", "b").requests(cpu=2).required_affinity(term(ZONE, _A)),
+    _BARE.label("app", "b").required_affinity(term(HOSTNAME, _A)).requests(cpu=1),
+    _BARE.label("app", "b").required_affinity(term(ZONE, _B)),
+    _BARE.label("app", "a").spread(ZONE, _A).requests(cpu=1),
+    _BARE.label("app", "b").spread(HOSTNAME, _B, max_skew=2),
+    _BARE.image("i").host_port(80),
+    _BARE.node_selector({ZONE: "b"}).requests(cpu=2),
+)
+"""What members are made of."""
+
+
+class World(msgspec.Struct, frozen=True):
+    """A small cluster, and a gang: for each member which template it is of."""
+
+    nodes: Sequence[NodeBuilder]
+    placed: Sequence[PodBuilder]
+    gang: Sequence[int]
+
+    def mirror(self) -> ClusterMirror:
+        """Make the cluster."""
+        return mirror_of(*self.nodes, *self.placed)
+
+    def members(self) -> list[Pod]:
+        """Make the gang."""
+        return [pod_of(named(TEMPLATES[template], f"m{at}")) for at, template in enumerate(self.gang)]
+
+
+def named(template: PodBuilder, name: str) -> PodBuilder:
+    return replace(template, name=name)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Draw a cluster that is small enough to try everything in, and hardly large enough for the gang."""
+    nodes = []
+    for number in range(draw(st.integers(1, 6))):
+        name = f"n{number}"
+        made = make_node(name).label(HOSTNAME, name)
+        made = made.allocatable(cpu=draw(st.integers(1, 4)), pods=draw(st.integers(1, 3)), memory="8Gi")
+        nodes.append(made.label(ZONE, draw(st.sampled_from("abc"))))
+    placed = [
+        named(draw(st.sampled_from(TEMPLATES)), f"p{number}").on(draw(st.sampled_from(nodes)).name)
+        for number in range(draw(st.integers(0, 3)))
+    ]
+    kinds = draw(st.lists(st.integers(0, len(TEMPLATES) - 1), min_size=1, max_size=3))
+    return World(nodes, placed, draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=5)))
+
+
+@given(worlds())
+def test_what_is_placed_can_be_placed_one_by_one_and_what_is_refused_not_at_all(world: World) -> None:
+    mirror, members = world.mirror(), world.members()
+    found = placer(mirror).place(members, 0.0, max_steps=2_000)
+    assert mirror.audit() == []
+    if not isinstance(found, Shortfall):
+        assert found == {uid: each.pod.node_name for uid, each in mirror.assumed.items()}
+        replay(world.mirror(), members, found)
+        return
+    assert not mirror.assumed
+    assert found.placed < found.wanted == len(members)
+    if found.is_proved:
+        assert not can_be_placed(world.mirror(), world.gang, members)
+
+
+def replay(mirror: ClusterMirror, members: Sequence[Pod], placement: Mapping[str, str]) -> None:
+    """Place members one by one where they were placed, each by the ordinary filters, afresh."""
+    by_uid = {pod.uid: pod for pod in members}
+    assert placement.keys() == by_uid.keys()
+    for uid, node in placement.items():
+        note(f"{uid} on {node}")
+        assert node in fitting(mirror, by_uid[uid])
+        mirror.assume(by_uid[uid], node, 0.0)
+
+
+def fitting(mirror: ClusterMirror, pod: Pod) -> list[str]:
+    batch = mirror.all_nodes()
+    verdicts = filter_nodes(PROFILE, FreshEvaluation(mirror, pod), batch)
+    return [batch.names[position] for position in (verdicts.codes == 0).nonzero()[0].tolist()]
+
+
+def can_be_placed(mirror: ClusterMirror, kinds: Sequence[int], members: Sequence[Pod]) -> bool:
+    """Try every member on every node in every order; members of one template stand for each other."""
+    seen: set[frozenset[tuple[tuple[int, str], int]]] = set()
+    path: list[tuple[int, str]] = []
+
+    def tried() -> bool:
+        state = frozenset(Counter(path).items())
+        if state in seen:
+            return False
+        seen.add(state)
+        left = {kinds[at]: at for at, pod in enumerate(members) if not mirror.is_assumed(pod.uid)}
+        if not left:
+            return True
+        for kind, at in left.items():
+            for node in fitting(mirror, members[at]):
+                mirror.assume(members[at], node, 0.0)
+                path.append((kind, node))
+                if tried():
+                    return True
+                path.pop()
+                mirror.forget(members[at].uid)
+        return False
+
+    return tried()
+
+
+class Life:
+    """A cluster in which gangs come and go, in an order that hypothesis chooses."""
+
+    def __init__(self, data: st.DataObject) -> None:
+        self.setting = GangSetting(
+            *(make_node(name).allocatable(cpu=3, memory="8Gi", pods=20) for name in ("x", "y", "z"))
+        )
+        self._data = data
+        self._live: dict[str, PodBuilder] = {}
+        self._number = 0
+
+    def step(self) -> None:
+        """Let one thing happen."""
+        self._data.draw(
+            st.sampled_from((self.come, self.come, self.ask, self.ask, self.ask, self.bind, self.go, self.wait))
+        )()
+        self.setting.gangs.begin(self.setting.now)
+
+    def come(self) -> None:
+        """Let a member come, of a group that is there or not."""
+        self._number += 1
+        minimum, cpu = self._data.draw(st.integers(1, 4)), self._data.draw(st.integers(1, 2))
+        pod = make_pod(f"p{self._number}").requests(cpu=cpu)
+        pod = pod.of_group(self._data.draw(st.sampled_from("gh")), minimum, 5)
+        self._live[pod.name] = pod
+        self.setting.see(pod)
+
+    def ask(self) -> None:
+        """Ask about a member that has no node by the watch."""
+        pending = [pod for pod in self._live.values() if not pod.node]
+        if pending:
+            self.setting.ask(self._data.draw(st.sampled_from(pending)))
+
+    def bind(self) -> None:
+        """Let the watch confirm a pod that was decided for."""
+        decided = [uid for uid, each in self.setting.mirror.assumed.items() if each.deadline is not None]
+        if decided:
+            uid = self._data.draw(st.sampled_from(decided))
+            held = self.setting.mirror.assumed[uid].pod
+            self._live[held.name] = self._live[held.name].on(held.node_name)
+            self.setting.see(self._live[held.name])
+
+    def go(self) -> None:
+        """Let a member be deleted."""
+        if self._live:
+            self.setting.delete(self._live.pop(self._data.draw(st.sampled_from(sorted(self._live)))))
+
+    def wait(self) -> None:
+        """Let time go by."""
+        self.setting.now += self._data.draw(st.sampled_from((1.0, 6.0)))
+
+    def end(self) -> None:
+        """Let all members be deleted."""
+        self.setting.delete(*self._live.values())
+        self.setting.gangs.begin(self.setting.now)
+
+
+@given(st.data())
+def test_places_are_held_for_whole_gangs_alone_and_none_is_left_in_the_end(data: st.DataObject) -> None:
+    life = Life(data)
+    for _ in range(data.draw(st.integers(1, 40))):
+        life.step()
+        mirror = life.setting.mirror
+        held: Counter[str] = Counter()
+        for status in life.setting.gangs.unit_statuses(life.setting.now):
+            held[status.unit] = status.reserved
+            whole = status.bound + status.assumed + status.reserved >= status.minimum
+            assert not status.reserved or whole or status.bound + status.assumed, status
+            assert not status.reserved or status.status is SchedulingStatus.RESERVED, status
+        unfinished = [uid for uid, each in mirror.assumed.items() if each.deadline is None]
+        assert sum(held.values()) == len(unfinished)
+        assert mirror.audit() == []
+    life.end()
+    assert not life.setting.mirror.assumed
+    assert len(life.setting.mirror.groups) == 0
