@@ -34,6 +34,8 @@ async def until_closed(service: Service) -> None:
             _, writer = await asyncio.open_connection(*service.address)
         except ConnectionRefusedError:
             return True
+        except ConnectionResetError:  # it was in the backlog when the socket was closed: ask once more
+            return False
         writer.close()
         return False
 

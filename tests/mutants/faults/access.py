@@ -17,15 +17,15 @@ FAULTS: Final = (
     Fault(
         id="remedies-name-hidden-pods",
         breaks="The text of a remedy is plain, so that no name in it is hidden.",
-        old='return PodText("remove pod ", self.pod, f" from {self.node}")',
-        new='return f"remove pod {self.pod} from {self.node}"',
+        old='return PodText("remove pod ", self.pod, f" from {self.node}", *forbidden)',
+        new='return "".join(("remove pod ", self.pod, f" from {self.node}", *forbidden))',
         tests=_HIDDEN,
     ),
     Fault(
         id="pending-pods-of-all-namespaces",
         breaks="GET /pending lists the pods of namespaces that the caller may not see.",
-        old="pods = [each for each in wanted if sees(each[0].namespace)]",
-        new="pods = wanted",
+        old="            if not self._sees(pod.namespace):",
+        new="            if False:",
         tests=_HIDDEN,
     ),
     Fault(

@@ -64,8 +64,8 @@ FAULTS: Final = (
     Fault(
         id="refusal-of-kindred-wakes-by-no-event",
         breaks="A pod that only Kindred refuses seems to wait forever.",
-        old="        found.append(ANY_EVENT)",
-        new="        pass",
+        old="    return found if len(names) == len(deciding) else [*found, ANY_EVENT]",
+        new="    return found",
         tests=("test_scheduler_rules.py",),
     ),
     Fault(
