@@ -22,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-deep test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock image krew clean
+.PHONY: help run test test-deep test-tools test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock image krew clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -37,12 +37,16 @@ test: $(STAMP) ## Run the tests, the golden cases of the real scheduler plugins 
 	$(PYTEST) -m "not tools and not alone" $(COVERAGE)
 	$(ALONE)
 
-test-deep: $(STAMP) ## What `make test` leaves: random tests at the full depth, the self-tests of tools
-	KINDRED_TEST_DEPTH=1 $(PYTEST) -m "(deep or tools) and not alone"
+test-deep: $(STAMP) ## The random tests at the full depth (7 minutes)
+	KINDRED_TEST_DEPTH=1 $(PYTEST) -m "deep and not tools and not alone"
 
-test-all: $(STAMP) ## `make test` with coverage and its floor, and `make test-deep`
+test-tools: $(STAMP) ## The self-tests of the tools: bench, load, mutants, the fake API server
+	$(PYTEST) -m "tools and not alone"
+
+test-all: $(STAMP) ## `make test` with coverage and its floor, `make test-deep` and `make test-tools`
 	$(MAKE) test COVERAGE="--cov --cov-report=term"
 	$(MAKE) test-deep
+	$(MAKE) test-tools
 
 check: $(STAMP) check-web ## ruff, mypy --strict, import-linter; yamllint, shellcheck; eslint, prettier and tsc for the page
 	$(BIN)/ruff check

@@ -6,11 +6,10 @@ import itertools
 import json
 from typing import Final
 
-import msgspec
-
 from app.answered_release import AnsweredRelease
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
+from app.json_text import encode
 from app.settings import Settings
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP
@@ -82,7 +81,7 @@ class Bench:
 
     def _explain(self, body: bytes, detail: Detail) -> bytes:
         question = decode_explain_request(body, self._explainer.mirror)
-        return msgspec.json.encode(self._runner.run(self._explainer.explain(question, detail)))
+        return encode(self._runner.run(self._explainer.explain(question, detail)))
 
 
 def measure(size: Size) -> Section:

@@ -27,7 +27,7 @@ KUBECONFIG: Final = {
     "users": [{"name": "none", "user": {}}],
     "current-context": "none",
 }
-CASES: Final = 20
+CASES: Final = 8
 
 
 def plugin_set(chance: random.Random, point: Point) -> dict[str, Any]:
