@@ -1,7 +1,7 @@
-"""Whose pods somebody may list, as the API server says: reviews of single callers, kept for a short time.
+"""Access reviews by the API server: in which namespaces a caller may list pods. Results are kept for a short time.
 
-A caller with a token of the API server is reviewed with that very token (SelfSubjectAccessReview), on connections that
-log nobody else in. A caller whom a trusted proxy names is reviewed by Kindred's own account (SubjectAccessReview).
+A caller's own token is reviewed by a SelfSubjectAccessReview, on connections without Kindred's login. A user that a
+trusted proxy names is reviewed by a SubjectAccessReview, which Kindred's own account sends.
 """
 
 import asyncio

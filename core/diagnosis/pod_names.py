@@ -42,7 +42,7 @@ class BudgetName(PodName):
     __slots__ = ()
 
     def shown(self, sees: Sees) -> str:
-        """Return the text for a caller: that there is a budget where the namespace is not seen."""
+        """Return the name, or HIDDEN_BUDGET where the namespace is not seen."""
         return str(self) if all(map(sees, self.namespaces())) else HIDDEN_BUDGET
 
 

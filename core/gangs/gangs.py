@@ -65,7 +65,7 @@ Answer: TypeAlias = Placed | Refused | None
 
 
 class Gangs:
-    """All gangs of one mirror. Whoever decides asks here first about a pod with a group."""
+    """All gangs of one mirror. The decider calls `ask` for each pod with a group, before it decides itself."""
 
     def __init__(self, mirror: ClusterMirror, placer: Placer, eligible: Callable[[Pod], bool]) -> None:
         """Place members at `placer`; `eligible` tells whether a pending pod is one that is decided for here."""

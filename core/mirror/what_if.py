@@ -1,4 +1,4 @@
-"""The mirror with pods, nodes and objects supposed that there are not, so that plugins say what would be then."""
+"""Suppositions: pods, nodes and objects that the mirror does not have, and that plugins then take for real."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial

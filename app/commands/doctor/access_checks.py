@@ -27,7 +27,7 @@ def access_findings(settings: Settings) -> Iterator[Finding]:
             CHECK,
             Severity.INFO,
             "explainAccess",
-            "all: whoever has the token for reading sees the names of pods in all namespaces",
+            "all: callers with the read token see the names of pods in all namespaces",
             "explainAccess: review, where these may not list all pods",
             ADMIN_PORT,
         )

@@ -47,7 +47,7 @@ def _without_ca(registration: Registration) -> Found:
     if tls.insecure:
         yield warning(
             extender.at("tlsConfig.insecure"),
-            "true: kube-scheduler accepts any certificate, so whoever can redirect its traffic decides on every pod",
+            "true: kube-scheduler accepts any certificate, so redirected traffic decides on every pod",
             f"{_CA_LINE}, without insecure",
         )
     elif extender.enable_https:
