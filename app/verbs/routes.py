@@ -32,7 +32,7 @@ _LOOKS_BEFORE_ASKING: Final = 1
 class PatientFilter:
     """`filter` that looks again for a moment where its answer is doubtful; the scheduler waits, with all its pods.
 
-    A pod that is to be decided for, and that the watch has not shown after some milliseconds, is looked up.
+    A pod that is to be decided for waits until the watch shows it. After some milliseconds it is looked up instead.
     """
 
     def __init__(self, extender: Extender) -> None:
@@ -41,14 +41,14 @@ class PatientFilter:
     def __call__(self, body: Body, manner: Manner) -> VerbResponse | Awaitable[VerbResponse]:
         """Answer at once, or later."""
         answer = self._filter(body, manner)
-        return self._later(body, manner) if answer.doubtful or answer.unknown_pod is not None else answer
+        return self._later(body, manner, answer) if answer.doubtful or answer.unknown_pod is not None else answer
 
     def _filter(self, body: Body, manner: Manner) -> VerbResponse:
         return self._extender.filter(body, cached=manner.cached, dry_run=manner.dry_run)
 
-    async def _later(self, body: Body, manner: Manner) -> VerbResponse:
+    async def _later(self, body: Body, manner: Manner, answer: VerbResponse) -> VerbResponse:
         for number, pause in enumerate(_LOOKS_AGAIN):
-            await asyncio.sleep(pause)
+            await self._pause(pause, answer.unknown_pod)
             answer = self._filter(body, manner)
             if answer.unknown_pod is not None and number >= _LOOKS_BEFORE_ASKING:
                 problem = await self._looked_up(answer.unknown_pod)
@@ -57,6 +57,14 @@ class PatientFilter:
                 return answer
         log.info("filter: the watch may be late: %s", one_line(answer.error))
         return answer
+
+    async def _pause(self, seconds: float, unknown_pod: Pod | None) -> None:
+        """Let the watch go on: for some seconds, or until it shows the pod that it has not shown."""
+        decider = self._extender.decider
+        if decider is None or unknown_pod is None:
+            await asyncio.sleep(seconds)
+        else:
+            await decider.wait_for(unknown_pod, seconds)
 
     async def _looked_up(self, pod: Pod) -> VerbResponse | None:
         decider = self._extender.decider

@@ -1,6 +1,7 @@
 """The pods without a node, as the watch last told of them: who may be decided for, and who is nominated for a node."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
@@ -19,6 +20,7 @@ class PendingPods:
     def __init__(self) -> None:
         self._pods: dict[str, Pod] = {}
         self._nominated: dict[str, dict[str, Pod]] = {}  # node, known or not -> uid -> pod
+        self._expected: dict[str, list[Callable[[], None]]] = {}  # uid -> what to call when the watch shows the pod
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -42,12 +44,27 @@ class PendingPods:
         """Return the pods that are nominated for a node, by uid."""
         return self._nominated.get(node, _NONE)
 
+    @contextmanager
+    def expecting(self, uid: str, call: Callable[[], None]) -> Iterator[None]:
+        """Call `call` each time that the state of a pod is put, within the block. It must not change the mirror."""
+        calls = self._expected.setdefault(uid, [])
+        calls.append(call)
+        try:
+            yield
+        finally:
+            calls.remove(call)
+            if not calls:
+                del self._expected[uid]
+
     def put(self, pod: Pod) -> None:
         """Take in the state of a pod that has no node."""
         self.remove(pod.uid)
         self._pods[pod.uid] = pod
         if pod.nominated_node_name:
             self._nominated.setdefault(pod.nominated_node_name, {})[pod.uid] = pod
+        if self._expected:
+            for call in self._expected.get(pod.uid, ()):
+                call()
 
     def remove(self, uid: str) -> None:
         """Let go of a pod that is bound, has ended or was deleted; of an unknown one there is nothing to let go."""

@@ -106,6 +106,10 @@ class Decider:
         """Return among which nodes a pod is decided for; None: it is answered with all nodes that fit."""
         return self._scopes.of(pod)
 
+    async def wait_for(self, pod: Pod, seconds: float) -> None:
+        """Wait until the watch shows a pod, for `seconds` at most."""
+        await self._lookup.wait(pod, seconds)
+
     async def look_up(self, pod: Pod) -> VerbResponse | None:
         """Find out whether a decision for a pod stands; return what to answer where that cannot be known."""
         problem = await self._lookup.ask(pod)

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -63,6 +64,17 @@ class PodLookup:
         if found.standing is Standing.PENDING:
             del self._found[pod.uid]
         return found.standing
+
+    async def wait(self, pod: Pod, seconds: float) -> None:
+        """Return when the watch shows a pod that has no node, and after `seconds` at the latest.
+
+        A scheduler is mostly told of a new pod within the same millisecond as Kindred. To sleep for a fixed time
+        instead made 100 pods a second the most that could be scheduled while they were created.
+        """
+        shown = asyncio.Event()
+        with self._mirror.pending.expecting(pod.uid, shown.set), suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await shown.wait()
 
     async def ask(self, pod: Pod) -> str:
         """Ask the API server for a pod; return why that failed, one line, or nothing."""

@@ -71,3 +71,18 @@ def test_a_nomination_moves_and_ends() -> None:
     assert (list(mirror.pending.nominated_for("n1")), list(mirror.pending.nominated_for("n2"))) == (["v"], ["u"])
     mirror.apply(ClusterEvent("Update", decode_pod(P.json())))
     assert (list(mirror.pending.nominated_for("n2")), list(mirror.pending.nominated)) == ([], ["n1"])
+
+
+def test_who_expects_a_pod_is_called_when_the_watch_shows_it_and_not_afterwards() -> None:
+    mirror = ClusterMirror()
+    pod, calls = decode_pod(P.json()), list[str]()
+    with mirror.pending.expecting("u", lambda: calls.append("one")):
+        with mirror.pending.expecting("u", lambda: calls.append("other")):
+            mirror.apply(ClusterEvent("Add", Pod("v", "default", "q")))
+            assert calls == []
+            mirror.apply(ClusterEvent("Add", pod))
+            assert calls == ["one", "other"]
+        mirror.apply(ClusterEvent("Update", pod))
+        assert calls == ["one", "other", "one"]
+    mirror.apply(ClusterEvent("Update", pod))
+    assert calls == ["one", "other", "one"]

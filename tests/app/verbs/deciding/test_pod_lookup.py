@@ -116,6 +116,27 @@ def test_a_pod_that_the_watch_is_late_with_is_looked_up_and_assumed(monkeypatch:
     assert setting.assumed() == {}
 
 
+def test_a_pod_is_decided_for_as_soon_as_the_watch_shows_it_and_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.verbs.routes._LOOKS_AGAIN", (60.0,))
+    setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
+
+    async def asked_before_it_is_shown() -> VerbResponse:
+        answer = PatientFilter(setting.extender)(args(make_pod("p").uid("u"), ["n1"]), ORDINARY)
+        assert not isinstance(answer, VerbResponse)
+        asyncio.get_running_loop().call_later(0.01, setting.tell, make_pod("p").uid("u"))
+        async with asyncio.timeout(30):
+            return await answer
+
+    assert node_of(asyncio.run(asked_before_it_is_shown())) == "n1"
+    assert (setting.assumed(), setting.pods.asked) == ({"u": "n1"}, 0)
+
+
+def test_the_wait_for_a_pod_that_is_not_shown_ends() -> None:
+    looking = Looking()
+    asyncio.run(looking.lookup.wait(LIVE, 0.01))
+    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
+
+
 def test_a_deleted_pod_that_is_asked_about_late_is_assumed_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
     setting.tell(make_pod("p").uid("u"))
