@@ -22,6 +22,9 @@ from core.objects.pod import Pod
 Scores: TypeAlias = Sequence[tuple[AnyScore, int]]
 """Plugins with their weights."""
 
+Scores8: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint8]]
+"""Normalised scores, 0 to 100."""
+
 _ABSENT: Final = -1
 _Answer = TypeVar("_Answer")
 
@@ -45,12 +48,13 @@ class _Said(NamedTuple, Generic[_Answer]):
 class Ranking:
     """What is kept of one class for one order of nodes, by position.
 
-    `fits` tells where all filters pass whose verdict on a node is the node's own, `sums` has the weighted sum of the
-    scores that are; both were right at the time `as_of` of the cache. `passed` and `raw` have what each of the other
-    plugins said last; no raw scores stand for the same one everywhere, which no normalisation tells apart.
+    `fits` tells where all filters pass whose verdict on a node is the node's own. `own` has the normalised scores, 0 to
+    100, of the plugins whose score is the node's own, without those that score no node, and `sums` their weighted sum.
+    All were right at the time `as_of` of the cache. `passed` and `raw` have what each of the other plugins said last;
+    no raw scores stand for the same one everywhere, which no normalisation tells apart.
     """
 
-    __slots__ = ("as_of", "fits", "passed", "places", "raw", "slots", "sums")
+    __slots__ = ("as_of", "fits", "own", "passed", "places", "raw", "slots", "sums")
 
     def __init__(self, slots: IntpArray, capacity: int) -> None:
         """Begin for nodes with these slots, of at most `capacity`; all fit, and none has a score."""
@@ -59,6 +63,7 @@ class Ranking:
         self.places = np.full(capacity, _ABSENT, np.int32)  # slot -> position
         self.places[slots] = np.arange(len(slots), dtype=np.int32)
         self.fits: BoolArray = np.ones(len(slots), np.bool_)
+        self.own: dict[str, Scores8] = {}
         self.sums: Int64Array = np.zeros(len(slots), np.int64)
         self.passed: dict[str, _Said[BoolArray]] = {}
         self.raw: dict[str, _Said[Int64Array | None]] = {}
@@ -68,12 +73,24 @@ class Ranking:
         """Size in bytes, about; the slots are the mirror's."""
         passed = sum(said.by_position.nbytes for said in self.passed.values())
         raw = sum(said.by_position.nbytes for said in self.raw.values() if said.by_position is not None)
-        return self.places.nbytes + self.fits.nbytes + self.sums.nbytes + passed + raw
+        own = sum(scores.nbytes for scores in self.own.values())
+        return self.places.nbytes + self.fits.nbytes + self.sums.nbytes + own + passed + raw
 
     def positions_of(self, slots: Collection[int]) -> IntpArray:
         """Return the positions of some slots; a slot that is not ranked has none."""
         found = {int(self.places[slot]) for slot in slots if slot < len(self.places)}
         return np.array(sorted(found - {_ABSENT}), np.intp)
+
+    def rescore(self, plugin: str, weight: int, positions: IntpArray, scores: Int64Array | None) -> None:
+        """Take in a plugin's normalised scores of the nodes at some positions; None: it scores no node there."""
+        own = self.own.get(plugin)
+        if own is None:
+            if scores is None:
+                return
+            own = self.own[plugin] = np.zeros(len(self.slots), np.uint8)
+        now = np.zeros(len(positions), np.int64) if scores is None else scores
+        self.sums[positions] += weight * (now - own[positions])
+        own[positions] = now
 
 
 NO_SLOTS: Final[IntpArray] = np.empty(0, np.intp)
@@ -139,7 +156,9 @@ class Ranker:
         for scored in self._own_scores:
             raw = evaluation.raw_scores(scored.plugin, batch)
             if raw is not None:
-                ranking.sums += scored.weight * scored.plugin.normalize(raw)
+                scores = scored.plugin.normalize(raw)
+                ranking.own[scored.plugin.name] = scores.astype(np.uint8)
+                ranking.sums += scored.weight * scores
         ranking.as_of = now
         return ranking
 
@@ -157,14 +176,14 @@ class Ranker:
         if slots is None or any(validity.all_at > as_of for validity in self._own_validities):
             return None
         filters = [each.plugin for each in self._own_filters if each.validity.last_at > as_of]
-        rescored = any(each.validity.last_at > as_of for each in self._own_scores)
+        scores = [each for each in self._own_scores if each.validity.last_at > as_of]
         positions = ranking.positions_of(slots)
-        if len(positions) and (filters or rescored):
+        if len(positions) and (filters or scores):
             part = question._replace(batch=question.batch.part(positions))
             if filters and not self._judge_again(ranking, filters, part, positions):
                 return None
-            if rescored:
-                ranking.sums[positions] = self._own_sums(part)
+            for each in scores:
+                ranking.rescore(each.plugin.name, each.weight, positions, _normalised(each.plugin, part))
         ranking.as_of = now  # only now: a plugin that raises leaves the nodes to be looked at again
         return len(positions)
 
@@ -203,14 +222,6 @@ class Ranker:
             fits &= verdicts.codes == 0
         ranking.fits[positions] = fits
         return True
-
-    def _own_sums(self, part: Question) -> Int64Array:
-        sums: Int64Array = np.zeros(len(part.batch), np.int64)
-        for plugin, weight, _ in self._own_scores:
-            _, state = plugin.pre_score(part.mirror, part.pod, part.batch)
-            if state is not None:
-                sums += weight * plugin.normalize(plugin.score(state, part.batch))
-        return sums
 
     def _fitting(self, ranking: Ranking, question: Question) -> BoolArray | None:
         """Tell where all filters pass; None: one fails everywhere, or with an error, which must not be kept."""
@@ -258,6 +269,12 @@ class Ranker:
             raw = None
         ranking.raw[plugin.name] = _Said(self._validities.now, versions, raw)
         return raw
+
+
+def _normalised(plugin: AnyScore, part: Question) -> Int64Array | None:
+    """Return a plugin's normalised scores of the nodes of a question; None: it scores none."""
+    _, state = plugin.pre_score(part.mirror, part.pod, part.batch)
+    return None if state is None else plugin.normalize(plugin.score(state, part.batch))
 
 
 def _has_error(verdicts: Verdicts) -> bool:

@@ -4,12 +4,15 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.class_entry import ClassEntry
 from core.events import ClusterEvent
 from core.framework.invalidation import Scope
-from core.framework.status import Code
+from core.framework.status import Code, Status
 from core.mirror.node_info import NodeBatch
 from core.objects.namespace import Namespace
+from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.equivalence.said_plugin import SaidPlugin, failing, when
 from tests.core.mirror.values import mirror_of, node, pod
+
+SKIP = Status(Code.SKIP, ())
 
 
 class _Asked:
@@ -19,8 +22,10 @@ class _Asked:
         rules = (when(Pod, Scope.NODE), when(Namespace, Scope.ALL))
         self.mirror = mirror_of(node("a"), node("b"), node("c"))
         self.judge, self.scorer = (SaidPlugin(name, invalidated_by=rules) for name in ("Judge", "Scorer"))
-        self.filters, self.scores = (self.judge,), ((self.scorer, 2),)
-        self.cache = EquivalenceCache(self.mirror, (self.judge, self.scorer), CacheOptions(max_bytes=max_bytes))
+        self.labels_scorer = SaidPlugin("Labels", invalidated_by=(when(Node, Scope.NODE),))  # pods do not concern it
+        self.filters, self.scores = (self.judge,), ((self.scorer, 2), (self.labels_scorer, 3))
+        plugins = (self.judge, self.scorer, self.labels_scorer)
+        self.cache = EquivalenceCache(self.mirror, plugins, CacheOptions(max_bytes=max_bytes))
 
     def best(self, batch: NodeBatch | None = None) -> list[str] | None:
         """Name the best of a batch, else of all nodes, as far as the ranking tells."""
@@ -32,7 +37,7 @@ class _Asked:
         """Ask until there is a ranking."""
         assert self.best() is None
         assert self.best() is not None
-        for plugin in (self.judge, self.scorer):
+        for plugin in (self.judge, self.scorer, self.labels_scorer):
             plugin.asked.clear()
         return self
 
@@ -64,6 +69,29 @@ def test_the_highest_score_is_best() -> None:
     asked.scorer.raw["c"] = 7
     asked.mirror.assume(pod("q"), "c", 0.0)
     assert asked.best() == ["c"]
+
+
+def test_only_the_scores_that_an_event_concerns_are_asked_again() -> None:
+    asked = _Asked()
+    asked.labels_scorer.raw["b"] = 1  # which counts three times
+    asked.ranked()
+    assert asked.best() == ["b"]
+    asked.scorer.raw["a"] = 2  # twice
+    asked.mirror.assume(pod("q"), "a", 0.0)
+    assert asked.best() == ["a"]
+    assert (asked.scorer.asked, asked.labels_scorer.asked) == ([["a"]], [])
+
+
+def test_a_plugin_that_begins_or_ends_to_score_is_counted_so() -> None:
+    asked = _Asked()
+    asked.scorer.outcome = SKIP
+    asked.ranked()
+    asked.scorer.outcome, asked.scorer.raw["a"] = None, 1
+    asked.mirror.assume(pod("q"), "a", 0.0)
+    assert asked.best() == ["a"]
+    asked.scorer.outcome = SKIP
+    asked.mirror.forget(pod("q").uid)
+    assert asked.best() == ["a", "b", "c"]
 
 
 def test_a_node_that_did_not_fit_fits_again() -> None:
@@ -137,7 +165,7 @@ def test_a_ranking_counts_for_the_size_of_the_cache() -> None:
     ranking = asked.entry.ranking
     assert ranking is not None
     assert asked.cache.nbytes == before + ranking.nbytes + sum(
-        row.nbytes for row in (asked.entry.filters["Judge"], asked.entry.scores["Scorer"])
+        row.nbytes for row in (asked.entry.filters["Judge"], *asked.entry.scores.values())
     )
 
 
