@@ -109,6 +109,12 @@ class Scheduler:
         answer = httpx.get(f"{self._url}/metrics", verify=self._tls, timeout=30.0).raise_for_status()
         return {(name, labels): float(value) for name, labels, value in _SAMPLE.findall(answer.text)}
 
+    def cpu_profile(self, seconds: int) -> bytes:
+        """Return what it does in the next seconds, for `go tool pprof`. Raises httpx.HTTPError."""
+        url = f"{self._url}/debug/pprof/profile"
+        answer = httpx.get(url, params={"seconds": seconds}, verify=self._tls, timeout=seconds + 30.0)
+        return answer.raise_for_status().content
+
     def failed_bindings(self) -> int:
         """Count the bindings that failed, after each of which it tries the pod again (schedule_one.go)."""
         return self.log().count('"Failed to bind pod"')

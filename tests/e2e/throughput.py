@@ -42,6 +42,7 @@ _PATIENCE: Final = 900.0  # seconds for the pods of one cell
 _ATTEMPTS: Final = 5  # to make an object while etcd and the API server are busy with the others
 _ALGORITHM: Final = "scheduler_scheduling_algorithm_duration_seconds"
 _ATTEMPTS_METRIC: Final = "scheduler_schedule_attempts_total"
+_PROFILED: Final = 5  # seconds of a cell, from when the scheduler is healthy
 _RESULT: Final = re.compile(r'result="(\w+)"')
 
 
@@ -73,6 +74,8 @@ class Plan:
     settings: Mapping[str, str]
     unfit: int = 0
     """Pods that fit nowhere, between those that are measured."""
+    profiles: Path | None = None
+    """A folder for the scheduler's CPU profile of each cell."""
 
     def pods_of(self, shape: Shape, scheduler_name: str) -> Iterator[Manifest]:
         """Give the pods that wait for a scheduler profile."""
@@ -134,6 +137,8 @@ def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell
         processes[SCHEDULER] = scheduler.program.pid
         with sampling({name: Process(pid).cpu_seconds for name, pid in processes.items()}) as samples:
             scheduler.wait_until_healthy()
+            if plan.profiles is not None:
+                (plan.profiles / f"{shape.name}-{mode.name}.pprof").write_bytes(scheduler.cpu_profile(_PROFILED))
             wait_until(lambda: scheduler.bound() >= number, _PATIENCE, f"{shape.name}, {mode.name}", every=0.25)
         times = binding_times(scheduler.program.log.read_bytes(), time.localtime().tm_year)
         spent = samples.spent(times[0], times[-1])
@@ -200,6 +205,12 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of Kindred, in all modes"
     )
+    parser.add_argument(
+        "--profiles",
+        type=Path,
+        metavar="FOLDER",
+        help=f"keep the scheduler's CPU profile of {_PROFILED} s of each cell",
+    )
     parser.add_argument("--kubernetes", default="", metavar="VERSION", help="another release, v1.N.P; built if missing")
     parser.add_argument(
         "--output",
@@ -217,7 +228,7 @@ def output_of(options: argparse.Namespace) -> Path | None:
     is_all = (
         [*options.shapes] == [*SHAPES]
         and modes == [*DEFAULT_MODES]
-        and not (options.pods or options.set or options.unfit)
+        and not (options.pods or options.set or options.unfit or options.profiles)
     )
     return given or (default_path(options.nodes, options.kubernetes) if is_all else None)
 
@@ -227,7 +238,9 @@ def main(arguments: Sequence[str]) -> int:
     options = read_options(arguments)
     size = SIZES[options.nodes]
     settings = dict(each.split("=", maxsplit=1) for each in options.set)
-    plan = Plan(size, options.shapes, options.modes, options.rounds, options.pods, settings, options.unfit)
+    plan = Plan(
+        size, options.shapes, options.modes, options.rounds, options.pods, settings, options.unfit, options.profiles
+    )
     output, failed = output_of(options), list[str]()
     programs = binaries(module=module_of(options.kubernetes) if options.kubernetes else MODULE)
     with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
