@@ -23,6 +23,7 @@ def kept(path: Path | None) -> str:
         (["--modes", "in-tree,ceiling"], ""),
         (["--shapes", "plain"], ""),
         (["--pods", "50"], ""),
+        (["--profiles", "profiles"], ""),
         (["--set", "KINDRED_EQUIVALENCE_CACHE=false"], ""),
         (["--pods", "50", "--output", "here.json"], "here.json"),
     ],
