@@ -164,6 +164,6 @@ FAULTS: Final = (
         breaks="An answer to a POST that breaks off is taken for a whole one.",
         old="if self._refused or (self._in_body and not self._framed and exc is None):",
         new="if self._refused or self._in_body:",
-        tests=("test_posting.py",),
+        tests=("test_posting_failures.py",),
     ),
 )
