@@ -15,8 +15,8 @@ FAULTS: Final = (
     Fault(
         id="ranking-keeps-sums-of-changed-nodes",
         breaks="A decision compares nodes by scores from before the last pods were placed.",
-        old="                ranking.sums[positions] = self._own_sums(part)",
-        new="                pass",
+        old="ranking.rescore(each.plugin.name, each.weight, positions, _normalised(each.plugin, part))",
+        new="_normalised(each.plugin, part)",
         tests=("test_ranking.py",),
     ),
     Fault(

@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="response-sleeps-though-the-watch-shows-the-pod",
+        breaks="While pods are created, each decision takes 10 ms longer, as it does not go on when the watch shows the pod.",
+        old="with self._mirror.pending.expecting(pod.uid, shown.set), suppress(TimeoutError):",
+        new="with self._mirror.pending.expecting(pod.uid, bool), suppress(TimeoutError):",
+        tests=("test_pod_lookup.py",),
+    ),
+    Fault(
         id="deadline-counts-from-the-queue",
         breaks="A request that was long under way has its turn after its client has given up.",
         old="            if now - turn.began > self._deadline:\n",
