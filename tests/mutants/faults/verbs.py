@@ -7,7 +7,7 @@ from tests.mutants.fault import Fault
 FAULTS: Final = (
     Fault(
         id="response-sleeps-though-the-watch-shows-the-pod",
-        breaks="While pods are created, each decision takes 10 ms longer, as it does not go on when the watch shows the pod.",
+        breaks="While pods are created, a decision takes 10 ms longer: the watch does not end its wait.",
         old="with self._mirror.pending.expecting(pod.uid, shown.set), suppress(TimeoutError):",
         new="with self._mirror.pending.expecting(pod.uid, bool), suppress(TimeoutError):",
         tests=("test_pod_lookup.py",),
