@@ -21,6 +21,9 @@ from core.objects.node_metrics import NodeMetrics, Usage
 RESOURCES: Final = ("cpu", "memory")
 """The resources whose usage is measured, in the order of the columns."""
 
+MAX_AMOUNT: Final = 2**53
+"""More of anything no node has; sums of such amounts fit into an int64."""
+
 _UNKNOWN: Final = -1
 _AMOUNTS: Final = 4  # average, deviation, capacity, allocatable
 _Columns: TypeAlias = NDArray[np.int64]
@@ -88,14 +91,15 @@ class NodeUsage:
         usable = metrics is not None and not metrics.too_old
         for column, name in zip(self._columns, RESOURCES, strict=True):
             found: Usage | None = getattr(metrics, name) if usable else None
-            column[0, slot] = _UNKNOWN if found is None else found.average
-            column[1, slot] = 0 if found is None else found.deviation or 0
+            column[0, slot] = _UNKNOWN if found is None else min(found.average, MAX_AMOUNT)
+            column[1, slot] = 0 if found is None else min(found.deviation or 0, MAX_AMOUNT)
         self.too_old[slot] = metrics is not None and metrics.too_old
 
     def _describe(self, slot: int, node: Node) -> None:
         for column, name in zip(self._columns, RESOURCES, strict=True):
-            column[3, slot] = node.allocatable.get(name, 0)
-            column[2, slot] = node.capacity.get(name, column[3, slot])
+            allocatable = node.allocatable.get(name, 0)
+            column[3, slot] = min(allocatable, MAX_AMOUNT)
+            column[2, slot] = min(node.capacity.get(name, allocatable), MAX_AMOUNT)
 
     def _grow(self, slot: int) -> None:
         missing = slot + 1 - len(self.too_old)
