@@ -19,6 +19,8 @@ from core.objects.pod import Pod
 from core.plugin_names import FORMER_NAMES, Side
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.plugins.load.loadaware import LoadAware
+from core.plugins.load.loadvariationriskbalancing import LoadVariationRiskBalancing
 from core.plugins.load.targetloadpacking import TargetLoadPacking
 from core.plugins.nodeaffinity import NodeAffinity
 from core.plugins.nodeconditions import (
@@ -65,6 +67,8 @@ PLUGINS: Final[Mapping[str, Callable[..., Plugin]]] = {
     "CheckNodeDiskPressure": CheckNodeDiskPressure,
     "CheckNodePIDPressure": CheckNodePIDPressure,
     "TargetLoadPacking": TargetLoadPacking,
+    "LoadVariationRiskBalancing": LoadVariationRiskBalancing,
+    "LoadAware": LoadAware,
 }
 """Every plugin by its name; called without arguments, it has upstream's default ones."""
 

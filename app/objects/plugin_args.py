@@ -157,6 +157,38 @@ class _TargetLoadPackingArgs(_Args):
         return given
 
 
+class _LoadVariationRiskBalancingArgs(_Args):
+    safe_variance_margin: float | None = None
+    safe_variance_sensitivity: float | None = None
+
+    def keywords(self) -> Keywords:
+        given = {
+            "safe_variance_margin": self.safe_variance_margin,
+            "safe_variance_sensitivity": self.safe_variance_sensitivity,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class _LoadAwareArgs(_Args):
+    usage_thresholds: dict[str, int] | None = None
+    resource_weights: dict[str, int] | None = None
+    dominant_resource_weight: int | None = None
+    estimated_scaling_factors: dict[str, int] | None = None
+    enable_schedule_when_node_metrics_expired: bool | None = None
+
+    def keywords(self) -> Keywords:
+        given = {
+            "usage_thresholds": self.usage_thresholds or None,  # the original takes its defaults for `{}`, too
+            "resource_weights": self.resource_weights or None,
+            "dominant_resource_weight": self.dominant_resource_weight,
+            "estimated_scaling_factors": self.estimated_scaling_factors,
+            "enable_schedule_when_node_metrics_expired": self.enable_schedule_when_node_metrics_expired,
+        }
+        if self.dominant_resource_weight and not self.resource_weights:
+            given["resource_weights"] = {}
+        return {name: value for name, value in given.items() if value is not None}
+
+
 _ARGS: Final[Mapping[str, type[_Args]]] = {
     "InterPodAffinity": _InterPodAffinityArgs,
     "NodeResourcesFit": _NodeResourcesFitArgs,
@@ -165,6 +197,8 @@ _ARGS: Final[Mapping[str, type[_Args]]] = {
     "PodTopologySpread": _PodTopologySpreadArgs,
     "ServiceAffinity": _ServiceAffinityArgs,
     "TargetLoadPacking": _TargetLoadPackingArgs,
+    "LoadVariationRiskBalancing": _LoadVariationRiskBalancingArgs,
+    "LoadAware": _LoadAwareArgs,
 }
 _SETTINGS: Final = {
     "hard_pod_affinity_weight": "hardPodAffinityWeight",

@@ -27,10 +27,10 @@ from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Shown, shown
 
 FULL: Final = full_profile()
-LOAD: Final = ("TargetLoadPacking",)
+LOAD: Final = ("TargetLoadPacking", "LoadVariationRiskBalancing", "LoadAware")
 _ADDED: Final = [PLUGINS[name]() for name in PLUGINS if name.startswith("CheckNode")]
 PROFILE: Final = Profile(
-    filters=(*FULL.filters, *_ADDED, ServiceAffinity(affinity_labels=(pool.ZONE,))),  # type: ignore[arg-type]  # filters
+    filters=(*FULL.filters, *_ADDED, PLUGINS["LoadAware"](), ServiceAffinity(affinity_labels=(pool.ZONE,))),  # type: ignore[arg-type]  # filters
     scores=(*FULL.scores, *((PLUGINS[name](), 1) for name in LOAD)),  # type: ignore[arg-type]  # scores
 )
 """Every plugin that there is."""
