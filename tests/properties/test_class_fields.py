@@ -59,6 +59,7 @@ OTHER_VALUES: Final[dict[str, Sequence[Any]]] = {
     "terminal": (False, True),
     "terminating": (False, True),
     "best_effort": (False, True),
+    "of_daemon_set": (False, True),
     "resource_version": ("7",),
     "controller": (
         None,

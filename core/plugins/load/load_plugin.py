@@ -12,7 +12,7 @@ from core.mirror.topology import Int64Array
 from core.objects.node import Node
 from core.objects.node_metrics import NodeMetrics
 from core.objects.pod import Pod
-from core.plugins.load.unmeasured_usage import Prediction, UnmeasuredBy
+from core.plugins.load.unmeasured_usage import Prediction, UnmeasuredBy, UnmeasuredUsage
 
 _ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
@@ -66,6 +66,10 @@ class LoadPlugin:
     def states(self) -> tuple[Callable[[ClusterMirror], Listener], ...]:
         """What the mirror keeps for the plugin; see core.derived_states."""
         return NodeUsage, self._unmeasured
+
+    def unmeasured(self, mirror: ClusterMirror) -> UnmeasuredUsage:
+        """Return what the plugin predicts of the pods that are not measured yet."""
+        return mirror.derived(self._unmeasured)
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
         """Return None: the pod's fields name no other object."""

@@ -153,7 +153,7 @@ class LoadAware(LoadPlugin):
         return np.where(anything, mean, 0)
 
     def _state(self, mirror: ClusterMirror, pod: Pod) -> EstimateState:
-        return EstimateState(self._prediction(pod), mirror.derived(NodeUsage), mirror.derived(self._unmeasured))
+        return EstimateState(self._prediction(pod), mirror.derived(NodeUsage), self.unmeasured(mirror))
 
 
 def _errors(field: str, amounts: Mapping[str, int], least: int, known: tuple[str, ...] = RESOURCES) -> Iterator[str]:

@@ -70,7 +70,7 @@ class LoadVariationRiskBalancing(LoadPlugin):
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, RiskState]:
         """Gather what the pod requests."""
         asked = self._prediction(pod)
-        return SUCCESS, RiskState(asked, mirror.derived(NodeUsage), mirror.derived(self._unmeasured))
+        return SUCCESS, RiskState(asked, mirror.derived(NodeUsage), self.unmeasured(mirror))
 
     def score(self, state: RiskState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node."""

@@ -80,7 +80,7 @@ class TargetLoadPacking(LoadPlugin):
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, PackingState]:
         """Predict what the pod will use."""
         asked, _ = self._prediction(pod)
-        return SUCCESS, PackingState(asked, mirror.derived(NodeUsage), mirror.derived(self._unmeasured))
+        return SUCCESS, PackingState(asked, mirror.derived(NodeUsage), self.unmeasured(mirror))
 
     def score(self, state: PackingState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node."""
