@@ -49,7 +49,7 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     missing_features: Sequence[str] = ()
     """NodeDeclaredFeatures: what the node does not declare."""
     usage: UsageOnNode | None = None
-    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement; None where none of them judges."""
+    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement; None where none judges."""
 
 
 def node_amounts(decision: Diagnosis, position: int, limit: int) -> NodeAmounts:

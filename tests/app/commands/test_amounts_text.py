@@ -133,7 +133,6 @@ def test_the_measured_usage_of_a_node_is_told_or_why_it_is_passed_over() -> None
     of_cpu = MeasuredResource("cpu", 800, 50, 4000)
     of_memory = MeasuredResource("memory", 2**30, None, 2**33)
     known = UsageOnNode(1767225720, too_old=False, resources=(of_cpu, of_memory), pods_not_covered=2)
-    passed_over = "so the plugins that follow it pass the node over"
     assert [
         lines(node_amounts_text(NodeAmounts(usage=usage)))[1:]
         for usage in (
@@ -146,8 +145,11 @@ def test_the_measured_usage_of_a_node_is_told_or_why_it_is_passed_over() -> None
             "    usage at 2026-01-01 00:02:00Z: cpu 800m of 4, deviation 50m, memory 1Gi of",
             "      8Gi; not measured yet: 2 pods",
         ],
-        [f"    usage: measured at 2026-01-01 00:02:00Z, too long ago, {passed_over}"],
-        [f"    usage: not measured, {passed_over}"],
+        [
+            "    usage: measured at 2026-01-01 00:02:00Z, too long ago, so the plugins that",
+            "      follow it pass the node over",
+        ],
+        ["    usage: not measured, so the plugins that follow it pass the node over"],
     ]
 
 
