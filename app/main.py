@@ -30,6 +30,7 @@ from app.wiring.apps import Ports, create_ports
 from app.wiring.cluster import Cluster, dumped_cluster, followed_cluster
 from app.wiring.engine import create_engine, explained_kinds, grouping_kinds, prepare_mirror, watched_kinds
 from app.wiring.preemption import Preemption, create_preemption
+from app.wiring.usage import check_usage
 from app.wiring.verbs import Verbs, create_verbs
 from core.mirror.cluster import ClusterMirror
 
@@ -70,6 +71,7 @@ def create_service(  # noqa: PLR0913  # what a service is made of
     if credentials is None:
         cluster = dumped_cluster(settings, metrics)
     else:
+        check_usage(settings, profile)
         cluster = followed_cluster(
             settings,
             mirror,

@@ -82,6 +82,7 @@ KubernetesRelease: TypeAlias = Annotated[
 Gates: TypeAlias = Annotated[dict[str, bool], NoDecode, BeforeValidator(_gates)]
 File: TypeAlias = Annotated[Path | None, BeforeValidator(_file)]
 Host: TypeAlias = Annotated[str, Field(min_length=1)]
+Query: TypeAlias = Annotated[str, Field(min_length=1)]
 Port: TypeAlias = Annotated[int, Field(ge=0, le=65535)]
 
 
@@ -105,7 +106,8 @@ class Settings(BaseSettings):
     `NAME=false,NAME=true`."""
     profile: Annotated[str, BeforeValidator(_joined)] = "affinity"
     """Plugins that answer: `affinity` (InterPodAffinity alone), `full` (kube-scheduler's default ones but
-    DynamicResources), or a list of `[filter:|score:]NAME[=WEIGHT]`, separated by commas."""
+    DynamicResources), or a list of `[filter:|score:]NAME[=WEIGHT]`, separated by commas, in which these two names stand
+    for their plugins."""
     plugin_args: Json = ""
     """Arguments of plugins, as JSON: plugin -> upstream's `*Args`. Empty: upstream's defaults."""
     hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=MAX_HARD_POD_AFFINITY_WEIGHT)] = 1
@@ -150,6 +152,27 @@ class Settings(BaseSettings):
     groups: bool = True
     """With `answer` `decide`: whether the pods of a group are placed all or none. Needs nothing for groups by the label
     `kindred.dev/group`; for PodGroups of scheduler-plugins, that Kindred may list and watch them."""
+    usage_source: Literal["off", "metrics-api", "prometheus"] = "off"
+    """Where the measured usage of nodes is read, for the plugins that follow it: `metrics-api`, metrics.k8s.io of the
+    API server, which metrics-server serves; `prometheus`, the server at `usagePrometheusUrl`. See docs/load.md."""
+    usage_interval: Annotated[float, Field(ge=1, le=3600)] = 30.0
+    """Seconds between two reads of the usage of all nodes; a read that takes longer has failed."""
+    usage_max_age: Annotated[float, Field(ge=1)] = 180.0
+    """Seconds after which a measurement is too old: the plugins then judge the node as one that is not measured."""
+    usage_prometheus_url: str = ""
+    """Base URL of the Prometheus API, as `https://prometheus.monitoring:9090`."""
+    usage_prometheus_token_file: File = None
+    """File whose text is the bearer token for Prometheus; read again when it changes. Only with https."""
+    usage_prometheus_ca_file: File = None
+    """Authorities, PEM, that must have signed the certificate of Prometheus. Empty: those of the system."""
+    usage_window: Annotated[float, Field(ge=60, le=86400)] = 900.0
+    """Seconds that Prometheus takes averages and standard deviations over."""
+    usage_cpu_query: Query = 'sum by (node) (rate(container_cpu_usage_seconds_total{id="/"}[5m]))'
+    """PromQL of the cpu in use now, in cores, one series a node. The default reads the metrics of the kubelet."""
+    usage_memory_query: Query = 'sum by (node) (container_memory_working_set_bytes{id="/"})'
+    """PromQL of the memory in use now, in bytes, one series a node."""
+    usage_node_label: Annotated[str, Field(pattern="^[a-zA-Z_][a-zA-Z0-9_]*$")] = "node"
+    """Label of these series that has the name of the node; `:PORT` behind it is passed over."""
     max_work: Annotated[int, Field(ge=1_000_000)] = DEFAULT_MAX_WORK
     """Work that one evaluation may take, in units of about a nanosecond. A pod that takes more gets an `Error` that
     names the field. Pods of the benchmark take at most a fiftieth."""
@@ -297,9 +320,13 @@ class Settings(BaseSettings):
             ("tls_client_names", "tls_client_ca_file"),
             ("admin_client_ca_file", "tls_cert_file"),
             ("admin_proxy_names", "admin_client_ca_file"),
+            ("usage_prometheus_token_file", "usage_prometheus_url"),
+            ("usage_prometheus_ca_file", "usage_prometheus_url"),
         ):
             if getattr(self, name) and not getattr(self, needed):
                 raise _wrong(name, self, f"needs {variable_of(needed)}")
+        if self.usage_source == "prometheus" and not self.usage_prometheus_url:
+            raise _wrong("usage_source", self, f"needs {variable_of('usage_prometheus_url')}")
         self._check_admins()
         if self.scheduler_config and self.explain != "full":
             raise _wrong("scheduler_config", self, f"needs {variable_of('explain')}=full")

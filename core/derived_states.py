@@ -10,6 +10,7 @@ from typing import Final
 from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.plugins.imagelocality import ImageStates
+from core.plugins.load.load_plugin import LoadPlugin
 from core.plugins.nodeports import HostPortsInUse
 from core.plugins.noderesources.columns import ResourceColumns
 from core.plugins.nodevolumelimits import volumes_in_use as attached
@@ -38,4 +39,7 @@ def derive_states(profile: Profile, mirror: ClusterMirror) -> None:
     for plugin in profile.plugins:
         for part in (plugin.name, *COMPOSITES.get(plugin.name, ())):
             for make in DERIVED_STATES.get(part, ()):
+                mirror.derived(make)
+        if isinstance(plugin, LoadPlugin):
+            for make in plugin.states:
                 mirror.derived(make)

@@ -8,6 +8,7 @@ from core.objects.device_class import DeviceClass
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
+from core.objects.node_metrics import NodeMetrics
 from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from core.objects.pod_group import PodGroup
@@ -40,6 +41,7 @@ Object: TypeAlias = (
     | ReplicationController
     | DeviceClass
     | PodGroup
+    | NodeMetrics
 )
 """Each has `name`, `full_name` (its key within its kind), `uid` and `resource_version`."""
 Kind: TypeAlias = type[Object]

@@ -19,6 +19,9 @@ from core.objects.pod import Pod
 from core.plugin_names import FORMER_NAMES, Side
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.plugins.load.loadaware import LoadAware
+from core.plugins.load.loadvariationriskbalancing import LoadVariationRiskBalancing
+from core.plugins.load.targetloadpacking import TargetLoadPacking
 from core.plugins.nodeaffinity import NodeAffinity
 from core.plugins.nodeconditions import (
     CheckNodeCondition,
@@ -63,6 +66,9 @@ PLUGINS: Final[Mapping[str, Callable[..., Plugin]]] = {
     "CheckNodeMemoryPressure": CheckNodeMemoryPressure,
     "CheckNodeDiskPressure": CheckNodeDiskPressure,
     "CheckNodePIDPressure": CheckNodePIDPressure,
+    "TargetLoadPacking": TargetLoadPacking,
+    "LoadVariationRiskBalancing": LoadVariationRiskBalancing,
+    "LoadAware": LoadAware,
 }
 """Every plugin by its name; called without arguments, it has upstream's default ones."""
 
@@ -166,6 +172,7 @@ def full_profile(arguments: Arguments = NO_ARGUMENTS) -> Profile:
 def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
     """Return the profile of that name, or of a list `[filter:|score:]NAME[=WEIGHT],...`.
 
+    The name of a profile in the list stands for its plugins: `full,TargetLoadPacking=5` is `full` with one score more.
     A name without a side enables whatever the plugin has, as upstream's multiPoint does; a former name is of one side.
     A score weighs 1 unless it is said. The predicates are asked in the order of the list, each once. Raises
     ProfileError.
@@ -186,7 +193,7 @@ def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
     return Profile(
         filters=tuple(filters.values()),
         scores=tuple(scores.values()),
-        in_default_order=text.strip() == "full",
+        in_default_order=text.split(",", maxsplit=1)[0].strip() == "full",
     )
 
 
@@ -237,7 +244,8 @@ class _PluginSet:
 
 
 def _items(text: str) -> list[_Item]:
-    return [_parsed(part.strip()) for part in PROFILES.get(text.strip(), text).split(",")]
+    parts = [PROFILES.get(part.strip(), part) for part in text.split(",")]
+    return [_parsed(part.strip()) for part in ",".join(parts).split(",")]
 
 
 def _parsed(text: str) -> _Item:

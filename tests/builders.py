@@ -45,6 +45,7 @@ class NodeBuilder(_Labelled):
     amounts: Mapping[str, str | int] = field(default_factory=dict)
     images: Sequence[Object] = ()
     conditions: Sequence[Object] = ()
+    whole: Mapping[str, str | int] = field(default_factory=dict)
 
     def taint(self, key: str, value: str, effect: str) -> Self:
         """Add a taint; an empty value is absent."""
@@ -59,6 +60,10 @@ class NodeBuilder(_Labelled):
         """Set how much of these resources the node offers: `allocatable(cpu="4", memory="16Gi", pods=110)`."""
         return replace(self, amounts={**self.amounts, **amounts})
 
+    def capacity(self, **amounts: str | int) -> Self:
+        """Set how much of these resources the node has, reserved for the system or not."""
+        return replace(self, whole={**self.whole, **amounts})
+
     def image(self, size: int, *names: str) -> Self:
         """Add an image, known by these names, of a size in bytes."""
         return replace(self, images=[*self.images, {"names": list(names), "sizeBytes": size}])
@@ -72,6 +77,7 @@ class NodeBuilder(_Labelled):
         spec = {"taints": [dict(taint) for taint in self.taints], "unschedulable": self.cordoned}
         status = {
             "allocatable": dict(self.amounts),
+            "capacity": dict(self.whole),
             "images": [dict(image) for image in self.images],
             "conditions": [dict(condition) for condition in self.conditions],
         }
@@ -190,8 +196,11 @@ class PodBuilder(_Labelled):
 
     def requests(self, **amounts: str | int) -> Self:
         """Let the last container ask for so much: `requests(cpu="100m", memory="1Gi")`."""
-        asked = self._last_container().get("resources", {}).get("requests", {})
-        return self._with_container(resources={"requests": {**asked, **amounts}})
+        return self._with_resources("requests", amounts)
+
+    def limits(self, **amounts: str | int) -> Self:
+        """Let the last container have so much at most: `limits(cpu="100m")`."""
+        return self._with_resources("limits", amounts)
 
     def host_port(self, port: int, protocol: str = "", host_ip: str = "") -> Self:
         """Let the last container take a port of its node; an empty protocol or address is absent."""
@@ -250,6 +259,10 @@ class PodBuilder(_Labelled):
 
     def _last_container(self) -> Object:
         return self.containers[-1] if self.containers else {}
+
+    def _with_resources(self, member: str, amounts: Mapping[str, str | int]) -> Self:
+        said = self._last_container().get("resources", {})
+        return self._with_container(resources={**said, member: {**said.get(member, {}), **amounts}})
 
     def _with_container(self, **members: object) -> Self:
         return replace(self, containers=[*self.containers[:-1], {**self._last_container(), **members}])

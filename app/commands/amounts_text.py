@@ -1,6 +1,7 @@
 """What plugins measured, what would help and which events wake the pod, as lines for people."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 import click
@@ -13,6 +14,7 @@ from core.diagnosis.amounts.quantities import quantity_text
 from core.diagnosis.amounts.requirements import UnmetRequirement
 from core.diagnosis.amounts.resources import ResourceInCluster, ResourceOnNode
 from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
+from core.diagnosis.amounts.usage import MeasuredResource, UsageOnNode
 from core.diagnosis.remedies.remedy import Remedy, requirement_text, taint_text
 from core.diagnosis.wakes import ANY_EVENT, Wake
 
@@ -74,6 +76,12 @@ def _cluster_lines(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
         yield f"spec.nodeName: only {amounts.node_name}"
     for feature in amounts.missing_features:
         yield f"needs the feature {feature.feature}: not declared by {counted(feature.nodes, 'node')}"
+    usage = amounts.usage
+    if usage is not None and (usage.too_old or usage.not_measured):
+        yield (
+            f"usage: measured on {counted(usage.measured, 'node')}; the plugins that follow it pass over "
+            f"{usage.too_old:,} measured too long ago and {usage.not_measured:,} not measured"
+        )
 
 
 def _labels_and_taints(amounts: ClusterAmounts) -> Iterator[str]:
@@ -135,6 +143,25 @@ def _node_lines(amounts: NodeAmounts) -> Iterator[str]:
     yield from _node_volume_lines(amounts)
     if amounts.missing_features:
         yield f"does not declare {', '.join(amounts.missing_features)}"
+    if amounts.usage is not None:
+        yield _usage(amounts.usage)
+
+
+def _usage(usage: UsageOnNode) -> str:
+    if usage.measured_at is None:
+        return "usage: not measured, so the plugins that follow it pass the node over"
+    at = datetime.fromtimestamp(usage.measured_at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    if usage.too_old:
+        return f"usage: measured at {at}, too long ago, so the plugins that follow it pass the node over"
+    parts = [_measured(each) for each in usage.resources]
+    more = f"; not measured yet: {counted(usage.pods_not_covered, 'pod')}" if usage.pods_not_covered else ""
+    return f"usage at {at}: {', '.join(parts) or 'nothing measured'}{more}"
+
+
+def _measured(each: MeasuredResource) -> str:
+    average, capacity = (quantity_text(each.resource, amount) for amount in (each.average, each.capacity))
+    steady = "" if each.deviation is None else f", deviation {quantity_text(each.resource, each.deviation)}"
+    return f"{each.resource} {average} of {capacity}{steady}"
 
 
 def _spread_on_node(each: SpreadOnNode) -> str:

@@ -22,6 +22,7 @@ from app.eviction import eviction_api as preemption_api
 from app.leadership import lease_api
 from app.objects.resources import RESOURCES
 from app.settings import Settings, SettingsError
+from app.usage import metrics_api
 from app.verbs.binding import pod_api
 from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds
 
@@ -37,10 +38,12 @@ _DECIDING: Final = (
     "leader_election",
     "answer",
     "groups",
+    "usage_source",
     "admin_port",
     "explain",
     "lease_name",
     "pod_namespace",
+    "usage_prometheus_url",
 )
 _IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("lease_name")]
 
@@ -56,6 +59,8 @@ def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
         rules.append(pod_api.GET_RULE)  # to look a pod up that the watch is late with
     if settings.preempt == "evict":
         rules += preemption_api.RBAC_RULES
+    if settings.usage_source == "metrics-api":
+        rules.append(metrics_api.RBAC_RULE)
     if settings.admin_proxy_names:
         rules.append(access_reviews.RBAC_RULE)
     return _merged(rules)

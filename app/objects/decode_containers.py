@@ -10,6 +10,7 @@ from app.objects.decode import NULL, Int32, Unread, Wire, decoding_field
 from app.objects.decode_resources import WireAmounts, amounts_of
 from core.objects.host_port import ALL_ADDRESSES, NO_HOST_PORTS, HostPort
 from core.objects.pod import normalized_image_name
+from core.objects.pod_load import PodLoad, pod_load
 from core.objects.pod_requests import (
     Amounts,
     Container,
@@ -105,6 +106,7 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     requests: Mapping[str, int]
     non_zero_requests: tuple[int, int]
     scored_requests: tuple[int, int]
+    load: PodLoad
     best_effort: bool
     host_ports: frozenset[HostPort]
     images: tuple[str, ...]
@@ -161,7 +163,7 @@ def _parse_demand(raw: bytes) -> Demand:
     demand = _shared_demand if len(raw) <= _MEMO_BYTES else _new_demand
     found = demand(
         tuple(pod_requests(pod, _COUNTING).items()),
-        (non_zero_requests(pod, _COUNTING), scored_requests(pod)),
+        (non_zero_requests(pod, _COUNTING), scored_requests(pod), pod_load(pod)),
         is_best_effort(pod),
         _host_ports(containers, init_containers),
         tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),
@@ -171,7 +173,7 @@ def _parse_demand(raw: bytes) -> Demand:
 
 def _new_demand(
     requests: tuple[tuple[str, int], ...],
-    scoring: tuple[tuple[int, int], tuple[int, int]],
+    scoring: tuple[tuple[int, int], tuple[int, int], PodLoad],
     best_effort: bool,  # noqa: FBT001 - a plain value
     host_ports: frozenset[HostPort],
     images: tuple[str, ...],

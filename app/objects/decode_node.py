@@ -19,7 +19,7 @@ from app.objects.decode import (
     refuse_long_key,
     refuse_longer,
 )
-from app.objects.decode_resources import WireAmounts, allocatable_of
+from app.objects.decode_resources import WireAmounts, allocatable_of, capacity_of
 from app.objects.sizes import MAX_LABEL_VALUE_BYTES
 from core.objects.node import CONDITION_TYPES, NO_FEATURES, Node
 from core.objects.toleration import Taint
@@ -51,6 +51,7 @@ class _NodeSpec(Wire):
 
 class _NodeStatus(Wire):
     allocatable: WireAmounts = NULL
+    capacity: WireAmounts = NULL
     conditions: list[_NodeCondition] | None = None
     declared_features: list[str] | None = None
     images: list[_Image] | None = None
@@ -92,6 +93,7 @@ def decode_node(raw: bytes | msgspec.Raw) -> Node:
         declared_features=_shared_features(frozenset(status.declared_features))
         if status.declared_features
         else NO_FEATURES,
+        capacity=capacity_of(status.capacity) if status.capacity is not NULL else {},
     )
 
 

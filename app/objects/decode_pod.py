@@ -141,6 +141,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
     features = _features(spec)
     demand = _demand(spec, status)
     labels = labels_of(metadata)
+    controller = controller_of(metadata)
     terminating = metadata.deletion_timestamp is not None
     # With more than ten keywords this call would take 0.7 us longer: CPython 3.11 makes a dict of them then.
     return Pod(
@@ -153,7 +154,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         affinity,
         demand.requests,
         demand.best_effort,
-        controller_of(metadata),
+        controller,
         metadata.resource_version or "",
         terminating,
         demand.non_zero_requests,
@@ -177,6 +178,8 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         image_volumes=image_volumes_of(spec.volumes) if spec.volumes else (),
         needed_features=features,
         group=membership_of(labels, metadata.annotations),
+        load=demand.load,
+        of_daemon_set=controller is not None and controller.kind == "DaemonSet",
     )
 
 

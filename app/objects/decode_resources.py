@@ -11,6 +11,8 @@ from core.objects.pod_requests import Amounts, rounded
 from core.objects.quantity import QuantityError, nanos
 
 _MEMO_ENTRIES: Final = 8192
+_MEASURED: Final = ("cpu", "memory")
+"""Resources whose usage is measured, and is a share of the capacity."""
 _MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time: a memo is bounded to 32 MiB of keys
 
 
@@ -32,6 +34,15 @@ def allocatable_of(raw: msgspec.Raw) -> Mapping[str, int]:
     """Return a node's status.allocatable; nodes with the same one share it. Raises DecodeError."""
     text = bytes(raw)
     return _memoised_allocatable(text) if len(text) <= _MEMO_BYTES else _parse_allocatable(text)
+
+
+def capacity_of(raw: msgspec.Raw) -> Mapping[str, int]:
+    """Return the cpu and the memory of a node's status.capacity; nodes with the same ones share it.
+
+    Raises DecodeError.
+    """
+    text = bytes(raw)
+    return _memoised_capacity(text) if len(text) <= _MEMO_BYTES else _parse_capacity(text)
 
 
 def quantity_of(raw: msgspec.Raw, field: str) -> int:
@@ -56,4 +67,12 @@ def _parse_allocatable(raw: bytes) -> Mapping[str, int]:
     return rounded(amounts_of(raw, "status.allocatable"))
 
 
+def _parse_capacity(raw: bytes) -> Mapping[str, int]:
+    quantities = decoding_field(_amounts_decoder.decode, raw, "status.capacity") or {}
+    return rounded(
+        {name: quantity_of(quantities[name], f"status.capacity.{name}") for name in _MEASURED if name in quantities}
+    )
+
+
+_memoised_capacity = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_capacity)
 _memoised_allocatable = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_allocatable)

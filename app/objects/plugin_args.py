@@ -12,9 +12,11 @@ import msgspec
 
 from app.objects.decode import NULL, DecodeError, Int32, decoding, decoding_field
 from app.objects.decode_node_affinity import WireNodeAffinity, node_affinity_of
+from app.objects.decode_resources import quantity_of
 from app.objects.decode_topology_spread import WireSpreadConstraint, topology_spread_of
 from app.objects.strict import strict
 from app.settings import Settings, SettingsError
+from core.objects.quantity import millis
 from core.plugin_names import todays_name
 from core.plugins.noderesources.allocation import ResourceSpec
 from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationShapePoint
@@ -133,6 +135,60 @@ class _ServiceAffinityArgs(_Args):
         return {"affinity_labels": self.affinity_labels or ()}
 
 
+class _CpuRequest(_Strict):
+    cpu: msgspec.Raw = NULL
+
+
+class _TargetLoadPackingArgs(_Args):
+    target_utilization: int | None = None
+    default_requests: _CpuRequest | None = None
+    default_requests_multiplier: str | None = None
+
+    def keywords(self) -> Keywords:
+        given: Keywords = {}
+        if self.target_utilization:  # the original takes its default for 0, too
+            given["target_utilization"] = self.target_utilization
+        if self.default_requests is not None and self.default_requests.cpu != NULL:
+            given["default_request"] = millis(quantity_of(self.default_requests.cpu, "defaultRequests.cpu"))
+        if self.default_requests_multiplier is not None:
+            given["default_requests_multiplier"] = _number(
+                self.default_requests_multiplier, "defaultRequestsMultiplier"
+            )
+        return given
+
+
+class _LoadVariationRiskBalancingArgs(_Args):
+    safe_variance_margin: float | None = None
+    safe_variance_sensitivity: float | None = None
+
+    def keywords(self) -> Keywords:
+        given = {
+            "safe_variance_margin": self.safe_variance_margin,
+            "safe_variance_sensitivity": self.safe_variance_sensitivity,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class _LoadAwareArgs(_Args):
+    usage_thresholds: dict[str, int] | None = None
+    resource_weights: dict[str, int] | None = None
+    dominant_resource_weight: int | None = None
+    estimated_scaling_factors: dict[str, int] | None = None
+    enable_schedule_when_node_metrics_expired: bool | None = None
+
+    def keywords(self) -> Keywords:
+        given = {
+            "usage_thresholds": self.usage_thresholds or None,  # the original takes its defaults for `{}`, too
+            "resource_weights": self.resource_weights or None,
+            "dominant_resource_weight": self.dominant_resource_weight,
+            "estimated_scaling_factors": self.estimated_scaling_factors,
+            "enable_schedule_when_node_metrics_expired": self.enable_schedule_when_node_metrics_expired,
+        }
+        if self.dominant_resource_weight and not self.resource_weights:
+            given["resource_weights"] = {}
+        return {name: value for name, value in given.items() if value is not None}
+
+
 _ARGS: Final[Mapping[str, type[_Args]]] = {
     "InterPodAffinity": _InterPodAffinityArgs,
     "NodeResourcesFit": _NodeResourcesFitArgs,
@@ -140,6 +196,9 @@ _ARGS: Final[Mapping[str, type[_Args]]] = {
     "NodeAffinity": _NodeAffinityArgs,
     "PodTopologySpread": _PodTopologySpreadArgs,
     "ServiceAffinity": _ServiceAffinityArgs,
+    "TargetLoadPacking": _TargetLoadPackingArgs,
+    "LoadVariationRiskBalancing": _LoadVariationRiskBalancingArgs,
+    "LoadAware": _LoadAwareArgs,
 }
 _SETTINGS: Final = {
     "hard_pod_affinity_weight": "hardPodAffinityWeight",
@@ -202,6 +261,14 @@ def _keywords(plugin: str, raw: msgspec.Raw) -> Keywords:
             DecodeError("", str(error)) if field.startswith("[") or not colon else DecodeError(field, message)
         ) from None
     return keywords
+
+
+def _number(text: str, field: str) -> float:
+    """Read a number that the API has as a text."""
+    try:
+        return float(text)
+    except ValueError:
+        raise DecodeError(field, f"expected a number, got {text[:40]!r}") from None
 
 
 def _resources(specs: Sequence[_ResourceSpec]) -> tuple[ResourceSpec, ...]:

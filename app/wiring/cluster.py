@@ -26,6 +26,7 @@ from app.watch.process_memory import MemoryLimit, memory_limit
 from app.watch.server_release import ServerRelease
 from app.watch.timing import Timing
 from app.watch.watcher import Watcher
+from app.wiring.usage import create_usage_feed
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
@@ -82,6 +83,9 @@ def followed_cluster(  # noqa: PLR0913  # what follows, and what is followed
     known = {reflector.state.plural: reflector.known for reflector in watcher.reflectors}
     metrics.register(WatchCollector(freshness, clock, known))
     following: tuple[Background, ...] = (watcher.run, feed.expire_assumed_pods)
+    usage = create_usage_feed(settings, mirror, feed.apply, client, metrics)
+    if usage is not None:
+        following = (*following, usage.run)
     if not release.is_fixed:
         following = (*following, asking.run)
 

@@ -1,7 +1,7 @@
 """What answers from a mirror: the plugins, the cache and the verbs `filter` and `prioritize`. For commands, too."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from app.admin.node_partition import NodePartition, decode_rule
@@ -30,6 +30,7 @@ from core.events import Kind
 from core.gangs.gangs import Gangs
 from core.mirror.cluster import ClusterMirror
 from core.objects.disruption import PodDisruptionBudget
+from core.objects.node_metrics import NodeMetrics
 from core.objects.pod_group import PodGroup
 from core.profile import Profile, ProfileError, full_profile, parse_profile
 
@@ -61,8 +62,9 @@ def create_profile(settings: Settings) -> Profile:
 
 
 def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
-    """Return the kinds of objects that the mirror has to hold, so that everything that is served can be answered."""
-    return profile.kinds if settings.preempt == "off" else (*profile.kinds, PodDisruptionBudget)
+    """Return the kinds of objects that are watched, so that everything that is served can be answered."""
+    kinds = _watched(profile.kinds)
+    return kinds if settings.preempt == "off" else (*kinds, PodDisruptionBudget)
 
 
 def grouping_kinds(settings: Settings) -> tuple[Kind, ...]:
@@ -108,9 +110,14 @@ def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
     return tuple(kind for kind in kinds if kind not in watched)
 
 
+def _watched(kinds: Sequence[Kind]) -> tuple[Kind, ...]:
+    """Leave out the usage of nodes, which cannot be watched: `app.usage` reads it at an interval."""
+    return tuple(kind for kind in kinds if kind is not NodeMetrics)
+
+
 def judged_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
-    """Return the kinds of objects that explanations read. It does not read the scheduler's configuration."""
-    judged = explained_profile(settings, profile).profile.kinds
+    """Return the kinds of objects that explanations watch. It does not read the scheduler's configuration."""
+    judged = _watched(explained_profile(settings, profile).profile.kinds)
     if settings.scheduler_config is None:
         return judged
     return tuple(dict.fromkeys((*judged, *full_profile().kinds)))  # with its arguments, which may read more

@@ -32,7 +32,7 @@ class Scope(Enum):
     """Which cells of a plugin become invalid."""
 
     NODE = "the node"
-    """Of the node that the object is, or that the pod is on, or whose CSINode it is."""
+    """Of the node that the object is, or that the pod is on, or whose CSINode or NodeMetrics it is."""
     ALL = "all nodes"
     """Of every node."""
     COUNTERS = "all nodes of the classes whose counters changed"

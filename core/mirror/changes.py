@@ -41,7 +41,10 @@ class NamespaceChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class ObjectChange(msgspec.Struct, frozen=True, gc=False):
-    """An object of a kind without a rule of its own. `slot` is that of a CSINode's node, NO_SLOT for all others."""
+    """An object of a kind without a rule of its own.
+
+    `slot` is that of the known node whose CSINode or NodeMetrics it is, NO_SLOT for all others.
+    """
 
     kind: Kind
     slot: int

@@ -22,7 +22,8 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     keep the order of the spec, as the first one that a pod does not tolerate is reported. `images` has every name of
     every image, with the size in bytes. `conditions` has the status of CONDITION_TYPES alone: what else a condition
     says changes with every heartbeat and decides nothing. Conditions that the node does not report are absent.
-    `declared_features` is status.declaredFeatures.
+    `declared_features` is status.declaredFeatures. `capacity` is the cpu and the memory of status.capacity, in the
+    units of `allocatable`, of which the usage of a node is a share.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     images: Mapping[str, int] = {}
     conditions: Mapping[str, str] = {}
     declared_features: frozenset[str] = NO_FEATURES
+    capacity: Mapping[str, int] = {}
 
     @property
     def full_name(self) -> str:

@@ -11,6 +11,7 @@ from core.objects.host_port import NO_HOST_PORTS, HostPort
 from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from core.objects.owner import ControllerRef
 from core.objects.pod_group import Membership
+from core.objects.pod_load import NO_LOAD, PodLoad
 from core.objects.pod_requests import PodResources, non_zero_requests, pod_requests
 from core.objects.pod_volumes import PodVolume
 from core.objects.toleration import NO_TOLERATIONS, Toleration
@@ -41,6 +42,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     What preemption reads: `start_time` is the text of status.startTime, empty while the pod has not started. The API
     server writes it in UTC and whole seconds, so that texts are in the order of their times. `preemption_policy` is
     empty where the pod says nothing. `preempted` is a pod that terminates because a scheduler preempted it.
+
+    What the plugins read that follow the load of nodes: `load` is what the usage of the pod is predicted from,
+    `of_daemon_set` whether its controller is a DaemonSet.
 
     What deciding reads, and no plugin: `scheduler_name` tells whose pod it is, `in_group` whether it is scheduled with
     others by kube-scheduler (spec.schedulingGroup), `claims_resources` whether it has spec.resourceClaims. `waiting` is
@@ -80,6 +84,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     image_volumes: tuple[str, ...] = ()
     needed_features: frozenset[str] = NO_FEATURES
     group: Membership | None = None
+    load: PodLoad = NO_LOAD
+    of_daemon_set: bool = False
 
     @property
     def full_name(self) -> str:

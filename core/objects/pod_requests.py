@@ -103,6 +103,20 @@ def non_zero_requests(pod: PodResources, counting: RequestCounting) -> tuple[int
     return millis(total.get("cpu", 0)), units(total.get("memory", 0))
 
 
+def pod_limits(pod: PodResources) -> dict[str, int]:
+    """Return the limits of the pod as a whole, in the units of `pod_requests`; no entry where there is none.
+
+    Source: k8s.io/component-helpers resource/helpers.go (PodLimits).
+    """
+    total = _summed(pod, _NOTHING, lambda each, _: each.resources.limits)
+    if pod.pod_level is not None:
+        total |= {name: amount for name, amount in pod.pod_level.limits.items() if _has_pod_level(name)}
+    for name, amount in pod.overhead.items():
+        if total.get(name):
+            total[name] += amount
+    return rounded(total)
+
+
 def scored_requests(pod: PodResources) -> tuple[int, int]:
     """Return the millicores and the bytes that NodeResourcesFit adds for the pod itself when it scores a node.
 

@@ -150,6 +150,9 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
         "admin_token_file": "f",
         "admin_read_token_file": "g",
         "scheduler_config": "h",
+        "usage_prometheus_url": "https://prometheus",
+        "usage_prometheus_token_file": "i",
+        "usage_prometheus_ca_file": "j",
         "tls_client_names": ["e"],
     }
     expected = Settings(**changed)  # type: ignore[arg-type]  # checked by pydantic

@@ -259,7 +259,8 @@ def test_a_plugin_is_known_by_the_name_that_it_reports(name: str) -> None:
     ("text", "message"),
     [
         pytest.param("NodeNam", "unknown plugin NodeNam; there are the profiles affinity, full,", id="unknown"),
-        pytest.param("NodeName,full", "unknown plugin full; ", id="a-profile-in-a-list"),
+        pytest.param("NodeName,full=2", "unknown plugin full; ", id="a-profile-with-a-weight"),
+        pytest.param("full,NodeAffinity=2", "NodeAffinity=2: NodeAffinity scores already, with weight 2", id="twice"),
         pytest.param("Full", "unknown plugin Full; ", id="names-have-a-case"),
         pytest.param("", "expected [filter:|score:]NAME[=WEIGHT], got ''; there are ", id="empty"),
         pytest.param("NodeName,", "expected [filter:|score:]NAME[=WEIGHT], got ''; ", id="a-comma-too-many"),

@@ -19,7 +19,7 @@ switched on. Inside of a test:
   one that no client can decode, of 1 MB, or with U+2028 in it, is just created. An update keeps the uid, a deletion
   and creation gives another one.
 - `server.behaviour`: token, version, forbidden and absent resources, WatchList on / off / ignored, bookmarks,
-  `chunk_bytes`.
+  `chunk_bytes`; `other_apis` for what is not of the store, as `usage.FakeUsage` is metrics.k8s.io and Prometheus.
 - `server.faults.add(action, path, *kinds, times=1)`: see `faults` for the actions; `refuse` with a Status of `statuses`
   makes one of each error. 410 comes in three places: `refuse(expired_watch(...))` on a watch, `StreamError(...)`, and
   `refuse(expired_continue())` on kind "page". A `Stall` is kept by the test and let go on by `release()`.

@@ -21,6 +21,7 @@ from tests.fake_apiserver.faults import (
 from tests.fake_apiserver.leases import LeaseRequest, lease_request
 from tests.fake_apiserver.listing import Body, list_page
 from tests.fake_apiserver.options import ListOptions, WatchListMode, kind_of, parse_options
+from tests.fake_apiserver.other_api import OtherRequest, Respond, other_request
 from tests.fake_apiserver.request_log import LoggedRequest, RequestLog
 from tests.fake_apiserver.single_pod import SinglePod, single_pod
 from tests.fake_apiserver.statuses import RefusedError, failure, forbidden, not_found, unauthorized
@@ -43,6 +44,7 @@ class Behaviour:
     forbidden: set[str] = field(default_factory=set)  # list paths
     absent: set[str] = field(default_factory=set)  # list paths that a server of another release does not have
     git_version: str = "v1.34.1"
+    other_apis: dict[str, Respond] = field(default_factory=dict)  # path -> response to a GET
     bookmark_interval: float = 60.0
     bookmark_before_deadline: float = 2.0
     chunk_bytes: int | None = None  # of a stream: events are split over chunks wherever that falls
@@ -79,6 +81,7 @@ class ApiHandler:
             or lease_request(request)
             or event_request(request)
             or version_request(request, self.behaviour.git_version)
+            or other_request(request, self.behaviour.other_apis)
         )
         target = self.store.collections.get(request.path) or single
         if target is None:
@@ -98,7 +101,7 @@ class ApiHandler:
         self,
         request: Request,
         connection: Connection,
-        target: Collection | SinglePod | LeaseRequest | EventRequest | VersionRequest,
+        target: Collection | SinglePod | LeaseRequest | EventRequest | VersionRequest | OtherRequest,
         logged: LoggedRequest,
     ) -> None:
         action = self.faults.of_request(request.path, logged.kind)
@@ -145,7 +148,7 @@ class ApiHandler:
         self,
         request: Request,
         connection: Connection,
-        asked: SinglePod | LeaseRequest | EventRequest | VersionRequest,
+        asked: SinglePod | LeaseRequest | EventRequest | VersionRequest | OtherRequest,
         logged: LoggedRequest,
         action: Action | None,
     ) -> None:

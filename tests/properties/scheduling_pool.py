@@ -7,7 +7,7 @@ terms, ports, claims and domains meet often.
 import json
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from app.objects.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
 from app.objects.decode_device_class import decode_device_class
@@ -19,9 +19,11 @@ from app.objects.decode_service import decode_service
 from app.objects.decode_storage import decode_csi_node, decode_storage_class
 from app.objects.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
 from core.events import Object
+from core.objects.node_metrics import NodeMetrics, Usage
 from core.objects.pod import Pod
 
 V1: TypeAlias = dict[str, Any]
+Made = TypeVar("Made")
 
 NODE_NAMES: Final = ("n0", "n1", "n2", "n3")
 STRANGER: Final = "s0"
@@ -29,6 +31,7 @@ NAMESPACES: Final = ("a", "b")
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
 DRIVER: Final = "ebs.csi.aws.com"
+STARTS: Final = ("2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z", "2026-01-01T00:02:00Z")
 _SIMPLE: Final = 4  # objects at the head of a pool that have next to nothing
 
 
@@ -191,6 +194,31 @@ def _newer_pod(random: Random, number: int) -> V1:
     return pod
 
 
+def _measured_pod(random: Random, number: int) -> V1:
+    """Return a pod with what its usage is predicted from, which has started at one of a few times, or not yet."""
+    pod = _pod(random, number)
+    if random.random() < 0.6:
+        limits = {"cpu": random.choice(("500m", "2"))}
+        pod["spec"]["containers"][0]["resources"]["limits"] = limits
+    if random.random() < 0.5:
+        pod["spec"]["containers"].append({"name": "d", "image": "image-x"})
+    if random.random() < 0.6:
+        pod["status"] = {"startTime": random.choice(STARTS)}
+    return pod
+
+
+def _node_metrics(random: Random, number: int) -> NodeMetrics:
+    amounts = [Usage(random.randint(0, 3000), random.choice((None, 200))), Usage(random.randint(0, 2**31)), None]
+    return NodeMetrics(
+        name=NODE_NAMES[number % 4],
+        measured_at=number,
+        covers_pods_until=random.choice(STARTS),
+        cpu=random.choice(amounts[::2]),
+        memory=random.choice(amounts[1:]),
+        too_old=random.random() < 0.2,
+    )
+
+
 def _newer_node(random: Random, number: int) -> V1:
     node = _node(random, number)
     features = ("RestartAllContainersOnContainerExits", "VolumeBindMountOptions")
@@ -295,7 +323,7 @@ def _namespace(random: Random, number: int) -> V1:
     return {"metadata": {"name": NAMESPACES[number % 2], "labels": labels}}
 
 
-def _pool(seed: int, size: int, make: Callable[[Random, int], V1]) -> list[V1]:
+def _pool(seed: int, size: int, make: Callable[[Random, int], Made]) -> list[Made]:
     random = Random(seed)  # noqa: S311 - no secret; the same in every run
     return [make(random, number) for number in range(size)]
 
@@ -332,7 +360,7 @@ def _decoded(decode: Callable[[bytes], Object], pool: Sequence[V1]) -> list[Obje
     return [decode(json.dumps(each).encode()) for each in pool]
 
 
-PODS: Final = [*_pool(1, 120, _pod), *_pool(13, 40, _newer_pod)]
+PODS: Final = [*_pool(1, 120, _pod), *_pool(13, 40, _newer_pod), *_pool(17, 24, _measured_pod)]
 NODES: Final = [decode_node(json.dumps(each).encode()) for each in (*_pool(2, 80, _node), *_pool(14, 20, _newer_node))]
 NAMESPACE_STATES: Final = [decode_namespace(json.dumps(each).encode()) for each in _pool(3, 8, _namespace)]
 OTHERS: Final[Sequence[Object]] = [
@@ -347,5 +375,6 @@ OTHERS: Final[Sequence[Object]] = [
     *_decoded(decode_volume_attachment, _pool(12, 6, _attachment)),
     *_decoded(decode_service, _pool(8, 6, _service)),
     *_decoded(decode_replica_set, _pool(9, 4, _replica_set)),
+    *_pool(18, 24, _node_metrics),
 ]
 """Objects of the kinds for which the mirror has no rule of its own."""

@@ -14,6 +14,7 @@ from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import parse_selector
 from core.objects.node import Node
+from core.objects.node_metrics import NodeMetrics, Usage
 from core.objects.owner import ControllerRef, ReplicaSet
 from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
@@ -26,10 +27,11 @@ from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Shown, shown
 
 FULL: Final = full_profile()
+LOAD: Final = ("TargetLoadPacking", "LoadVariationRiskBalancing", "LoadAware")
 _ADDED: Final = [PLUGINS[name]() for name in PLUGINS if name.startswith("CheckNode")]
 PROFILE: Final = Profile(
-    filters=(*FULL.filters, *_ADDED, ServiceAffinity(affinity_labels=(pool.ZONE,))),  # type: ignore[arg-type]  # filters
-    scores=FULL.scores,
+    filters=(*FULL.filters, *_ADDED, PLUGINS["LoadAware"](), ServiceAffinity(affinity_labels=(pool.ZONE,))),  # type: ignore[arg-type]  # filters
+    scores=(*FULL.scores, *((PLUGINS[name](), 1) for name in LOAD)),  # type: ignore[arg-type]  # scores
 )
 """Every plugin that there is."""
 
@@ -57,6 +59,7 @@ OTHER_VALUES: Final[dict[str, Sequence[Any]]] = {
     "terminal": (False, True),
     "terminating": (False, True),
     "best_effort": (False, True),
+    "of_daemon_set": (False, True),
     "resource_version": ("7",),
     "controller": (
         None,
@@ -125,8 +128,9 @@ def test_the_fields_that_plugins_declare_are_all_that_they_need(mirror: ClusterM
 def test_some_answer_follows_from_every_field_that_is_declared(field: str) -> None:
     """Or the tests above would find nothing if it were not declared, and classes would be smaller than they need be."""
     mirror = ClusterMirror(rules=rules_of(RELEASES[-1]))
-    pressed = Node("pressed", conditions={"MemoryPressure": "True"})
-    for each in (_MADE_FOR_IT, *_OWNERS, *pool.NAMESPACE_STATES, *pool.NODES, pressed, *pool.OTHERS):
+    pressed = Node("pressed", conditions={"MemoryPressure": "True"}, allocatable={"cpu": 16_000})
+    idle = NodeMetrics(name="pressed", measured_at=0, covers_pods_until="", cpu=Usage(0), memory=Usage(0))
+    for each in (_MADE_FOR_IT, *_OWNERS, *pool.NAMESPACE_STATES, *pool.NODES, pressed, idle, *pool.OTHERS):
         mirror.apply(ClusterEvent("Add", each))
     for number, template in enumerate(pool.PODS[::4]):
         placed = pool.placed(template, (f"p{number}", f"p{number}"), pool.NODE_NAMES[number % 4])

@@ -26,7 +26,20 @@ export function measuredOnNode(amounts) {
     ...amounts.drivers.map(driverOnNode),
     ...amounts.disks.map((each) => `disk ${each.name} is in use by ${each.pods.join(", ") || "pods"}`),
     features.length ? `does not declare ${features.join(", ")}` : "",
+    amounts.usage ? usageText(amounts.usage) : "",
   ].filter(Boolean);
+}
+
+/** @param {NonNullable<NodeAmounts["usage"]>} usage */
+function usageText({ measured_at: at, too_old: tooOld, resources, pods_not_covered: pods }) {
+  if (at === null) return "usage: not measured, so the plugins that follow it pass the node over";
+  const time = new Date(at * 1000).toISOString();
+  if (tooOld) return `usage: measured at ${time}, too long ago, so the plugins that follow it pass the node over`;
+  const parts = resources.map(
+    ({ resource, average, capacity }) =>
+      `${resource} ${amountText(average, unitOf(resource))} of ${amountText(capacity, unitOf(resource))}`,
+  );
+  return `usage at ${time}: ${parts.join(", ")}${pods ? `; not measured yet: ${counted(pods, "pod")}` : ""}`;
 }
 
 /**
@@ -48,6 +61,9 @@ export function measuredInCluster(amounts, nodes) {
     ...amounts.spread
       .filter((each) => each.nodes_refused)
       .map((each) => `Spread by ${each.topology_key}: too uneven on ${counted(each.nodes_refused, "node")}.`),
+    amounts.usage && amounts.usage.too_old + amounts.usage.not_measured
+      ? `Usage: not measured, or too long ago, on ${counted(amounts.usage.too_old + amounts.usage.not_measured, "node")}.`
+      : "",
   ].filter(Boolean);
 }
 

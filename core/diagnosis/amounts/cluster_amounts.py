@@ -15,6 +15,7 @@ from core.diagnosis.amounts.requirements import (
 from core.diagnosis.amounts.resources import ResourceInCluster, resources_in_cluster
 from core.diagnosis.amounts.spread import SpreadInCluster, spread_in_cluster
 from core.diagnosis.amounts.taints import CordonedNodes, TaintInCluster, cordoned_in_cluster, taints_in_cluster
+from core.diagnosis.amounts.usage import UsageInCluster, usage_in_cluster
 from core.diagnosis.amounts.volumes import (
     BoundElsewhereInCluster,
     DriverInCluster,
@@ -62,6 +63,8 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
     """NodeName: the only node that the pod may be on."""
     missing_features: Sequence[FeatureInCluster] = ()
     """NodeDeclaredFeatures."""
+    usage: UsageInCluster | None = None
+    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by their measurement; None where none judges."""
 
 
 def cluster_amounts(decision: Diagnosis, limit: int) -> ClusterAmounts:
@@ -81,6 +84,7 @@ def cluster_amounts(decision: Diagnosis, limit: int) -> ClusterAmounts:
             claims_in_use=claims_in_use(decision, limit),
             node_name=requested.name if isinstance(requested, RequestedNode) else "",
             missing_features=_missing_features(decision),
+            usage=usage_in_cluster(decision),
         )
 
 

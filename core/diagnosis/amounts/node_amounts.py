@@ -9,6 +9,7 @@ from core.diagnosis.amounts.requirements import UnmetRequirement, unmet_on_node
 from core.diagnosis.amounts.resources import ResourceOnNode, resources_on_node
 from core.diagnosis.amounts.spread import SpreadOnNode, spread_on_node
 from core.diagnosis.amounts.taints import NodeTaint, is_cordoned, taints_on_node
+from core.diagnosis.amounts.usage import UsageOnNode, usage_on_node
 from core.diagnosis.amounts.volumes import (
     BoundElsewhere,
     DriverOnNode,
@@ -47,6 +48,8 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     """VolumeRestrictions: disks of the pod that pods of the node have mounted."""
     missing_features: Sequence[str] = ()
     """NodeDeclaredFeatures: what the node does not declare."""
+    usage: UsageOnNode | None = None
+    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement; None where none judges."""
 
 
 def node_amounts(decision: Diagnosis, position: int, limit: int) -> NodeAmounts:
@@ -65,6 +68,7 @@ def node_amounts(decision: Diagnosis, position: int, limit: int) -> NodeAmounts:
             drivers=drivers_on_node(decision, position),
             disks=disks_on_node(decision, position, limit),
             missing_features=_missing_features(decision, position),
+            usage=usage_on_node(decision, position),
         )
 
 

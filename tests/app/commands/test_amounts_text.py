@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+import msgspec
 from click import unstyle
 
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
 from app.commands.text_columns import WIDTH
 from core.diagnosis.amounts.cluster_amounts import ClusterAmounts, FeatureInCluster, cluster_amounts
 from core.diagnosis.amounts.node_amounts import NodeAmounts, node_amounts
+from core.diagnosis.amounts.usage import MeasuredResource, UsageInCluster, UsageOnNode
 from core.diagnosis.amounts.volumes import (
     BoundElsewhere,
     BoundElsewhereInCluster,
@@ -125,3 +127,35 @@ def test_remedies_and_events_are_lists() -> None:
     ]
     tainted = decision_of(asking(), roomy("n1").taint("x", "", "NoSchedule"))
     assert "  this Pod: UpdatePodToleration" in lines(wakes_text(wakes(tainted)))
+
+
+def test_the_measured_usage_of_a_node_is_told_or_why_it_is_passed_over() -> None:
+    of_cpu = MeasuredResource("cpu", 800, 50, 4000)
+    of_memory = MeasuredResource("memory", 2**30, None, 2**33)
+    known = UsageOnNode(1767225720, too_old=False, resources=(of_cpu, of_memory), pods_not_covered=2)
+    assert [
+        lines(node_amounts_text(NodeAmounts(usage=usage)))[1:]
+        for usage in (
+            known,
+            msgspec.structs.replace(known, too_old=True),
+            msgspec.structs.replace(known, measured_at=None),
+        )
+    ] == [
+        [
+            "    usage at 2026-01-01 00:02:00Z: cpu 800m of 4, deviation 50m, memory 1Gi of",
+            "      8Gi; not measured yet: 2 pods",
+        ],
+        [
+            "    usage: measured at 2026-01-01 00:02:00Z, too long ago, so the plugins that",
+            "      follow it pass the node over",
+        ],
+        ["    usage: not measured, so the plugins that follow it pass the node over"],
+    ]
+
+
+def test_nodes_whose_usage_is_not_known_are_counted() -> None:
+    said = lines(cluster_amounts_text(ClusterAmounts(usage=UsageInCluster(3, 1, 2)), 6))
+    assert " ".join(line.strip() for line in said[1:]) == (
+        "usage: measured on 3 nodes; the plugins that follow it pass over 1 measured too long ago and 2 not measured"
+    )
+    assert lines(cluster_amounts_text(ClusterAmounts(usage=UsageInCluster(3, 0, 0)), 3)) == []

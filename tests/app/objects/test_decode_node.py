@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.objects.decode import DecodeError
 from app.objects.decode_node import decode_node
 from core.objects.node import Node
 from core.objects.toleration import Taint
@@ -35,7 +36,7 @@ def test_a_node_is_reduced_to_what_scheduling_reads() -> None:
     node: dict[str, Any] = {**built.obj(), "kind": "Node"}
     node["metadata"] |= {"uid": "u-1", "resourceVersion": "7", "annotations": {"a": "b"}}
     node["spec"] |= {"podCIDR": "10.0.0.0/24"}
-    node["status"] |= {"capacity": {"cpu": "broken"}}
+    node["status"] |= {"capacity": {"cpu": "4100m", "memory": "16Gi", "pods": "broken"}}
     expected = Node(
         "n1",
         {"zone": "a"},
@@ -46,8 +47,15 @@ def test_a_node_is_reduced_to_what_scheduling_reads() -> None:
         unschedulable=True,
         images={"app:1": 5, "app@sha256:12": 5},
         conditions={"Ready": "True"},
+        capacity={"cpu": 4100, "memory": 2**34},
     )
     assert expected == decode_node(json.dumps(node).encode())
+
+
+def test_a_broken_capacity_is_refused_by_its_field() -> None:
+    with pytest.raises(DecodeError) as caught:
+        decoded(status={"capacity": {"cpu": "many"}})
+    assert caught.value.field == "status.capacity.cpu"
 
 
 # Allocatable.

@@ -11,6 +11,7 @@ from core.objects.labels import Operator, Requirement, Selector
 from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from core.objects.owner import ControllerRef
 from core.objects.pod import Pod
+from core.objects.pod_load import PodLoad
 from core.objects.pod_volumes import PodClaim
 from core.objects.toleration import Toleration
 from core.objects.topology_spread import SpreadConstraint
@@ -74,6 +75,7 @@ def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
         images=("i:latest",),
         volumes=(PodClaim("data"),),
         spread=(SpreadConstraint(1, "zone"),),
+        load=PodLoad(limited_cpu=1500, limits=(1500, 0)),
     )
     assert expected == decode_pod(encoded(FULL_POD))
 

@@ -1,0 +1,125 @@
+"""JSON of a metrics.k8s.io/v1beta1 NodeMetricsList to the core's values.
+
+A value that cannot be right is left out and reported; all others are taken. Source: k8s.io/metrics
+pkg/apis/metrics/v1beta1/types.go.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+
+from app.objects.decode import NULL, DecodeError, Unread, Wire, decoding
+from app.objects.decode_resources import quantity_of
+from app.objects.sizes import MAX_NAME_BYTES, is_longer
+from core.mirror.node_usage import MAX_AMOUNT
+from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.quantity import millis, units
+
+REPORTING_INTERVAL: Final = 60
+"""Seconds before the end of a window in which a pod that starts counts as not measured.
+
+Source: scheduler-plugins trimaran (metricsAgentReportingIntervalSeconds), koordinator loadaware
+(DefaultNodeMetricReportInterval).
+"""
+
+
+class Measurements(NamedTuple):
+    """What a source gave: at most one measurement a node, and what was unusable, one line for each value."""
+
+    metrics: Sequence[NodeMetrics]
+    problems: Sequence[str]
+
+
+class _Metadata(Wire):
+    name: str | None = None
+
+
+class _Amounts(Wire):
+    cpu: Annotated[msgspec.Raw, Unread(str)] = NULL
+    memory: Annotated[msgspec.Raw, Unread(str)] = NULL
+
+
+class _Item(Wire):
+    metadata: _Metadata | None = None
+    timestamp: str | None = None
+    window: str | None = None
+    usage: _Amounts | None = None
+
+
+class _List(Wire):
+    items: list[msgspec.Raw] | None = None
+
+
+_list_decoder: Final = msgspec.json.Decoder(_List)
+_item_decoder: Final = msgspec.json.Decoder(_Item)
+
+
+def decode_node_metrics(raw: bytes) -> Measurements:
+    """Decode a list. Raises DecodeError for what is no list of objects."""
+    metrics: dict[str, NodeMetrics] = {}
+    problems: list[str] = []
+    for index, item in enumerate(decoding(_list_decoder.decode, raw).items or ()):
+        try:
+            found = _decoded(item, problems)
+        except DecodeError as error:
+            problems.append(str(error.under(f"items[{index}]")))
+        else:
+            metrics[found.name] = found
+    return Measurements([*metrics.values()], problems)
+
+
+def covered_until(measured_at: float) -> str:
+    """Return the latest start of a pod that a measurement covers, as NodeMetrics has it. Raises ValueError."""
+    try:
+        return datetime.fromtimestamp(int(measured_at) - REPORTING_INTERVAL, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, OSError) as error:
+        raise ValueError(f"{measured_at} is no time") from error
+
+
+def plausible(amount: float) -> int:
+    """Return an amount that was measured as an integer. Raises ValueError for what no node can use."""
+    if not 0 <= amount <= MAX_AMOUNT:  # nan is in no range
+        raise ValueError(f"{amount} cannot be")
+    return round(amount)
+
+
+def _decoded(raw: msgspec.Raw, problems: list[str]) -> NodeMetrics:
+    item = decoding(_item_decoder.decode, raw)
+    name = item.metadata.name if item.metadata is not None else None
+    if not name or is_longer(name, MAX_NAME_BYTES):
+        raise DecodeError("metadata.name", "required" if not name else f"longer than {MAX_NAME_BYTES} bytes")
+    measured_at = _seconds(item.timestamp or "")
+    usage = item.usage or _Amounts()
+    return NodeMetrics(
+        name=name,
+        measured_at=measured_at,
+        covers_pods_until=covered_until(measured_at),
+        cpu=_amount(name, "cpu", usage.cpu, problems),
+        memory=_amount(name, "memory", usage.memory, problems),
+    )
+
+
+def _seconds(text: str) -> int:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise DecodeError("timestamp", f"expected a time as RFC 3339 has it, got {text[:40]!r}") from None
+    if found.tzinfo is None:
+        raise DecodeError("timestamp", f"without a time zone: {text[:40]!r}")
+    return int(found.timestamp())
+
+
+def _amount(name: str, resource: str, raw: msgspec.Raw, problems: list[str]) -> Usage | None:
+    """Return the usage of a resource; None where it is absent, or cannot be."""
+    if raw == NULL:
+        problems.append(f"node {name}: usage.{resource}: absent")
+        return None
+    try:
+        exact = quantity_of(raw, f"usage.{resource}")
+        return Usage(plausible(millis(exact) if resource == "cpu" else units(exact)))
+    except ValueError as error:  # DecodeError is one
+        text = str(error) if isinstance(error, DecodeError) else f"usage.{resource}: {error}"
+        problems.append(f"node {name}: {text}")
+        return None

@@ -1,0 +1,185 @@
+"""Node usage from the HTTP API of Prometheus: averages and standard deviations over a window, by node."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from app.api_server.client import ApiClient
+from app.api_server.cluster_access import ClusterAccess, checked_url
+from app.api_server.credentials import Credentials
+from app.api_server.login import FixedLogin, TokenFile
+from app.api_server.pem import PemSource
+from app.api_server.tls_context import TlsSettings
+from app.objects.decode import DecodeError, decoding
+from app.objects.decode_node_metrics import Measurements, covered_until, plausible
+from app.settings import Settings, variable_of
+from core.objects.node_metrics import NodeMetrics, Usage
+
+PATH: Final = "/api/v1/query"
+_STEP: Final = 60  # seconds between the samples of a window
+_MILLI: Final = 1000
+
+
+class Queries(NamedTuple):
+    """PromQL of the usage of all nodes now: cpu in cores, memory in bytes, one series a node."""
+
+    cpu: str
+    memory: str
+    node_label: str
+    """The label that has the name of the node; a port behind it is passed over."""
+    window: int
+    """Seconds that averages and deviations are over."""
+
+
+class _Series(msgspec.Struct):
+    metric: dict[str, str] = {}
+    value: tuple[float, str] | None = None
+
+
+class _Data(msgspec.Struct, rename="camel"):
+    result_type: str = ""
+    result: list[_Series] = []
+
+
+class _Answer(msgspec.Struct):
+    status: str = ""
+    data: _Data | None = None
+    error: str = ""
+
+
+_decoder: Final = msgspec.json.Decoder(_Answer)
+
+
+class Prometheus:
+    """Five queries a time: the average and the deviation of cpu and memory, and when there was a value last.
+
+    The last one tells the age of a measurement: an average over a window has a value long after the series has ended.
+    """
+
+    name = "Prometheus"
+
+    def __init__(self, client: ApiClient, queries: Queries) -> None:
+        """Ask a server by queries; the client is closed by whoever made it."""
+        self._client = client
+        self._queries = queries
+
+    async def measurements(self) -> Measurements:
+        """Ask for all nodes; see UsageSource."""
+        problems: list[str] = []
+        cpu, memory = self._queries.cpu, self._queries.memory
+        times = await self._values(f"max_over_time(timestamp({cpu})[{self._range}])", "time", problems)
+        averages = {
+            "cpu": await self._over_window("avg", cpu, "cpu average", problems),
+            "memory": await self._over_window("avg", memory, "memory average", problems),
+        }
+        deviations = {
+            "cpu": await self._over_window("stddev", cpu, "cpu deviation", problems),
+            "memory": await self._over_window("stddev", memory, "memory deviation", problems),
+        }
+        metrics = []
+        for name, time in times.items():
+            try:
+                until = covered_until(time)
+            except ValueError as error:
+                problems.append(f"node {name}: time: {error}")
+                continue
+            metrics.append(
+                NodeMetrics(
+                    name=name,
+                    measured_at=int(time),
+                    covers_pods_until=until,
+                    window=float(self._queries.window),
+                    cpu=_usage(name, "cpu", averages, deviations, problems),
+                    memory=_usage(name, "memory", averages, deviations, problems),
+                )
+            )
+        return Measurements(metrics, problems)
+
+    def remedy(self, error: Exception) -> str:  # noqa: ARG002  # the protocol's
+        """Return nothing: what Prometheus says about a query says what is wrong."""
+        return ""
+
+    @property
+    def _range(self) -> str:
+        return f"{self._queries.window}s:{_STEP}s"
+
+    async def _over_window(self, function: str, query: str, what: str, problems: list[str]) -> dict[str, float]:
+        return await self._values(f"{function}_over_time(({query})[{self._range}])", what, problems)
+
+    async def _values(self, query: str, what: str, problems: list[str]) -> dict[str, float]:
+        """Return node -> value. Of a node with several series none is taken: it is open which is right."""
+        answer = decoding(_decoder.decode, await self._client.get(PATH, {"query": query}))
+        if answer.status != "success" or answer.data is None:
+            raise DecodeError("status", f"expected success, got {answer.status or 'nothing'} {answer.error[:200]}")
+        if answer.data.result_type != "vector":
+            raise DecodeError("data.resultType", f"{what}: expected vector, got {answer.data.result_type[:40]!r}")
+        found: dict[str, float] = {}
+        twice: set[str] = set()
+        unlabelled = 0
+        for series in answer.data.result:
+            name = _node_name(series.metric.get(self._queries.node_label, ""))
+            unlabelled += not name
+            if name in found:
+                twice.add(name)
+            if name and series.value is not None:
+                found[name] = _number(series.value[1])
+        if unlabelled:
+            problems.append(f"{what}: a series without the label {self._queries.node_label}")
+        for name in twice:
+            problems.append(f"node {name}: {what}: several series")
+            del found[name]
+        return found
+
+
+def prometheus_client(settings: Settings) -> ApiClient:
+    """Return a client for the server of the settings. Raises ConfigurationError."""
+    where = variable_of("usage_prometheus_url")
+    server = checked_url(where, settings.usage_prometheus_url)
+    authority, token = settings.usage_prometheus_ca_file, settings.usage_prometheus_token_file
+    source = PemSource(variable_of("usage_prometheus_ca_file"), "authorities", str(authority)) if authority else None
+    access = ClusterAccess(
+        source=where,
+        server=server,
+        tls=TlsSettings(source) if server.startswith("https:") else None,
+        login=TokenFile(str(token), variable_of("usage_prometheus_token_file")) if token else FixedLogin(),
+    )
+    return ApiClient(Credentials(access, None))
+
+
+def queries_of(settings: Settings) -> Queries:
+    """Return the queries of the settings."""
+    return Queries(
+        settings.usage_cpu_query, settings.usage_memory_query, settings.usage_node_label, int(settings.usage_window)
+    )
+
+
+def _node_name(label: str) -> str:
+    """Return a node's name from `NAME` or `NAME:PORT`; no name of a node has a colon."""
+    return label.partition(":")[0]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _usage(
+    name: str,
+    resource: str,
+    averages: Mapping[str, Mapping[str, float]],
+    deviations: Mapping[str, Mapping[str, float]],
+    problems: list[str],
+) -> Usage | None:
+    average, deviation = averages[resource].get(name), deviations[resource].get(name)
+    if average is None:
+        problems.append(f"node {name}: {resource} average: absent")
+        return None
+    scale = _MILLI if resource == "cpu" else 1
+    try:
+        return Usage(plausible(average * scale), None if deviation is None else plausible(deviation * scale))
+    except ValueError as error:
+        problems.append(f"node {name}: {resource}: {error}")
+        return None

@@ -1,0 +1,147 @@
+"""Gives the mirror what a source measures, marks what has become too old, and says once what is wrong."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import Final, TypeAlias
+
+from app.logs import one_line
+from app.usage.source import SOURCE_ERRORS, UsageSource
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_usage import judged, outdated
+from core.objects.node_metrics import NodeMetrics
+
+log = logging.getLogger(__name__)
+
+Apply: TypeAlias = Callable[[ClusterEvent], None]
+
+_TURN: Final = 0.002  # seconds that the event loop is held; 5,000 measurements take 100 ms
+_AGED_EVERY: Final = 5.0  # seconds between two looks at the age of what is held
+_MAX_AHEAD: Final = 60  # seconds that the clock of a node may be ahead
+_SHOWN: Final = 3  # values that a log line names
+
+
+class UsageFeed:
+    """Asks one source at an interval. A failure changes nothing but the age of what is held."""
+
+    def __init__(  # noqa: PLR0913  # a source, a mirror and two times
+        self,
+        source: UsageSource,
+        mirror: ClusterMirror,
+        apply: Apply,
+        clock: Callable[[], float],
+        *,
+        interval: float,
+        max_age: float,
+    ) -> None:
+        """Take a clock in seconds since 1970; `interval` and `max_age` are seconds, too."""
+        self.polls: Counter[str] = Counter()
+        """Requests to the source by result: `success`, or the kind of failure."""
+        self.unusable = 0
+        """Values that were left out since the start."""
+        self._source = source
+        self._mirror = mirror
+        self._apply = apply
+        self._clock = clock
+        self._interval = interval
+        self._max_age = max_age
+        self._problem = ""
+        self._said: frozenset[str] = frozenset()
+        self._said_too_old = False
+        self._began = 0.0
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        while True:
+            await self.poll()
+            until = self._clock() + self._interval
+            while (left := until - self._clock()) > 0:
+                await asyncio.sleep(min(left, _AGED_EVERY))
+                await self.age()
+
+    async def poll(self) -> None:
+        """Ask the source once."""
+        try:
+            async with asyncio.timeout(self._interval):
+                found = await self._source.measurements()
+        except SOURCE_ERRORS as error:
+            self._failed(type(error).__name__.removesuffix("Error"), str(error), self._source.remedy(error))
+        except TimeoutError:
+            self._failed("Timeout", f"no response within {self._interval:g} s", "")
+        else:
+            self.polls["success"] += 1
+            if self._problem:
+                log.info("node usage: %s: answers again", self._source.name)
+                self._problem = ""
+            latest = self._clock() + _MAX_AHEAD
+            ahead = [each for each in found.metrics if each.measured_at > latest]
+            self._report([*found.problems, *(f"node {each.name}: its clock is ahead" for each in ahead)])
+            await self._take([each for each in found.metrics if each.measured_at <= latest])
+        await self.age()
+
+    async def age(self) -> None:
+        """Mark what has become too old."""
+        aged = [*outdated(self._mirror, self._clock(), self._max_age)]
+        await self._tell(ClusterEvent("Update", each) for each in aged)
+        held = [each for each in self._mirror.objects(NodeMetrics).values() if each.too_old]
+        if held and not self._said_too_old:
+            text = "node usage: %d nodes, %s first, were measured more than %g s ago: passed over"
+            log.warning(text, len(held), one_line(held[0].name), self._max_age)
+        self._said_too_old = bool(held)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many known nodes have a usable measurement, one that is too old, and none."""
+        held = self._mirror.objects(NodeMetrics)
+        found = Counter(
+            "too_old" if held[name].too_old else "measured" for name in self._mirror.nodes.slots & held.keys()
+        )
+        return {
+            "measured": found["measured"],
+            "too_old": found["too_old"],
+            "not_measured": len(self._mirror.nodes.slots) - found.total(),
+        }
+
+    def oldest(self) -> float | None:
+        """Return the age in seconds of the oldest usable measurement; None where there is none."""
+        times = [each.measured_at for each in self._mirror.objects(NodeMetrics).values() if not each.too_old]
+        return max(0.0, self._clock() - min(times)) if times else None
+
+    async def _take(self, metrics: Sequence[NodeMetrics]) -> None:
+        """Give the mirror what is of its nodes; what is held of other nodes goes, so that memory stays bounded."""
+        now, slots = self._clock(), self._mirror.nodes.slots
+        gone = [each for name, each in self._mirror.objects(NodeMetrics).items() if name not in slots]
+        await self._tell(ClusterEvent("Delete", each) for each in gone)
+        await self._tell(
+            ClusterEvent("Update", judged(each, now, self._max_age)) for each in metrics if each.name in slots
+        )
+
+    async def _tell(self, events: Iterable[ClusterEvent]) -> None:
+        self._began = perf_counter()
+        for event in events:
+            self._apply(event)
+            if perf_counter() - self._began > _TURN:
+                await asyncio.sleep(0)
+                self._began = perf_counter()
+
+    def _failed(self, kind: str, text: str, remedy: str) -> None:
+        self.polls[kind] += 1
+        if text == self._problem:
+            return
+        self._problem = text
+        hint = f" ({remedy})" if remedy else ""
+        log.warning(
+            "node usage: %s: %s%s; asked again every %g s", self._source.name, one_line(text), hint, self._interval
+        )
+
+    def _report(self, problems: Sequence[str]) -> None:
+        """Log the problems that the last answer did not have."""
+        self.unusable += len(problems)
+        new = [each for each in problems if each not in self._said]
+        self._said = frozenset(problems)
+        if new:
+            shown = "; ".join(map(one_line, new[:_SHOWN]))
+            more = f"; and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""
+            log.warning("node usage: %s: passed over: %s%s", self._source.name, shown, more)

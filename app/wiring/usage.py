@@ -1,0 +1,55 @@
+"""What reads the usage of nodes, where the settings want it."""
+
+import time
+from collections.abc import Callable
+
+from app.api_server.client import ApiClient
+from app.api_server.credentials import ConfigurationError
+from app.settings import Settings, SettingsError, variable_of
+from app.telemetry.metrics import Metrics
+from app.telemetry.metrics.usage_collector import UsageCollector
+from app.usage.metrics_api import MetricsApi
+from app.usage.prometheus import Prometheus, prometheus_client, queries_of
+from app.usage.source import UsageSource
+from app.usage.usage_feed import UsageFeed
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.node_metrics import NodeMetrics
+from core.profile import Profile
+
+
+def check_usage(settings: Settings, profile: Profile) -> None:
+    """Raise SettingsError for plugins that read the usage of nodes, if nothing measures it."""
+    reading = sorted(plugin.name for plugin in profile.plugins if NodeMetrics in plugin.kinds)
+    if reading and settings.usage_source == "off":
+        text = f"{', '.join(reading)} needs {variable_of('usage_source')}"
+        raise SettingsError(f"{variable_of('profile')}={settings.profile!r}: {text}")
+
+
+def create_usage_feed(
+    settings: Settings,
+    mirror: ClusterMirror,
+    apply: Callable[[ClusterEvent], None],
+    client: ApiClient,
+    metrics: Metrics,
+) -> UsageFeed | None:
+    """Return what reads the usage of nodes; None: nothing does. Raises SettingsError."""
+    source = _source(settings, client)
+    if source is None:
+        return None
+    feed = UsageFeed(source, mirror, apply, time.time, interval=settings.usage_interval, max_age=settings.usage_max_age)
+    metrics.register(UsageCollector(feed))
+    return feed
+
+
+def _source(settings: Settings, client: ApiClient) -> UsageSource | None:
+    match settings.usage_source:
+        case "off":
+            return None
+        case "metrics-api":
+            return MetricsApi(client)
+        case "prometheus":
+            try:
+                return Prometheus(prometheus_client(settings), queries_of(settings))
+            except ConfigurationError as error:
+                raise SettingsError(str(error)) from None

@@ -1,0 +1,80 @@
+"""What was measured of the usage of nodes, for explanations of the plugins that follow it."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.diagnosis import Diagnosis
+from core.mirror.node_info import NO_SLOT
+from core.mirror.node_usage import RESOURCES, NodeUsage
+from core.objects.node_metrics import NodeMetrics
+from core.plugins.load.load_plugin import LoadPlugin
+
+
+class MeasuredResource(msgspec.Struct, frozen=True, gc=False):
+    """The usage of one resource: cpu in millicores, memory in bytes."""
+
+    resource: str
+    average: int
+    deviation: int | None
+    """Standard deviation in the window; None where the source has one sample."""
+    capacity: int
+    """What the node has; 0 where it does not say."""
+
+
+class UsageOnNode(msgspec.Struct, frozen=True, gc=False):
+    """The last measurement of a node."""
+
+    measured_at: int | None
+    """Seconds since 1970; None: the node was not measured, and the plugins pass it over."""
+    too_old: bool
+    """Whether the measurement is too old, so that the plugins pass the node over."""
+    resources: Sequence[MeasuredResource]
+    pods_not_covered: int
+    """Pods that count as not measured yet, by what they are predicted to use."""
+
+
+class UsageInCluster(msgspec.Struct, frozen=True, gc=False):
+    """The nodes by their measurement; those without a usable one are passed over."""
+
+    measured: int
+    too_old: int
+    not_measured: int
+
+
+def usage_on_node(decision: Diagnosis, position: int) -> UsageOnNode | None:
+    """Return the measurement of a node; None where no plugin follows the load."""
+    plugin = _load_plugin(decision)
+    node = decision.node(position)
+    if plugin is None or node is None:
+        return None
+    slot = int(decision.batch.slots[position])
+    metrics = decision.mirror.objects(NodeMetrics).get(node.name)
+    if metrics is None or slot == NO_SLOT:
+        return UsageOnNode(None, too_old=False, resources=(), pods_not_covered=0)
+    resources = []
+    for name in RESOURCES:
+        usage = getattr(metrics, name)
+        if usage is not None:
+            capacity = node.capacity.get(name, node.allocatable.get(name, 0))
+            resources.append(MeasuredResource(name, usage.average, usage.deviation, capacity))
+    pods = plugin.unmeasured(decision.mirror).pods(slot)
+    return UsageOnNode(metrics.measured_at, metrics.too_old, resources, pods)
+
+
+def usage_in_cluster(decision: Diagnosis) -> UsageInCluster | None:
+    """Return how many nodes have a usable measurement; None where no plugin follows the load."""
+    if _load_plugin(decision) is None:
+        return None
+    usage = decision.mirror.derived(NodeUsage)
+    measured = np.zeros(len(decision.batch), np.bool_)
+    for resource in range(len(RESOURCES)):
+        measured |= usage.of(resource, decision.batch).measured
+    too_old = int(np.count_nonzero(usage.outdated(decision.batch)))
+    number = int(np.count_nonzero(measured))
+    return UsageInCluster(number, too_old, len(decision.batch) - number - too_old)
+
+
+def _load_plugin(decision: Diagnosis) -> LoadPlugin | None:
+    return next((each for each in decision.profile.plugins if isinstance(each, LoadPlugin)), None)

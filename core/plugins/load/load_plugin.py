@@ -1,0 +1,83 @@
+"""What the plugins that follow the load of nodes have in common: what they read, and what changes it."""
+
+from collections.abc import Callable
+from typing import Final
+
+from core.events import Kind
+from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.mirror.changes import Listener
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_usage import NodeUsage
+from core.mirror.topology import Int64Array
+from core.objects.node import Node
+from core.objects.node_metrics import NodeMetrics
+from core.objects.pod import Pod
+from core.plugins.load.unmeasured_usage import Prediction, UnmeasuredBy, UnmeasuredUsage
+
+_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
+
+
+def _usage_differs(before: Pod | None, after: Pod | None) -> bool:
+    return before is None or after is None or _predicted_from(before) != _predicted_from(after)
+
+
+def _predicted_from(pod: Pod) -> tuple[object, ...]:
+    return pod.start_time, pod.load, pod.requests
+
+
+INVALIDATED_BY: Final = (
+    InvalidationRule(
+        kind=NodeMetrics,
+        operations=_ANY,
+        scope=Scope.NODE,
+        because="the usage is what is judged; a measurement that has become too old is another state of it",
+    ),
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.UPDATE,),
+        scope=Scope.NODE,
+        when="its capacity or an allocatable amount changed",
+        because="usage is judged as a share of them",
+        touches=lambda before, after: before.capacity != after.capacity or before.allocatable != after.allocatable,
+    ),
+    InvalidationRule(
+        kind=Pod,
+        operations=_ANY,
+        scope=Scope.NODE,
+        when="it came, went or started, or its requests or limits changed",
+        because="what a pod that is not measured yet will use is added to the usage",
+        touches=_usage_differs,
+    ),
+)
+
+
+class LoadPlugin:
+    """Base of these plugins. Their scores of a node depend on nothing else than the node and its pods."""
+
+    kinds: tuple[Kind, ...] = (Node, Pod, NodeMetrics)
+    invalidated_by = INVALIDATED_BY
+    scores_alone = True
+    normalizes_alone = True
+
+    def __init__(self, prediction: Prediction) -> None:
+        self._unmeasured = UnmeasuredBy(prediction)
+
+    @property
+    def states(self) -> tuple[Callable[[ClusterMirror], Listener], ...]:
+        """What the mirror keeps for the plugin; see core.derived_states."""
+        return NodeUsage, self._unmeasured
+
+    def unmeasured(self, mirror: ClusterMirror) -> UnmeasuredUsage:
+        """Return what the plugin predicts of the pods that are not measured yet."""
+        return mirror.derived(self._unmeasured)
+
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
+        """Return None: the pod's fields name no other object."""
+
+    def score_versions(self, _state: object) -> tuple[()]:
+        """Return no versions: there are no counters."""
+        return ()
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Return the scores, which are 0..100 already (the originals normalise nothing)."""
+        return raw

@@ -1,0 +1,165 @@
+"""The plugin LoadAware: refuse nodes whose estimated usage exceeds a threshold, and prefer the least used ones.
+
+Source: koordinator pkg/scheduler/plugins/loadaware (load_aware.go, pod_assign_cache.go, estimator/default_estimator.go)
+and its design, 20220510-load-aware-scheduling. The estimated usage of a node is what is measured, what its pods will
+use that are not measured yet, and what the incoming pod will use. Each resource scores
+100 * (allocatable - used) / allocatable, 0 beyond; the score is their weighted mean.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.framework.interface import MAX_NODE_SCORE, Verdicts
+from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.node_usage import MAX_AMOUNT, RESOURCES, NodeUsage
+from core.mirror.topology import BoolArray, Int64Array
+from core.objects.pod import Pod
+from core.plugins.load.load_plugin import LoadPlugin
+from core.plugins.load.rounding import rounded, rounded_all
+from core.plugins.load.unmeasured_usage import UnmeasuredUsage
+
+DEFAULT_THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
+"""Percent of what is allocatable."""
+DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {"cpu": 1, "memory": 1}
+DEFAULT_SCALING_FACTORS: Final[Mapping[str, int]] = {"cpu": 85, "memory": 70}
+"""Percent of what a pod may use that it is estimated to use."""
+
+EXPIRED: Final = Status(Code.UNSCHEDULABLE, ("node(s) nodeMetric expired",))
+EXCEEDED: Final = tuple(Status(Code.UNSCHEDULABLE, (f"node(s) {name} usage exceed threshold",)) for name in RESOURCES)
+_STATUSES: Final = (SUCCESS, *EXCEEDED, EXPIRED)
+_PERCENT: Final = 100
+_UNSTATED: Final = (250, 200 * 2**20)
+"""What a pod without a request and a limit is estimated to use: DefaultMilliCPURequest, DefaultMemoryRequest."""
+
+
+class EstimatedUsage(msgspec.Struct, frozen=True):
+    """A share of the larger one of request and limit, at most the limit; a default without either."""
+
+    factors: tuple[int, int]
+
+    def __call__(self, pod: Pod) -> tuple[int, int]:
+        """Return millicores and bytes."""
+        cpu, memory = (
+            _estimate(pod.requests.get(name, 0), limit, factor, unstated)
+            for name, limit, factor, unstated in zip(RESOURCES, pod.load.limits, self.factors, _UNSTATED, strict=True)
+        )
+        return cpu, memory
+
+
+def _estimate(request: int, limit: int, factor: int, unstated: int) -> int:
+    most = max(request, limit)
+    if not most:
+        return unstated
+    estimated = rounded(most * factor / _PERCENT)
+    return min(estimated, limit or estimated, MAX_AMOUNT)
+
+
+class EstimateState(msgspec.Struct, frozen=True):
+    """What one incoming pod is estimated to use, of each of RESOURCES. Stale after the next event."""
+
+    asked: tuple[int, int]
+    usage: NodeUsage
+    unmeasured: UnmeasuredUsage
+
+    def used(self, resource: int, batch: NodeBatch) -> tuple[BoolArray, Int64Array, Int64Array]:
+        """Return of one resource where it is measured, the estimated usage, and what is allocatable."""
+        found = self.usage.of(resource, batch)
+        used = found.average + self.unmeasured.of(resource, batch) + self.asked[resource]
+        return found.measured, used, found.allocatable
+
+
+class LoadAware(LoadPlugin):
+    """Filter and score by the usage of nodes.
+
+    A resource that is not measured refuses no node and scores 0. A measurement that is too old counts as none, which
+    in the original is `enableScheduleWhenNodeMetricsExpired`, with another default: there the node is refused.
+    Raises ValueError for an argument out of its range.
+    """
+
+    name = "LoadAware"
+    class_fields = ("load", "of_daemon_set", "requests")
+
+    def __init__(
+        self,
+        *,
+        usage_thresholds: Mapping[str, int] = DEFAULT_THRESHOLDS,
+        resource_weights: Mapping[str, int] = DEFAULT_WEIGHTS,
+        dominant_resource_weight: int = 0,
+        estimated_scaling_factors: Mapping[str, int] = DEFAULT_SCALING_FACTORS,
+        enable_schedule_when_node_metrics_expired: bool = True,
+    ) -> None:
+        errors = [
+            *_errors("usageThresholds", usage_thresholds, 0),
+            *_errors("resourceWeights", resource_weights, 0),
+            *_errors("resourceWeights", {"dominantResourceWeight": dominant_resource_weight}, 0, ()),
+            *_errors("estimatedScalingFactors", estimated_scaling_factors, 1),
+        ]
+        if errors:
+            raise ValueError("; ".join(errors))
+        self._thresholds = [usage_thresholds.get(name, 0) for name in RESOURCES]
+        self._weights = [resource_weights.get(name, 0) for name in RESOURCES]
+        self._dominant_weight = dominant_resource_weight
+        self._refuses_expired = not enable_schedule_when_node_metrics_expired
+        factors = {**DEFAULT_SCALING_FACTORS, **estimated_scaling_factors}
+        self._prediction = EstimatedUsage((factors["cpu"], factors["memory"]))
+        super().__init__(self._prediction)
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, EstimateState | None]:
+        """Estimate what the pod will use; SKIP for the pods of a DaemonSet, which have only one node to go to."""
+        if pod.of_daemon_set or not any(self._thresholds):
+            return SKIP, None
+        return SUCCESS, self._state(mirror, pod)
+
+    def filter(self, state: EstimateState, batch: NodeBatch) -> Verdicts:
+        """Refuse the nodes that would use more than a threshold, by the first such resource."""
+        codes: Int64Array = np.zeros(len(batch), np.int64)
+        for resource, threshold in reversed([*enumerate(self._thresholds)]):
+            if threshold:
+                measured, used, allocatable = state.used(resource, batch)
+                percent = rounded_all(used / np.maximum(allocatable, 1) * _PERCENT)
+                codes[measured & (allocatable > 0) & (percent > threshold)] = 1 + resource
+        if self._refuses_expired:
+            codes[state.usage.outdated(batch)] = len(_STATUSES) - 1
+        return Verdicts(codes, _STATUSES)
+
+    def filter_versions(self, _state: EstimateState) -> tuple[()]:
+        """Return no versions: there are no counters."""
+        return ()
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, EstimateState | None]:
+        """Estimate what the pod will use; SKIP where no resource has a weight."""
+        if not (any(self._weights) or self._dominant_weight):
+            return SKIP, None
+        return SUCCESS, self._state(mirror, pod)
+
+    def score(self, state: EstimateState, batch: NodeBatch) -> Int64Array:
+        """Return the score of every node."""
+        total: Int64Array = np.zeros(len(batch), np.int64)
+        dominant: Int64Array = np.full(len(batch), MAX_NODE_SCORE, np.int64)
+        anything: BoolArray = np.zeros(len(batch), np.bool_)
+        for resource, weight in enumerate(self._weights):
+            measured, used, allocatable = state.used(resource, batch)
+            free = np.maximum(allocatable - used, 0)
+            score = np.where(measured, free * MAX_NODE_SCORE // np.maximum(allocatable, 1), 0)
+            total += weight * score
+            dominant = np.minimum(dominant, score)
+            anything |= measured
+        mean = (total + self._dominant_weight * dominant) // (sum(self._weights) + self._dominant_weight)
+        return np.where(anything, mean, 0)
+
+    def _state(self, mirror: ClusterMirror, pod: Pod) -> EstimateState:
+        return EstimateState(self._prediction(pod), mirror.derived(NodeUsage), self.unmeasured(mirror))
+
+
+def _errors(field: str, amounts: Mapping[str, int], least: int, known: tuple[str, ...] = RESOURCES) -> Iterator[str]:
+    for name, amount in amounts.items():
+        if known and name not in known:
+            yield f"{field}.{name}: is not measured; there are {', '.join(known)}"
+        elif not least <= amount <= _PERCENT:
+            where = f"{field}.{name}" if known else name
+            yield f"{where}: must be {least}..{_PERCENT}, got {amount}"

@@ -1,0 +1,96 @@
+"""The plugin LoadVariationRiskBalancing: prefer nodes whose usage is low and steady.
+
+Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/loadvariationriskbalancing (analysis.go computeScore) and its README.
+With mu the mean utilisation with the pod's requests and sigma the standard deviation, both as shares of what is
+allocatable: risk = (mu + margin * sigma^(1/sensitivity)) / 2, score = 100 * (1 - risk), and the lower one of cpu and
+memory. Unlike the original, which counts no pod but the incoming one, mu has the requests of the pods that are not
+measured yet: a burst of pods would find each node as idle as the first did.
+"""
+
+from math import inf
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.framework.interface import MAX_NODE_SCORE
+from core.framework.status import SUCCESS, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.node_usage import MAX_AMOUNT, RESOURCES, NodeUsage, ResourceUsage
+from core.mirror.topology import Int64Array
+from core.objects.pod import Pod
+from core.plugins.load.load_plugin import LoadPlugin
+from core.plugins.load.rounding import Float64Array, rounded_all
+from core.plugins.load.unmeasured_usage import UnmeasuredUsage
+
+DEFAULT_MARGIN: Final = 1.0
+DEFAULT_SENSITIVITY: Final = 1.0
+
+
+class RequestedUsage(msgspec.Struct, frozen=True):
+    """A pod uses what it requests."""
+
+    def __call__(self, pod: Pod) -> tuple[int, int]:
+        """Return millicores and bytes."""
+        cpu, memory = (min(pod.requests.get(name, 0), MAX_AMOUNT) for name in RESOURCES)
+        return cpu, memory
+
+
+class RiskState(msgspec.Struct, frozen=True):
+    """What one incoming pod requests, of each of RESOURCES. Stale after the next event."""
+
+    asked: tuple[int, int]
+    usage: NodeUsage
+    unmeasured: UnmeasuredUsage
+
+
+class LoadVariationRiskBalancing(LoadPlugin):
+    """Score by the risk that the usage of a node exceeds what it has.
+
+    Where only one of cpu and memory is measured, it alone decides; a node without a usable measurement gets 0, as in
+    the original. Raises ValueError for an argument out of its range.
+    """
+
+    name = "LoadVariationRiskBalancing"
+    class_fields = ("requests",)
+
+    def __init__(
+        self, *, safe_variance_margin: float = DEFAULT_MARGIN, safe_variance_sensitivity: float = DEFAULT_SENSITIVITY
+    ) -> None:
+        if not 0 <= safe_variance_margin < inf:
+            raise ValueError(f"safeVarianceMargin: must be a number from 0, got {safe_variance_margin}")
+        if not 0 <= safe_variance_sensitivity < inf:
+            raise ValueError(f"safeVarianceSensitivity: must be a number from 0, got {safe_variance_sensitivity}")
+        self._margin = safe_variance_margin
+        self._exponent = 1 / safe_variance_sensitivity if safe_variance_sensitivity else inf
+        self._prediction = RequestedUsage()
+        super().__init__(self._prediction)
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, RiskState]:
+        """Gather what the pod requests."""
+        asked = self._prediction(pod)
+        return SUCCESS, RiskState(asked, mirror.derived(NodeUsage), self.unmeasured(mirror))
+
+    def score(self, state: RiskState, batch: NodeBatch) -> Int64Array:
+        """Return the score of every node."""
+        scores, measured = [], []
+        for resource, asked in enumerate(state.asked):
+            usage = state.usage.of(resource, batch)
+            scores.append(self._scored(usage, asked + state.unmeasured.of(resource, batch)))
+            measured.append(usage.measured)
+        lower, higher = np.minimum(*scores), np.maximum(*scores)
+        return rounded_all(np.where(measured[0] & measured[1], lower, higher))
+
+    def _scored(self, usage: ResourceUsage, asked: Int64Array) -> Float64Array:
+        """Return 100 less the risk of one resource; 0 where it is not measured, or the node has none of it."""
+        capacity = np.maximum(usage.capacity, 1).astype(np.float64)
+        allocatable = np.maximum(usage.allocatable, 1).astype(np.float64)
+        # What is measured is a share of the capacity, what is requested one of what is allocatable, as in the original.
+        mu = np.minimum(np.minimum(usage.average / capacity, 1.0) + asked / allocatable, 1.0)
+        sigma = np.minimum(usage.deviation / capacity, 1.0)
+        if self._exponent != 1:
+            sigma = np.power(sigma, self._exponent)
+        risk = (mu + np.minimum(self._margin * sigma, 1.0)) / 2
+        usable = usage.measured & (usage.allocatable > 0)
+        return np.where(usable, (1 - risk) * MAX_NODE_SCORE, 0.0)

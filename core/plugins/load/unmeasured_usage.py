@@ -1,0 +1,144 @@
+"""What the pods of a node will use that its last measurement does not show yet, predicted; kept by every event.
+
+Source: sigs.k8s.io/scheduler-plugins pkg/trimaran (PodAssignEventHandler, TargetLoadPacking.Score) and koordinator
+pkg/scheduler/plugins/loadaware (podAssignCache): both count a pod that was assigned later than 60 s before the end of
+the measured window. They take the time of the assignment from their own clock, or from the condition PodScheduled. Here
+it is the start of the pod, so that a restart, another replica and a dump find the same: an assumed pod has not started,
+nor has one that its kubelet has not seen.
+"""
+
+from typing import NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.node_metrics import NodeMetrics
+from core.objects.pod import Pod
+
+_MOST: int = 2**50
+"""Of one pod: the sums of a node cannot overflow then, whatever a pod says."""
+
+
+class Prediction(Protocol):
+    """Predicts the usage of a pod from its object alone. It is hashable: equal ones share what is kept."""
+
+    def __call__(self, pod: Pod) -> tuple[int, int]:
+        """Return millicores and bytes."""
+
+
+class _Part(NamedTuple):
+    start_time: str
+    cpu: int
+    memory: int
+
+
+class UnmeasuredUsage:
+    """Predicted cpu and memory by slot, of the pods that count as not measured; a derived state.
+
+    Nothing is counted on a node that has no measurement: nobody asks. A pod leaves once a measurement covers it, so it
+    holds the pods of the last minutes, not all.
+    """
+
+    def __init__(self, mirror: ClusterMirror, prediction: Prediction) -> None:
+        """Count the pods of all measured nodes; from then on `changed` has to be told of every change."""
+        self._mirror = mirror
+        self._prediction = prediction
+        self._sums: Int64Array = np.zeros((2, mirror.nodes.capacity), np.int64)
+        self._until: dict[int, str] = {}  # slot -> covers_pods_until of the node's measurement
+        self._parts: dict[int, dict[str, _Part]] = {}  # slot -> uid -> what counts
+        measurements = mirror.objects(NodeMetrics)
+        for slot, node in mirror.nodes:
+            self._begin(slot, measurements.get(node.name))
+        for slot, pod in mirror.placed_pods():
+            self._add(slot, pod)
+
+    def changed(self, change: Change) -> None:
+        """Follow pods as they come, start and go, and measurements."""
+        if isinstance(change, PodChange):
+            if change.before is not None:
+                self._remove(change.slot, change.before.uid)
+            if change.after is not None:
+                self._add(change.slot, change.after)
+        elif isinstance(change, NodeChange):
+            if change.before is None and change.after is not None:  # its pods are told of next
+                self._begin(change.slot, self._mirror.objects(NodeMetrics).get(change.after.name))
+            elif change.after is None:
+                self._begin(change.slot, None)
+        elif isinstance(change, ObjectChange) and change.kind is NodeMetrics and change.slot != NO_SLOT:
+            self._measured(change.slot, change.after)
+
+    def of(self, resource: int, batch: NodeBatch) -> Int64Array:
+        """Return the predicted amounts on the nodes of a batch; resources as core.mirror.node_usage has them."""
+        found: Int64Array = self._sums[resource].take(batch.slots)
+        if batch.strangers:
+            found[list(batch.strangers)] = 0
+        return found
+
+    def pods(self, slot: int) -> int:
+        """Return how many pods of a node count as not measured."""
+        return len(self._parts.get(slot, ()))
+
+    def _begin(self, slot: int, metrics: NodeMetrics | None) -> None:
+        """Count on a node from its measurement on, with no pod yet."""
+        if slot >= self._sums.shape[1]:
+            more = max(slot + 1 - self._sums.shape[1], self._sums.shape[1])
+            self._sums = np.pad(self._sums, ((0, 0), (0, more)))
+        self._sums[:, slot] = 0
+        self._parts.pop(slot, None)
+        self._until.pop(slot, None)
+        if metrics is not None:
+            self._until[slot] = metrics.covers_pods_until
+
+    def _measured(self, slot: int, metrics: NodeMetrics | None) -> None:
+        before = self._until.get(slot)
+        if metrics is None or before is None or metrics.covers_pods_until < before:
+            self._begin(slot, metrics)
+            if metrics is not None:
+                self._add_all(slot, metrics.name)
+            return
+        until = self._until[slot] = metrics.covers_pods_until
+        covered = [uid for uid, part in self._parts.get(slot, {}).items() if "" < part.start_time <= until]
+        for uid in covered:
+            self._remove(slot, uid)
+
+    def _add_all(self, slot: int, name: str) -> None:
+        pods = self._mirror.pods
+        for row in self._mirror.nodes.infos[name].rows:
+            if pods.slot_of_row[row] == slot:  # else it is supposed to be gone
+                self._add(slot, pods.pods[row])
+
+    def _add(self, slot: int, pod: Pod) -> None:
+        until = self._until.get(slot)
+        if until is None or "" < pod.start_time <= until:
+            return
+        cpu, memory = self._prediction(pod)
+        part = _Part(pod.start_time, min(cpu, _MOST), min(memory, _MOST))
+        self._parts.setdefault(slot, {})[pod.uid] = part
+        self._count(slot, part, 1)
+
+    def _remove(self, slot: int, uid: str) -> None:
+        parts = self._parts.get(slot)
+        part = None if parts is None else parts.pop(uid, None)
+        if part is None:
+            return
+        self._count(slot, part, -1)
+        if not parts:
+            del self._parts[slot]
+
+    def _count(self, slot: int, part: _Part, sign: int) -> None:
+        self._sums[0, slot] += sign * part.cpu
+        self._sums[1, slot] += sign * part.memory
+
+
+class UnmeasuredBy(msgspec.Struct, frozen=True):
+    """Makes the state of a prediction. Equal ones are one key of `ClusterMirror.derived`."""
+
+    prediction: Prediction
+
+    def __call__(self, mirror: ClusterMirror) -> UnmeasuredUsage:
+        """Make the state over a mirror."""
+        return UnmeasuredUsage(mirror, self.prediction)

@@ -1,0 +1,206 @@
+"""Averages and deviations over a window from a Prometheus API, and every way in which it can be wrong."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from app.api_server.client import ApiClient, StatusError
+from app.api_server.credentials import ConfigurationError
+from app.objects.decode import DecodeError
+from app.objects.decode_node_metrics import Measurements
+from app.settings import Settings
+from app.usage.prometheus import Prometheus, Queries, prometheus_client, queries_of
+from core.objects.node_metrics import NodeMetrics, Usage
+from tests.fake_apiserver import Behaviour, FakeApiServer
+from tests.fake_apiserver.usage import FakeUsage
+
+NOW: Final = 1_767_225_720.0
+QUERIES: Final = Queries("CPU", "MEMORY", "node", 900)
+TIME: Final = "max_over_time(timestamp(CPU)[900s:60s])"
+CPU: Final = "avg_over_time((CPU)[900s:60s])"
+CPU_DEVIATION: Final = "stddev_over_time((CPU)[900s:60s])"
+MEMORY: Final = "avg_over_time((MEMORY)[900s:60s])"
+MEMORY_DEVIATION: Final = "stddev_over_time((MEMORY)[900s:60s])"
+
+
+def vector(*series: tuple[Mapping[str, str], str]) -> bytes:
+    result = [{"metric": metric, "value": [NOW, value]} for metric, value in series]
+    return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+
+
+def of_n1(value: object) -> bytes:
+    return vector(({"node": "n1"}, str(value)))
+
+
+GOOD: Final = {
+    TIME: of_n1(NOW),
+    CPU: of_n1(0.25),
+    CPU_DEVIATION: of_n1(0.05),
+    MEMORY: of_n1(2.0**30),
+    MEMORY_DEVIATION: of_n1(2.0**20),
+}
+MEASURED: Final = NodeMetrics(
+    name="n1",
+    measured_at=int(NOW),
+    covers_pods_until="2026-01-01T00:01:00Z",
+    window=900.0,
+    cpu=Usage(250, 50),
+    memory=Usage(2**30, 2**20),
+)
+
+
+class Server(ApiClient):
+    """Answers queries as a test says."""
+
+    def __init__(self, answers: Mapping[str, bytes]) -> None:  # no connections: what is inherited is not used
+        self.answers = answers
+
+    async def get(self, path: str, params: Mapping[str, str], _most: int = 0) -> bytes:
+        """Return what stands for a query."""
+        assert path == "/api/v1/query"
+        return self.answers[params["query"]]
+
+
+def measurements(**changed: bytes) -> Measurements:
+    names = {"time": TIME, "cpu": CPU, "cpu_deviation": CPU_DEVIATION, "memory": MEMORY}
+    answers = GOOD | {names[name]: answer for name, answer in changed.items()}
+    return asyncio.run(Prometheus(Server(answers), QUERIES).measurements())
+
+
+def test_cores_become_millicores_and_the_time_is_that_of_the_last_value() -> None:
+    assert measurements() == ([MEASURED], [])
+
+
+def test_a_port_behind_the_name_of_a_node_is_passed_over() -> None:
+    found = {name: answer.replace(b'"n1"', b'"n1:9100"') for name, answer in GOOD.items()}
+    assert asyncio.run(Prometheus(Server(found), QUERIES).measurements()) == ([MEASURED], [])
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-0.5", "1e300", "much"])
+def test_a_value_that_no_node_uses_is_named_and_the_other_resource_taken(value: str) -> None:
+    (found,), problems = measurements(cpu=of_n1(value))
+    assert (found.cpu, found.memory) == (None, MEASURED.memory)
+    assert len(problems) == 1
+    assert problems[0].startswith("node n1: cpu: ")
+    assert problems[0].endswith(" cannot be")
+
+
+def test_a_deviation_that_cannot_be_makes_its_resource_unusable() -> None:
+    (found,), problems = measurements(cpu_deviation=of_n1("NaN"))
+    assert (found.cpu, problems) == (None, ["node n1: cpu: nan cannot be"])
+
+
+def test_a_node_without_a_deviation_has_an_average_all_the_same() -> None:
+    (found,), problems = measurements(cpu_deviation=vector())
+    assert (found.cpu, problems) == (Usage(250), [])
+
+
+def test_an_average_that_is_missing_is_named() -> None:
+    (found,), problems = measurements(cpu=vector())
+    assert (found.cpu, problems) == (None, ["node n1: cpu average: absent"])
+
+
+@pytest.mark.parametrize("time", ["NaN", "+Inf"])
+def test_a_node_without_a_time_is_passed_over(time: str) -> None:
+    metrics, problems = measurements(time=of_n1(time))
+    assert metrics == []
+    assert len(problems) == 1
+    assert problems[0].startswith("node n1: time: ")
+
+
+def test_of_several_series_for_a_node_none_is_taken() -> None:
+    (found,), problems = measurements(cpu=vector(({"node": "n1"}, "1"), ({"node": "n1", "job": "x"}, "2")))
+    assert (found.cpu, problems) == (
+        None,
+        ["node n1: cpu average: several series", "node n1: cpu average: absent"],
+    )
+
+
+def test_series_without_the_label_are_named_once() -> None:
+    _, problems = measurements(cpu=vector(({}, "1"), ({"instance": "n1"}, "2"), ({"node": "n1"}, "1")))
+    assert problems == ["cpu average: a series without the label node"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        pytest.param(b"<html>", "malformed JSON", id="no-json"),
+        pytest.param(b'{"status":"error","error":"bad query"}', "status: expected success, got error bad", id="error"),
+        pytest.param(b"{}", "status: expected success, got nothing", id="nothing"),
+        pytest.param(
+            b'{"status":"success","data":{"resultType":"matrix","result":[]}}',
+            "data.resultType: time: expected vector, got 'matrix'",
+            id="matrix",
+        ),
+    ],
+)
+def test_a_response_that_is_no_vector_is_refused(answer: bytes, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        measurements(time=answer)
+    assert str(caught.value).startswith(message)
+
+
+# Over HTTP.
+
+
+def test_a_server_is_asked_by_the_queries_of_the_settings() -> None:
+    usage = FakeUsage(cpu={"n1": 250}, memory={"n1": 2**30}, clock=lambda: NOW)
+
+    async def main() -> Measurements:
+        async with FakeApiServer(Behaviour(other_apis=usage.apis)) as server:
+            settings = Settings(usage_source="prometheus", usage_prometheus_url=server.url, usage_window=600)
+            client = prometheus_client(settings)
+            try:
+                return await Prometheus(client, queries_of(settings)).measurements()
+            finally:
+                await client.close()
+
+    (found,), problems = asyncio.run(main())
+    assert (found.cpu, found.memory, problems) == (Usage(250, 25), Usage(2**30, 107374182), [])
+    default = Settings()
+    assert usage.queries == [
+        f"max_over_time(timestamp({default.usage_cpu_query})[600s:60s])",
+        f"avg_over_time(({default.usage_cpu_query})[600s:60s])",
+        f"avg_over_time(({default.usage_memory_query})[600s:60s])",
+        f"stddev_over_time(({default.usage_cpu_query})[600s:60s])",
+        f"stddev_over_time(({default.usage_memory_query})[600s:60s])",
+    ]
+
+
+def test_a_query_that_prometheus_refuses_is_an_error_of_its_status() -> None:
+    async def main() -> None:
+        behaviour = Behaviour(other_apis={"/api/v1/query": lambda _: (400, b'{"status":"error","error":"parse"}')})
+        async with FakeApiServer(behaviour) as server:
+            client = prometheus_client(Settings(usage_source="prometheus", usage_prometheus_url=server.url))
+            try:
+                await Prometheus(client, QUERIES).measurements()
+            finally:
+                await client.close()
+
+    with pytest.raises(StatusError, match="400"):
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param({"usage_prometheus_url": "ftp://x"}, "KINDRED_USAGE_PROMETHEUS_URL: 'ftp://x' is not", id="url"),
+        pytest.param(
+            {"usage_prometheus_url": "https://x", "usage_prometheus_ca_file": "/nowhere"},
+            "KINDRED_USAGE_PROMETHEUS_CA_FILE: authorities /nowhere: No such file",
+            id="authorities",
+        ),
+        pytest.param(
+            {"usage_prometheus_url": "https://x", "usage_prometheus_token_file": "/nowhere"},
+            "KINDRED_USAGE_PROMETHEUS_TOKEN_FILE: token file /nowhere: No such file",
+            id="token",
+        ),
+    ],
+)
+def test_settings_that_reach_no_server_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        prometheus_client(Settings(**settings))
+    assert str(caught.value).startswith(message)

@@ -1,0 +1,195 @@
+"""The usage of nodes in the mirror: read at an interval, too old in time, and what is wrong is said once."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pytest
+
+from app.api_server.client import ConnectionFailedError, StatusError
+from app.objects.decode import DecodeError
+from app.objects.decode_node_metrics import Measurements, covered_until
+from app.usage.metrics_api import RBAC_RULE, MetricsApi
+from app.usage.usage_feed import UsageFeed
+from core.objects.node_metrics import NodeMetrics, Usage
+from tests.builders import make_node
+from tests.core.decoded import mirror_of, tell
+from tests.virtual_time import run_in_virtual_time
+
+NOW: Final = 1_767_225_600.0
+REFUSED: Final = ConnectionFailedError("GET /x at https://server: Connection refused")
+
+
+def measured(name: str, age: float = 0.0, cpu: int = 100) -> NodeMetrics:
+    at = NOW - age
+    return NodeMetrics(name=name, measured_at=int(at), covers_pods_until=covered_until(at), cpu=Usage(cpu))
+
+
+class Source:
+    """Gives what a test wants, one after the other, and the last for ever."""
+
+    name = "source"
+
+    def __init__(self, *answers: Measurements | Exception) -> None:
+        self.answers = [*answers]
+        self.asked = 0
+
+    async def measurements(self) -> Measurements:
+        self.asked += 1
+        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def remedy(self, error: Exception) -> str:
+        return "try something" if isinstance(error, StatusError) else ""
+
+
+class Setting:
+    """Nodes n1 and n2, a source, and a clock that the test moves."""
+
+    def __init__(self, source: Source) -> None:
+        self.now = NOW
+        self.mirror = mirror_of(make_node("n1"), make_node("n2"))
+        self.feed = UsageFeed(source, self.mirror, self.mirror.apply, lambda: self.now, interval=30.0, max_age=180.0)
+
+    def polled(self, times: int = 1) -> "Setting":
+        """Ask so many times."""
+
+        async def ask() -> None:
+            for _ in range(times):
+                await self.feed.poll()
+
+        asyncio.run(ask())
+        return self
+
+    def aged(self) -> None:
+        """Look at the age of what is held."""
+        asyncio.run(self.feed.age())
+
+    @property
+    def held(self) -> dict[str, NodeMetrics]:
+        return dict(self.mirror.objects(NodeMetrics))
+
+
+def good(*metrics: NodeMetrics, problems: Sequence[str] = ()) -> Measurements:
+    return Measurements(metrics, problems)
+
+
+def test_measurements_of_known_nodes_are_given_to_the_mirror() -> None:
+    setting = Setting(Source(good(measured("n1"), measured("gone")))).polled()
+    assert setting.held == {"n1": measured("n1")}
+    assert setting.feed.counts() == {"measured": 1, "too_old": 0, "not_measured": 1}
+
+
+def test_a_measurement_goes_with_its_node() -> None:
+    setting = Setting(Source(good(measured("n1"), measured("n2")), good(measured("n2")))).polled()
+    tell(setting.mirror, "Delete", make_node("n1"))
+    assert set(setting.polled().held) == {"n2"}
+
+
+def test_a_measurement_becomes_too_old_though_the_source_says_nothing_more(caplog: pytest.LogCaptureFixture) -> None:
+    setting = Setting(Source(good(measured("n1", age=10), measured("n2")))).polled()
+    setting.now += 175
+    setting.aged()
+    setting.aged()
+    assert {name: each.too_old for name, each in setting.held.items()} == {"n1": True, "n2": False}
+    assert setting.feed.counts() == {"measured": 1, "too_old": 1, "not_measured": 0}
+    assert [line for line in caplog.messages if "passed over" in line] == [
+        "node usage: 1 nodes, n1 first, were measured more than 180 s ago: passed over"
+    ]
+
+
+def test_a_measurement_that_is_hours_old_is_held_as_too_old_and_stays_so() -> None:
+    setting = Setting(Source(good(measured("n1", age=7200)))).polled()
+    generation = setting.mirror.generation
+    assert setting.polled(3).held["n1"].too_old
+    assert setting.mirror.generation == generation, "what is read again changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        pytest.param(
+            StatusError(404, "NotFound", "GET /apis: 404 NotFound"), "Status", "404 NotFound (try something)", id="404"
+        ),
+        pytest.param(REFUSED, "ConnectionFailed", "Connection refused; asked", id="unreachable"),
+        pytest.param(DecodeError("", "malformed JSON"), "Decode", "malformed JSON; asked", id="no-json"),
+    ],
+)
+def test_a_failure_is_said_once_and_leaves_what_is_held(
+    error: Exception, kind: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    setting = Setting(Source(good(measured("n1")), error, error, error, good(measured("n1")))).polled(4)
+    assert setting.held == {"n1": measured("n1")}
+    assert setting.feed.polls == {"success": 1, kind: 3}
+    assert len(caplog.messages) == 1
+    assert text in caplog.messages[0]
+    setting.polled()
+    assert caplog.messages[1:] == ["node usage: source: answers again"]
+
+
+def test_values_that_cannot_be_used_are_said_once_until_they_are_others(caplog: pytest.LogCaptureFixture) -> None:
+    first, second = [f"node n{number}: usage.cpu: -1 cannot be" for number in range(5)], ["node n9: x"]
+    setting = Setting(Source(good(problems=first), good(problems=first), good(problems=[*first, *second])))
+    setting.polled(3)
+    assert caplog.messages == [
+        f"node usage: source: passed over: {'; '.join(first[:3])}; and 2 more",
+        "node usage: source: passed over: node n9: x",
+    ]
+    assert setting.feed.unusable == 16
+
+
+def test_a_clock_that_is_ahead_is_said_and_its_measurement_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    setting = Setting(Source(good(measured("n1", age=-60), measured("n2", age=-61)))).polled()
+    assert set(setting.held) == {"n1"}
+    assert caplog.messages == ["node usage: source: passed over: node n2: its clock is ahead"]
+
+
+def test_the_age_is_that_of_the_oldest_measurement_in_use() -> None:
+    setting = Setting(Source(good(measured("n1", age=20), measured("n2", age=7200)))).polled()
+    assert setting.feed.oldest() == 20.0
+    setting.now += 3600
+    setting.aged()
+    assert setting.feed.oldest() is None
+
+
+def test_the_source_is_asked_at_the_interval_and_one_that_is_silent_has_failed() -> None:
+    async def main() -> tuple[int, int]:
+        loop = asyncio.get_running_loop()
+        mirror = mirror_of(make_node("n1"))
+
+        class Silent(Source):
+            async def measurements(self) -> Measurements:
+                self.asked += 1
+                if self.asked == 2:
+                    await asyncio.sleep(10_000)
+                return good(measured("n1"))
+
+        source = Silent(good())
+        feed = UsageFeed(source, mirror, mirror.apply, loop.time, interval=30.0, max_age=1e12)
+        task = asyncio.create_task(feed.run())
+        await asyncio.sleep(100)  # asked at 0, 30 (until 60) and 90
+        task.cancel()
+        return source.asked, feed.polls["Timeout"]
+
+    assert run_in_virtual_time(main()) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param(404, "no metrics-server is installed", id="not-installed"),
+        pytest.param(
+            403,
+            f"the RBAC rule that is missing: {RBAC_RULE}",
+            id="forbidden",
+        ),
+        pytest.param(500, "", id="other"),
+    ],
+)
+def test_what_helps_is_said_where_the_metrics_api_is_missing_or_forbidden(code: int, expected: str) -> None:
+    make: Callable[..., MetricsApi] = MetricsApi.__new__
+    assert make(MetricsApi).remedy(StatusError(code, "", "")) == expected
