@@ -89,6 +89,7 @@ conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summa
 
 e2e: $(STAMP) ## Tests beside a real etcd, kube-apiserver and kube-scheduler, which are built if they are missing (needs Go)
 	$(BIN)/python -m tests.e2e.binaries
+	$(BIN)/python -m tests.manifests.helm
 	$(BIN)/python -m pytest tests/e2e
 
 browser: $(STAMP) ## Drive the page of the admin port in a headless Chromium
