@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SERVING := $(VENV)/.serving
+RELEASE_VENV := $(VENV)-release
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' app/__init__.py)
 ENOUGH_PYTHON := $(PYTHON) -c 'import sys; sys.exit("Kindred needs Python 3.11 or newer, found " + sys.version.split()[0] + \
 	"; name another with: make PYTHON=...") if sys.version_info < (3, 11) else None'
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -22,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-deep test-tools test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock image krew clean
+.PHONY: help run test test-deep test-tools test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock audit image krew release clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -89,6 +91,7 @@ conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summa
 
 e2e: $(STAMP) ## Tests beside a real etcd, kube-apiserver and kube-scheduler, which are built if they are missing (needs Go)
 	$(BIN)/python -m tests.e2e.binaries
+	$(BIN)/python -m tests.manifests.helm
 	$(BIN)/python -m pytest tests/e2e
 
 browser: $(STAMP) ## Drive the page of the admin port in a headless Chromium
@@ -158,13 +161,22 @@ lock: $(STAMP) ## Make the lock files again from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:build -c requirements-dev.lock \
 		-o requirements-build.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:release -c requirements-dev.lock \
+		-o requirements-release.lock
 	$(if $(shell command -v npm),npm --prefix $(WEB) install --package-lock-only)
 
-image: ## Build the container image (docker, or DOCKER=podman / buildah); ARGS="--build-arg BASE_DIGEST=sha256:..."
-	$(or $(DOCKER),docker) build $(ARGS) -t kindred:dev .
+audit: $(RELEASE_VENV)/.installed ## Known vulnerabilities of the locked packages (pip-audit); exit status 3: no database reached
+	$(RELEASE_VENV)/bin/python -m release.audit --tools $(RELEASE_VENV)/bin
+
+image: ## Build the container image that the overlays name (docker, or DOCKER=podman / buildah); ARGS="--build-arg BASE_DIGEST=sha256:..."
+	$(or $(DOCKER),docker) build --build-arg VERSION=$(VERSION) $(ARGS) -t kindred:$(VERSION) .
+
+release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit: ADDRESS=https://... is where they will be; IMAGE=no without the image
+	$(BIN)/python -m release --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) $(addprefix --address ,$(ADDRESS))
 
 clean: ## Remove the virtual environments and what the tools leave behind
-	rm -rf $(VENV) $(VENV)-3.* $(WEB)/node_modules $(WEB)/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage dist
+	rm -rf $(VENV) $(VENV)-* $(WEB)/node_modules $(WEB)/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage dist
 
 $(WEB)/node_modules/.installed: $(WEB)/package-lock.json $(WEB)/package.json
 	npm --prefix $(WEB) ci --ignore-scripts
@@ -186,3 +198,9 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	$(PIP) --no-deps --require-hashes -r requirements-dev.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@ $(SERVING)
+
+$(RELEASE_VENV)/.installed: requirements-release.lock
+	@$(ENOUGH_PYTHON)
+	$(PYTHON) -m venv $(RELEASE_VENV)
+	$(RELEASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@

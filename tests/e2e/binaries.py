@@ -3,8 +3,8 @@
 Looked for as envtest does: in KUBEBUILDER_ASSETS, on PATH, and then in a cache outside of the checkout, which is filled
 where something is missing. A build belongs to the module files, the program's own source and the Go that made it.
 
-KINDRED_E2E_KUBERNETES=v1.37.1 takes those of another release than that of tests/e2e/go, and so does
-`python -m tests.e2e.binaries v1.37.1`.
+KINDRED_E2E_KUBERNETES=1.37 (or v1.37.2, for another patch release) takes those of another release than that of
+tests/e2e/go, and so does `python -m tests.e2e.binaries 1.37`.
 """
 
 import hashlib
@@ -25,6 +25,8 @@ ETCD: Final = "etcd"
 API_SERVER: Final = "kube-apiserver"
 SCHEDULER: Final = "kube-scheduler"
 CONTROL_PLANE: Final = (ETCD, API_SERVER, SCHEDULER)
+RELEASES: Final[Mapping[str, str]] = {"1.34": "v1.34.1", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.1"}
+"""Release -> the patch release whose programs are built."""
 _RELEASE: Final = re.compile(r"v1\.\d+\.\d+")
 _FIRST_MINOR: Final = 34
 """The oldest release that programs are built of; what is newer has build tags."""
@@ -77,8 +79,7 @@ def _built(names: Sequence[str], module: Path) -> Mapping[str, Path]:
     go = shutil.which("go")
     if go is None:
         raise BuildError(f"{', '.join(names)}: not found, and there is no Go to build them; set KUBEBUILDER_ASSETS")
-    version = go_output(module, go, "version")
-    files = {name: cache_folder() / build_key(module, name, version) / name for name in names}
+    files = _files(names, module, go)
     needed = [name for name, file in files.items() if not file.exists()]
     if needed:
         cache_folder().mkdir(parents=True, exist_ok=True)
@@ -89,6 +90,24 @@ def _built(names: Sequence[str], module: Path) -> Mapping[str, Path]:
                 files[name].parent.mkdir(exist_ok=True)
                 (Path(made) / name).rename(files[name])
     return files
+
+
+def _files(names: Sequence[str], module: Path, go: str) -> dict[str, Path]:
+    version = go_output(module, go, "version")
+    return {name: cache_folder() / build_key(module, name, version) / name for name in names}
+
+
+def built_already(names: Sequence[str], module: Path) -> Mapping[str, Path] | None:
+    """Return program -> its file, if an earlier build of all of them is in the cache."""
+    go = shutil.which("go")
+    files = {} if go is None else _files(names, module, go)
+    return files if files and all(file.exists() for file in files.values()) else None
+
+
+def control_plane_is_built(version: str) -> bool:
+    """Tell whether the programs of a release are in the cache. Nothing is downloaded to find out."""
+    module = MODULE if version == kubernetes_version(MODULE) else _module_folder(version)
+    return module.exists() and built_already(CONTROL_PLANE, module) is not None
 
 
 def _build(go: str, names: Sequence[str], folder: Path, module: Path) -> None:
@@ -145,19 +164,20 @@ def release_tags(version: str) -> list[str]:
 
 
 def module_of(version: str) -> Path:
-    """Return the module for a release of Kubernetes, such as `v1.37.1`: a copy of MODULE with the release's versions.
+    """Return the module for a release of Kubernetes, `1.37` or `v1.37.1`: a copy of MODULE with the release's versions.
 
     The copy is in the cache; `go mod tidy` has completed it from the module proxy. Raises BuildError.
     """
     own = kubernetes_version(MODULE)
+    version = RELEASES.get(version, version)
     if version == own:
         return MODULE
     if _RELEASE.fullmatch(version) is None:
-        raise BuildError(f"{version}: not a release such as {own}")
+        raise BuildError(f"{version}: not a release such as {own}, and none of {', '.join(RELEASES)}")
     go = shutil.which("go")
     if go is None:
         raise BuildError(f"{version}: there is no Go to make its module")
-    folder = cache_folder() / f"module-{version}-{_sources_key()}"
+    folder = _module_folder(version)
     if not folder.exists():
         cache_folder().mkdir(parents=True, exist_ok=True)
         _say(f"making the module of {version}")
@@ -169,6 +189,10 @@ def module_of(version: str) -> Path:
             go_output(copy, go, "mod", "tidy")
             copy.rename(folder)
     return folder
+
+
+def _module_folder(version: str) -> Path:
+    return cache_folder() / f"module-{version}-{_sources_key()}"
 
 
 def chosen_module() -> Path:

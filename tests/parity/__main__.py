@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from tests.conformance.golden_files import read
-from tests.e2e.binaries import BuildError, binaries, module_of
+from tests.e2e.binaries import RELEASES, BuildError, binaries, module_of
 from tests.parity.bites import biting
 from tests.parity.comparison import Comparison, compared, confirmed, smallest
 from tests.parity.generator import case_of
@@ -29,8 +29,6 @@ from tests.parity.random_nodes import V1
 from tests.parity.report import TOGETHER, Report
 
 SAME, DIFFERENT, NOT_BUILT = range(3)
-RELEASES: Final = {"1.34": "v1.34.1", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.1"}
-"""Release -> the patch release whose plugins are built."""
 MUTATED: Final = "mutated"
 _SHARES: Final = {"plugins": 6, "resize": 3, "volumes": 4, "preemption": 2, "nominated": 3, MUTATED: 2}
 """Of 20 cases, how many are of each kind."""

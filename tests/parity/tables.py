@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.e2e.binaries import BuildError, binaries, module_of
-from tests.parity.__main__ import DIFFERENT, NOT_BUILT, RELEASES, SAME, Turns
+from tests.e2e.binaries import RELEASES, BuildError, binaries, module_of
+from tests.parity.__main__ import DIFFERENT, NOT_BUILT, SAME, Turns
 from tests.parity.intree import PROGRAM, InTree
 from tests.parity.random_nodes import V1
 from tests.parity.recording import recorded

@@ -1,0 +1,94 @@
+{{- define "kindred.fullname" -}}
+{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}
+{{- else if contains "kindred" .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-kindred" (.Release.Name | trunc 32 | trimSuffix "-") }}
+{{- end }}
+{{- end }}
+
+{{- /* `name` is not the release's: by this label, in its namespace, Kindred knows its own pods. */ -}}
+{{- define "kindred.selectorLabels" -}}
+app.kubernetes.io/name: kindred
+{{- end }}
+
+{{- define "kindred.labels" -}}
+{{ include "kindred.selectorLabels" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: kindred
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "kindred.decides" -}}
+{{- if hasPrefix "decide" .Values.registration }}true{{ end }}
+{{- end }}
+
+{{- /* The settings, as YAML: those of the registration, and over them those of the values. */ -}}
+{{- define "kindred.settings" -}}
+{{- $file := printf "files/overlays/%s/kindred.yaml" .Values.registration -}}
+{{- $settings := mergeOverwrite (.Files.Get $file | fromYaml) (deepCopy .Values.settings) -}}
+{{- range $key, $value := $settings -}}
+{{- /* Helm reads numbers as floats, and would write 1e+09. */ -}}
+{{- if and (kindIs "float64" $value) (eq (floor $value) $value) }}{{ $_ := set $settings $key (int64 $value) }}{{ end -}}
+{{- end -}}
+{{ toYaml $settings }}
+{{- end }}
+
+{{- define "kindred.tls" -}}
+{{- if (include "kindred.settings" . | fromYaml).tlsCertFile }}true{{ end }}
+{{- end }}
+
+{{- define "kindred.tlsSecret" -}}
+{{ .Values.tls.secretName | default (printf "%s-tls" (include "kindred.fullname" .)) }}
+{{- end }}
+
+{{- define "kindred.schedulerTlsSecret" -}}
+{{ .Values.tls.schedulerSecretName | default (printf "%s-scheduler-tls" (include "kindred.fullname" .)) }}
+{{- end }}
+
+{{- define "kindred.host" -}}
+{{ include "kindred.fullname" . }}.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{- /* A configuration of kube-scheduler, with the names of the release. */ -}}
+{{- define "kindred.schedulerConfiguration" -}}
+{{- $file := printf "files/scheduler/%s.yaml" .Values.registration -}}
+{{- if include "kindred.decides" . }}{{ $file = printf "files/overlays/%s/scheduler.yaml" .Values.registration }}{{ end -}}
+{{- $settings := include "kindred.settings" . | fromYaml -}}
+{{- $port := printf "%s:%v" (include "kindred.host" .) (int64 $settings.listenPort) -}}
+{{ .Files.Get $file
+    | replace "kindred.kindred.svc:8888" $port
+    | replace "resourceNamespace: kindred" (printf "resourceNamespace: %s" .Release.Namespace)
+    | replace "resourceName: kindred-scheduler" (printf "resourceName: %s-scheduler" (include "kindred.fullname" .)) }}
+{{- end }}
+
+{{- /*
+The objects of a file that the overlays have, too, with the names, the namespace and the labels of the release:
+  (dict "root" $ "file" "components/...")
+*/ -}}
+{{- define "kindred.objects" -}}
+{{- $root := .root -}}
+{{- $name := include "kindred.fullname" $root -}}
+{{- $settings := include "kindred.settings" $root | fromYaml -}}
+{{- $text := $root.Files.Get (printf "files/%s" .file)
+    | replace "secretName: kindred-tls" (printf "secretName: %s" (include "kindred.tlsSecret" $root))
+    | replace "secretName: kindred-scheduler-tls" (printf "secretName: %s" (include "kindred.schedulerTlsSecret" $root))
+    | replace "secretName: kindred-ca" (printf "secretName: %s-ca" $name)
+    | replace "kindred.kindred.svc" (include "kindred.host" $root)
+    | replace "kindred-admin:admin" (printf "%s-admin:admin" $name)
+    | replace "resourceNames: [kindred-scheduler]" (printf "resourceNames: [%s-scheduler]" $name)
+    | replace "resourceNames: [kindred]" (printf "resourceNames: [%s]" ($settings.leaseName | default "kindred"))
+    | replace "values: [kindred, kube-system]" (printf "values: [%s, kube-system]" $root.Release.Namespace) -}}
+{{- $text = regexReplaceAll "(?m)^( +)namespace: kindred$" $text (printf "${1}namespace: %s" $root.Release.Namespace) -}}
+{{- $text = regexReplaceAll "(?m)^( +)(name|policyName): kindred" $text (printf "${1}${2}: %s" $name) -}}
+{{- range regexSplit "(?m)^---$" $text -1 }}
+{{- $object := fromYaml . }}
+{{- if $object.kind }}
+{{- $labels := merge (include "kindred.labels" $root | fromYaml) ($object.metadata.labels | default dict) }}
+{{- $_ := set $object.metadata "labels" $labels }}
+{{- if and (eq $object.kind "ClusterRole") $root.Values.rbac.rules }}{{ $_ := set $object "rules" $root.Values.rbac.rules }}{{ end }}
+---
+{{ toYaml $object }}
+{{- end }}
+{{- end }}
+{{- end }}

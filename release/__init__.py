@@ -1,0 +1,1 @@
+"""The files of a release, made from the commit that is checked out: `make release`."""

@@ -1,0 +1,116 @@
+"""The command: `python -m release` fills a folder with all files of a release.
+
+The same commit gives the same bytes on the same machine: all is made from the files of the commit, with its time. The
+folder is replaced when all is made, so a release that fails leaves the last one as it was.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from release.archives import write_chart, write_checksums
+from release.checkout import Checkout, ReleaseError, checkout
+from release.image import engine, write_image
+from release.programs import run
+from tests.manifests.kustomize import OVERLAYS, RenderError, renderer
+
+ROOT: Final = Path(__file__).parents[1]
+
+
+def release(folder: Path, tools: Path, address: str, *, with_image: bool) -> Checkout:
+    """Fill a folder with the release of the commit that is checked out. Raises ReleaseError."""
+    of = checkout(ROOT)
+    builder = engine() if with_image else ""
+    with tempfile.TemporaryDirectory() as made:
+        source, files = Path(made) / "source", Path(made) / "dist"
+        source.mkdir()
+        files.mkdir()
+        of.export(source)
+        _write_distributions(source, files, of)
+        _write_manifests(source, files, of)
+        _say("chart")
+        write_chart(source / "manifests" / "chart", files / f"kindred-{of.version}.tgz", of.epoch)
+        _write_krew(source, files, address)
+        _write_sbom(source, files, tools, of)
+        if with_image:
+            _say(f"image, by {builder}")
+            write_image(source, files / f"kindred-{of.version}-image.oci.tar", of, builder)
+        else:
+            _say("image: left out, as IMAGE=no says")
+        write_checksums(files)
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(files, folder)
+    return of
+
+
+def _write_distributions(source: Path, files: Path, of: Checkout) -> None:
+    _say("wheel and sdist")
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(files)]
+    run(command, source, {"SOURCE_DATE_EPOCH": str(of.epoch)})
+
+
+def _write_manifests(source: Path, files: Path, of: Checkout) -> None:
+    _say("manifests")
+    try:
+        command = renderer()
+    except RenderError as error:
+        raise ReleaseError(str(error)) from None
+    for overlay in OVERLAYS:
+        rendered = run([*command, str(source / "manifests" / "overlays" / overlay)], source)
+        (files / f"kindred-{of.version}-{overlay}.yaml").write_text(rendered, "utf-8")
+
+
+def _write_krew(source: Path, files: Path, address: str) -> None:
+    _say("krew plugin")
+    where = [f"{address.rstrip('/')}/kubectl-kindred.tar.gz"] if address else []
+    run(["manifests/krew/build.sh", sys.executable, str(files), *where], source)
+    (files / "kindred.yaml").rename(files / "krew-kindred.yaml")
+
+
+def _write_sbom(source: Path, files: Path, tools: Path, of: Checkout) -> None:
+    _say("SBOM")
+    command = [
+        str(tools.absolute() / "cyclonedx-py"),
+        "requirements",
+        "--output-reproducible",
+        "--mc-type",
+        "application",
+    ]
+    file = files / "sbom.cdx.json"
+    run(
+        [*command, "--pyproject", "pyproject.toml", "-o", str(file), "requirements.lock"],
+        source,
+        {"SOURCE_DATE_EPOCH": str(of.epoch)},
+    )
+    bom = json.loads(file.read_text("utf-8"))
+    # pyproject.toml does not have it, as hatchling takes it from app/__init__.py.
+    bom["metadata"]["component"]["version"] = of.version
+    file.write_text(json.dumps(bom, indent=2, sort_keys=True) + "\n", "utf-8")
+
+
+def _say(text: str) -> None:
+    print(f"release: {text}", file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make a release; exit status 1 with one line that says why not."""
+    parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=ROOT / "dist", help="default: dist")
+    parser.add_argument("--tools", type=Path, required=True, help="the folder with cyclonedx-py")
+    parser.add_argument("--address", default="", help="https://... where the files will be downloaded from, for krew")
+    parser.add_argument("--image", choices=("yes", "no"), default="yes", help="no: leave the container image out")
+    options = parser.parse_args(arguments)
+    try:
+        of = release(options.folder, options.tools, options.address, with_image=options.image == "yes")
+    except ReleaseError as error:
+        sys.exit(f"release: {error}")
+    _say(f"{of.version} of {of.commit[:12]} is in {options.folder}")
+
+
+if __name__ == "__main__":
+    main()

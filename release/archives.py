@@ -1,0 +1,42 @@
+"""Archives and checksums that are the same for the same files: no times, owners or orders of this machine."""
+
+import gzip
+import hashlib
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+CHECKSUMS: Final = "SHA256SUMS"
+
+
+def write_chart(chart: Path, archive: Path, epoch: int) -> None:
+    """Write the archive that `helm install` takes, with the files of links rather than the links."""
+    with (
+        archive.open("wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=epoch) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT, dereference=True) as opened,
+    ):
+        for path in sorted(_files(chart)):
+            member = opened.gettarinfo(str(path), f"kindred/{path.relative_to(chart)}")
+            member.mtime, member.mode = epoch, 0o644
+            member.uid = member.gid = 0
+            member.uname = member.gname = ""
+            # Two links to one file are two files.
+            member.type, member.linkname, member.size = tarfile.REGTYPE, "", path.stat().st_size
+            with path.open("rb") as content:
+                opened.addfile(member, content)
+
+
+def _files(chart: Path) -> Iterable[Path]:
+    return (path for path in chart.rglob("*") if path.is_file() and path.name != ".helmignore")
+
+
+def write_checksums(folder: Path) -> None:
+    """Write SHA256SUMS of all files of a folder, as `sha256sum --check` reads it."""
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+        for path in sorted(folder.iterdir())
+        if path.name != CHECKSUMS
+    ]
+    (folder / CHECKSUMS).write_text("".join(lines), "utf-8")

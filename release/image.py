@@ -1,0 +1,46 @@
+"""The container image as an OCI archive, by the engine that there is."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from release.checkout import Checkout, ReleaseError
+from release.programs import run, succeeds
+
+# Engine -> the command that succeeds where it can build: a docker without its daemon cannot.
+_ENGINES: Final[Mapping[str, Sequence[str]]] = {
+    "buildah": ("buildah", "info"),
+    "podman": ("podman", "info"),
+    "docker": ("docker", "buildx", "inspect", "--bootstrap"),
+}
+
+
+def engine() -> str:
+    """Return the engine to build with. Raises ReleaseError where none of those here can build."""
+    for name, works in _ENGINES.items():
+        if shutil.which(name) and succeeds(works):
+            return name
+    raise ReleaseError(
+        f"no engine to build the image with: none of {', '.join(_ENGINES)} is installed and working. "
+        "IMAGE=no makes a release without the image"
+    )
+
+
+def write_image(source: Path, archive: Path, of: Checkout, builder: str) -> None:
+    """Build the image of an exported commit, with the time of the commit, into an OCI archive. Raises ReleaseError."""
+    for command in commands(archive, of, builder):
+        run(command, source, {"SOURCE_DATE_EPOCH": str(of.epoch)})
+
+
+def commands(archive: Path, of: Checkout, builder: str) -> list[list[str]]:
+    """Return the commands, which are run in the folder with the Dockerfile."""
+    name = f"kindred:{of.version}"
+    labels = ["--build-arg", f"VERSION={of.version}", "--build-arg", f"REVISION={of.commit}"]
+    if builder == "docker":
+        output = f"type=oci,dest={archive},name={name},rewrite-timestamp=true"
+        return [["docker", "buildx", "build", "--provenance=false", *labels, "--output", output, "."]]
+    return [
+        [builder, "build", "--timestamp", str(of.epoch), *labels, "--tag", name, "."],
+        [builder, "push", name, f"oci-archive:{archive}:{name}"],
+    ]

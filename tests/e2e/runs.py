@@ -1,0 +1,73 @@
+"""Runs of the end-to-end tests by release of Kubernetes, in runs.json, from which docs/versions.md has its table.
+
+KINDRED_E2E_RECORD=1 lets a run write its row. A row says what was run: all files, or the names of some.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+FILE: Final = Path(__file__).with_name("runs.json")
+ALL: Final = "all"
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the tests beside the programs of a release."""
+
+    kubernetes: str
+    date: str
+    commit: str
+    files: Sequence[str]
+    """Names of test files; ALL alone where no file was left out."""
+    passed: int
+    failed: int
+    skipped: int
+
+
+def is_recorded() -> bool:
+    """Tell whether this run is to be kept."""
+    return bool(os.environ.get("KINDRED_E2E_RECORD"))
+
+
+def recorded() -> Mapping[str, Run]:
+    """Return release, such as `v1.37.1` -> its latest run."""
+    return {run.kubernetes: run for run in msgspec.json.decode(FILE.read_bytes(), type=list[Run])}
+
+
+def record(kubernetes: str, files: Sequence[str], passed: int, failed: int, skipped: int) -> None:
+    """Keep a run in place of the one before of the same release."""
+    there = {path.name for path in FILE.parent.glob("test_*.py")}
+    run = Run(
+        kubernetes=kubernetes,
+        date=datetime.now(UTC).date().isoformat(),
+        commit=_commit(),
+        files=[ALL] if there <= set(files) else sorted(set(files)),
+        passed=passed,
+        failed=failed,
+        skipped=skipped,
+    )
+    runs = {**(recorded() if FILE.exists() else {}), kubernetes: run}
+    encoded = msgspec.json.encode([runs[each] for each in sorted(runs)])
+    FILE.write_bytes(msgspec.json.format(encoded, indent=2) + b"\n")
+
+
+def table() -> Iterator[str]:
+    """Yield the lines of the table of what was run."""
+    yield "| programs | end-to-end tests | passed | failed | skipped | on | commit |"
+    yield "|---|---|---|---|---|---|---|"
+    for run in recorded().values():
+        part = ALL if [*run.files] == [ALL] else ", ".join(f"`{name}`" for name in run.files)
+        yield (
+            f"| {run.kubernetes} | {part} | {run.passed} | {run.failed} | {run.skipped} | {run.date} | {run.commit} |"
+        )
+
+
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short=12", "HEAD"]
+    done = subprocess.run(command, cwd=FILE.parent, capture_output=True, text=True, check=True)  # noqa: S603  # our own
+    return done.stdout.strip()

@@ -1,0 +1,175 @@
+"""The chart: each registration is its overlay, other names change names alone, and wrong values are named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app import __version__
+from app.configuration import load_configuration
+from tests.manifests.chart_equality import OPTIONS, REGISTRATION, comparable, values_of
+from tests.manifests.conftest import VARIANTS, Variant
+from tests.manifests.helm import CHART, REGISTRATIONS, ChartError, found_helm, run, template
+from tests.manifests.kustomize import (
+    DECIDE,
+    MANIFESTS,
+    OVERLAYS,
+    Manifest,
+    NoRendererError,
+    of_kind,
+    only,
+    render,
+    renderer,
+    with_components,
+)
+
+RECOMMENDED = {"app.kubernetes.io/name", "app.kubernetes.io/version", "app.kubernetes.io/part-of"}
+ADMIN = "components/admin-service"
+
+
+@pytest.fixture(scope="module")
+def helm() -> Path:
+    """Give helm. Building it takes minutes, which `make e2e` spends: it has the test of equality, too."""
+    found = found_helm()
+    if found is None:
+        pytest.skip("no helm on PATH, and `make e2e` has built none")
+    return found
+
+
+@pytest.mark.parametrize("variant", [*VARIANTS, Variant("score-offload", (ADMIN,))], ids=str)
+def test_each_registration_is_its_overlay_with_the_same_components(
+    helm: Path, variant: Variant, tmp_path: Path
+) -> None:
+    try:
+        renderer()
+    except NoRendererError as error:
+        pytest.skip(str(error))
+    overlay = comparable(render(with_components(tmp_path, variant.overlay, variant.components)))
+    chart = comparable(template(helm, values_of(variant.overlay, variant.components)))
+    assert overlay.keys() == chart.keys()
+    assert overlay == chart
+
+
+def test_there_is_a_registration_for_each_overlay_and_the_schema_knows_no_other() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
+    assert sorted(OVERLAYS) == sorted(REGISTRATIONS) == sorted(schema["properties"]["registration"]["enum"])
+
+
+@pytest.mark.parametrize("registration", REGISTRATIONS)
+def test_another_release_in_another_namespace_changes_names_alone(helm: Path, registration: str) -> None:
+    components = [name for name in OPTIONS if name not in {"components/cert-manager", "components/decide-namespaces"}]
+    if registration in DECIDE:
+        components = [*OPTIONS]
+    values = values_of(registration, components)
+    other = yaml.safe_dump_all(template(helm, values, name="mine", namespace="elsewhere"))
+    assert "mine-kindred" in other
+    renamed = other.replace("mine-kindred", "kindred").replace("elsewhere", "kindred")
+    assert comparable(template(helm, values)) == comparable(yaml.safe_load_all(renamed))
+
+
+@pytest.mark.parametrize("registration", REGISTRATIONS)
+def test_every_object_has_the_recommended_labels_in_the_chart_and_in_the_overlay(helm: Path, registration: str) -> None:
+    managed = {
+        "Helm": template(helm, values_of(registration)),
+        "kustomize": render(MANIFESTS / "overlays" / registration),
+    }
+    for manager, manifests in managed.items():
+        for manifest in manifests:
+            labels = manifest["metadata"]["labels"]
+            assert labels.keys() >= RECOMMENDED, manifest["metadata"]["name"]
+            assert labels["app.kubernetes.io/managed-by"] == manager
+            assert labels["app.kubernetes.io/version"] == __version__
+
+
+@pytest.mark.parametrize("registration", [each for each in REGISTRATIONS if each not in DECIDE])
+def test_the_registration_is_an_output_for_the_name_of_the_release(helm: Path, registration: str) -> None:
+    values = {**values_of(registration), "settings": {"listenPort": 9999}}
+    (config,) = (
+        manifest["data"]["scheduler.yaml"]
+        for name, manifest in of_kind(template(helm, values, name="mine", namespace="n"), "ConfigMap").items()
+        if name.endswith("-registration")
+    )
+    expected = yaml.safe_load((MANIFESTS / "scheduler" / f"{registration}.yaml").read_text("utf-8"))
+    expected["extenders"][0]["urlPrefix"] = (
+        expected["extenders"][0]["urlPrefix"].replace("kindred.kindred", "mine-kindred.n").replace("8888", "9999")
+    )
+    assert expected == yaml.safe_load(config)
+
+
+@pytest.mark.parametrize("registration", REGISTRATIONS)
+def test_the_notes_have_the_configuration_of_kube_scheduler(helm: Path, registration: str) -> None:
+    arguments = ["install", "kindred", str(CHART), "--namespace", "kindred", "--dry-run=client", "--values", "-"]
+    _, _, notes = run(helm, arguments, values_of(registration)).partition("\nNOTES:\n")
+    name = "kindred-scheduler-config" if registration in DECIDE else REGISTRATION
+    assert f"registration {registration} " in notes
+    assert name in notes
+    assert "apiVersion: kubescheduler.config.k8s.io/v1\n" in notes
+    assert "//kindred.kindred.svc:8888" in notes
+
+
+def test_settings_of_the_values_are_over_those_of_the_registration_and_whole_numbers_stay_whole(
+    helm: Path, tmp_path: Path
+) -> None:
+    values = {**values_of("score-offload"), "settings": {"maxScore": 7, "equivalenceMaxBytes": 1_000_000_000}}
+    file = tmp_path / "kindred.yaml"
+    file.write_text(of_kind(template(helm, values), "ConfigMap")["kindred-config"]["data"]["kindred.yaml"])
+    settings = load_configuration(file).settings
+    assert (settings.max_score, settings.equivalence_max_bytes) == (7, 1_000_000_000)
+    assert settings.deadline == 0.8
+
+
+def test_rules_of_the_values_replace_those_of_the_registration(helm: Path) -> None:
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]
+    role = only(template(helm, {**values_of("decide"), "rbac": {"rules": rules}}), "ClusterRole")
+    assert rules == role["rules"]
+
+
+def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> None:
+    values = {**values_of("score-offload"), "settings": {"tlsCertFile": "/etc/kindred-tls/tls.crt"}}
+    spec = only(template(helm, {**values, "tls": {"secretName": "own"}}), "Deployment")["spec"]["template"]["spec"]
+    assert [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume] == ["own"]
+    values["tls"] = {"source": "cert-manager"}
+    assert [*of_kind(template(helm, values), "Issuer")] == ["kindred-root", "kindred-ca"]
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        pytest.param({"registration": "offload"}, "'/registration'.*'full-offload'", id="no registration"),
+        pytest.param({"registration": ["decide", "beside"]}, "'/registration'", id="two registrations"),
+        pytest.param({"registrations": "decide"}, "'registrations' not allowed", id="no value of the chart"),
+        pytest.param({"replicas": 0}, "'/replicas'", id="no replica"),
+        pytest.param({"settings": {"listenPort": "http"}}, "'/settings/listenPort'", id="no port"),
+        pytest.param({"image": {"digest": "latest"}}, "'/image/digest'", id="no digest"),
+        pytest.param({"tls": {"source": "vault"}}, "'/tls/source'", id="no source of certificates"),
+        pytest.param({"tls": {"source": "cert-manager"}}, "tls.source: .*tlsCertFile", id="certificates of no use"),
+        pytest.param({"decideNamespaces": {"enabled": True}}, "decideNamespaces.enabled: ", id="no second scheduler"),
+    ],
+)
+def test_what_the_chart_cannot_be_made_of_is_an_error_that_names_it(
+    helm: Path, values: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ChartError, match=named):
+        template(helm, values)
+
+
+def test_helm_finds_nothing_wrong_with_it(helm: Path) -> None:
+    assert "0 chart(s) failed" in run(helm, ["lint", "--strict", str(CHART), "--values", "-"], {})
+
+
+def test_what_the_chart_shares_with_the_overlays_is_linked_and_never_copied() -> None:
+    shared = [path for path in (CHART / "files").rglob("*") if not path.is_dir()]
+    assert len(shared) > 20
+    for path in shared:
+        assert path.is_symlink(), path
+        assert MANIFESTS / path.relative_to(CHART / "files") == path.resolve()
+
+
+def test_the_defaults_are_those_of_the_schema_and_of_the_base(helm: Path) -> None:
+    values: Manifest = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
+    schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
+    assert values.keys() == schema["properties"].keys() - {"global"}
+    (container,) = only(template(helm, {}), "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"kindred:{__version__}"
