@@ -189,3 +189,9 @@ def test_the_alert_on_memory_comes_before_the_watermark() -> None:
 
 def test_the_page_has_the_table_of_what_is_exported() -> None:
     assert table() == shown_table()
+
+
+def test_metrics_of_a_time_say_so_in_name_and_meaning(exported: list[Exported]) -> None:
+    for metric in exported:
+        if metric.name.startswith("kindred_"):
+            assert metric.name.endswith("_timestamp_seconds") == ("since 1970" in metric.documentation), metric.name

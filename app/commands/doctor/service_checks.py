@@ -247,12 +247,12 @@ _OUTCOMES: Final[Mapping[str, tuple[Callable[[str, str, str], Problem], str, str
 }
 
 
-_READ: Final = ("kindred_requests_total", "kindred_equivalence_mismatches_total", "kindred_stale_answers_total")
+_READ: Final = ("kindred_requests_total", "kindred_equivalence_mismatches_total", "kindred_stale_requests_total")
 
 
 def _totals(text: str) -> tuple[dict[str, float], float, float]:
     """Return questions by outcome, mismatches, and questions while stale. Raises ValueError."""
-    # A cluster of 5,000 nodes has 60,000 lines about them.
+    # With nodeMetrics, a cluster of 5,000 nodes has 60,000 lines about them.
     text = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(_READ))
     outcomes: dict[str, float] = {}
     mismatches = stale = 0.0
@@ -263,7 +263,7 @@ def _totals(text: str) -> tuple[dict[str, float], float, float]:
                 outcomes[outcome] = outcomes.get(outcome, 0) + sample.value
             elif sample.name == "kindred_equivalence_mismatches_total":
                 mismatches += sample.value
-            elif sample.name == "kindred_stale_answers_total":
+            elif sample.name == "kindred_stale_requests_total":
                 stale += sample.value
     return outcomes, mismatches, stale
 
