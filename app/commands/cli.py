@@ -15,6 +15,7 @@ from app.admin.openapi import describe
 from app.api_server.credentials import ConfigurationError, load_credentials
 from app.commands.announcement import Announcement
 from app.commands.completion_command import completion_command, kubectl_completions
+from app.commands.config_commands import config_group
 from app.commands.debug_command import debug_group
 from app.commands.demo_page import samples, with_page
 from app.commands.diff_command import diff_command
@@ -30,10 +31,9 @@ from app.commands.replay_command import replay_command
 from app.commands.settings_commands import (
     OF_ANSWERS,
     AnswerFlags,
-    config_group,
     flags_of_answers,
     settings_options,
-    warn_of_unknown_variables,
+    warn,
 )
 from app.commands.shared_options import output_option, with_options
 from app.commands.status_command import status_command
@@ -125,7 +125,7 @@ def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: 
         configuration = load_configuration(config, options)
         if demo:
             configuration = with_page(configuration)
-        warn_of_unknown_variables(configuration)
+        warn(configuration)
         settings = configuration.settings
         logs.configure(settings.log_level, settings.log_format)
         keep_freed_memory()

@@ -24,7 +24,8 @@ from app.commands.doctor.findings import HANDBOOK, SETTINGS, Report, Skipped, re
 from app.commands.doctor.registration import Check, KnownSettings, Registration
 from app.commands.doctor.service import TlsFiles, fetch_settings, visit
 from app.commands.rbac import NAME
-from app.configuration import DEFAULT, key_of, load_configuration
+from app.configuration import DEFAULT, load_configuration
+from app.configuration_file import key_of
 from app.logs import one_line
 from app.scheduler_configuration.finding import Finding, Severity
 from app.scheduler_configuration.kindred_extender import choose_extender

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from app.commands.doctor.command import doctor_command
 from app.commands.doctor.examination import REGISTRATION_CHECKS
 from app.commands.doctor.service_checks import CHECKS, CHECKS_OF_KINDRED
+from app.configuration_file import HEAD
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD, profiles
 from tests.app.serving import kindred
@@ -35,7 +36,7 @@ def written(folder: Path, document: object, name: str = "scheduler.yaml") -> Pat
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
     """Write settings of Kindred that are right for a score offload."""
-    return written(tmp_path, {"maxScore": 20}, "kindred.yaml")
+    return written(tmp_path, {**HEAD, "maxScore": 20}, "kindred.yaml")
 
 
 def test_it_ends_with_0_where_nothing_is_wrong(tmp_path: Path, settings: Path) -> None:
