@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from app.commands.command_group import CommandGroup
 from app.commands.exit_status import exit_with_error
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output, yaml_text
 from app.commands.settings_commands import settings_options, warn
@@ -24,7 +25,7 @@ _COMMENT_OF_CHANGED: Final = "# The settings that differ from their defaults, as
 _HEAD: Final = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
 
 
-@click.group("config")
+@click.group("config", cls=CommandGroup)
 def config_group() -> None:
     """Print settings, their schema, or a file of settings in its present form."""
 

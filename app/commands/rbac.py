@@ -13,6 +13,7 @@ import click
 import yaml
 
 from app.api_server import access_reviews
+from app.commands.exit_status import exit_with_error
 from app.commands.output_format import FORMATS, OutputFormat, print_output
 from app.commands.settings_commands import settings_options, warn
 from app.commands.shared_options import output_option
@@ -150,8 +151,7 @@ def rbac_command(
         text = rbac_text(configuration.settings, binds=binds, account=service_account)
         documents = rbac_documents(configuration.settings, binds=binds, account=service_account)
     except SettingsError as error:
-        click.echo(f"Error: {error}", err=True)
-        raise SystemExit(2) from None
+        exit_with_error(error)
     warn(configuration)
     if output is OutputFormat.YAML:
         click.echo(text, nl=False)

@@ -8,6 +8,7 @@ from typing import Final, TypedDict
 import click
 
 from app.configuration import FILE_VARIABLE, Configuration, flag_of
+from app.configuration_schema import described
 from app.settings import Settings, variable_of
 
 _SHORT: Final[Mapping[str, tuple[str, ...]]] = {"listen_host": ("--host",), "listen_port": ("--port",)}
@@ -54,10 +55,9 @@ def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> lis
 
 
 def _option(name: str) -> click.Option:
-    field = Settings.model_fields[name]
-    sentence = re.split(r"\.(?=\s|$)", field.description or "", maxsplit=1)[0]  # spec.schedulerName is one word
-    summary = sentence.replace("\n", " ").replace("`", "")
-    default = _text(field.get_default())
+    sentence = re.split(r"\.(?=\s|$)", described(name), maxsplit=1)[0]  # spec.schedulerName is one word
+    summary = sentence.replace("`", "")
+    default = _text(Settings.model_fields[name].get_default())
     shown = f"  [default: {default}]" if default else ""
     names = [flag_of(name), *_SHORT.get(name, ()), name]
     return click.Option(names, metavar="VALUE", help=f"{summary} ({variable_of(name)}).{shown}")
