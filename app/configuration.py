@@ -1,20 +1,19 @@
 """Where the settings come from: a file, the environment, flags; each wins over those before it, key by key.
 
 A key of the file is the field's name as Kubernetes writes names (`listenPort`), in the environment KINDRED_LISTEN_PORT,
-as a flag --listen-port.
+as a flag --listen-port. How a file is written is app/configuration_file.py.
 """
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import yaml
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
+from app.configuration_file import key_of, meant, parse, read_text
 from app.settings import PREFIX, Settings, SettingsError, WrongTogetherError, variable_of
 
 FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
@@ -33,6 +32,17 @@ class Configuration(NamedTuple):
     it."""
     unknown_variables: tuple[str, ...]
     """Variables that begin as ours do and are none, with what they may have been meant to be; most likely slips."""
+    plain_file: Path | None = None
+    """The file, where it has the deprecated form without apiVersion and kind."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is deprecated or looks like a mistake, a sentence each."""
+        unknown = (f"unknown variable {variable}" for variable in self.unknown_variables)
+        if self.plain_file is None:
+            return tuple(unknown)
+        plain = f"{self.plain_file}: a file without apiVersion and kind is deprecated"
+        return (f"{plain}; `kindred config migrate {self.plain_file}` prints it with them", *unknown)
 
 
 def load_configuration(file: Path | None = None, flags: Mapping[str, object] | None = None) -> Configuration:
@@ -43,8 +53,10 @@ def load_configuration(file: Path | None = None, flags: Mapping[str, object] | N
     path = file or _named_file()
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
+    plain_file = None
     if path is not None:
-        of_file = _read(path)
+        of_file, plain = parse(read_text(path), str(path))
+        plain_file = path if plain else None
         values.update(of_file)
         sources.update({name: f"{path}: {key_of(name)}" for name in of_file})
     of_environment = EnvSettingsSource(Settings)()
@@ -57,7 +69,7 @@ def load_configuration(file: Path | None = None, flags: Mapping[str, object] | N
         settings = Settings(**values)
     except ValidationError as error:
         raise SettingsError("; ".join(_problems(error, sources))) from None
-    return Configuration(settings, sources, tuple(_unknown_variables()))
+    return Configuration(settings, sources, tuple(_unknown_variables()), plain_file)
 
 
 def effective(settings: Settings, sources: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -66,10 +78,10 @@ def effective(settings: Settings, sources: Mapping[str, str]) -> dict[str, dict[
     return {key_of(name): {"value": value, "source": sources.get(name, DEFAULT)} for name, value in values.items()}
 
 
-def key_of(name: str) -> str:
-    """Return what a field is called in the file."""
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
+def changed(shown: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return, of what `effective` returns, what differs from its default."""
+    defaults = effective(Settings.model_construct(), {})
+    return {key: entry for key, entry in shown.items() if entry["value"] != defaults[key]["value"]}
 
 
 def flag_of(name: str) -> str:
@@ -77,43 +89,9 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-_FIELDS: Final[Mapping[str, str]] = {key_of(name): name for name in Settings.model_fields}
-
-
 def _named_file() -> Path | None:
     named = os.environ.get(FILE_VARIABLE)
     return Path(named) if named else None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return field -> value of a file. Raises SettingsError."""
-    try:
-        document = yaml.safe_load(path.read_text("utf-8"))
-    except OSError as error:
-        raise SettingsError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"{path}: not UTF-8") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise SettingsError(f"{path}: no YAML: {_place(error)}") from None
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
-        raise SettingsError(f"{path}: expected keys with values, found {type(document).__name__}")
-    unknown = [f"{path}: {key}: unknown key{_meant(str(key), _FIELDS)}" for key in document if key not in _FIELDS]
-    if unknown:
-        raise SettingsError("; ".join(unknown))
-    return {_FIELDS[key]: value for key, value in document.items() if value is not None}
-
-
-def _place(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "too deep"
-    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
-
-
-def _meant(name: str, known: Mapping[str, str]) -> str:
-    close = get_close_matches(name, known, 1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _problems(error: ValidationError, sources: Mapping[str, str]) -> Iterator[str]:
@@ -122,13 +100,17 @@ def _problems(error: ValidationError, sources: Mapping[str, str]) -> Iterator[st
         if isinstance(cause, WrongTogetherError):
             yield _problem(cause.name, cause.value, str(cause), sources)
         else:
-            yield _problem(str(problem["loc"][0]), problem["input"], problem["msg"], sources)
+            name, *within = map(str, problem["loc"])
+            yield _problem(name, problem["input"], problem["msg"], sources, within)
 
 
-def _problem(name: str, value: object, rule: str, sources: Mapping[str, str]) -> str:
+def _problem(name: str, value: object, rule: str, sources: Mapping[str, str], within: Sequence[str] = ()) -> str:
     """Return what is wrong with a field, which is called as where it came from calls it, and as variable otherwise."""
     shown = str(value) if isinstance(value, Path) else value
-    return f"{sources.get(name) or variable_of(name)}={shown!r}: {rule}"
+    where = sources.get(name) or variable_of(name)
+    if where.endswith(f": {key_of(name)}"):  # of a file, where values have a path
+        where = ".".join((where, *within))
+    return f"{where}={shown!r}: {rule}"
 
 
 def _unknown_variables() -> Iterator[str]:
@@ -136,4 +118,4 @@ def _unknown_variables() -> Iterator[str]:
     for variable in sorted(os.environ):
         ours = variable.startswith(PREFIX) and not variable.startswith(_TESTS)
         if ours and variable not in known and not _SERVICE_LINKS.fullmatch(variable):
-            yield variable + _meant(variable, known)
+            yield variable + meant(variable, known)

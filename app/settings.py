@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -37,7 +37,7 @@ def _names(value: object) -> object:
     """Read a list from the text of an environment variable or a flag: names, separated by commas."""
     if isinstance(value, str):
         return tuple(name for part in value.split(",") if (name := part.strip()))
-    return value
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _json_text(value: object) -> object:
@@ -74,12 +74,23 @@ def _file(value: object) -> object:
     return None if value == "" else value  # as a variable that is set to nothing
 
 
-Names: TypeAlias = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
-Json: TypeAlias = Annotated[str, BeforeValidator(_json_text)]
+class FileForm(NamedTuple):
+    """The JSON schema of what a file may have for a field, where that is more than the field's own type."""
+
+    schema: Mapping[str, object]
+
+
+_LIST: Final = FileForm({"type": ["array", "string"], "items": {"type": "string"}})
+_OBJECT: Final = FileForm({"type": ["object", "string"]})
+_SWITCHES: Final = FileForm({"type": ["object", "string"], "additionalProperties": {"type": "boolean"}})
+_RELEASE: Final = FileForm({"enum": [AUTO, *(form for each in RELEASES for form in (str(each), float(str(each))))]})
+
+Names: TypeAlias = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names), _LIST]
+Json: TypeAlias = Annotated[str, BeforeValidator(_json_text), _OBJECT]
 KubernetesRelease: TypeAlias = Annotated[
-    str, BeforeValidator(_release), Field(json_schema_extra={"enum": list(_RELEASES)})
+    str, BeforeValidator(_release), Field(json_schema_extra={"enum": list(_RELEASES)}), _RELEASE
 ]
-Gates: TypeAlias = Annotated[dict[str, bool], NoDecode, BeforeValidator(_gates)]
+Gates: TypeAlias = Annotated[dict[str, bool], NoDecode, BeforeValidator(_gates), _SWITCHES]
 File: TypeAlias = Annotated[Path | None, BeforeValidator(_file)]
 Host: TypeAlias = Annotated[str, Field(min_length=1)]
 Query: TypeAlias = Annotated[str, Field(min_length=1)]
@@ -104,7 +115,7 @@ class Settings(BaseSettings):
     feature_gates: Gates = {}
     """Feature gates of kube-scheduler that change an answer and are not as the release has them by default, as
     `NAME=false,NAME=true`."""
-    profile: Annotated[str, BeforeValidator(_joined)] = "affinity"
+    profile: Annotated[str, BeforeValidator(_joined), _LIST] = "affinity"
     """Plugins that answer: `affinity` (InterPodAffinity alone), `full` (kube-scheduler's default ones but
     DynamicResources), or a list of `[filter:|score:]NAME[=WEIGHT]`, separated by commas, in which these two names stand
     for their plugins."""
@@ -295,8 +306,9 @@ class Settings(BaseSettings):
     admin_proxy_names: Names = ()
     """Common names, or DNS names, of certificates of `admin_client_ca_file` that are of proxies and not of admins: they
     may name their user in `X-Remote-User`, `X-Remote-Group` and `X-Remote-Extra-*`. Needs `explain_access` `review`."""
-    node_metrics: bool = True
-    """Whether `/metrics` has the resource figures of every node: 12 lines a node for three resources."""
+    node_metrics: bool = False
+    """Whether `/metrics` has the resource figures of each node, besides those of the cluster: 12 series for each node
+    with three resources, which are 60,000 series and 9 MB a scrape with 5,000 nodes."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe message that is logged."""
     log_format: Literal["auto", "json", "text"] = "auto"

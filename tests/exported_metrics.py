@@ -78,6 +78,7 @@ async def _scraped() -> str:
             "answer": "decide",
             "decide_scope": "kindred=question",
             "leader_election": True,
+            "node_metrics": True,
             "pod_name": "kindred-1",
             "pod_namespace": "kindred",
             "admin_port": 0,

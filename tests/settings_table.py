@@ -1,16 +1,15 @@
 """The table in docs/configuration.md, from the settings themselves: `python -m tests.settings_table --write`."""
 
-import re
 import sys
 from pathlib import Path
 from typing import Any, Final
 
-from app.configuration import key_of
+from app.configuration_file import key_of
+from app.configuration_schema import described
 from app.settings import Settings, variable_of
 
 PAGE: Final = Path("docs/configuration.md")
 _BEGIN: Final = "<!-- settings: begin -->\n"
-_FIELD: Final = re.compile(r"`(\w+)`")
 _END: Final = "<!-- settings: end -->\n"
 
 
@@ -19,16 +18,12 @@ def table() -> str:
     schema = Settings.model_json_schema()["properties"]
     lines = ["| key, variable | default | allowed | meaning |", "|---|---|---|---|"]
     for name, field in Settings.model_fields.items():
-        meaning = _FIELD.sub(_as_key, (field.description or "").replace("\n", " ").replace("|", "\\|"))
+        meaning = described(name).replace("|", "\\|")
         default = _default(field.get_default())
         lines.append(
             f"| `{key_of(name)}`<br>`{variable_of(name)}` | {default} | {_allowed(schema[name])} | {meaning} |"
         )
     return "\n".join(lines) + "\n"
-
-
-def _as_key(quoted: re.Match[str]) -> str:
-    return f"`{key_of(quoted[1])}`" if quoted[1] in Settings.model_fields else quoted[0]
 
 
 def _default(value: object) -> str:

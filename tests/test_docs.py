@@ -11,7 +11,8 @@ import pytest
 
 from app.admin.openapi import describe
 from app.commands.cli import main
-from app.configuration import FILE_VARIABLE, key_of
+from app.configuration import FILE_VARIABLE
+from app.configuration_file import HEAD, key_of
 from app.main import create_service
 from app.settings import Settings, variable_of
 from core.mirror.cluster import ClusterMirror
@@ -107,4 +108,6 @@ def test_the_settings_that_pages_name_by_key_exist() -> None:
     examples = [block for page in PAGES for block in EXAMPLE.findall(page.read_text("utf-8"))]
     assert examples
     for block in examples:
-        assert set(re.findall(r"^(\w+):", block, re.MULTILINE)) <= keys
+        found = re.findall(r"^(\w+):", block, re.MULTILINE)
+        assert found[: len(HEAD)] == [*HEAD]
+        assert set(found[len(HEAD) :]) <= keys

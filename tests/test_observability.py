@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -17,6 +18,9 @@ from tests.query_labels import QueryError, QueryLabels
 FOLDER: Final = Path("manifests/observability")
 DASHBOARD: Final = json.loads((FOLDER / "grafana-dashboard.json").read_text("utf-8"))
 ALERTS: Final = yaml.safe_load((FOLDER / "alerts.yaml").read_text("utf-8"))
+SETTING: Final = yaml.safe_load((FOLDER / "settings.yaml").read_text("utf-8"))
+SCHEDULERS: Final = Path("manifests/scheduler")
+OVERLAYS: Final = Path("manifests/overlays")
 RULES: Final[list[dict[str, Any]]] = [rule for group in ALERTS["groups"] for rule in group["rules"]]
 OPERATE: Final = Path("docs/operate.md").read_text("utf-8")
 OF_THE_SCRAPE: Final = frozenset({"job", "instance", "pod", "namespace"})
@@ -131,6 +135,23 @@ def test_every_panel_asks_the_prometheus_job_and_replica_that_are_chosen() -> No
                 assert 'job=~"$job", instance=~"$instance"' in selector, panel["title"]
 
 
+def test_the_first_row_has_what_matters_whatever_the_registration() -> None:
+    first = [panel for panel in panels() if panel["gridPos"]["y"] == 1]
+    assert {panel["type"] for panel in first} == {"stat"}
+    assert [panel["title"] for panel in sorted(first, key=lambda panel: panel["gridPos"]["x"])] == [
+        "Replicas ready",
+        "Replicas leading",
+        "Age of the mirror",
+        "Errors",
+        "Rejected under load",
+        "Latency, slowest verb",
+        "Requests",
+        "Cache mismatches",
+    ]
+    for panel in first:
+        assert 'verb="' not in panel["targets"][0]["expr"], "score-offload has no filter, decide no prioritize"
+
+
 def test_each_question_of_an_operator_has_a_row() -> None:
     assert [panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "row"] == [
         "At a glance",
@@ -157,9 +178,10 @@ def test_the_rule_of_the_prometheus_operator_has_the_same_alerts() -> None:
 def test_every_alert_says_how_severe_it_is_what_is_wrong_and_what_to_do(rule: dict[str, Any]) -> None:
     assert re.fullmatch(r"Kindred[A-Z]\w+", rule["alert"])
     assert rule["labels"]["severity"] in {"critical", "warning"}
-    assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
-    page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
-    assert (page, anchor) == ("docs/operate.md", rule["alert"].lower())
+    annotations = rule["annotations"]
+    assert annotations.keys() == {"registrations", "summary", "description", "runbook_url"}
+    assert all(annotations.values())
+    assert annotations["runbook_url"] == f"{SETTING['data']['runbookUrl']}#{rule['alert'].lower()}"
     section = re.search(rf"^### {rule['alert']}\n(.*?)(?=^##|\Z)", OPERATE, re.MULTILINE | re.DOTALL)
     assert section, "the page has no such section"
     assert len(section[1].split()) > 20
@@ -170,6 +192,69 @@ def test_alerts_have_names_of_their_own_and_the_page_has_no_other() -> None:
     names = [rule["alert"] for rule in RULES]
     assert len(names) == len(set(names))
     assert names == re.findall(r"^### (Kindred\w+)$", OPERATE, re.MULTILINE)
+
+
+def test_the_address_of_the_runbook_is_one_absolute_setting() -> None:
+    assert SETTING["data"].keys() == {"runbookUrl"}
+    address = urlsplit(SETTING["data"]["runbookUrl"])
+    assert (address.scheme, address.fragment) == ("https", "")
+    assert address.netloc
+    assert SETTING["metadata"]["annotations"] == {"config.kubernetes.io/local-config": "true"}, "it is not applied"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_an_alert_lists_the_registrations_that_it_can_fire_for(rule: dict[str, Any]) -> None:
+    chosen = rule["annotations"]["registrations"].split(", ")
+    files = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in SCHEDULERS.glob("*.yaml")}
+    settings = {name: yaml.safe_load((OVERLAYS / name / "kindred.yaml").read_text("utf-8")) for name in files}
+    if "kindred_binds_total" in rule["expr"]:
+        expected = {name for name, file in files.items() if "bindVerb" in file["extenders"][0]}
+    elif "kindred_decisions_total" in rule["expr"]:
+        expected = {name for name, each in settings.items() if each.get("answer") == "decide"}
+    elif "kindred_leader" in rule["expr"]:
+        expected = {name for name, each in settings.items() if each.get("leaderElection")}
+    else:
+        expected = set(files)
+    assert expected == set(chosen)
+    assert len(chosen) == len(set(chosen))
+
+
+@pytest.mark.parametrize("alert", ["KindredDown", "KindredNotReady", "KindredNoLeader"])
+def test_an_alert_without_responses_says_what_each_registration_does_then(alert: str) -> None:
+    (rule,) = (rule for rule in RULES if rule["alert"] == alert)
+    for registration in rule["annotations"]["registrations"].split(", "):
+        assert re.search(rf"\b{registration}\b(?!-)", rule["annotations"]["description"]), registration
+
+
+def test_the_page_says_of_each_registration_what_is_in_its_file() -> None:
+    section = OPERATE.partition("### If Kindred does not respond\n")[2].partition("\n### ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
+    told = {name: (verbs, then, severity) for names, verbs, then, severity in rows for name in names.split(", ")}
+    files = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in SCHEDULERS.glob("*.yaml")}
+    assert told.keys() == files.keys()
+    for name, file in files.items():
+        (extender,) = file["extenders"]
+        verbs, then, severity = told[name]
+        served = {
+            extender[key] for key in ("filterVerb", "prioritizeVerb", "bindVerb", "preemptVerb") if key in extender
+        }
+        assert served == set(re.findall(r"`(\w+)`", verbs)), name
+        skipped = "filterVerb" not in extender or extender["ignorable"]
+        if "filterVerb" in extender:
+            assert f"`ignorable: {str(extender['ignorable']).lower()}`" in verbs
+        assert then.startswith("pods are placed without" if skipped else "no pod "), name
+        assert severity == ("`warning` is enough" if skipped else "`critical`"), name
+
+
+def test_panels_that_the_page_names_are_in_the_dashboard() -> None:
+    titles = {panel["title"] for panel in panels()}
+    named = {
+        title
+        for sentence in re.findall(r"[Pp]anels? (\"[^.:?`]*)", " ".join(OPERATE.split()))
+        for title in re.findall(r'"([^"]+)"', sentence)
+    }
+    assert len(named) >= 6
+    assert named <= titles
 
 
 def test_a_wrong_cell_of_the_cache_is_critical_at_once() -> None:
@@ -189,3 +274,9 @@ def test_the_alert_on_memory_comes_before_the_watermark() -> None:
 
 def test_the_page_has_the_table_of_what_is_exported() -> None:
     assert table() == shown_table()
+
+
+def test_metrics_of_a_time_say_so_in_name_and_meaning(exported: list[Exported]) -> None:
+    for metric in exported:
+        if metric.name.startswith("kindred_"):
+            assert metric.name.endswith("_timestamp_seconds") == ("since 1970" in metric.documentation), metric.name

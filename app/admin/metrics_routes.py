@@ -13,7 +13,7 @@ def metrics_router(metrics: Metrics, work: LongWork) -> APIRouter:
     """Return the route of the metrics, in the text format and no other, which every Prometheus reads.
 
     The text is made once for all who scrape within a second. It consists of pieces that later scrapes share as far as
-    they have not changed, so that slow clients hold no copies of 7 MB.
+    they have not changed, so that slow clients hold no copies: with `nodeMetrics` a scrape has 9 MB at 5,000 nodes.
     """
     router = APIRouter()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NoReturn, TypedDict, Unpack
+from typing import Any, BinaryIO, Literal, TypedDict, Unpack
 
 import click
 import msgspec
@@ -14,12 +14,15 @@ from app import __version__, logs
 from app.admin.openapi import describe
 from app.api_server.credentials import ConfigurationError, load_credentials
 from app.commands.announcement import Announcement
+from app.commands.command_group import CommandGroup
 from app.commands.completion_command import completion_command, kubectl_completions
+from app.commands.config_commands import config_group
 from app.commands.debug_command import debug_group
 from app.commands.demo_page import samples, with_page
 from app.commands.diff_command import diff_command
 from app.commands.doctor.command import doctor_command
 from app.commands.dump_source import SOURCE_OPTIONS, load_dump
+from app.commands.exit_status import exit_with_error
 from app.commands.explain_command import explain_command
 from app.commands.invalidation_text import invalidation_text
 from app.commands.manifests import one_manifest, read_opened
@@ -30,10 +33,9 @@ from app.commands.replay_command import replay_command
 from app.commands.settings_commands import (
     OF_ANSWERS,
     AnswerFlags,
-    config_group,
     flags_of_answers,
     settings_options,
-    warn_of_unknown_variables,
+    warn,
 )
 from app.commands.shared_options import output_option, with_options
 from app.commands.status_command import status_command
@@ -90,7 +92,7 @@ _POD_OPTIONS = (
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="kindred")
 def main() -> None:
     """Answer kube-scheduler's extender calls, exactly as its own plugins would."""
@@ -125,7 +127,7 @@ def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: 
         configuration = load_configuration(config, options)
         if demo:
             configuration = with_page(configuration)
-        warn_of_unknown_variables(configuration)
+        warn(configuration)
         settings = configuration.settings
         logs.configure(settings.log_level, settings.log_format)
         keep_freed_memory()
@@ -177,7 +179,9 @@ def invalidation_table_command(output: OutputFormat) -> None:
 
 
 @main.command("openapi")
-@click.option("--port", type=click.Choice(["extender", "admin"]), default="extender", show_default=True)
+@click.option(
+    "--port", type=click.Choice(["extender", "admin"]), default="extender", show_default=True, help="Which port."
+)
 @output_option((OutputFormat.JSON, OutputFormat.YAML), OutputFormat.JSON)
 def openapi_command(port: Literal["extender", "admin"], output: OutputFormat) -> None:
     """Print the OpenAPI description of a port, which it also serves as /openapi.json."""
@@ -199,7 +203,7 @@ def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOption
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
         response = verb(create_extender(settings, mirror), body)
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP it has a body that kube-scheduler can decode
-        _exit_with(response.error)
+        exit_with_error(response.error)
     return decode(response.body)
 
 
@@ -222,12 +226,7 @@ def _clear_errors() -> Iterator[None]:
     try:
         yield
     except (SettingsError, SnapshotError, ConfigurationError, DecodeError) as error:
-        _exit_with(str(error))
-
-
-def _exit_with(error: str) -> NoReturn:
-    click.echo(f"Error: {error}", err=True)
-    sys.exit(2)
+        exit_with_error(error)
 
 
 def kubectl_plugin() -> None:

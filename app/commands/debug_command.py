@@ -1,13 +1,14 @@
 """`kindred debug`: asks the admin port of a running service."""
 
 import re
-import sys
 from http import HTTPStatus
 from typing import Final, Unpack
 
 import click
 
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, members, refusal
+from app.commands.command_group import CommandGroup
+from app.commands.exit_status import exit_with_error
 from app.commands.shared_options import with_options
 from app.commands.text_columns import wrapped
 from app.telemetry.debugged_pods import MAX_SECONDS
@@ -28,7 +29,7 @@ def seconds_of(duration: str) -> float:
     return seconds
 
 
-@click.group("debug")
+@click.group("debug", cls=CommandGroup)
 def debug_group() -> None:
     """Look closer at what a running service does."""
 
@@ -51,8 +52,7 @@ def pod_command(pod: str, duration: str, *, off: bool, **access: Unpack[Access])
             return
         until = _asked(access, "PUT", _path(pod), seconds_of(duration))
     except (CannotAskError, ValueError) as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(2)
+        exit_with_error(error)
     text = (
         f"Every question about {pod} is logged in full until {until}, by the logger kindred.debug_pod at level debug: "
         "the request and the answer (8 KiB of each), why nodes failed, and which have the highest scores."

@@ -10,14 +10,13 @@ import msgspec
 
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
 from app.commands.diff_text import diff_text
+from app.commands.exit_status import EXIT_NO, EXIT_OK, exit_with_error
 from app.commands.output_format import OutputFormat, print_output
 from app.commands.shared_options import output_option, with_options
 from app.json_text import decode
 from app.objects.resources import RESOURCES
 from core.mirror.comparer import Differences
 
-EXIT_DIFFERS: Final = 1
-EXIT_ERROR: Final = 2
 _PATIENCE: Final = 600.0
 """Seconds. Two lists of a large cluster, in pieces between the requests of schedulers, take minutes."""
 _NAMES: Final[Mapping[str, str]] = {
@@ -44,10 +43,9 @@ def diff_command(*, settle: float, output: OutputFormat, **access: Unpack[Access
     try:
         found = _found(access, settle)
     except CannotAskError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(EXIT_ERROR)
+        exit_with_error(error)
     print_output(output, found, partial(diff_text, found), _names(found))
-    sys.exit(EXIT_DIFFERS if any(found.values()) else 0)
+    sys.exit(EXIT_NO if any(found.values()) else EXIT_OK)
 
 
 def _found(access: Access, settle: float) -> dict[str, Differences]:

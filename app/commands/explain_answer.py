@@ -1,21 +1,18 @@
 """An explanation as commands get it, of a service or over a mirror, and how they print it."""
 
 from functools import partial
-from typing import Final
 
 import httpx
 import msgspec
 
 from app.commands.admin_client import NOT_UNDERSTOOD, CannotAskError, members, refusal
+from app.commands.exit_status import EXIT_NO, EXIT_OK
 from app.commands.explain_inquiry import Inquiry
 from app.commands.explanation_text import explanation_text
 from app.commands.output_format import OutputFormat, node_name, print_output
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer, Explanation
 from app.json_text import decode, encode
-
-EXIT_NOWHERE: Final = 1
-EXIT_ERROR: Final = 2
 
 
 class RefusedError(Exception):
@@ -53,4 +50,4 @@ def print_explanation(answer: bytes, output: OutputFormat) -> int:
     explanation = decode(answer, Explanation)
     best = map(node_name, (each.node for each in explanation.summary.best))
     print_output(output, decode(answer), partial(explanation_text, explanation), best)
-    return 0 if explanation.summary.fit else EXIT_NOWHERE
+    return EXIT_OK if explanation.summary.fit else EXIT_NO

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import BinaryIO, Final, NoReturn, Unpack
+from typing import BinaryIO, Final, Unpack
 
 import click
 import msgspec
@@ -13,7 +13,8 @@ from app.admin.explain_routes import MAX_SHOWN
 from app.commands.admin_client import ACCESS_OPTIONS, Access, CannotAskError, Query, asked
 from app.commands.dump_explainer import dump_explainer
 from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, Dump, load_dump
-from app.commands.explain_answer import EXIT_ERROR, RefusedError, explanation_of, print_explanation, taken
+from app.commands.exit_status import exit_with_error
+from app.commands.explain_answer import RefusedError, explanation_of, print_explanation, taken
 from app.commands.explain_inquiry import Arguments, Inquiry, inquiry_of
 from app.commands.output_format import OutputFormat
 from app.commands.settings_commands import OF_EXPLANATIONS, ExplanationFlags, flags_of_explanations, settings_options
@@ -93,19 +94,14 @@ def explain_command(**options: Unpack[Options]) -> None:
     try:
         answer = _of_dump(inquiry, options) if of_a_dump else _of_service(inquiry, options)
     except (SettingsError, SnapshotError, CannotAskError) as error:
-        _end(str(error))
+        exit_with_error(error)
     except RefusedError as error:
-        _end(inquiry.told(error.field, str(error)))
+        exit_with_error(inquiry.told(error.field, str(error)))
     except DecodeError as error:
-        _end(inquiry.told(error.field, error.message))
+        exit_with_error(inquiry.told(error.field, error.message))
     except ExplainError as error:
-        _end(inquiry.told(error.field, str(error).removeprefix(f"{error.field}: ")))
+        exit_with_error(inquiry.told(error.field, str(error).removeprefix(f"{error.field}: ")))
     sys.exit(print_explanation(answer, options["output"]))
-
-
-def _end(message: str) -> NoReturn:
-    click.echo(f"Error: {message}", err=True)
-    sys.exit(EXIT_ERROR)
 
 
 def _of_service(inquiry: Inquiry, access: Access) -> bytes:

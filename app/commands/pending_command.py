@@ -1,11 +1,10 @@
 """`kindred pending`: the pods without a node, the oldest first, of a running service or of a dump."""
 
 import asyncio
-import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final, NoReturn, Unpack
+from typing import BinaryIO, Final, Unpack
 
 import click
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
 from app.commands.dump_explainer import dump_explainer
 from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, load_dump
+from app.commands.exit_status import exit_with_error
 from app.commands.output_format import OutputFormat, pod_name, print_output
 from app.commands.pending_text import pending_text
 from app.commands.settings_commands import OF_EXPLANATIONS, ExplanationFlags, flags_of_explanations, settings_options
@@ -26,7 +26,6 @@ from app.settings import SettingsError
 from app.verbs.recent_pods import RecentPods
 from app.wiring.engine import check_explained
 
-EXIT_ERROR: Final = 2
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)
 _PATIENCE: Final = 60.0
 """Seconds. Each class of pods is judged between the requests of schedulers."""
@@ -66,16 +65,11 @@ def pending_command(**options: Unpack[Options]) -> None:
         answer = _of_dump(options, namespace) if of_a_dump else _of_service(options, namespace)
         pending = decode(answer, PendingPods)
     except (SettingsError, SnapshotError, CannotAskError) as error:
-        _end(str(error))
+        exit_with_error(error)
     except msgspec.MsgspecError:
-        _end(f"{options['url']}: {NOT_UNDERSTOOD}")
+        exit_with_error(f"{options['url']}: {NOT_UNDERSTOOD}")
     names = (pod_name(each.pod) for each in pending.pods)
     print_output(options["output"], decode(answer), partial(pending_text, pending, namespace=namespace), names)
-
-
-def _end(message: str) -> NoReturn:
-    click.echo(f"Error: {message}", err=True)
-    sys.exit(EXIT_ERROR)
 
 
 def _of_service(access: Access, namespace: str | None) -> bytes:

@@ -13,11 +13,13 @@ import click
 import yaml
 
 from app.api_server import access_reviews
+from app.commands.exit_status import exit_with_error
 from app.commands.output_format import FORMATS, OutputFormat, print_output
-from app.commands.settings_commands import settings_options, warn_of_unknown_variables
+from app.commands.settings_commands import settings_options, warn
 from app.commands.shared_options import output_option
 from app.commands.text_columns import wrapped_table
-from app.configuration import key_of, load_configuration
+from app.configuration import load_configuration
+from app.configuration_file import key_of
 from app.eviction import eviction_api as preemption_api
 from app.leadership import lease_api
 from app.objects.resources import RESOURCES
@@ -154,9 +156,8 @@ def rbac_command(
         text = rbac_text(configuration.settings, binds=binds, account=service_account)
         documents = rbac_documents(configuration.settings, binds=binds, account=service_account)
     except SettingsError as error:
-        click.echo(f"Error: {error}", err=True)
-        raise SystemExit(2) from None
-    warn_of_unknown_variables(configuration)
+        exit_with_error(error)
+    warn(configuration)
     if output is OutputFormat.YAML:
         click.echo(text, nl=False)
         return

@@ -4,7 +4,7 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final, NoReturn, Unpack
+from typing import BinaryIO, Final, Unpack
 
 import click
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from app.admin.decisions_routes import MAX_SHOWN
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
 from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, load_dump
+from app.commands.exit_status import EXIT_NO, EXIT_OK, exit_with_error
 from app.commands.manifests import read_manifests
 from app.commands.output_format import OutputFormat, node_name, print_output
 from app.commands.replay_text import replay_text
@@ -27,8 +28,6 @@ from app.objects.decode import DecodeError
 from app.settings import SettingsError
 from app.wiring.engine import create_profile, create_replayer
 
-EXIT_DIFFERS: Final = 1
-EXIT_ERROR: Final = 2
 _NUMBER: Final = re.compile(r"[0-9]+")
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)
 
@@ -65,20 +64,15 @@ def replay_command(**options: Unpack[Options]) -> None:
     try:
         answer = _of_dump(options) if of_a_dump else _of_service(options)
     except (SettingsError, SnapshotError, CannotAskError) as error:
-        _end(str(error))
+        exit_with_error(error)
     try:
         replay = decode(answer, Replay)
     except msgspec.MsgspecError:
-        _end(f"{options['url']}: {NOT_UNDERSTOOD}")
+        exit_with_error(f"{options['url']}: {NOT_UNDERSTOOD}")
     text = partial(replay_text, replay, of_a_dump=of_a_dump)
     differing = map(node_name, (each.node for each in replay.differences))
     print_output(options["output"], decode(answer), text, differing)
-    sys.exit(0 if replay.same else EXIT_DIFFERS)
-
-
-def _end(message: str) -> NoReturn:
-    click.echo(f"Error: {message}", err=True)
-    sys.exit(EXIT_ERROR)
+    sys.exit(EXIT_OK if replay.same else EXIT_NO)
 
 
 def _refuse_contradictions(options: Options, *, of_a_dump: bool) -> None:

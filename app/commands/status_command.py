@@ -2,18 +2,16 @@
 
 import sys
 from functools import partial
-from typing import Final, Unpack
+from typing import Unpack
 
 import click
 
 from app.commands.admin_client import ACCESS_OPTIONS, Access, CannotAskError
+from app.commands.exit_status import EXIT_NO, EXIT_OK, exit_with_error
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output
 from app.commands.service_status import service_status
 from app.commands.shared_options import output_option, with_options
 from app.commands.status_text import status_text
-
-EXIT_NOT_READY: Final = 1
-EXIT_ERROR: Final = 2
 
 
 @click.command("status")
@@ -27,7 +25,6 @@ def status_command(*, output: OutputFormat, **access: Unpack[Access]) -> None:
     try:
         status = service_status(access)
     except CannotAskError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(EXIT_ERROR)
+        exit_with_error(error)
     print_output(output, status.as_json(), partial(status_text, status))
-    sys.exit(0 if status.readiness.ready else EXIT_NOT_READY)
+    sys.exit(EXIT_OK if status.readiness.ready else EXIT_NO)

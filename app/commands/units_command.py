@@ -1,20 +1,18 @@
 """`kindred units`: the groups of pods that a running service places together."""
 
-import sys
 from functools import partial
-from typing import Final, NoReturn, Unpack
+from typing import Unpack
 
 import click
 import msgspec
 
 from app.admin.units_routes import Units
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
+from app.commands.exit_status import exit_with_error
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output
 from app.commands.shared_options import output_option, with_options
 from app.commands.units_text import units_text
 from app.json_text import decode
-
-EXIT_ERROR: Final = 2
 
 
 @click.command("units")
@@ -30,9 +28,9 @@ def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpa
         answer = _of_service(access, namespace)
         units = decode(answer, Units)
     except CannotAskError as error:
-        _end(str(error))
+        exit_with_error(error)
     except msgspec.MsgspecError:
-        _end(f"{access['url']}: {NOT_UNDERSTOOD}")
+        exit_with_error(f"{access['url']}: {NOT_UNDERSTOOD}")
     print_output(output, decode(answer), partial(units_text, units, namespace=namespace))
 
 
@@ -42,8 +40,3 @@ def _of_service(access: Access, namespace: str | None) -> bytes:
     if not response.is_success:
         raise CannotAskError(f"{access['url']}: {refusal(response)}")
     return response.content
-
-
-def _end(message: str) -> NoReturn:
-    click.echo(f"Error: {message}", err=True)
-    sys.exit(EXIT_ERROR)

@@ -1,9 +1,8 @@
 """`kindred version`: the versions of this program and of a running service, as `kubectl version` prints them."""
 
 import platform
-import sys
 from functools import partial
-from typing import Any, Final, Unpack
+from typing import Any, Unpack
 
 import click
 from pydantic import ValidationError
@@ -12,11 +11,11 @@ from app import __version__
 from app.admin.health_routes import Version
 from app.answered_release import ReleaseStatus
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
+from app.commands.exit_status import exit_with_error
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output
 from app.commands.shared_options import output_option, with_options
 from app.commands.text_columns import wrapped
 
-EXIT_NO_SERVER: Final = 1
 """As kubectl ends where it reaches no server, with the client's version printed all the same."""
 
 
@@ -27,7 +26,8 @@ EXIT_NO_SERVER: Final = 1
 def version_command(*, client_only: bool, output: OutputFormat, **access: Unpack[Access]) -> None:
     """Print the version of this program, and of a running service with the release of Kubernetes that it answers as.
 
-    Any port of a service will do for --server. Ends with 1 if no service responds.
+    Any port of a service will do for --server. Ends with 2 if no service responds, after the version of
+    this program.
     """
     server: Version | None = None
     problem = ""
@@ -41,8 +41,7 @@ def version_command(*, client_only: bool, output: OutputFormat, **access: Unpack
         found["server"] = server.model_dump(mode="json")
     print_output(output, found, partial(_text, server))
     if problem:
-        click.echo(f"Error: {problem}", err=True)
-        sys.exit(EXIT_NO_SERVER)
+        exit_with_error(problem)
 
 
 def service_version(access: Access) -> Version:

@@ -52,7 +52,7 @@ def dumped_cluster(settings: Settings, metrics: Metrics) -> Cluster:
     if settings.explain_access == "review":
         name = variable_of("explain_access")
         raise SettingsError(f"{name}: review needs an API server to ask, and the cluster is from a dump")
-    metrics.register(WatchCollector(OF_A_DUMP, time.monotonic))
+    metrics.register(WatchCollector(OF_A_DUMP, time.monotonic, time.time))
     return Cluster(OF_A_DUMP, ServingState(memory=_memory(settings, (), metrics)), None, ())
 
 
@@ -81,7 +81,7 @@ def followed_cluster(  # noqa: PLR0913  # what follows, and what is followed
     feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
     watcher = Watcher(client, states, feed, Timing(clock=clock), memory)
     known = {reflector.state.plural: reflector.known for reflector in watcher.reflectors}
-    metrics.register(WatchCollector(freshness, clock, known))
+    metrics.register(WatchCollector(freshness, clock, time.time, known))
     following: tuple[Background, ...] = (watcher.run, feed.expire_assumed_pods)
     usage = create_usage_feed(settings, mirror, feed.apply, client, metrics)
     if usage is not None:

@@ -1,7 +1,6 @@
 """The resource figures of the whole cluster, kept from the figures of its nodes."""
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 
 from core.mirror.generation_store import GenerationStore
 from core.mirror.node_follower import NodeFollower
@@ -64,9 +63,16 @@ def _exchange(sums: Amounts, before: Mapping[str, int], now: Mapping[str, int]) 
     """Take one node's amounts out of the sums, and put others in their place."""
     if before == now:
         return
-    for resource, amount in chain(((resource, -amount) for resource, amount in before.items()), now.items()):
-        total = sums.get(resource, 0) + amount
-        if total:
-            sums[resource] = total
-        else:
-            sums.pop(resource, None)
+    for resource, amount in now.items():
+        if change := amount - before.get(resource, 0):
+            _add(sums, resource, change)
+    for resource, amount in before.items():
+        if resource not in now:
+            _add(sums, resource, -amount)
+
+
+def _add(sums: Amounts, resource: str, change: int) -> None:
+    if total := sums.get(resource, 0) + change:
+        sums[resource] = total
+    else:
+        sums.pop(resource, None)

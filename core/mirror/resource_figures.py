@@ -62,7 +62,9 @@ class PlacedRequests:
         """Return the figures of a node that offers so much, as they are now."""
         left = {resource: amount - self.guaranteed.get(resource, 0) for resource, amount in allocatable.items()}
         return Figures(
-            {resource: amount for resource, amount in allocatable.items() if amount},
+            allocatable
+            if all(allocatable.values())
+            else {name: amount for name, amount in allocatable.items() if amount},
             {**self.guaranteed},
             {resource: amount for resource, amount in left.items() if amount > 0},
             {**self.best_effort},

@@ -40,7 +40,7 @@ def test_kindred_is_killed_at_a_quarter_and_at_a_half(cluster: Cluster, mode: st
             kindred.program.kill()
             bound.append(scheduler.bound())
             kindred.start()
-            assert kindred.samples()["kindred_settle_seconds"] >= SETTLES
+            assert kindred.samples()["kindred_settle_duration_seconds"] >= SETTLES
     load.wait_until_all_are_bound()
     note(f"killed with {bound} of {number} pods bound, {assumed} known from no event")
     assert bound[-1] < number
@@ -72,7 +72,7 @@ def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
             wait_until(second.is_ready, PATIENCE, "the other replica leads")
         load.wait_until_all_are_bound()
         most_ready = service.most_ready
-    settled = second.samples()["kindred_settle_seconds"]
+    settled = second.samples()["kindred_settle_duration_seconds"]
     note(f"{ends.__name__} with {under_way} bindings under way, settled in {settled:.1f} s; {decisions(second)}")
     assert under_way > 0
     assert settled >= SETTLES

@@ -1,6 +1,6 @@
 """Who binds, and what happens between a decision and its event; who preempts."""
 
-from app.commands.doctor.findings import BEHAVIOUR, HANDBOOK, SETTINGS, error, info, warning
+from app.commands.doctor.findings import BEHAVIOUR, HANDBOOK, SETTINGS, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.finding import VALIDATION
 
@@ -61,7 +61,7 @@ def _replicas(registration: Registration) -> Found:
             registration.extender.at("bindVerb"),
             f"Kindred binds, and leaderElection is off{registration.known.remark}: that is right for exactly one "
             f"replica, as only the one that binds knows what it has bound a moment ago",
-            "replicas: 1, or KINDRED_LEADER_ELECTION=true",
+            f"replicas: 1, or {setting('leader_election', 'true')}",
         )
 
 
@@ -72,13 +72,13 @@ def _preempt_off(registration: Registration) -> Found:
             extender.at("preemptVerb"),
             f"{extender.preempt_verb}, while Kindred's preempt is off{registration.known.remark}: it then drops every "
             f"node, and nobody is preempted at all",
-            "KINDRED_PREEMPT=verb, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
+            f"{setting('preempt', 'verb')}, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
         )
     elif preempt != "off" and not extender.preempt_verb and not (preempt == "evict" and registration.decided):
         yield info(
             extender.at("preemptVerb"),
             f"not set, while Kindred's preempt is {preempt}: it follows PodDisruptionBudgets for nothing",
-            "preemptVerb: preempt, or KINDRED_PREEMPT=off",
+            f"preemptVerb: preempt, or {setting('preempt', 'off')}",
         )
 
 
@@ -89,7 +89,7 @@ def _preempt_missing(registration: Registration) -> Found:
             extender.at("preemptVerb"),
             f"not set, while Kindred alone filters by {', '.join(off)}: kube-scheduler chooses victims without regard "
             f"to that, and may evict pods for one that still does not fit",
-            "preemptVerb: preempt, with KINDRED_PREEMPT=verb and the roles of `kindred rbac --preempt verb`",
+            f"preemptVerb: preempt, with {setting('preempt', 'verb')} and the roles of `kindred rbac --preempt verb`",
         )
     if extender.preempt_verb and not off:
         yield info(
@@ -101,7 +101,7 @@ def _preempt_missing(registration: Registration) -> Found:
         yield info(
             extender.at("preemptVerb"),
             "where Kindred alone refuses all nodes, kube-scheduler does not ask, and a pod of any priority waits",
-            "KINDRED_PREEMPT=evict, with the roles of `kindred rbac --preempt evict`, where priorities matter",
+            f"{setting('preempt', 'evict')}, with the roles of `kindred rbac --preempt evict`, where priorities matter",
         )
 
 
@@ -114,7 +114,7 @@ def _evict(registration: Registration) -> Found:
             extender.at("bindVerb"),
             "not set, while Kindred's preempt is evict: it evicts pods for one that kube-scheduler has placed a moment "
             "before",
-            "bindVerb: bind, or KINDRED_PREEMPT=verb",
+            f"bindVerb: bind, or {setting('preempt', 'verb')}",
         )
     for profile in registration.undecided:
         where, percentage = config.percentage_of(profile)
@@ -123,7 +123,7 @@ def _evict(registration: Registration) -> Found:
                 where,
                 f"less than 100 in the profile {profile.name}, while Kindred's preempt is evict: pods are evicted "
                 f"though the new one fits on a node that was not asked about",
-                "percentageOfNodesToScore: 100, or KINDRED_PREEMPT=verb",
+                f"percentageOfNodesToScore: 100, or {setting('preempt', 'verb')}",
             )
             return
 

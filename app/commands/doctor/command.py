@@ -1,4 +1,4 @@
-"""`kindred doctor`: its options, and its exit status."""
+"""`kindred doctor`: its options, and its exit status, which is that of app/commands/exit_status.py."""
 
 import time
 from datetime import UTC, datetime
@@ -13,34 +13,29 @@ from app.commands.doctor.examination import Inputs, examine
 from app.commands.doctor.findings import Report
 from app.commands.doctor.report_text import report_text
 from app.commands.doctor.service import TlsFiles
+from app.commands.exit_status import EXIT_NO, EXIT_OK, exit_with_error
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output
 from app.commands.shared_options import output_option
 from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings import SettingsError
 
-EXIT_ERRORS: Final = 1
-EXIT_UNREADABLE: Final = 2
-EXIT_WARNINGS: Final = 3
 
-
-def diagnose(inputs: Inputs, output: OutputFormat, *, strict: bool) -> int:
+def diagnose(inputs: Inputs, output: OutputFormat, *, strict: bool, verbose: bool) -> int:
     """Print the report, and return the exit status."""
     if not (inputs.scheduler_config or inputs.url or inputs.kubeconfig or inputs.context):
         raise click.UsageError("Give --scheduler-config FILE, --url URL, --kubeconfig FILE, or several of them.")
     try:
         report = examine(inputs, time.monotonic, datetime.now(UTC))
     except (UnreadableError, SettingsError, ConfigurationError) as error:
-        click.echo(f"Error: {error}", err=True)
-        return EXIT_UNREADABLE
-    print_output(output, report, partial(report_text, report))
+        exit_with_error(error)
+    print_output(output, report, partial(report_text, report, verbose=verbose))
     return exit_status(report, strict=strict)
 
 
 def exit_status(report: Report, *, strict: bool) -> int:
-    """Return 1 where there are errors, 3 where there are only warnings and these count, else 0."""
-    if report.summary.errors:
-        return EXIT_ERRORS
-    return EXIT_WARNINGS if strict and report.summary.warnings else 0
+    """Return EXIT_NO if there are errors, or if there are warnings and these count, else EXIT_OK."""
+    count = report.summary
+    return EXIT_NO if count.errors or (strict and count.warnings) else EXIT_OK
 
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -61,7 +56,8 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
 @click.option("--service-account", default="kindred/kindred", show_default=True, help="NAMESPACE/NAME of Kindred's.")
 @output_option(NO_NAMES)
-@click.option("--strict", is_flag=True, help="End with 3 where there are warnings and no errors.")
+@click.option("--strict", is_flag=True, help="End with 1 for warnings, too.")
+@click.option("--verbose", is_flag=True, help="List the checks that were not made, instead of their number.")
 def doctor_command(  # noqa: PLR0913  # its options
     *,
     ca_file: Path | None,
@@ -69,6 +65,7 @@ def doctor_command(  # noqa: PLR0913  # its options
     key_file: Path | None,
     output: OutputFormat,
     strict: bool,
+    verbose: bool,
     scheduler_config: Path | None,
     config: Path | None,
     admin_token_file: Path | None,
@@ -78,7 +75,7 @@ def doctor_command(  # noqa: PLR0913  # its options
 ) -> None:
     """Say what is wrong with a registration or a running service, and how to mend it.
 
-    Ends with 0 if nothing is, 1 for errors, 2 for input that cannot be read, and with --strict 3 for warnings.
+    Ends with 0 if no error was found, 1 if one was, and 2 for input that cannot be read.
     """
     inputs = Inputs(
         scheduler_config=scheduler_config,
@@ -89,4 +86,4 @@ def doctor_command(  # noqa: PLR0913  # its options
         context=context,
         **names,
     )
-    raise SystemExit(diagnose(inputs, output, strict=strict))
+    raise SystemExit(diagnose(inputs, output, strict=strict, verbose=verbose))

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 from typing import Final
 
-from app.commands.doctor.findings import BEHAVIOUR, DECIDE, HANDBOOK, error, info, warning
+from app.commands.doctor.findings import BEHAVIOUR, DECIDE, HANDBOOK, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.plugin_sets import KNOWN, Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
@@ -26,9 +26,9 @@ def _answer(registration: Registration) -> Found:
         if not profile.filtering() and not profile.scoring():
             yield error(
                 profile.at("plugins"),
-                f"no filter and no score in the profile {profile.name}, as for KINDRED_ANSWER=decide, and Kindred's "
-                f"answer is all{registration.known.remark}: kube-scheduler takes any of the nodes that fit",
-                "KINDRED_ANSWER=decide; kindred doctor --config FILE, if these are not Kindred's settings",
+                f"no filter and no score in the profile {profile.name}, as for {setting('answer', 'decide')}, and "
+                f"Kindred's answer is all{registration.known.remark}: kube-scheduler takes any of the nodes that fit",
+                f"{setting('answer', 'decide')}; kindred doctor --config FILE, if these are not Kindred's settings",
             )
 
 
@@ -39,7 +39,7 @@ def _scheduler(registration: Registration) -> Found:
                 profile.at("schedulerName"),
                 f"{DEFAULT_SCHEDULER}: pods that Kindred itself, DNS or the control plane need would wait for Kindred",
                 "a second kube-scheduler with a schedulerName of its own, as in manifests/overlays/decide, and "
-                "KINDRED_DECIDE_SCOPE with that name",
+                f"{setting('decide_scope')} with that name",
             )
     election = registration.config.leader_election
     cluster_s_own = any(profile.name == DEFAULT_SCHEDULER for profile in registration.config.profiles)
@@ -61,14 +61,14 @@ def _scope(registration: Registration) -> Found:
     for profile in registration.undecided:
         yield warning(
             profile.at("schedulerName"),
-            f"{profile.name} is not in KINDRED_DECIDE_SCOPE: filter answers all nodes that fit for its pods, and they "
-            f"count only from when they are bound",
+            f"{profile.name} is not in {setting('decide_scope')}: filter answers all nodes that fit for its pods, and "
+            f"they count only from when they are bound",
             f"add {profile.name}=question",
         )
     for scheduler in sorted(scopes.schedulers - set(names)):
         close = get_close_matches(scheduler, names, 1)
         yield info(
-            "KINDRED_DECIDE_SCOPE",
+            setting("decide_scope"),
             f"{scheduler} is no profile of this configuration; right, if another kube-scheduler has it",
             f"{close[0]}, if that is meant" if close else "",
         )
@@ -84,7 +84,7 @@ def _filters(registration: Registration) -> Found:
                     where,
                     f"kube-scheduler filters by {', '.join(sorted(left))} in the profile {profile.name}, and Kindred "
                     f"chooses among all nodes: it chooses nodes that these have refused",
-                    f"{fix}; or KINDRED_DECIDE_SCOPE with {profile.name}=question",
+                    f"{fix}; or {setting('decide_scope')} with {profile.name}=question",
                 )
             elif unknown := sorted(set(profile.enabled("multiPoint")) - KNOWN):
                 yield warning(
@@ -191,7 +191,7 @@ def _claims(registration: Registration) -> Found:
     name = registration.settings.decide_claims_scheduler
     if not name:
         yield info(
-            "KINDRED_DECIDE_CLAIMS_SCHEDULER",
+            setting("decide_claims_scheduler"),
             f"not set{registration.known.remark}: pods with unbound claims, resource claims or a scheduling group get "
             f"an Error",
             "a second profile that keeps the in-tree plugins for these, as in manifests/scheduler/decide.yaml",
@@ -200,7 +200,7 @@ def _claims(registration: Registration) -> Found:
     found = [profile for profile in registration.config.profiles if profile.name == name]
     if not found:
         yield warning(
-            "KINDRED_DECIDE_CLAIMS_SCHEDULER",
+            setting("decide_claims_scheduler"),
             f"{name} is no profile of this configuration: pods that are sent there are scheduled by nobody, unless "
             f"another kube-scheduler has it",
             f"a profile with schedulerName: {name}, as in manifests/scheduler/decide.yaml",
@@ -224,7 +224,7 @@ def _claims_profile(registration: Registration, profile: Profile) -> Found:
         )
     if registration.scope_of(profile) is not DecideScope.QUESTION:
         yield error(
-            "KINDRED_DECIDE_SCOPE",
+            setting("decide_scope"),
             f"{profile.name} is for pods with claims, and its scope is not question: in-tree plugins reserve only on "
             f"nodes that they have seen",
             f"{profile.name}=question",
@@ -241,14 +241,15 @@ def _preemption(registration: Registration) -> Found:
                 f"DefaultPreemption is on in the profile {profile.name}, and has not the filters of Kindred to try "
                 f"evictions with: it finds no victims, or wrong ones"
                 + (", while Kindred preempts, too" if evicts else ""),
-                "disable DefaultPreemption" + ("" if evicts else ", and KINDRED_PREEMPT=evict, if priorities matter"),
+                "disable DefaultPreemption"
+                + ("" if evicts else f", and {setting('preempt', 'evict')}, if priorities matter"),
             )
         elif is_on and not evicts:
             yield warning(
                 where,
                 f"DefaultPreemption has no filters to try evictions with in the profile {profile.name}: nobody is "
                 f"preempted",
-                "KINDRED_PREEMPT=evict, if priorities matter",
+                f"{setting('preempt', 'evict')}, if priorities matter",
             )
         elif evicts and not profile.post_filtering():
             yield warning(
@@ -262,10 +263,10 @@ def _preemption(registration: Registration) -> Found:
 def _replicas(registration: Registration) -> Found:
     if registration.decided and not registration.settings.leader_election:
         yield info(
-            "KINDRED_LEADER_ELECTION",
+            setting("leader_election"),
             f"off{registration.known.remark}: that is right for exactly one replica, as only the one that decides "
             f"knows what it has decided a moment ago",
-            "replicas: 1, or KINDRED_LEADER_ELECTION=true",
+            f"replicas: 1, or {setting('leader_election', 'true')}",
         )
 
 

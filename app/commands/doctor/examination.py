@@ -24,7 +24,8 @@ from app.commands.doctor.findings import HANDBOOK, SETTINGS, Report, Skipped, re
 from app.commands.doctor.registration import Check, KnownSettings, Registration
 from app.commands.doctor.service import TlsFiles, fetch_settings, visit
 from app.commands.rbac import NAME
-from app.configuration import DEFAULT, key_of, load_configuration
+from app.configuration import DEFAULT, load_configuration
+from app.configuration_file import key_of
 from app.logs import one_line
 from app.scheduler_configuration.finding import Finding, Severity
 from app.scheduler_configuration.kindred_extender import choose_extender
@@ -103,6 +104,10 @@ def _known_settings(inputs: Inputs, notes: _Notes) -> KnownSettings:
     for variable in configuration.unknown_variables:
         message = "looks like a setting of Kindred, and is none"
         notes.findings.append(Finding("unknown-variable", Severity.WARNING, variable, message, "rename it", SETTINGS))
+    if configuration.plain_file is not None:
+        where, message = str(configuration.plain_file), "a file without apiVersion and kind is deprecated"
+        fix = f"kindred config migrate {where} --write"
+        notes.findings.append(Finding("plain-settings", Severity.INFO, where, message, fix, SETTINGS))
     sources = sorted({source.partition(": ")[0] for source in configuration.sources.values()})
     if inputs.config is not None and str(inputs.config) not in sources:
         sources.insert(0, str(inputs.config))

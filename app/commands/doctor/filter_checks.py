@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, info, warning
+from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.plugin_sets import NEEDS_PRE, Profile
 from app.scheduler_configuration.schema import Point
@@ -14,7 +14,7 @@ _WITHOUT_A_STAND_IN: Final[Mapping[tuple[str, Point], str]] = {
     ("VolumeBinding", "filter"): "pods with claims are bound, and their claims are not",
     ("DynamicResources", "filter"): "nobody allocates ResourceClaims",
     ("SchedulingGates", "preEnqueue"): "pods with scheduling gates are scheduled all the same",
-    ("DefaultPreemption", "postFilter"): "nobody is preempted, by Kindred neither unless KINDRED_PREEMPT=evict",
+    ("DefaultPreemption", "postFilter"): f"nobody is preempted, by Kindred only with {setting('preempt', 'evict')}",
 }
 
 
@@ -106,7 +106,8 @@ def _lost(registration: Registration) -> Found:
                 profile.at("plugins"),
                 f"neither kube-scheduler nor Kindred filters by {', '.join(lost)} in the profile {profile.name}: "
                 f"nobody keeps that rule",
-                f"take {', '.join(lost)} out of filter.disabled and multiPoint.disabled, or add to KINDRED_PROFILE",
+                f"take {', '.join(lost)} out of filter.disabled and multiPoint.disabled, or add to "
+                f"{setting('profile')}",
             )
 
 

@@ -5,7 +5,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from app.configuration_file import key_of
 from app.scheduler_configuration.finding import Finding, Severity
+from app.settings import variable_of
 
 HANDBOOK: Final = "docs/register.md"
 DECIDE: Final = "docs/decide.md"
@@ -23,6 +25,12 @@ class Problem(NamedTuple):
     where: str
     message: str
     fix: str
+
+
+def setting(name: str, value: object = None) -> str:
+    """Return how a setting is written: its key in the file, with a value if one is given, and its variable."""
+    written = key_of(name) if value is None else f"{key_of(name)}: {value}"
+    return f"{written} ({variable_of(name)})"
 
 
 class NotChecked(NamedTuple):

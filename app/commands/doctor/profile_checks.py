@@ -4,7 +4,7 @@ from collections import Counter
 from difflib import get_close_matches
 from typing import Final
 
-from app.commands.doctor.findings import HANDBOOK, error, info, warning
+from app.commands.doctor.findings import HANDBOOK, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.json_text import encode
 from app.objects.decode import DecodeError
@@ -104,7 +104,7 @@ def _arguments(registration: Registration) -> Found:
                     where,
                     f"{', '.join(wrong)}: {plugin} is switched off, and Kindred, which answers for it, has other "
                     f"arguments{registration.known.remark}",
-                    f"KINDRED_PLUGIN_ARGS='{text}'",
+                    setting("plugin_args", text),
                 )
 
 

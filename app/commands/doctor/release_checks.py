@@ -7,17 +7,17 @@ from typing import Final
 from app.answered_release import ReleaseStatus
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import Credentials, CredentialsError
-from app.commands.doctor.findings import VERSIONS, Problem, info, warning
+from app.commands.doctor.findings import VERSIONS, Problem, info, setting, warning
 from app.logs import one_line
 from app.objects.decode import DecodeError
 from app.scheduler_configuration.finding import Finding
 from app.scheduler_configuration.scheduler_config import UnreadableError
-from app.settings import AUTO, Settings, variable_of
+from app.settings import AUTO, Settings
 from app.watch.server_release import fetch_version
 from core.releases import RELEASES, nearest
 
 CHECK: Final = "kubernetes-release"
-_SETTING: Final = variable_of("kubernetes")
+_SETTING: Final = setting("kubernetes")
 
 
 def told_problems(status: ReleaseStatus, where: str) -> Iterator[Problem]:
@@ -33,7 +33,7 @@ def told_problems(status: ReleaseStatus, where: str) -> Iterator[Problem]:
         yield warning(
             where,
             f"Kubernetes {status.release} does not have the feature gates {gates} of the settings, or has locked them",
-            f"take them out of {variable_of('feature_gates')}",
+            f"take them out of {setting('feature_gates')}",
         )
 
 
@@ -53,7 +53,9 @@ def release_findings(credentials: Credentials, settings: Settings) -> Iterator[F
     found = nearest(told)
     if settings.kubernetes != AUTO and nearest(settings.kubernetes).release != found.release:
         message = f"Kindred answers as Kubernetes {settings.kubernetes}, and the API server is {one_line(told)}"
-        yield _finding(warning(_SETTING, message, f"{_SETTING}={AUTO}, if kube-scheduler is of that release, too"))
+        yield _finding(
+            warning(_SETTING, message, f"{setting('kubernetes', AUTO)}, if kube-scheduler is of that release, too")
+        )
     elif not found.exact:
         said = one_line(told) or "of no version"
         message = f"the API server is {said}: answered as {found.release}, the nearest known release"

@@ -16,12 +16,15 @@ _TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severi
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def report_text(report: Report, *, wide: bool) -> str:
-    """Return the report as lines, with colours, which click takes out where there is no terminal."""
-    return "\n".join(_lines(report, sys.maxsize if wide else prose_width()))
+def report_text(report: Report, *, wide: bool, verbose: bool = False) -> str:
+    """Return the report as lines, with colours, which click takes out where there is no terminal.
+
+    `verbose`: list the checks that were not made, instead of their number.
+    """
+    return "\n".join(_lines(report, sys.maxsize if wide else prose_width(), verbose=verbose))
 
 
-def _lines(report: Report, width: int) -> Iterator[str]:
+def _lines(report: Report, width: int, *, verbose: bool) -> Iterator[str]:
     for name, value in report.inputs.items():
         yield from _wrapped(f"{name}: {value}", "  ", width, first="")
     for severity, findings in groupby(report.findings, lambda finding: finding.severity):
@@ -33,8 +36,9 @@ def _lines(report: Report, width: int) -> Iterator[str]:
         yield ""
         yield click.style("Not checked", bold=True)
         for needs in dict.fromkeys(each.needs for each in report.skipped):
-            checks = ", ".join(each.id for each in report.skipped if each.needs == needs)
-            yield from _wrapped(f"without {needs}: {checks}", "    ", width, first="  ")
+            checks = [each.id for each in report.skipped if each.needs == needs]
+            told = ", ".join(checks) if verbose else _count(len(checks), "check")
+            yield from _wrapped(f"without {needs}: {told}", "    ", width, first="  ")
     yield ""
     yield summary(report)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from app.commands.doctor.findings import HANDBOOK, error, info, warning
+from app.commands.doctor.findings import HANDBOOK, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.finding import VALIDATION
 from app.scheduler_configuration.plugin_sets import DEFAULTS, Profile
@@ -47,7 +47,7 @@ def _balance(registration: Registration) -> Found:
             f"too {strong}: weight {extender.weight} * maxScore {registration.settings.max_score}"
             f"{registration.known.remark} * 10 = up to {given} for a node, while {stands_for} "
             f"({_by_plugin(registration)}), in the profile {profile.name}",
-            f"weight: {weight} and KINDRED_MAX_SCORE={max_score}, which is up to {weight * max_score * _SCALE}",
+            f"weight: {weight} and {setting('max_score', max_score)}, which is up to {weight * max_score * _SCALE}",
         )
 
 
@@ -102,7 +102,7 @@ def _twice(registration: Registration) -> Found:
             profile.at("plugins.score"),
             f"counted twice, by kube-scheduler and by Kindred, in the profile {profile.name}: {names}"
             + ("" if off else "; meant so beside, to compare"),
-            f"add to plugins.score.disabled (and preScore.disabled): {names}; or take them out of KINDRED_PROFILE",
+            f"add to plugins.score.disabled (and preScore.disabled): {names}; or take them out of {setting('profile')}",
         )
 
 
@@ -124,13 +124,13 @@ def _by_nobody(registration: Registration) -> Found:
                 profile.at("plugins.score.disabled"),
                 f"{', '.join(others)}: nobody scores by it in the profile {profile.name}, as Kindred's plugins have no "
                 f"such score",
-                "take them out of the list, or add them to KINDRED_PROFILE, if that is not meant",
+                f"take them out of the list, or add them to {setting('profile')}, if that is not meant",
             )
     if extender.prioritize_verb and not registration.scores:
         yield warning(
             extender.at("prioritizeVerb"),
             "Kindred's plugins have no score: every node gets the same, for a call per pod",
-            "take prioritizeVerb and weight out, or add a score to KINDRED_PROFILE",
+            f"take prioritizeVerb and weight out, or add a score to {setting('profile')}",
         )
 
 

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app import __version__
 from app.answered_release import ReleaseStatus
-from app.commands.doctor.findings import HANDBOOK, SETTINGS, VERSIONS, Problem, error, info, warning
+from app.commands.doctor.findings import HANDBOOK, SETTINGS, VERSIONS, Problem, error, info, setting, warning
 from app.commands.doctor.registration import KnownSettings, Registration
 from app.commands.doctor.release_checks import told_problems
 from app.commands.doctor.service import PROBE_NODE, Visit
@@ -217,7 +217,7 @@ def _metrics(running: Running) -> Iterator[Problem]:
     answer = running.visit.answers["/metrics"]
     if answer.status != HTTPStatus.OK:
         yield warning(
-            where, f"status {answer.status}: nobody can watch Kindred", "KINDRED_HEALTH_PORT, for metrics alone"
+            where, f"status {answer.status}: nobody can watch Kindred", f"{setting('health_port')}, for metrics alone"
         )
         return
     try:
@@ -229,7 +229,7 @@ def _metrics(running: Running) -> Iterator[Problem]:
         yield error(
             where,
             f"kindred_equivalence_mismatches_total is {mismatches:g}: the equivalence cache was wrong",
-            "KINDRED_EQUIVALENCE_CACHE=false, and report the line of the log",
+            f"{setting('equivalence_cache', 'false')}, and report the line of the log",
         )
     if stale:
         yield info(where, f"{stale:g} questions came while the mirror was stale", "look at the log of that time")
@@ -242,17 +242,21 @@ _OUTCOMES: Final[Mapping[str, tuple[Callable[[str, str, str], Problem], str, str
     "internal_error": (error, "ended with a fault in Kindred", "report the line of the log"),
     "shed": (warning, "were turned away under load", "more replicas, or look at kindred_request_queue_seconds"),
     "failed": (warning, "of bind or preempt could not be done", "look at Kindred's log"),
-    "too_much_work": (warning, "took too much work (KINDRED_MAX_WORK)", "look at Kindred's log for the pods"),
+    "too_much_work": (
+        warning,
+        f"took more work than {setting('max_work')} allows",
+        "look at Kindred's log for the pods",
+    ),
     "bad_request": (warning, "could not be read", "look at Kindred's log: who asks so?"),
 }
 
 
-_READ: Final = ("kindred_requests_total", "kindred_equivalence_mismatches_total", "kindred_stale_answers_total")
+_READ: Final = ("kindred_requests_total", "kindred_equivalence_mismatches_total", "kindred_stale_requests_total")
 
 
 def _totals(text: str) -> tuple[dict[str, float], float, float]:
     """Return questions by outcome, mismatches, and questions while stale. Raises ValueError."""
-    # A cluster of 5,000 nodes has 60,000 lines about them.
+    # With nodeMetrics, a cluster of 5,000 nodes has 60,000 lines about them.
     text = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(_READ))
     outcomes: dict[str, float] = {}
     mismatches = stale = 0.0
@@ -263,7 +267,7 @@ def _totals(text: str) -> tuple[dict[str, float], float, float]:
                 outcomes[outcome] = outcomes.get(outcome, 0) + sample.value
             elif sample.name == "kindred_equivalence_mismatches_total":
                 mismatches += sample.value
-            elif sample.name == "kindred_stale_answers_total":
+            elif sample.name == "kindred_stale_requests_total":
                 stale += sample.value
     return outcomes, mismatches, stale
 

@@ -1,6 +1,6 @@
 """How long kube-scheduler waits, against how long Kindred may take."""
 
-from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, error, warning
+from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.go_duration import go_duration
 from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT
@@ -19,7 +19,7 @@ def _deadline(registration: Registration) -> Found:
         f"{_timeout(registration)}: kube-scheduler hangs up before Kindred turns a question away that waits for too "
         f"long, after {deadline:g} s, its deadline{registration.known.remark}: the pod's attempt fails by a timeout "
         f"rather than with a reason, and Kindred works for nobody",
-        f"httpTimeout: {go_duration(deadline + _ROOM)}, or KINDRED_DEADLINE={lower:g}",
+        f"httpTimeout: {go_duration(deadline + _ROOM)}, or {setting('deadline', f'{lower:g}')}",
     )
 
 
@@ -32,7 +32,7 @@ def _bind_timeout(registration: Registration) -> Found:
         extender.at("httpTimeout"),
         f"{_timeout(registration)}: kube-scheduler gives a binding up that Kindred still works at, for up to {limit:g} "
         f"s, its bindTimeout{registration.known.remark}, and tries a pod again that may be bound already",
-        f"httpTimeout: {go_duration(limit + _ROOM)}, or KINDRED_BIND_TIMEOUT={lower:g}",
+        f"httpTimeout: {go_duration(limit + _ROOM)}, or {setting('bind_timeout', f'{lower:g}')}",
     )
 
 

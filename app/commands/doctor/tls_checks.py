@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from app.commands.doctor.certificates import validities, verification_problem
-from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, NotChecked, Problem, error, info, warning
+from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, NotChecked, Problem, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.schema import TlsConfig
 
@@ -94,7 +94,7 @@ def _against_settings(registration: Registration) -> Found:
             extender.at("urlPrefix"),
             f"{extender.url_prefix!r} is TLS, and Kindred speaks plain HTTP (no tlsCertFile): no call gets through, "
             f"unless something between them ends TLS",
-            "KINDRED_TLS_CERT_FILE and KINDRED_TLS_KEY_FILE, or an http URL",
+            f"{setting('tls_cert_file')} and {setting('tls_key_file')}, or an http URL",
         )
     elif settings.tls_client_ca_file and not tls.has_certificate:
         yield error(

@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from typing import Final
 from urllib.parse import urlsplit
 
-from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, info, warning
+from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 
 _SERVED: Final = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind", "preemptVerb": "preempt"}
@@ -113,13 +113,13 @@ def _order(registration: Registration) -> Found:
             f"passes on a sample of the nodes (percentageOfNodesToScore "
             f"{registration.settings.percentage_of_nodes_to_score}), and {', '.join(each.at() for each in behind)} "
             f"filters after it: pods stay pending that would fit on another node",
-            "put Kindred last, or KINDRED_PERCENTAGE_OF_NODES_TO_SCORE=100",
+            f"put Kindred last, or {setting('percentage_of_nodes_to_score', '100')}",
         )
     if behind and registration.settings.preempt == "evict":
         yield warning(
             where,
             f"is before {', '.join(each.at() for each in behind)}: Kindred evicts pods for one that these may refuse",
-            "put Kindred last, or KINDRED_PREEMPT=verb",
+            f"put Kindred last, or {setting('preempt', 'verb')}",
         )
     written = [each.index for each in order]
     if registration.extender.ignorable and written != sorted(written):

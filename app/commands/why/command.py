@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NoReturn, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 import click
 import msgspec
@@ -16,7 +16,8 @@ from app.api_server.credentials import ConfigurationError, Credentials, Credenti
 from app.api_server.impersonation import Impersonation
 from app.commands.admin_client import CannotAskError
 from app.commands.dump_explainer import mirror_explainer
-from app.commands.explain_answer import EXIT_ERROR, RefusedError, explanation_of, print_explanation, taken
+from app.commands.exit_status import exit_with_error
+from app.commands.explain_answer import RefusedError, explanation_of, print_explanation, taken
 from app.commands.explain_inquiry import Inquiry
 from app.commands.output_format import OutputFormat
 from app.commands.settings_commands import OF_EXPLANATIONS, ExplanationFlags, flags_of_explanations, settings_options
@@ -141,17 +142,12 @@ def why_command(**options: Unpack[Options]) -> None:
         NotPendingError,
         SettingsError,
     ) as error:
-        _end(str(error))
+        exit_with_error(error)
     except RefusedError as error:
         wants_token = CALLER_HEADER in str(error) and not options["send_token"]
         hint = "; --send-token sends that of your kubeconfig to the service, which has to be trusted; --local asks none"
-        _end(f"{_ORIGINS.get(error.field, error.field)}: {error}{hint if wants_token else ''}")
+        exit_with_error(f"{_ORIGINS.get(error.field, error.field)}: {error}{hint if wants_token else ''}")
     sys.exit(print_explanation(answer, options["output"]))
-
-
-def _end(message: str) -> NoReturn:
-    click.echo(f"Error: {message}", err=True)
-    sys.exit(EXIT_ERROR)
 
 
 async def _answer(argument: Argument, options: Options) -> bytes:

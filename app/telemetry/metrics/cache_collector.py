@@ -28,7 +28,7 @@ class CacheCollector:
 
     def _questions(self) -> Metric:
         family = CounterMetricFamily(
-            "kindred_equivalence_questions",
+            "kindred_equivalence_requests",
             "Requests, by result: all cells cached (hit), some (partial), none (miss), or the pod has no class (none).",
             labels=["result"],
         )

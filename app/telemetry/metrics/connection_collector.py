@@ -38,7 +38,7 @@ class TlsCollector:
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now."""
         ends = GaugeMetricFamily(
-            "kindred_tls_certificate_not_after_seconds",
+            "kindred_tls_certificate_not_after_timestamp_seconds",
             "Expiry of the port's certificate, in seconds since 1970.",
             labels=["port"],
         )

@@ -36,7 +36,7 @@ class DecisionCollector:
         yield counts
         if self._settling is not None:
             yield GaugeMetricFamily(
-                "kindred_settle_seconds",
+                "kindred_settle_duration_seconds",
                 "Duration of the last settling before the first decision, in seconds.",
                 self._settling.seconds,
             )

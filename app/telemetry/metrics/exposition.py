@@ -29,7 +29,7 @@ class Metrics:
 
     CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 
-    def __init__(self, mirror: ClusterMirror, clock: Callable[[], float], *, node_figures: bool = True) -> None:
+    def __init__(self, mirror: ClusterMirror, clock: Callable[[], float], *, node_figures: bool = False) -> None:
         """Count nothing yet; `node_figures` adds the resource figures of every node."""
         self.gc_pauses = GcPauses(clock)
         """Whoever runs the service has to surround that with its `observing`."""
@@ -43,7 +43,7 @@ class Metrics:
             buckets=_DELAYS,
         )
         self._stale_answers = Counter(
-            "kindred_stale_answers",
+            "kindred_stale_requests",
             "Requests received while the mirror was stale or not synced, answered or refused.",
             ["verb"],
             registry=self._registry,

@@ -45,7 +45,7 @@ class QueueCollector:
             ),
         ):
             yield GaugeMetricFamily(f"kindred_{name}", documentation, value)
-        shed = CounterMetricFamily("kindred_shed", "Rejected requests, by reason.", labels=["reason"])
+        shed = CounterMetricFamily("kindred_requests_shed", "Rejected requests, by reason.", labels=["reason"])
         for reason, count in queue.shed.items():
             shed.add_metric([reason], count)
         yield shed

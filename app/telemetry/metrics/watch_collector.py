@@ -2,21 +2,33 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sized
 from types import MappingProxyType
+from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
+
+_DIGITS: Final = 3
+"""Milliseconds: finer, the two clocks differ from scrape to scrape, and Prometheus stores each value as a change."""
 
 
 class WatchCollector:
     """The states of the watched resources, and whether they make the service ready."""
 
     def __init__(
-        self, freshness: Freshness, clock: Callable[[], float], known: Mapping[str, Sized] = MappingProxyType({})
+        self,
+        freshness: Freshness,
+        clock: Callable[[], float],
+        unix_time: Callable[[], float],
+        known: Mapping[str, Sized] = MappingProxyType({}),
     ) -> None:
-        """Take the clock that the states' times are of; `known` is resource -> the objects that are known of it."""
+        """Report `freshness`, whose times are of `clock`, as seconds since 1970 by `unix_time`.
+
+        `known` is resource -> the objects that are known of it.
+        """
         self._freshness = freshness
         self._clock = clock
+        self._unix_time = unix_time
         self._known = known
 
     def collect(self) -> Iterator[Metric]:
@@ -43,17 +55,23 @@ class WatchCollector:
     def _gauges(self) -> Iterator[Metric]:
         synced = _gauge("synced", "Whether the resource was listed completely once (1) or not (0).")
         absent = _gauge("absent", "Whether the API server lacks the resource (1) or has it (0).")
-        byte_age = _gauge("last_byte_age_seconds", "Seconds since the API server last sent anything for the resource.")
-        event_age = _gauge("last_event_age_seconds", "Seconds since the last watch event other than a bookmark.")
-        now = self._clock()
+        last_byte = _gauge(
+            "last_byte_timestamp_seconds",
+            "Time when the API server last sent anything for the resource, in seconds since 1970.",
+        )
+        last_event = _gauge(
+            "last_event_timestamp_seconds",
+            "Time of the last watch event other than a bookmark, in seconds since 1970.",
+        )
+        now, unix_now = self._clock(), self._unix_time()
         for state in self._freshness.states:
             synced.add_metric([state.plural], state.synced)
             absent.add_metric([state.plural], state.absent)
             age = self._freshness.age(state)
             if age is not None:
-                byte_age.add_metric([state.plural], age)
+                last_byte.add_metric([state.plural], round(unix_now - age, _DIGITS))
             if state.last_event_at is not None:
-                event_age.add_metric([state.plural], now - state.last_event_at)
+                last_event.add_metric([state.plural], round(unix_now - (now - state.last_event_at), _DIGITS))
         objects = _gauge("known_objects", "Objects received from the API server and not deleted.")
         for plural, known in self._known.items():
             objects.add_metric([plural], len(known))
@@ -63,7 +81,7 @@ class WatchCollector:
         )
         for state in self._freshness.states:
             size.add_metric([state.plural], state.wire_size())
-        yield from (synced, absent, byte_age, event_age, objects, size)
+        yield from (synced, absent, last_byte, last_event, objects, size)
 
     def _counters(self) -> Iterator[Metric]:
         errors = _counter("decode_errors", "Objects with a field that could not be decoded.")

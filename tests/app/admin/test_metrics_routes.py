@@ -24,7 +24,7 @@ def served(nodes: int) -> FastAPI:
     for number in range(nodes):
         mirror.apply(ClusterEvent("Add", Node(f"n{number}", allocatable={"cpu": 4000, "memory": 2**33, "pods": 110})))
     app = FastAPI()
-    app.include_router(metrics_router(Metrics(mirror, lambda: 0.0), LongWork()))
+    app.include_router(metrics_router(Metrics(mirror, lambda: 0.0, node_figures=True), LongWork()))
     return app
 
 

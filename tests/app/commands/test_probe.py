@@ -15,7 +15,7 @@ import pytest
 
 from app.commands.probe import DEFAULTS, FLAGS, Address, ProbeError, address, probe
 from app.commands.settings_commands import settings_options
-from app.configuration import key_of
+from app.configuration_file import HEAD, key_of
 from app.settings import Settings
 from tests.demo_server import demo_server
 from tests.openssl import Authority
@@ -71,7 +71,8 @@ def test_the_address_is_that_of_the_service(
 @pytest.mark.parametrize("by", ["flag", "variable"])
 def test_the_file_of_settings_counts_where_nothing_else_says_so(by: str, tmp_path: Path) -> None:
     file = tmp_path / "kindred.yaml"
-    file.write_text(f"{key_of('listen_port')}: 9000\n{key_of('tls_cert_file')}: /tls.crt\nprofile: full\n")
+    head = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
+    file.write_text(f"{head}{key_of('listen_port')}: 9000\n{key_of('tls_cert_file')}: /tls.crt\nprofile: full\n")
     flags = ("--config", str(file)) if by == "flag" else ()
     environment = {} if by == "flag" else {"KINDRED_CONFIG": str(file)}
     assert LOCAL._replace(port=9000, tls=True) == address((*SERVE, *flags), environment)

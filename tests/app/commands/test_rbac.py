@@ -14,6 +14,7 @@ from app.objects.resources import RESOURCES
 from app.settings import Settings
 from core.profile import full_profile
 
+HEAD = "apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration\n"
 AFFINITY = {"nodes": "list watch", "pods": "list watch", "namespaces": "list watch"}
 FULL = {RESOURCES[kind].plural: "list watch" for kind in full_profile().kinds}
 BOUND = {"pods": "list watch get", "pods/binding": "create"}
@@ -117,7 +118,7 @@ def printed(*arguments: str, variables: dict[str, str] | None = None) -> list[di
 
 def test_it_is_printed_as_manifests_for_the_settings_of_a_file_the_environment_and_flags(tmp_path: Path) -> None:
     file = tmp_path / "kindred.yaml"
-    file.write_text("preempt: verb\nleaderElection: true\nprofile: full\n")
+    file.write_text(f"{HEAD}preempt: verb\nleaderElection: true\nprofile: full\n")
     shown = printed("--config", str(file), "--profile", "affinity", "--bind", variables={"KINDRED_PREEMPT": "evict"})
     settings = Settings(preempt="evict", leader_election=True)
     assert rbac_documents(settings, binds=True) == shown

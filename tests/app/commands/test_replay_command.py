@@ -100,7 +100,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Saved]:
         del decision["kubernetes"]
         found.save("of-before.json", changed(found, decision=decision))
         found.save("forgotten.json", changed(found, pod_sent=None, request=None))
-        found.save("settings.yaml", b"profile: NodePorts\n")
+        found.save(
+            "settings.yaml", b"apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration\nprofile: NodePorts\n"
+        )
         yield found
 
 

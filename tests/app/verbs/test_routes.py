@@ -3,16 +3,20 @@
 import re
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message
 
+from app.json_text import decode
 from app.main import create_service
 from app.settings import Settings
+from app.verbs.admission import Shed
 from app.verbs.extender import Extender
 from app.verbs.extender_results import filter_error, prioritize_error
-from app.verbs.routes import extender_routes
+from app.verbs.routes import ExtenderApp, extender_routes
+from app.verbs.verb_endpoint import Arrival
 from app.wiring.engine import create_extender
 from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
@@ -29,6 +33,7 @@ from tests.builders import make_pod
 
 WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
 QUESTION = by_name(WANTS_WEB, "a1", "c1")
+HTTP_API = Path(__file__).parents[3] / "docs" / "http-api.md"
 MIB = 1024 * 1024
 CHUNK = 64 * 1024
 LARGEST = 64 * MIB
@@ -217,3 +222,22 @@ def test_an_unexpected_exception_is_an_error_of_its_request_alone(caplog: pytest
     assert decoded(ask(app, "POST", "/filter", QUESTION).content)["NodeNames"] == ["a1"]
     likes_web = by_name(make_pod("p").preferred_affinity(1, NEAR_WEB), "a1", "c1")
     assert scores(ask(app, "POST", "/prioritize", likes_web).content) == {"a1": 100, "c1": 0}
+
+
+def test_the_page_has_the_response_of_each_verb_to_a_request_that_is_rejected_under_load() -> None:
+    app = create_service(Settings(preempt="verb"), ClusterMirror(), None).app
+    assert isinstance(app, ExtenderApp)
+    section = HTTP_API.read_text("utf-8").partition("### Rejected under load\n")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE))
+    assert rows.keys() == {path.strip("/") for path in app.verbs}
+    assert set(re.findall(r"`(deadline|queue_full|bytes)`", section)) == {reason.value for reason in Shed}
+    for path, endpoint in app.verbs.items():
+        reply = endpoint.reject(Shed.DEADLINE, Arrival(0.0, 0.0, 0))
+        assert (b"kindred-shed", b"deadline") in reply.headers
+        body, row = decode(bytes(reply.body)), rows[path.strip("/")]
+        if isinstance(body, list):
+            assert (body, "`[]`" in row) == ([], True)
+        else:
+            assert body.pop("Error").startswith("shed: ")
+            assert "`Error`" in row
+            assert not any(body.values()), "no node, and nothing done"

@@ -1,6 +1,7 @@
 """`kindred doctor`: which inputs it takes together, what it prints, and how it ends."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from click.testing import CliRunner, Result
 
 from app.commands.doctor.command import doctor_command
 from app.commands.doctor.examination import REGISTRATION_CHECKS
+from app.commands.doctor.findings import setting
 from app.commands.doctor.service_checks import CHECKS, CHECKS_OF_KINDRED
+from app.configuration_file import HEAD
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD, profiles
 from tests.app.serving import kindred
@@ -35,7 +38,7 @@ def written(folder: Path, document: object, name: str = "scheduler.yaml") -> Pat
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
     """Write settings of Kindred that are right for a score offload."""
-    return written(tmp_path, {"maxScore": 20}, "kindred.yaml")
+    return written(tmp_path, {**HEAD, "maxScore": 20}, "kindred.yaml")
 
 
 def test_it_ends_with_0_where_nothing_is_wrong(tmp_path: Path, settings: Path) -> None:
@@ -51,11 +54,11 @@ def test_it_ends_with_1_where_there_is_an_error(tmp_path: Path, settings: Path) 
     assert "Errors\n  which-extender  extenders\n    there is no extender: " in result.stdout
 
 
-def test_it_ends_with_3_for_warnings_where_they_count(tmp_path: Path) -> None:
+def test_it_ends_with_1_for_warnings_where_they_count(tmp_path: Path) -> None:
     document = written(tmp_path, SCORE_OFFLOAD)
     assert doctor("--scheduler-config", document).exit_code == 0
     result = doctor("--scheduler-config", document, "--strict")
-    assert result.exit_code == 3
+    assert result.exit_code == 1
     assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 12 checks not made\n")
 
 
@@ -109,6 +112,33 @@ def test_yaml_is_the_same_report_and_wide_text_has_each_sentence_on_one_line(tmp
     messages = [finding["message"] for finding in report(*given)["findings"]]
     assert max(map(len, messages)) > 80
     assert {f"    {message}" for message in messages} <= set(wide)
+
+
+def test_checks_that_were_not_made_are_counted_and_listed_on_request(tmp_path: Path) -> None:
+    document = written(tmp_path, BESIDE)
+    counted = doctor("--scheduler-config", document).stdout.partition("Not checked\n")[2]
+    assert counted.startswith(
+        "  without Kindred's settings: --config FILE or --admin-url URL: 1 check\n  without --url URL: 9 checks\n"
+    )
+    assert "service-" not in counted
+    listed = doctor("--scheduler-config", document, "--verbose").stdout.partition("Not checked\n")[2]
+    assert {check.id for check in (*CHECKS, *CHECKS_OF_KINDRED)} <= set(re.findall(r"[a-z-]+", listed))
+
+
+def test_a_plain_file_of_settings_is_good_to_know(tmp_path: Path) -> None:
+    plain = written(tmp_path, {"maxScore": 20}, "kindred.yaml")
+    told = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD), "--config", plain)
+    (finding,) = told["findings"]
+    assert (finding["id"], finding["severity"], finding["where"]) == ("plain-settings", "info", str(plain))
+    assert finding["fix"] == f"kindred config migrate {plain} --write"
+
+
+def test_settings_are_named_by_key_and_variable() -> None:
+    for source in Path("app/commands/doctor").glob("*.py"):
+        if source.name != "command.py":  # whose help names the variable of the file
+            assert "KINDRED_" not in source.read_text("utf-8"), source
+    assert setting("max_score", 20) == "maxScore: 20 (KINDRED_MAX_SCORE)"
+    assert setting("tls_key_file") == "tlsKeyFile (KINDRED_TLS_KEY_FILE)"
 
 
 def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ CASES = {
     ),
     "a-scheduler-that-is-no-profile": info(
         "decide-scope",
-        "KINDRED_DECIDE_SCOPE",
+        "decideScope (KINDRED_DECIDE_SCOPE)",
         deciding(settings={"decide_scope": "kindred=any-node,kindred-volumes=question,kindre=question"}),
         deciding(),
     ),
@@ -186,13 +186,13 @@ CASES = {
     ),
     "no-scheduler-for-claims": info(
         "decide-claims",
-        "KINDRED_DECIDE_CLAIMS_SCHEDULER",
+        "decideClaimsScheduler (KINDRED_DECIDE_CLAIMS_SCHEDULER)",
         deciding(settings={"decide_claims_scheduler": ""}),
         deciding(),
     ),
     "a-scheduler-for-claims-that-is-no-profile": warning(
         "decide-claims",
-        "KINDRED_DECIDE_CLAIMS_SCHEDULER",
+        "decideClaimsScheduler (KINDRED_DECIDE_CLAIMS_SCHEDULER)",
         deciding(settings={"decide_claims_scheduler": "volumes"}),
         deciding(),
     ),
@@ -211,7 +211,10 @@ CASES = {
         deciding(profile_changed(1, plugins=CLAIMS_IN_TREE | {"score": {"disabled": [{"name": "DynamicResources"}]}})),
     ),
     "claims-on-any-node": error(
-        "decide-claims", "KINDRED_DECIDE_SCOPE", deciding(settings={"decide_scope": "any-node"}), deciding()
+        "decide-claims",
+        "decideScope (KINDRED_DECIDE_SCOPE)",
+        deciding(settings={"decide_scope": "any-node"}),
+        deciding(),
     ),
     "preemption-without-filters": warning(
         "decide-preemption",
@@ -226,7 +229,10 @@ CASES = {
         deciding(profile_changed(0, plugins={**NO_POST_FILTER, "postFilter": {"enabled": [{"name": "Own"}]}})),
     ),
     "several-that-may-decide": info(
-        "decide-replicas", "KINDRED_LEADER_ELECTION", deciding(settings={"leader_election": False}), deciding()
+        "decide-replicas",
+        "leaderElection (KINDRED_LEADER_ELECTION)",
+        deciding(settings={"leader_election": False}),
+        deciding(),
     ),
     "a-rule-that-neither-keeps": error(
         "filter-in-neither",
@@ -290,7 +296,7 @@ def test_who_preempts_besides_is_said() -> None:
     (both,) = found(deciding(document), "decide-preemption")
     (_, alone) = found(deciding(document, {"preempt": "off"}), "decide-preemption")
     assert "while Kindred preempts, too" in both.message
-    assert "KINDRED_PREEMPT=evict" in alone.fix
+    assert "preempt: evict (KINDRED_PREEMPT)" in alone.fix
 
 
 def test_a_scope_that_is_none_ends_the_examination() -> None:

@@ -118,9 +118,9 @@ def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
 def test_the_mending_of_arguments_can_be_taken_as_it_is() -> None:
     wrong = registration(with_arguments("InterPodAffinity", hardPodAffinityWeight=5))
     (finding,) = found(wrong, "plugin-arguments")
-    name, _, value = finding.fix.partition("=")
-    assert name == "KINDRED_PLUGIN_ARGS"
+    key, _, rest = finding.fix.partition(": ")
+    assert (key, rest.endswith(" (KINDRED_PLUGIN_ARGS)")) == ("pluginArgs", True)
     right = registration(
-        with_arguments("InterPodAffinity", hardPodAffinityWeight=5), settings={"plugin_args": value.strip("'")}
+        with_arguments("InterPodAffinity", hardPodAffinityWeight=5), settings={"plugin_args": rest.rpartition(" ")[0]}
     )
     assert found(right, "plugin-arguments") == []

@@ -49,10 +49,10 @@ def test_a_setting_that_is_not_the_clusters_release_is_a_warning(tmp_path: Path)
     assert (finding.id, finding.severity, finding.where) == (
         "kubernetes-release",
         Severity.WARNING,
-        "KINDRED_KUBERNETES",
+        "kubernetes (KINDRED_KUBERNETES)",
     )
     assert finding.message == "Kindred answers as Kubernetes 1.34, and the API server is v1.37.1"
-    assert finding.fix.startswith("KINDRED_KUBERNETES=auto")
+    assert finding.fix.startswith("kubernetes: auto (KINDRED_KUBERNETES)")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_an_unknown_release_is_a_warning(
 def test_a_server_that_does_not_say_is_a_warning(body: bytes, status: str, tmp_path: Path) -> None:
     (finding,) = found(tmp_path, Settings(), body, status)
     assert finding.message.startswith("GET /version of the API server: ")
-    assert finding.fix == "KINDRED_KUBERNETES with the release of kube-scheduler"
+    assert finding.fix == "kubernetes (KINDRED_KUBERNETES) with the release of kube-scheduler"
 
 
 def status_of(told: str, **settings: object) -> ReleaseStatus:

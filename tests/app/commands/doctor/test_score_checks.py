@@ -150,15 +150,15 @@ def test_the_pair_that_is_told_weighs_as_the_plugin_and_has_the_most_steps(weigh
 
 def test_what_to_write_is_exact() -> None:
     (finding,) = found(registration(settings={"max_score": 100}), "weight-balance")
-    assert finding.fix == "weight: 1 and KINDRED_MAX_SCORE=20, which is up to 200"
+    assert finding.fix == "weight: 1 and maxScore: 20 (KINDRED_MAX_SCORE), which is up to 200"
     full = registration(profiles(SCORE_OFFLOAD, {"score": {"disabled": [{"name": "InterPodAffinity"}]}}),
                         settings={"profile": "full"})  # fmt: skip
     (finding,) = found(full, "weight-balance")
-    assert finding.fix == "weight: 2 and KINDRED_MAX_SCORE=60, which is up to 1200"
+    assert finding.fix == "weight: 2 and maxScore: 60 (KINDRED_MAX_SCORE), which is up to 1200"
     full = registration(profiles(SCORE_OFFLOAD, {"score": {"disabled": [{"name": "InterPodAffinity"}]}}),
                         settings={"profile": "full", "kubernetes": "1.37"})  # fmt: skip
     (finding,) = found(full, "weight-balance")
-    assert finding.fix == "weight: 2 and KINDRED_MAX_SCORE=65, which is up to 1300"
+    assert finding.fix == "weight: 2 and maxScore: 65 (KINDRED_MAX_SCORE), which is up to 1300"
 
 
 @pytest.mark.parametrize(("max_score", "told"), [(100, "too strong: "), (1, "too weak: ")])
@@ -180,7 +180,7 @@ def test_what_kindred_stands_for_is_what_its_profile_says(profile: str, weight: 
         profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}), settings={"profile": profile, "max_score": 100}
     )
     (finding,) = found(looked_at, "weight-balance")
-    assert f"KINDRED_MAX_SCORE={finest_pair(weight)[0]}, which is up to {100 * weight}" in finding.fix
+    assert f"maxScore: {finest_pair(weight)[0]} (KINDRED_MAX_SCORE), which is up to {100 * weight}" in finding.fix
 
 
 @pytest.mark.parametrize("changed", [{"prioritizeVerb": None}, {"weight": 0}], ids=["not asked", "without a weight"])

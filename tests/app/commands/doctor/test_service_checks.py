@@ -163,7 +163,7 @@ def test_of_a_kindred_that_is_well_there_is_only_to_know_how_fast_it_is() -> Non
                 (Severity.ERROR, 'kindred_requests_total{verb="bind",outcome="internal_error"} 2'),
                 (Severity.WARNING, 'kindred_requests_total{verb="filter",outcome="shed"} 3'),
                 (Severity.WARNING, 'kindred_requests_total{verb="bind",outcome="failed"} 3'),
-                (Severity.INFO, 'kindred_stale_answers_total{verb="filter"} 1'),
+                (Severity.INFO, 'kindred_stale_requests_total{verb="filter"} 1'),
             )
         ),
     ],

@@ -55,7 +55,7 @@ def test_the_page_shows_what_is_printed_of_the_broken_configuration() -> None:
 def test_the_page_has_a_row_for_every_check() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
     of_reading = ["wrong-kind", "unknown-field", "wrong-type", "bad-duration", "duplicate-field", "several-documents",
-                  "which-extender", "unknown-variable", access_checks.CHECK]  # fmt: skip
+                  "which-extender", "unknown-variable", "plain-settings", access_checks.CHECK]  # fmt: skip
     of_registrations = [check.id for check in REGISTRATION_CHECKS]
     of_services = [check.id for check in (*CHECKS, *CHECKS_OF_KINDRED)]
     assert rows == [*of_reading, *of_registrations, *of_services, rbac_checks.CHECK, release_checks.CHECK]

@@ -58,7 +58,7 @@ def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
 
 def test_the_mending_of_a_short_timeout_is_right() -> None:
     (finding,) = found(registration(httpTimeout="500ms", settings={"deadline": 2.5}), "timeout-below-deadline")
-    assert finding.fix == "httpTimeout: 3500ms, or KINDRED_DEADLINE=0.4"
+    assert finding.fix == "httpTimeout: 3500ms, or deadline: 0.4 (KINDRED_DEADLINE)"
     assert finding.message.startswith("500ms: ")
     assert found(registration(httpTimeout="3500ms", settings={"deadline": 2.5}), "timeout-below-deadline") == []
     assert found(registration(httpTimeout="500ms", settings={"deadline": 0.4}), "timeout-below-deadline") == []

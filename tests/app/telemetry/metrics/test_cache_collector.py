@@ -42,7 +42,7 @@ def test_everything_has_its_count_from_the_start() -> None:
     assert values == {
         "kindred_equivalence_classes": {(): 0},
         "kindred_equivalence_bytes": {(): 0},
-        "kindred_equivalence_questions_total": {("hit",): 0, ("partial",): 0, ("miss",): 0, ("none",): 0},
+        "kindred_equivalence_requests_total": {("hit",): 0, ("partial",): 0, ("miss",): 0, ("none",): 0},
         "kindred_equivalence_cells_total": {
             ("", "hit"): 0,
             ("new_class", "miss"): 0,
@@ -67,7 +67,7 @@ def test_questions_and_their_cells_are_counted() -> None:
     ask(cache, mirror, OF_A_CLASS)
     values = collected(collector)
     questions = {("hit",): 1, ("partial",): 1, ("miss",): 1, ("none",): 1}
-    assert values["kindred_equivalence_questions_total"] == questions
+    assert values["kindred_equivalence_requests_total"] == questions
     cells = {labels: count for labels, count in values["kindred_equivalence_cells_total"].items() if count}
     assert cells == {("", "hit"): 6 + 5, ("new_class", "miss"): 6, ("node_changed", "miss"): 1}
     assert values["kindred_equivalence_classes"] == {(): 1}

@@ -40,7 +40,7 @@ def test_certificates_have_an_end_and_reloads_a_result(tmp_path: Path) -> None:
     reloaded = ReloadedTls("extender", tls, time.time)
     reloaded.reloads["failure"] += 3
     values = collected(TlsCollector([reloaded]))
-    assert values["kindred_tls_certificate_not_after_seconds"] == {("extender",): reloaded.not_after}
+    assert values["kindred_tls_certificate_not_after_timestamp_seconds"] == {("extender",): reloaded.not_after}
     assert values["kindred_tls_reloads_total"] == {("extender", "success"): 0, ("extender", "failure"): 3}
 
 
@@ -54,5 +54,5 @@ def test_a_scrape_tells_of_all_ports_and_of_certificates_where_there_are_some(tm
     service = create_service(secured, shop(), None)
     for port in service.ports:
         text = ask(port.app, "GET", "/metrics").text
-        assert 'kindred_tls_certificate_not_after_seconds{port="extender"}' in text
+        assert 'kindred_tls_certificate_not_after_timestamp_seconds{port="extender"}' in text
         assert 'kindred_tls_reloads_total{port="extender",result="success"} 0.0' in text

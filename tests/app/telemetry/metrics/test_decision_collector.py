@@ -23,7 +23,7 @@ def test_decisions_are_counted_by_outcome_beside_the_time_to_settle() -> None:
     assert found == {
         ("kindred_decisions_total", "assumed"): 3,
         ("kindred_decisions_total", "no_fit"): 1,
-        ("kindred_settle_seconds", ""): 3.25,
+        ("kindred_settle_duration_seconds", ""): 3.25,
     }
 
 

@@ -3,6 +3,7 @@
 import gc
 import platform
 import re
+import time
 
 from prometheus_client import REGISTRY
 
@@ -33,9 +34,9 @@ def clock() -> float:
     return 1000.0
 
 
-def metrics_of(mirror: ClusterMirror, *states: ResourceState, node_figures: bool = True) -> Metrics:
+def metrics_of(mirror: ClusterMirror, *states: ResourceState, node_figures: bool = False) -> Metrics:
     metrics = Metrics(mirror, clock, node_figures=node_figures)
-    metrics.register(WatchCollector(Freshness(states, 180.0, clock), clock))
+    metrics.register(WatchCollector(Freshness(states, 180.0, clock), clock, clock))
     return metrics
 
 
@@ -61,6 +62,8 @@ def test_names_and_units_are_as_prometheus_wants_them() -> None:
         assert family.documentation
         assert re.fullmatch(r"[a-z][a-z_]*", name)
         assert not re.search(r"milli|micro|nano|minutes|kilo|mega|percent", name)
+        assert not re.search(r"_(age|since|until)(_seconds)?$", name), "a time is exported as a Unix timestamp"
+        assert name.endswith("_timestamp_seconds") == ("since 1970" in family.documentation)
         if family.type == "counter":
             assert all(sample.name == f"{name}_total" for sample in family.samples)
         elif family.type == "gauge":
@@ -76,8 +79,8 @@ def test_the_process_and_the_platform_tell_of_themselves() -> None:
 def test_two_services_in_one_process_share_nothing() -> None:
     one, other = metrics_of(ClusterMirror()), metrics_of(ClusterMirror())
     one.count_stale_answer("filter")
-    assert samples(one, "kindred_stale_answers_total")["filter",] == 1
-    assert samples(other, "kindred_stale_answers_total")["filter",] == 0
+    assert samples(one, "kindred_stale_requests_total")["filter",] == 1
+    assert samples(other, "kindred_stale_requests_total")["filter",] == 0
     assert not [name for family in REGISTRY.collect() for name in [family.name] if name.startswith(OURS)]
 
 
@@ -85,7 +88,7 @@ def test_stale_answers_are_counted_by_verb() -> None:
     metrics = metrics_of(ClusterMirror())
     for verb in ("filter", "prioritize", "filter"):
         metrics.count_stale_answer(verb)
-    assert samples(metrics, "kindred_stale_answers_total") == {
+    assert samples(metrics, "kindred_stale_requests_total") == {
         ("filter",): 2,
         ("prioritize",): 1,
         ("bind",): 0,
@@ -122,7 +125,7 @@ def test_what_a_reflector_knows_is_counted() -> None:
     client = ApiClient(Credentials(ClusterAccess("test", "http://127.0.0.1:1", None), None))
     feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
     reflector = Reflector(state, client, feed, Retries(Timing()))
-    metrics.register(WatchCollector(Freshness([state], 180.0, clock), clock, {"pods": reflector.known}))
+    metrics.register(WatchCollector(Freshness([state], 180.0, clock), clock, clock, {"pods": reflector.known}))
     assert samples(metrics, "kindred_watch_known_objects") == {("pods",): 0}
     reflector.known.put(Pod("u", "shop", "web"))
     assert samples(metrics, "kindred_watch_known_objects") == {("pods",): 1}
@@ -141,13 +144,42 @@ def test_pauses_of_the_garbage_collector_are_told() -> None:
     assert count >= 1
 
 
-def test_figures_of_nodes_can_be_left_out() -> None:
+def test_figures_of_nodes_are_exported_only_on_request() -> None:
     mirror = ClusterMirror()
     mirror.apply(ClusterEvent("Add", NODE))
-    assert "kindred_node_resource" in families(metrics_of(mirror))
-    without = families(metrics_of(mirror, node_figures=False))
+    without = families(metrics_of(mirror))
     assert "kindred_node_resource" not in without
     assert "kindred_cluster_resource" in without
+    assert "kindred_node_resource" in families(metrics_of(mirror, node_figures=True))
+
+
+def large(nodes: int) -> Metrics:
+    """Give the metrics of a service for a cluster with three zones, and ten resources on each node."""
+    mirror = ClusterMirror()
+    resources = {"cpu": 16_000, "memory": 2**36, "pods": 110, **{f"example.com/device-{k}": 8 for k in range(7)}}
+    for number in range(nodes):
+        zone = {"topology.kubernetes.io/zone": f"zone-{number % 3}"}
+        mirror.apply(ClusterEvent("Add", Node(f"node-{number}", zone, allocatable=resources)))
+    return metrics_of(mirror, *(ResourceState(resource) for resource in RESOURCES.values()))
+
+
+def test_a_scrape_of_5000_nodes_has_at_most_2000_series_and_half_a_megabyte() -> None:
+    small, grown = (b"".join(large(nodes).pieces()) for nodes in (10, 5000))
+    series = [sum(not line.startswith(b"#") for line in text.splitlines()) for text in (small, grown)]
+    assert series[0] == series[1], "no series is of a node"
+    assert series[1] < 1000  # and at most as many by the other collectors of a service, see tests/exported_metrics.py
+    assert len(grown) < 250_000
+
+
+def test_a_scrape_of_5000_nodes_takes_at_most_30_milliseconds_of_cpu() -> None:
+    metrics = large(5000)
+    list(metrics.pieces())
+    spent = []
+    for _ in range(5):  # 4 ms each; the fastest one, as other processes share the caches of the CPU
+        began = time.process_time()
+        list(metrics.pieces())
+        spent.append(time.process_time() - began)
+    assert min(spent) < 0.03
 
 
 def test_a_scrape_changes_nothing_in_the_mirror() -> None:

@@ -22,14 +22,14 @@ class Waiting(msgspec.Struct):
 def test_the_queue_is_told_as_it_is_at_the_scrape() -> None:
     queue = Waiting(0, 0, 0, {"deadline": 0, "queue_full": 0, "bytes": 0})
     collector = QueueCollector(queue)
-    assert collected(collector)["kindred_shed_total"] == {("deadline",): 0, ("queue_full",): 0, ("bytes",): 0}
+    assert collected(collector)["kindred_requests_shed_total"] == {("deadline",): 0, ("queue_full",): 0, ("bytes",): 0}
     queue.in_flight, queue.waiting, queue.bytes_held = 1, 7, 4096
     queue.shed = {"deadline": 2, "queue_full": 3, "bytes": 0}
     assert collected(collector) == {
         "kindred_requests_in_flight": {(): 1},
         "kindred_queue_length": {(): 7},
         "kindred_queue_bytes": {(): 4096},
-        "kindred_shed_total": {("deadline",): 2, ("queue_full",): 3, ("bytes",): 0},
+        "kindred_requests_shed_total": {("deadline",): 2, ("queue_full",): 3, ("bytes",): 0},
     }
 
 

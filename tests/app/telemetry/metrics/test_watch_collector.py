@@ -10,6 +10,7 @@ from core.objects.pod import Pod
 from tests.app.telemetry.metrics.scraped import collected
 
 NOW = 1000.0
+UNIX_NOW = 1_700_000_000.0
 STALE_AFTER = 180.0
 
 
@@ -34,15 +35,15 @@ def collector_of(*states: ResourceState) -> WatchCollector:
     def clock() -> float:
         return NOW
 
-    return WatchCollector(Freshness(states, STALE_AFTER, clock), clock)
+    return WatchCollector(Freshness(states, STALE_AFTER, clock), clock, lambda: UNIX_NOW)
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
         pytest.param("synced", {("pods",): 1}, id="synced"),
-        pytest.param("last_byte_age_seconds", {("pods",): 2.5}, id="age-of-the-last-byte"),
-        pytest.param("last_event_age_seconds", {("pods",): 7.0}, id="age-of-the-last-event"),
+        pytest.param("last_byte_timestamp_seconds", {("pods",): UNIX_NOW - 2.5}, id="time-of-the-last-byte"),
+        pytest.param("last_event_timestamp_seconds", {("pods",): UNIX_NOW - 7}, id="time-of-the-last-event"),
         pytest.param("requests_total", {("pods", "watch"): 3, ("pods", "list"): 2}, id="requests"),
         pytest.param("relists_total", {("expired", "pods"): 1}, id="relists"),
         pytest.param("events_total", {("pods", "ADDED"): 5, ("pods", "BOOKMARK"): 6}, id="events"),
@@ -57,16 +58,16 @@ def test_each_resource_tells_what_it_has_come_to(name: str, expected: dict[tuple
     assert collected(collector_of(followed()))[f"kindred_watch_{name}"] == expected
 
 
-def test_a_resource_that_was_never_synced_has_no_ages() -> None:
+def test_a_resource_that_was_never_synced_has_no_times() -> None:
     values = collected(collector_of(followed(), ResourceState(RESOURCES[Node])))
     assert values["kindred_watch_synced"] == {("pods",): 1, ("nodes",): 0}
-    assert values["kindred_watch_last_byte_age_seconds"].keys() == {("pods",)}
-    assert values["kindred_watch_last_event_age_seconds"].keys() == {("pods",)}
+    assert values["kindred_watch_last_byte_timestamp_seconds"].keys() == {("pods",)}
+    assert values["kindred_watch_last_event_timestamp_seconds"].keys() == {("pods",)}
 
 
 def test_known_objects_are_counted_when_they_are_asked_for() -> None:
     known: dict[str, list[str]] = {"pods": ["a"]}
-    collector = WatchCollector(Freshness([followed()], STALE_AFTER, lambda: NOW), lambda: NOW, known)
+    collector = WatchCollector(Freshness([followed()], STALE_AFTER, lambda: NOW), lambda: NOW, lambda: UNIX_NOW, known)
     known["pods"].append("b")
     assert collected(collector)["kindred_watch_known_objects"] == {("pods",): 2}
 
@@ -80,4 +81,4 @@ def test_ready_is_what_the_freshness_says_now() -> None:
 
 
 def test_a_dump_is_ready_and_tells_of_no_resource() -> None:
-    assert collected(WatchCollector(OF_A_DUMP, lambda: NOW)) == {"kindred_ready": {(): 1}}
+    assert collected(WatchCollector(OF_A_DUMP, lambda: NOW, lambda: UNIX_NOW)) == {"kindred_ready": {(): 1}}

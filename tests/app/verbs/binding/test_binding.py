@@ -301,7 +301,7 @@ async def test_nothing_is_bound_before_the_mirror_is_complete(server: FakeApiSer
         pod = scheduler.create(WEB)
         assert (await scheduler.bind(pod, "n1")).startswith("the mirror is not synced: ")
         assert scheduler.asked() == []
-        assert await scheduler.metric('kindred_stale_answers_total{verb="bind"}') == 1
+        assert await scheduler.metric('kindred_stale_requests_total{verb="bind"}') == 1
 
 
 @pytest.mark.parametrize(

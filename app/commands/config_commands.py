@@ -1,0 +1,87 @@
+"""`kindred config`: the effective settings, the schema of the file, and files that are moved to its present form."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from app.commands.command_group import CommandGroup
+from app.commands.exit_status import exit_with_error
+from app.commands.output_format import NO_NAMES, OutputFormat, print_output, yaml_text
+from app.commands.settings_commands import settings_options, warn
+from app.commands.shared_options import output_option
+from app.commands.text_columns import wrapped_table
+from app.configuration import changed, effective, load_configuration
+from app.configuration_file import HEAD, read_text
+from app.configuration_migration import migrated
+from app.configuration_schema import configuration_schema
+from app.json_text import encode, indented
+from app.settings import SettingsError
+
+_COMMENT: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
+_COMMENT_OF_CHANGED: Final = "# The settings that differ from their defaults, as a file for --config.\n"
+_HEAD: Final = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
+
+
+@click.group("config", cls=CommandGroup)
+def config_group() -> None:
+    """Print settings, their schema, or a file of settings in its present form."""
+
+
+@config_group.command("print", params=settings_options())
+@output_option(NO_NAMES, OutputFormat.YAML)
+@click.option("--changed", "only_changed", is_flag=True, help="Only settings that differ from their defaults.")
+def print_command(*, output: OutputFormat, only_changed: bool, config: Path | None, **flags: str | None) -> None:
+    """Print the effective settings, their defaults included, and where each is from."""
+    try:
+        configuration = load_configuration(config, flags)
+    except SettingsError as error:
+        exit_with_error(error)
+    warn(configuration)
+    shown = effective(configuration.settings, configuration.sources)
+    if only_changed:
+        shown = changed(shown)
+    if output is not OutputFormat.YAML:
+        print_output(output, shown, partial(_settings_text, shown))
+        return
+    comment = _COMMENT_OF_CHANGED if only_changed else _COMMENT
+    click.echo(comment + _HEAD + "".join(_yaml_line(key, **entry) for key, entry in shown.items()), nl=False)
+
+
+@config_group.command("schema")
+@output_option((OutputFormat.JSON, OutputFormat.YAML), OutputFormat.JSON)
+def schema_command(output: OutputFormat) -> None:
+    """Print the JSON schema of a file of settings."""
+    schema = configuration_schema()
+    click.echo(indented(schema) if output is OutputFormat.JSON else yaml_text(schema))
+
+
+@config_group.command("migrate")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--write", is_flag=True, help="Write the file instead of printing it.")
+def migrate_command(*, file: Path, write: bool) -> None:
+    """Print a file of settings in its present form, with its comments.
+
+    A file that has apiVersion and kind is printed as it is.
+    """
+    try:
+        text = migrated(read_text(file), str(file))
+        if write:
+            file.write_text(text, "utf-8")
+    except SettingsError as error:
+        exit_with_error(error)
+    except OSError as error:
+        exit_with_error(f"{file}: {error.strerror}")
+    if not write:
+        click.echo(text, nl=False)
+
+
+def _settings_text(shown: Mapping[str, Mapping[str, Any]], *, wide: bool) -> str:
+    rows = [(key, encode(entry["value"]).decode(), entry["source"]) for key, entry in shown.items()]
+    return "\n".join(wrapped_table(("SETTING", "VALUE", "SOURCE"), rows, 0, wide=wide))
+
+
+def _yaml_line(key: str, value: object, source: str) -> str:
+    return f"{key}: {encode(value).decode()}  # {source}\n"  # JSON is YAML, too, and stays on its line

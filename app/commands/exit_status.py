@@ -1,0 +1,19 @@
+"""Exit statuses, the same for every command: docs/commands.md has them."""
+
+import sys
+from typing import Final, NoReturn
+
+import click
+
+EXIT_OK: Final = 0
+"""The command did what it was asked for, and the answer is yes."""
+EXIT_NO: Final = 1
+"""The command did what it was asked for, and the answer is no: it fits nowhere, differs, is not ready, has errors."""
+EXIT_ERROR: Final = 2
+"""The command could not do it: wrong usage, or input or a service that is missing or wrong."""
+
+
+def exit_with_error(error: object) -> NoReturn:
+    """Print one line on standard error, and end with EXIT_ERROR."""
+    click.echo(f"Error: {error}", err=True)
+    sys.exit(EXIT_ERROR)

@@ -1,0 +1,167 @@
+"""A file of settings: its head, its keys and their types.
+
+The head is `apiVersion` and `kind`, as in Kubernetes. A file without both is plain: the older form, which is deprecated
+and still read. A plain file may have a number or a switch as text ("8888"); a file with a head may not.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from app.json_text import encode
+from app.settings import Settings, SettingsError
+
+API_VERSION: Final = "kindred.dev/v1alpha1"
+KIND: Final = "KindredConfiguration"
+HEAD: Final = {"apiVersion": API_VERSION, "kind": KIND}
+
+_BOOLEAN: Final = "tag:yaml.org,2002:bool"
+_TRUE_OR_FALSE: Final = re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$")
+
+
+class ConfigurationFile(NamedTuple):
+    """What a file says."""
+
+    values: Mapping[str, Any]
+    """Field -> value, as Settings takes it. Their ranges are not checked yet."""
+    plain: bool
+    """Whether it has keys and no head."""
+
+
+class Loader(yaml.SafeLoader):
+    """YAML in which `on`, `off`, `yes` and `no` are text, as they are since YAML 1.2: `preempt: off` is one of them."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, _TRUE_OR_FALSE if tag == _BOOLEAN else pattern) for tag, pattern in resolvers]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def key_of(name: str) -> str:
+    """Return what a field is called in the file."""
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+FIELDS: Final[Mapping[str, str]] = {key_of(name): name for name in Settings.model_fields}
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file. Raises SettingsError."""
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path}: not UTF-8") from None
+
+
+def parse(text: str, name: str) -> ConfigurationFile:
+    """Read the text of a file, called `name` in errors. Raises SettingsError, which has every error with its path."""
+    document, duplicates = _loaded(text, name)
+    if document is None:
+        return ConfigurationFile({}, plain=False)
+    if not isinstance(document, dict):
+        raise SettingsError(f"{name}: expected keys with values, found {type(document).__name__}")
+    plain = not document.keys() & HEAD.keys()
+    keys = {key: value for key, value in document.items() if key not in HEAD}
+    problems = [
+        *([] if plain else _head_problems(document)),
+        *duplicates,
+        *(f"{key}: unknown key{meant(str(key), {**FIELDS, **HEAD})}" for key in keys if key not in FIELDS),
+    ]
+    if not (plain or problems):
+        problems += [problem for key, value in keys.items() for problem in _type_problems(key, value)]
+    if problems:
+        raise SettingsError("; ".join(f"{name}: {problem}" for problem in problems))
+    return ConfigurationFile({FIELDS[key]: value for key, value in keys.items() if value is not None}, plain)
+
+
+def meant(name: str, known: Mapping[str, str]) -> str:
+    """Return a question that names what `name` may have been meant to be; empty if nothing is like it."""
+    close = get_close_matches(name, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def accepted(name: str, value: object) -> object:
+    """Return a value as the settings have it, whose type may be text. Raises ValidationError."""
+    return _adapter(name).validate_python(value)
+
+
+def _loaded(text: str, name: str) -> tuple[Any, list[str]]:
+    """Return the one document, and an error for each key that is in a mapping twice."""
+    try:
+        loader = Loader(text)
+        try:
+            node = loader.get_single_node()
+            return (None, []) if node is None else (loader.construct_document(node), list(_duplicates(node, "", set())))
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, RecursionError) as error:
+        raise SettingsError(f"{name}: no YAML: {_place(error)}") from None
+    except ValueError as error:  # a tag that its value does not fit, such as a date in a month that there is not
+        raise SettingsError(f"{name}: no YAML: {error}") from None
+
+
+def _place(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "too deep"
+    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
+
+
+def _duplicates(node: yaml.Node, path: str, visited: set[int]) -> Iterator[str]:
+    if id(node) in visited:  # an alias, which may even be of what is around it
+        return
+    visited.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for index, each in enumerate(node.value):
+            yield from _duplicates(each, f"{path}[{index}]", visited)
+    elif isinstance(node, yaml.MappingNode):
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            where = f"{path}.{key.value}" if path else str(key.value)
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and lines.setdefault(key.value, line) != line:
+                yield f"{where}: duplicate key (lines {lines[key.value]} and {line})"
+            yield from _duplicates(value, where, visited)
+
+
+def _head_problems(document: Mapping[object, object]) -> Iterator[str]:
+    for key, known in HEAD.items():
+        if key not in document:
+            yield f"{key}: missing; expected {known}"
+        elif document[key] != known:
+            yield f"{key}={document[key]!r}: unknown; this version of Kindred reads {known}"
+
+
+def _type_problems(key: str, value: object) -> Iterator[str]:
+    """Yield what is of another type, though the settings would take it, as variables are text."""
+    if value is None:
+        return
+    adapter = _adapter(FIELDS[key])
+    try:
+        adapter.validate_json(encode(value), strict=True)
+    except ValidationError as strict:
+        try:
+            adapter.validate_python(value)
+        except ValidationError:
+            return  # the settings say what is wrong
+        for problem in strict.errors():
+            where = ".".join(map(str, (key, *problem["loc"])))
+            yield f"{where}={problem['input']!r}: {problem['msg']}"
+    except TypeError:
+        yield f"{key}: has no JSON form"
+
+
+def _adapter(name: str) -> TypeAdapter[Any]:
+    field = Settings.model_fields[name]
+    annotated: Any = field.annotation
+    for each in field.metadata:
+        annotated = Annotated[annotated, each]
+    return TypeAdapter(annotated)

@@ -1,0 +1,147 @@
+"""The head of a file of settings, its keys and their types; what is wrong is named by its path."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.configuration_file import API_VERSION, FIELDS, HEAD, KIND, parse
+from app.settings import Settings, SettingsError
+
+TOP = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
+
+
+def values(text: str) -> Mapping[str, Any]:
+    return parse(text, "k.yaml").values
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        parse(text, "k.yaml")
+    found = str(caught.value).split("; k.yaml: ")
+    assert found[0].startswith("k.yaml: ")
+    return [found[0].removeprefix("k.yaml: "), *found[1:]]
+
+
+def test_a_file_with_a_head_is_not_plain_and_one_without_is() -> None:
+    assert (parse(f"{TOP}maxScore: 7", "k").plain, parse("maxScore: 7", "k").plain) == (False, True)
+    assert values(f"{TOP}maxScore: 7") == values("maxScore: 7") == {"max_score": 7}
+
+
+@pytest.mark.parametrize("text", ["", "# a comment\n", "---\n"], ids=["empty", "comment", "null"])
+def test_a_file_without_keys_is_not_deprecated(text: str) -> None:
+    assert parse(text, "k") == ({}, False)
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        pytest.param(
+            f"apiVersion: kindred.dev/v1\nkind: {KIND}",
+            [f"apiVersion='kindred.dev/v1': unknown; this version of Kindred reads {API_VERSION}"],
+            id="another-version",
+        ),
+        pytest.param(
+            f"apiVersion: {API_VERSION}\nkind: KubeSchedulerConfiguration",
+            [f"kind='KubeSchedulerConfiguration': unknown; this version of Kindred reads {KIND}"],
+            id="another-kind",
+        ),
+        pytest.param(f"kind: {KIND}", [f"apiVersion: missing; expected {API_VERSION}"], id="no-version"),
+        pytest.param(f"apiVersion: {API_VERSION}", [f"kind: missing; expected {KIND}"], id="no-kind"),
+        pytest.param(
+            "apiVersion: v1\nkind: 7",
+            [
+                f"apiVersion='v1': unknown; this version of Kindred reads {API_VERSION}",
+                f"kind=7: unknown; this version of Kindred reads {KIND}",
+            ],
+            id="both",
+        ),
+        pytest.param("apiversion: v1", ["apiversion: unknown key; did you mean apiVersion?"], id="case"),
+    ],
+)
+def test_another_head_is_an_error_that_names_it_and_what_is_known(head: str, expected: list[str]) -> None:
+    assert problems(f"{head}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("maxScroe: 1", "maxScroe: unknown key; did you mean maxScore?", id="unknown"),
+        pytest.param("maxWork: 1\nmaxScore: 2\nmaxWork: 3", "maxWork: duplicate key (lines 3 and 5)", id="twice"),
+        pytest.param(
+            "pluginArgs:\n  NodeName: {}\n  NodeName: {}",
+            "pluginArgs.NodeName: duplicate key (lines 4 and 5)",
+            id="twice-within",
+        ),
+        pytest.param(
+            "pluginArgs: {A: {resources: [{name: a}, {name: b,\nname: c}]}}",
+            "pluginArgs.A.resources[1].name: duplicate key (lines 3 and 4)",
+            id="twice-in-a-list",
+        ),
+        pytest.param('listenPort: "8888"', "listenPort='8888': Input should be a valid integer", id="text"),
+        pytest.param("listenPort: 8888.0", "listenPort=8888.0: Input should be a valid integer", id="fraction"),
+        pytest.param("leaderElection: yes", "leaderElection='yes': Input should be a valid boolean", id="yes"),
+        pytest.param("leaderElection: 1", "leaderElection=1: Input should be a valid boolean", id="number"),
+        pytest.param(
+            'featureGates: {PodLevelResources: "true"}',
+            "featureGates.PodLevelResources='true': Input should be a valid boolean",
+            id="within",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_by_its_path(text: str, expected: str) -> None:
+    assert problems(TOP + text) == [expected]
+
+
+def test_everything_that_is_wrong_is_named_at_once() -> None:
+    assert len(problems(f"kind: {KIND}\na: 1\nb: 2\nmaxScore: 1\nmaxScore: 2")) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("- a", "expected keys with values, found list", id="list"),
+        pytest.param("a: [", "no YAML: line 1: ", id="broken"),
+        pytest.param(f"{TOP}---\nmaxScore: 1", "no YAML: line 3: but found another document", id="documents"),
+        pytest.param("a: 2026-13-40", "no YAML: month must be in 1..12", id="date"),
+        pytest.param("a: &a [*a]", "a: unknown key", id="itself"),
+    ],
+)
+def test_what_is_no_mapping_is_an_error(text: str, problem: str) -> None:
+    (found,) = problems(text)
+    assert found.startswith(problem)
+    assert "\n" not in found
+
+
+def test_off_and_no_are_text() -> None:
+    assert values(f"{TOP}preempt: off\nbypassNamespaces: [no, on]") == {
+        "preempt": "off",
+        "bypass_namespaces": ["no", "on"],
+    }
+
+
+def test_a_number_without_a_fraction_stands_for_one_with() -> None:
+    assert values(f"{TOP}deadline: 4") == {"deadline": 4}
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(FIELDS)), st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text())
+    )
+)
+def test_a_file_with_a_head_is_never_taken_where_a_plain_one_is_not(document: dict[str, object]) -> None:
+    text = yaml.safe_dump(document, allow_unicode=True)
+    try:
+        strict = parse(TOP + (text if document else ""), "k").values
+    except SettingsError:
+        return
+    assert parse(text, "k").values == strict
+
+
+def test_the_defaults_are_valid_in_a_file() -> None:
+    document = Settings().model_dump(mode="json")
+    keys = {key: document[name] for key, name in FIELDS.items()}
+    assert values(TOP + yaml.safe_dump(keys)).keys() == {name for name, value in document.items() if value is not None}

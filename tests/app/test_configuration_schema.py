@@ -1,0 +1,100 @@
+"""The published JSON schema takes what the settings take, and nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from app.commands.cli import main
+from app.configuration_file import HEAD, key_of, parse
+from app.configuration_schema import ADDRESS, configuration_schema
+from app.settings import Settings, SettingsError
+
+PUBLISHED = Path("docs/schemas/kindredconfiguration-v1alpha1.json")
+OVERLAYS = sorted(Path("manifests/overlays").glob("*/kindred.yaml"))
+SCHEMA = jsonschema_rs.validator_for(configuration_schema())
+
+
+def printed(*arguments: str) -> str:
+    result = CliRunner().invoke(main, ["config", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_published_schema_is_what_the_command_prints() -> None:
+    assert printed("schema") == PUBLISHED.read_text("utf-8"), f"kindred config schema > {PUBLISHED}"
+    assert json.loads(printed("schema")) == yaml.safe_load(printed("schema", "-o", "yaml")) == configuration_schema()
+    assert ADDRESS.endswith(f"/{PUBLISHED.name}")
+
+
+def test_every_setting_has_a_property_with_a_description() -> None:
+    properties = configuration_schema()["properties"]
+    assert {*HEAD, *map(key_of, Settings.model_fields)} == properties.keys()
+    assert all(each["description"] for each in properties.values())
+    jsonschema_rs.meta.validate(configuration_schema())
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.parent.name)
+def test_the_settings_of_each_overlay_have_a_head_and_are_valid(overlay: Path) -> None:
+    text = overlay.read_text("utf-8")
+    assert not parse(text, str(overlay)).plain
+    SCHEMA.validate(yaml.safe_load(text))
+
+
+def test_what_config_print_prints_is_valid() -> None:
+    SCHEMA.validate(yaml.safe_load(printed("print")))
+    SCHEMA.validate(yaml.safe_load(printed("print", "--changed", "--health-port", "1", "--tls-client-names", "")))
+
+
+@pytest.mark.parametrize(
+    ("setting", "valid"),
+    [
+        ({"listenPort": 0}, True),
+        ({"listenPort": 65536}, False),
+        ({"listenPort": "8888"}, False),
+        ({"healthPort": 8889}, True),
+        ({"deadline": 4}, True),
+        ({"deadline": 0.01}, False),
+        ({"leaderElection": True}, True),
+        ({"leaderElection": "true"}, False),
+        ({"preempt": "evict"}, True),
+        ({"preempt": "on"}, False),
+        ({"kubernetes": 1.36}, True),
+        ({"kubernetes": "1.36"}, True),
+        ({"kubernetes": "1.2"}, False),
+        ({"profile": "full"}, True),
+        ({"profile": ["NodeName", "NodeAffinity=2"]}, True),
+        ({"profile": 7}, False),
+        ({"bypassNamespaces": ["a"]}, True),
+        ({"bypassNamespaces": [7]}, False),
+        ({"featureGates": {"NodeDeclaredFeatures": False}}, True),
+        ({"featureGates": {"NodeDeclaredFeatures": "no!"}}, False),
+        ({"pluginArgs": {"NodeResourcesFit": {}}}, True),
+        ({"pluginArgs": ["NodeName"]}, False),
+        ({"schedulerConfig": "/a.yaml"}, True),
+        ({"schedulerConfig": 7}, False),
+        ({"leaseName": ""}, False),
+        ({"maxScroe": 1}, False),
+    ],
+    ids=str,
+)
+def test_the_schema_and_the_settings_agree(setting: dict[str, Any], valid: bool) -> None:  # noqa: FBT001  # a case
+    document = {**HEAD, **setting}
+    assert valid == SCHEMA.is_valid(document)
+    try:
+        Settings(**parse(yaml.safe_dump(document), "k").values)
+    except (SettingsError, ValueError):
+        assert not valid
+    else:
+        assert valid
+
+
+@pytest.mark.parametrize("missing", [*HEAD])
+def test_a_file_without_its_head_is_not_valid(missing: str) -> None:
+    head = {key: value for key, value in HEAD.items() if key != missing}
+    assert not SCHEMA.is_valid(head)
+    assert not SCHEMA.is_valid({**head, missing: "v1"})
