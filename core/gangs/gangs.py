@@ -27,7 +27,8 @@ from contextlib import suppress
 from heapq import nsmallest
 from typing import Final, NamedTuple, TypeAlias
 
-from core.gangs.placing import Placer, Shortfall, steps_for
+from core.gangs.attempts import Shortfall
+from core.gangs.placing import Placer, steps_for
 from core.gangs.unit import Tally, Unit, order_of, shortfall_text, tally, to_place, waiting_text
 from core.gangs.unit_status import UnitStatus, status_of, status_without_members
 from core.mirror.cluster import ClusterMirror
@@ -35,7 +36,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.pod_groups import Group, Rule
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
-from core.objects.pod_group import PodGroup
+from core.objects.pod_group import Packing, PodGroup
 
 _AHEAD: Final = 4
 """Waiting gangs that are tried before another one at its request."""
@@ -192,7 +193,14 @@ class Gangs:
         searches = unit.searched_at is None or now - unit.searched_at >= _SEARCH_EVERY
         steps = steps_for(len(self._mirror.nodes.slots)) if searches else 0
         unit.attempts += 1
-        found = self._placer.place(members, now, of_first=nodes, max_steps=steps)
+        found = self._placer.place(
+            members,
+            now,
+            of_first=nodes,
+            max_steps=steps,
+            packing=self._packing(unit.group),
+            beside=unit.nodes(self._mirror),
+        )
         if not isinstance(found, Shortfall):
             self._reserve(unit, found, now, rule.timeout)
             return None
@@ -294,6 +302,9 @@ class Gangs:
 
     def _rule(self, group: Group) -> Rule:
         return group.rule(self._mirror.objects(PodGroup))
+
+    def _packing(self, group: Group) -> Packing:
+        return group.packing(self._mirror.objects(PodGroup))
 
     def _tally(self, unit: Unit) -> Tally:
         return tally(unit, self._mirror, self._eligible)
