@@ -10,6 +10,7 @@ from app.answered_release import ReleaseStatus
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
 from app.commands.scheduler_text import profile_text, sample_text, scheduler_text, unscored_text
 from app.commands.text_columns import Side, counted, table, wrapped
+from app.commands.units_text import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
@@ -130,6 +131,10 @@ def _unit(unit: UnitStatus | None) -> Iterator[str]:
         f"{unit.bound} bound, {unit.assumed} decided, {unit.reserved} with a reserved place, {unit.pending} pending"
     )
     yield from wrapped(f"{counted(unit.members, 'member')}, {unit.minimum} are needed: {counts}", 4, "  ")
+    packing = unit.packing
+    yield from wrapped(f"packing: {packing_text(packing)}; on {counted(packing.nodes, 'node')} so far", 4, "  ")
+    if packing.problem:
+        yield from wrapped(f"placed as spread: {packing.problem}", 4, "  ")
 
 
 def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:

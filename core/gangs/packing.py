@@ -3,27 +3,33 @@
 The domains of members that have a node already are used, and cost nothing. Of the others, the search wants the fewest:
 
 1. One domain for all, the one with the least room first.
-2. Domain by domain: the least room that suffices for all that are left, else the most room.
+2. Each member on the best node of the used domains. Where none fits, one more is used: that with the least room that
+   suffices for all that are left, else that with the most room.
 3. Each member on its best node, as without packing. What does not fit so either is refused, for the same reason.
 4. Every set of domains that is smaller than the best so far and has room enough, the smallest sets first.
 
-It ends as soon as no smaller set has room. Room is a bound from above, by the resources, the filters before the first
-member is placed, host ports, and anti-affinity of a class to itself. So 1 and 2 need no proof by 4 mostly. Steps 1, 2
-and 4 share a number of steps; when they are used up, the best placement so far holds. It never has more domains than
-that of step 3.
+It ends as soon as no smaller set has room. Room is a bound from above: by the resources, by the filters before the
+first member is placed, by host ports, and by anti-affinity of a class to itself.
+
+The bound: 1 ends after half of the steps of a search back and four times the members. 4 ends after half of the steps,
+and one set takes half of those that are left. Where 4 is not cut short, no placement has fewer domains. In any case the
+result has no more than the placement of 3.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from core.gangs.attempts import Attempts, Shortfall
 from core.gangs.search import MemberClass, Trial
-from core.mirror.node_group import NodeGroup
+from core.mirror.node_group import Float64Array, NodeGroup
 from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
 from core.plugins.noderesources.fit import NodeResourcesFit
+
+_ALONE: Final = 4
+"""Domains that are tried for all members together, at the least."""
 
 
 class FewestDomains:
@@ -40,14 +46,13 @@ class FewestDomains:
         max_steps: int,
     ) -> None:
         """Place the members of `classes`; `beside` names the nodes whose domains are used."""
-        slots = attempts.mirror.nodes.slots
         self._attempts = attempts
         self._trial = trial
         self._classes = classes
         self._group = group
-        self._used = group.domains_of([slots[name] for name in beside if name in slots])
+        self._used = self._domains_of(beside)
         self._max_steps = max_steps
-        self._left = max_steps
+        self._left = 0  # steps of what is under way
         self._rooms = _Rooms(attempts, classes, group)
         self._room = self._rooms.of([each.pods for each in classes])
         self._wanted = sum(len(each.pods) for each in classes)
@@ -59,7 +64,7 @@ class FewestDomains:
         if least is not None:
             if least <= 1 and self._in_one():
                 return None
-            best = self._taken_back() if self._domain_by_domain() else None
+            best = self._taken_back() if self._in_used_ones() else None
             if best is not None and self._new_domains(best) == least:
                 self._again(best)
                 return None
@@ -77,69 +82,67 @@ class FewestDomains:
         needed = self._needed()
         if needed <= 0:
             return 0
-        sums = np.cumsum(self._room[self._by_room()])
+        sums = np.cumsum(self._room.most[self._by_room()])
         enough = np.flatnonzero(sums >= needed)
         return int(enough[0]) + 1 if len(enough) else None
 
     def _by_room(self) -> list[int]:
         """Return the domains that are not used and have room, the most room first."""
-        order = np.argsort(-self._room, kind="stable").tolist()
-        return [domain for domain in order if domain not in self._used and self._room[domain]]
+        order = np.lexsort((-self._room.times, -self._room.most)).tolist()
+        return [domain for domain in order if domain not in self._used and self._room.most[domain]]
 
     # The ways to place them.
 
     def _in_one(self) -> bool:
         """Try the used domains alone, then each one that has room for the rest, without a search back."""
+        self._left = _ALONE * self._wanted + self._max_steps // 2
         needed = self._needed()
-        alone = [domain for domain in reversed(self._by_room()) if self._room[domain] >= needed]
+        times = self._room.times.__getitem__
+        alone = sorted((domain for domain in self._by_room() if self._room.most[domain] >= needed), key=times)
         for domains in [frozenset[int]()] if needed <= 0 else [frozenset({domain}) for domain in alone]:
-            if self._left <= self._max_steps // 2:
+            if self._left <= 0:
                 return False
             if self._try(domains, 0):
                 return True
         return False
 
-    def _domain_by_domain(self) -> bool:
-        """Fill one domain after another; false: some members are left, or too many steps were taken."""
+    def _in_used_ones(self) -> bool:
+        """Give each member the best node of the used domains; where none fits, use one more."""
         left = [[*each.pods] for each in self._classes]
-        full: set[int] = set()
-        while any(left):
-            room = self._rooms.of(left)
-            room[[*full]] = 0
-            domain = self._next(room, sum(map(len, left)))
-            if domain is None or self._left <= 0:
-                self._trial.undo_all()
-                return False
-            full.add(domain)
-            self._fill(domain, left)
+        used = set(self._used)
+        for number, pods in enumerate(left):
+            each = self._within(used)[number]
+            while pods:
+                node = self._attempts.node_for(each, pods[0])
+                if isinstance(node, str):
+                    self._trial.assume(pods.pop(0), node)
+                    continue
+                domain = self._one_more(self._classes[number], left, pods[0], used)
+                if domain is None:
+                    self._trial.undo_all()
+                    return False
+                used.add(domain)
+                each = self._within(used)[number]
         return True
 
-    def _next(self, room: Int64Array, wanted: int) -> int | None:
-        used = [domain for domain in self._used if room[domain]]
-        if used:
-            return max(used, key=room.__getitem__)
-        enough = np.flatnonzero(room >= wanted)
-        if len(enough):
-            return int(enough[room[enough].argmin()])
-        domain = int(room.argmax())
-        return domain if room[domain] else None
-
-    def _fill(self, domain: int, left: Sequence[list[Pod]]) -> None:
-        """Place what fits in a domain, again and again, as members can make room for those of another class."""
-        classes = self._within({domain})
-        placed = -1
-        while placed != len(self._trial.nodes):
-            placed = len(self._trial.nodes)
-            for each, pods in zip(classes, left, strict=True):
-                while pods:
-                    self._left -= 1
-                    node = self._attempts.node_for(each, pods[0])
-                    if not isinstance(node, str):
-                        break
-                    self._trial.assume(pods.pop(0), node)
+    def _one_more(
+        self, each: MemberClass, left: Sequence[Sequence[Pod]], pod: Pod, used: Collection[int]
+    ) -> int | None:
+        """Return the domain to use next for a member, and for those that are left; None: it fits in no other one."""
+        nodes = each.within(self._group.nodes).nodes or self._group.nodes
+        fitting = self._group.has_any(nodes.slots[self._attempts.fits(pod, nodes)])
+        fitting[[*used]] = False
+        if not fitting.any():
+            return None
+        room = self._rooms.of(left)
+        enough = fitting & (room.most >= sum(map(len, left)))
+        if enough.any():
+            return int(np.where(enough, room.times, np.inf).argmin())
+        return int(np.where(fitting, room.most, 0).argmax())
 
     def _in_fewer(self, least: int, found: int) -> bool:
         """Try every set of domains that has fewer than were found; false: there is none, or too many steps."""
+        self._left = self._max_steps // 2
         for size in range(least, found):
             for domains in self._sets(size):
                 if self._left <= 0:
@@ -151,7 +154,7 @@ class FewestDomains:
     def _sets(self, size: int) -> Iterator[frozenset[int]]:
         """Yield the sets of so many new domains that have room, those with the most room first."""
         domains = self._by_room()
-        room = self._room[domains].tolist()
+        room = self._room.most[domains].tolist()
 
         def more(begin: int, size: int, needed: int) -> Iterator[tuple[int, ...]]:
             if not size:
@@ -180,14 +183,18 @@ class FewestDomains:
 
     def _needed(self) -> int:
         """Return for how many members the used domains have no room."""
-        return self._wanted - int(self._room[[*self._used]].sum())
+        return self._wanted - int(self._room.most[[*self._used]].sum())
 
     def _new_domains(self, placement: Mapping[str, str]) -> int:
         slots = self._attempts.mirror.nodes.slots
         names = set(placement.values())
-        known = [slots[name] for name in names if name in slots]
         # What is not in the group has a domain of its own: a node that came as an object with the request.
-        return len(self._group.domains_of(known) - self._used) + len(names) - len(known)
+        return len(self._domains_of(names) - self._used) + sum(name not in slots for name in names)
+
+    def _domains_of(self, names: Collection[str]) -> frozenset[int]:
+        slots = self._attempts.mirror.nodes.slots
+        known = np.array([slots[name] for name in names if name in slots], np.intp)
+        return frozenset(np.flatnonzero(self._group.has_any(known)).tolist())
 
     def _taken_back(self) -> Mapping[str, str]:
         placement = dict(self._trial.nodes)
@@ -200,6 +207,15 @@ class FewestDomains:
             self._trial.assume(pods[uid], node)
 
 
+class _DomainRoom(NamedTuple):
+    """The room of each domain for some members."""
+
+    most: Int64Array
+    """How many of them no placement exceeds."""
+    times: Float64Array
+    """How many times over all of them have room, by the scarcest resource of each node."""
+
+
 class _Rooms:
     """How many members each domain can hold, at most."""
 
@@ -209,16 +225,18 @@ class _Rooms:
         self._fit: Final = next((each for each in attempts.profile.filters if isinstance(each, NodeResourcesFit)), None)
         self._most = [self._of_class(attempts, each) for each in classes]
 
-    def of(self, left: Sequence[Sequence[Pod]]) -> Int64Array:
-        """Return for each domain how many of these members, by class, no placement exceeds there."""
+    def of(self, left: Sequence[Sequence[Pod]]) -> _DomainRoom:
+        """Return the room of each domain for these members, by class; there is at least one."""
         nodes = self._group.nodes
-        by_node = np.zeros(len(nodes), np.int64)
-        for most, pods in zip(self._most, left, strict=True):
-            by_node += np.minimum(most, len(pods))
+        most = np.zeros(len(nodes), np.int64)
+        for of_class, pods in zip(self._most, left, strict=True):
+            most += np.minimum(of_class, len(pods))
         members = [pod for pods in left for pod in pods]
+        times: Float64Array = most / len(members)
         if self._fit is not None:
-            by_node = np.minimum(by_node, self._fit.most_pods(self._mirror, members, nodes))
-        return np.minimum(self._group.sums(by_node), len(members))
+            room = self._fit.room_for(self._mirror, members, nodes)
+            most, times = np.minimum(most, room.most), np.where(most > 0, room.times, 0.0)
+        return _DomainRoom(self._group.sums(most).astype(np.int64), self._group.sums(times))
 
     def _of_class(self, attempts: Attempts, each: MemberClass) -> Int64Array:
         nodes, pod = self._group.nodes, each.pods[0]

@@ -27,6 +27,7 @@ class Unit:
         "memo",
         "order",
         "overtaken",
+        "packing_problem",
         "reason",
         "reserved",
         "reserved_at",
@@ -57,6 +58,7 @@ class Unit:
         self.searched_at: float | None = None
         self.order: Order = (True, 0, 0, "", "")
         self.overtaken = 0  # gangs behind it that were placed since it was refused for want of room
+        self.packing_problem = ""  # that was said last
         self.holds_until = 0.0  # until when gangs behind it wait
 
     def nodes(self, mirror: ClusterMirror) -> frozenset[str]:

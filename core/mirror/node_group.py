@@ -1,14 +1,17 @@
 """The known nodes of the partition by domain of a topology key, for placing pods in few domains."""
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import LabelColumns
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray
+
+Float64Array: TypeAlias = NDArray[np.float64]
 
 
 class NodeGroup(NamedTuple):
@@ -27,17 +30,20 @@ class NodeGroup(NamedTuple):
     """Position in `nodes` -> domain, 0..`domains` - 1."""
     domains: int
 
-    def sums(self, by_node: Int64Array) -> Int64Array:
+    def sums(self, by_node: Int64Array | Float64Array) -> Float64Array:
         """Return the sum of an amount by domain."""
-        return np.bincount(self.domain_of, by_node, self.domains).astype(np.int64)
+        sums: Float64Array = np.bincount(self.domain_of, by_node, self.domains)
+        return sums
 
     def within(self, domains: Collection[int]) -> NodeBatch:
         """Return the nodes of some domains."""
         return self.nodes.part(np.flatnonzero(np.isin(self.domain_of, [*domains])))
 
-    def domains_of(self, slots: Collection[int]) -> frozenset[int]:
-        """Return the domains of the nodes that have some slots; a node out of the group has none."""
-        return frozenset(self.domain_of[np.isin(self.nodes.slots, [*slots])].tolist())
+    def has_any(self, slots: IntpArray) -> BoolArray:
+        """Tell for each domain whether a node of it has one of these slots."""
+        present: BoolArray = np.zeros(self.domains, np.bool_)
+        present[self.domain_of[np.isin(self.nodes.slots, slots)]] = True
+        return present
 
 
 def make_node_group(mirror: ClusterMirror, topology_key: str = "") -> NodeGroup:

@@ -22,7 +22,7 @@ from core.plugins.noderesources.allocation import ScoreState, in_range, with_def
 from core.plugins.noderesources.columns import ResourceColumns, cpu_and_memory, requests_changed
 from core.plugins.noderesources.device_classes import left_to_devices, stands_for
 from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState
-from core.plugins.noderesources.room import most_pods
+from core.plugins.noderesources.room import Room, room_for
 from core.plugins.noderesources.strategies import ScoringStrategy
 
 LEAST_ALLOCATED: Final = ScoringStrategy()
@@ -103,9 +103,9 @@ class NodeResourcesFit:
         """Return no versions: there are no counters."""
         return ()
 
-    def most_pods(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Int64Array:
-        """Return for each node a number of these pods that no placement by the filter exceeds; see most_pods."""
-        return most_pods(mirror, pods, self._ignored, batch)
+    def room_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Room:
+        """Return the room of each node for some pods by what the filter looks at; see room_for."""
+        return room_for(mirror, pods, self._ignored, batch)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
         """Gather what scoring takes the pod for."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -14,18 +15,29 @@ from core.plugins.noderesources.columns import NATIVE, PODS, ResourceColumns
 from core.plugins.noderesources.device_classes import left_to_devices
 from core.plugins.noderesources.filtering import IgnoredResources
 
+Float64Array: TypeAlias = NDArray[np.float64]
+
 _MOST: Final = 2**63 - 1
 
 
-def most_pods(mirror: ClusterMirror, pods: Sequence[Pod], ignored: IgnoredResources, batch: NodeBatch) -> Int64Array:
-    """Return for each node a number that no placement of these pods by NodeResourcesFit exceeds there.
+class Room(NamedTuple):
+    """The room of each node for some pods."""
 
-    For each resource, it counts the smallest requests first. What is left to devices on some node is not counted.
-    Stale after the next event.
+    most: Int64Array
+    """A number of them that no placement by NodeResourcesFit exceeds on the node."""
+    times: Float64Array
+    """How many times over all of them have room there, by the scarcest resource."""
+
+
+def room_for(mirror: ClusterMirror, pods: Sequence[Pod], ignored: IgnoredResources, batch: NodeBatch) -> Room:
+    """Return the room of each node for some pods, at least one. Stale after the next event.
+
+    For each resource, `most` counts the smallest requests first. What is left to devices on some node has no bound.
     """
     columns = mirror.derived(ResourceColumns)
     free = columns.allocatable_of(PODS, batch) - columns.requested_of(PODS, batch)
     most: Int64Array = np.clip(free, 0, len(pods))
+    times: Float64Array = np.maximum(free, 0) / len(pods)
     requests = [mirror.counted(pod).requests for pod in pods]
     for resource in sorted({name for each in requests for name, amount in each.items() if amount > 0}):
         if resource in ignored or _is_left_to_devices(mirror, requests, resource, batch):
@@ -34,7 +46,8 @@ def most_pods(mirror: ClusterMirror, pods: Sequence[Pod], ignored: IgnoredResour
         sums = np.array([min(each, _MOST) for each in accumulate(asked)], np.int64)
         free = columns.allocatable_of(resource, batch) - columns.requested_of(resource, batch)
         most = np.minimum(most, len(pods) - len(asked) + np.searchsorted(sums, free, side="right"))
-    return most
+        times = np.minimum(times, np.maximum(free, 0) / sums[-1])
+    return Room(most, times)
 
 
 def _is_left_to_devices(
