@@ -32,8 +32,7 @@ class NodeGroup(NamedTuple):
 
     def sums(self, by_node: Int64Array | Float64Array) -> Float64Array:
         """Return the sum of an amount by domain."""
-        sums: Float64Array = np.bincount(self.domain_of, by_node, self.domains)
-        return sums
+        return np.bincount(self.domain_of, by_node, self.domains).astype(np.float64)
 
     def within(self, domains: Collection[int]) -> NodeBatch:
         """Return the nodes of some domains."""

@@ -21,6 +21,7 @@ from app.settings import Settings
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from core.diagnosis.explained_profile import served_alone
+from core.diagnosis.victim_waits import AwaitedVictim
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
@@ -43,6 +44,7 @@ class Setting:
 
     def __init__(self, mirror: ClusterMirror, profile: Profile, freshness: Freshness = OF_A_DUMP) -> None:
         self.unit: UnitStatus | None = None
+        self.victims: list[AwaitedVictim] = []
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, cache)
         self._explainer = Explainer(
@@ -53,6 +55,7 @@ class Setting:
             freshness,
             release=AnsweredRelease(Settings(), mirror),
             unit_of=lambda _: self.unit,
+            victims_of=lambda _: self.victims,
         )
 
     def text(self, question: dict[str, Any], detail: Detail = Detail()) -> str:  # noqa: B008  # it is frozen
@@ -217,6 +220,15 @@ def test_a_member_of_a_gang_is_told_with_the_state_of_its_gang(small: ClusterMir
     wrong = PackingStatus(problem="metadata.annotations[a]: is wrong")
     setting.unit = UnitStatus(unit="shop/train", status=SchedulingStatus.SCHEDULED, members=1, packing=wrong)
     assert "  placed as spread: metadata.annotations[a]: is wrong" in setting.lines({"pod": NEXT.obj()})
+
+
+def test_the_victims_that_a_pod_waits_for_are_told(small: ClusterMirror) -> None:
+    setting = Setting(small, affinity_profile())
+    assert not any("victim" in line for line in setting.lines({"pod": NEXT.obj()}))
+    setting.victims = [AwaitedVictim("shop/batch-3", "u", "node-7", 40.4)]
+    lines = setting.lines({"pod": NEXT.obj()})
+    at = lines.index("Waits for victims of preemption")
+    assert lines[at + 1] == "  waits for shop/batch-3 on node-7 to end, since 40 s"
 
 
 def test_what_was_supposed_is_told_last(small: ClusterMirror) -> None:
