@@ -230,6 +230,11 @@ class PodBuilder(_Labelled):
         said = _said(**{"kindred.dev/group-minimum": str(minimum), "kindred.dev/group-timeout": str(timeout)})
         return replace(self.label("kindred.dev/group", name), annotations={**self.annotations, **said})
 
+    def packed(self, way: str, topology_key: str = "") -> Self:
+        """Say how close to each other the members of the pod's group are placed."""
+        said = _said(**{"kindred.dev/group-packing": way, "kindred.dev/group-topology-key": topology_key})
+        return replace(self, annotations={**self.annotations, **said})
+
     def gated(self, *names: str) -> Self:
         """Set `spec.schedulingGates`."""
         return replace(self, spec={**self.spec, "schedulingGates": [{"name": name} for name in names]})

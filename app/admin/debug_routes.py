@@ -25,7 +25,7 @@ from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.objects.resources import Resource
 from core.mirror.cluster import ClusterMirror
-from core.mirror.dump import MirrorCopy, MirrorDump, pending_dumps
+from core.mirror.dump import MirrorCopy, MirrorDump, pending_dumps, victim_dumps
 
 _JSON = "application/json"
 
@@ -108,6 +108,8 @@ def _dump_all(copy: MirrorCopy) -> Iterator[bytes]:
     yield from _separated(copy.pods_of_unknown_nodes())
     yield b'],"pending_pods":['
     yield from _separated(copy.pending_pods())
+    yield b'],"victims":['
+    yield from _separated(copy.victims())
     yield b"]}"
 
 
@@ -143,6 +145,7 @@ async def _dump_pod(mirror: ClusterMirror, pod: str, node: str | None, work: Lon
             raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: not in the mirror")
         if node is not None and node not in nodes:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: not on node {node}, but on {', '.join(nodes)}")
+        waits = [each for each in mirror.preemptors.waits() if pod in {each.preemptor.uid, each.preemptor.full_name}]
         parts = [mirror.dump(name, pod) for name in nodes if node in (None, name)]
     return MirrorDump(
         mirror.generation,
@@ -150,6 +153,7 @@ async def _dump_pod(mirror: ClusterMirror, pod: str, node: str | None, work: Lon
         tuple(node for part in parts for node in part.nodes),
         tuple(pod for part in parts for pod in part.pods_of_unknown_nodes),
         tuple(pending_dumps(pending)),
+        (*(each for part in parts for each in part.victims), *victim_dumps(waits)),
     )
 
 

@@ -10,12 +10,14 @@ from app.answered_release import ReleaseStatus
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
 from app.commands.scheduler_text import profile_text, sample_text, scheduler_text, unscored_text
 from app.commands.text_columns import Side, counted, table, wrapped
+from app.commands.units_text import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
+from core.diagnosis.victim_waits import AwaitedVictim
 from core.gangs.unit_status import UnitStatus
 from core.objects.waiting import Waiting
 
@@ -60,6 +62,7 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> str:
         _head(told),
         _hidden(explanation.names_hidden),
         _unit(explanation.unit),
+        _victims(explanation.waits_for),
         _reasons(told.reasons),
         cluster_amounts_text(told.amounts, told.nodes),
         remedies_text(told.helps),
@@ -130,6 +133,19 @@ def _unit(unit: UnitStatus | None) -> Iterator[str]:
         f"{unit.bound} bound, {unit.assumed} decided, {unit.reserved} with a reserved place, {unit.pending} pending"
     )
     yield from wrapped(f"{counted(unit.members, 'member')}, {unit.minimum} are needed: {counts}", 4, "  ")
+    packing = unit.packing
+    yield from wrapped(f"packing: {packing_text(packing)}; on {counted(packing.nodes, 'node')} so far", 4, "  ")
+    if packing.problem:
+        yield from wrapped(f"placed as spread: {packing.problem}", 4, "  ")
+
+
+def _victims(victims: Sequence[AwaitedVictim]) -> Iterator[str]:
+    if not victims:
+        return
+    yield _heading("Waits for victims of preemption")
+    for each in victims[:_MAX]:
+        yield from wrapped(f"waits for {each.name} on {each.node} to end, since {each.waiting:.0f} s", 4, "  ")
+    yield from _more(len(victims), "victim")
 
 
 def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:

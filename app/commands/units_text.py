@@ -9,10 +9,20 @@ import click
 from app.admin.units_routes import Units
 from app.commands.age_text import age_text
 from app.commands.text_columns import counted, wrapped, wrapped_table
-from core.gangs.unit_status import SchedulingStatus, UnitStatus
+from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 
 _HEADS: Final = ("NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")
-_MORE_HEADS: Final = ("BOUND", "ASSUMED", "ENDED", "PRIORITY", "ATTEMPTS", "RESERVED SINCE", "TIMEOUT")
+_MORE_HEADS: Final = (
+    "BOUND",
+    "ASSUMED",
+    "ENDED",
+    "PRIORITY",
+    "ATTEMPTS",
+    "RESERVED SINCE",
+    "TIMEOUT",
+    "PACKING",
+    "NODES",
+)
 
 
 def units_text(units: Units, *, namespace: str | None, wide: bool) -> str:
@@ -35,6 +45,10 @@ def _lines(units: Sequence[UnitStatus], namespace: str | None, *, wide: bool) ->
     yield ""
     heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
     yield from wrapped_table(heads, [_row(each, namespace, wide=wide) for each in units], 0, wide=wide)
+    for each in units:
+        if each.packing.problem:
+            yield ""
+            yield from wrapped(f"{each.unit} is placed as spread: {each.packing.problem}", 2, "")
 
 
 def _row(unit: UnitStatus, namespace: str | None, *, wide: bool) -> Sequence[str]:
@@ -47,7 +61,15 @@ def _row(unit: UnitStatus, namespace: str | None, *, wide: bool) -> Sequence[str
     if wide:
         more = (unit.bound, unit.assumed, unit.ended, unit.priority, unit.attempts)
         cells += [*map(str, more), _age(unit.reserved_since), f"{unit.timeout:g}s" if unit.timeout else "-"]
+        cells += [packing_text(unit.packing), str(unit.packing.nodes)]
     return cells
+
+
+def packing_text(packing: PackingStatus) -> str:
+    """Return how close to each other members are placed, with the number of domains of `near`."""
+    if packing.domains is None:
+        return packing.way.value
+    return f"{packing.way.value} {packing.topology_key} ({counted(packing.domains, 'domain')})"
 
 
 def _age(seconds: float | None) -> str:

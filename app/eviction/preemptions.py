@@ -1,11 +1,10 @@
 """For which pods others were evicted lately, and whether those are gone."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from core.mirror.cluster import ClusterMirror
-
-_UNSEEN: Final = 30.0  # seconds within which the watch must show that a victim terminates, or it is one no more
+from core.mirror.preemptors import UNSEEN
 
 
 class Preemption(NamedTuple):
@@ -33,11 +32,14 @@ class Preemptions:
 
     def add(self, uid: str, node: str, victims: Sequence[str]) -> None:
         """Take note of the node that a pod is to get, and of the victims there, evicted for it or going already."""
-        self._preemptions[uid] = Preemption(node, tuple(victims), self._clock() + _UNSEEN)
+        now = self._clock()
+        self._preemptions[uid] = Preemption(node, tuple(victims), now + UNSEEN)
+        self._mirror.preemptors.evicted(uid, node, victims, now)
 
     def forget(self, uid: str) -> None:
         """Remove the preemption for a pod, which is to get its node no longer."""
         self._preemptions.pop(uid, None)
+        self._mirror.preemptors.forget(uid)
 
     def includes(self, uid: str) -> bool:
         """Tell whether pods were evicted for a pod lately, or are just now."""

@@ -20,6 +20,7 @@ from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail
 from core.diagnosis.pod_names import PodName, PodText, name_of
 from core.diagnosis.summary import Summary, summary
+from core.diagnosis.victim_waits import AwaitedVictim
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.class_entry import ClassEntry
 from core.equivalence.lookup import PredicateCell, ScoreCell
@@ -106,6 +107,8 @@ class Explanation(msgspec.Struct, frozen=True):
     supposed: SupposedState
     unit: UnitStatus | None = None
     """The group that the pod is placed with; None if there is none."""
+    waits_for: Sequence[AwaitedVictim] = ()
+    """The victims of preemption whose end the pod waits for."""
     names_hidden: str = ""
     """Why the caller sees `(a pod of another namespace)` in the place of some names; empty where all are shown."""
 
@@ -133,11 +136,13 @@ class Explainer:
         work: LongWork | None = None,
         schedulers: SchedulerProfiles | None = None,
         unit_of: Callable[[Pod], UnitStatus | None] = lambda _: None,
+        victims_of: Callable[[Pod], Sequence[AwaitedVictim]] = lambda _: (),
     ) -> None:
         """`work` is the turn that explanations share with all other long jobs of the process.
 
         `schedulers` are the profiles of the scheduler's configuration; None: it is unknown, and all pods are explained
-        by `explained`. `unit_of` returns the status of the group that a pod is placed with.
+        by `explained`. `unit_of` returns the status of the group that a pod is placed with,
+        `victims_of` the victims that it waits for.
         """
         self.explained: Final = explained
         self.mirror: Final = mirror
@@ -148,6 +153,7 @@ class Explainer:
         self._release = release
         self._schedulers = schedulers
         self._unit_of = unit_of
+        self._victims_of = victims_of
 
     def explained_of(self, pod: Pod) -> ExplainedProfile:
         """Return by which plugins a pod is explained."""
@@ -175,9 +181,10 @@ class Explainer:
         """Answer a question that was decoded just now, before any event. Raises ExplainError."""
         found = await self._found(question)
         # From here on nobody else is answered: a decision is of one state of the mirror.
+        victims = self._victims_of(found.pod)  # of the mirror as it is
         with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
-            return self._explained(question, found, detail)
+            return replace(self._explained(question, found, detail), waits_for=victims)
 
     async def look(self, question: ExplainRequest, at: Callable[[Diagnosis], Seen], *, score_all: bool = False) -> Seen:
         """Return what is seen at the decision, which is stale after the next event. Raises ExplainError."""

@@ -72,10 +72,15 @@ class MirrorFeed:
         return self._loads.loading()
 
     async def expire_assumed_pods(self) -> None:
-        """Drop assumed pods that the watch does not confirm in time, until cancelled."""
+        """Drop assumed pods that the watch does not confirm in time, until cancelled.
+
+        What depends on time besides is brought up to date: since when pods wait for their victims.
+        """
         while True:
             await asyncio.sleep(_EXPIRY_EVERY)
-            for pod in self._mirror.expire(self._clock()):
+            now = self._clock()
+            self._mirror.preemptors.follow(now)
+            for pod in self._mirror.expire(now):
                 log.warning("pods: %s: assumed on %s and never seen there, dropped", pod.full_name, pod.node_name)
 
 

@@ -41,6 +41,7 @@ from app.verbs.routes import ExtenderApp
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from app.wiring.verbs import Verbs
+from core.diagnosis.victim_waits import awaited_victims
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Admission: TypeAlias = Callable[[Request], Awaitable[None]]
@@ -128,6 +129,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         work=work,
         schedulers=scheduler_profiles(settings, explained),
         unit_of=lambda pod: None if gangs is None else gangs.unit_of(pod, time.monotonic()),
+        victims_of=lambda pod: awaited_victims(mirror, pod, time.monotonic()),
     )
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     access = Access(cluster.reviews)

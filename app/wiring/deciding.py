@@ -15,8 +15,9 @@ from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from app.verbs.evaluations import Evaluations
 from app.wiring.preemption import Preemption
 from core.equivalence.cache import EquivalenceCache
+from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs
-from core.gangs.placing import Choose, Placer
+from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import IntpArray

@@ -27,15 +27,16 @@ from contextlib import suppress
 from heapq import nsmallest
 from typing import Final, NamedTuple, TypeAlias
 
-from core.gangs.placing import Placer, Shortfall, steps_for
+from core.gangs.attempts import Shortfall
+from core.gangs.placing import Placer, steps_for
 from core.gangs.unit import Tally, Unit, order_of, shortfall_text, tally, to_place, waiting_text
-from core.gangs.unit_status import UnitStatus, status_of, status_without_members
+from core.gangs.unit_status import UnitStatus, packing_of, status_of, status_without_members
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.pod_groups import Group, Rule
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
-from core.objects.pod_group import PodGroup
+from core.objects.pod_group import Packing, PodGroup
 
 _AHEAD: Final = 4
 """Waiting gangs that are tried before another one at its request."""
@@ -79,6 +80,7 @@ class Gangs:
         self._units: dict[str, Unit] = {}
         self._reserving: dict[str, Unit] = {}  # those with a reservation
         self._waiting: dict[str, Unit] = {}  # those that were refused and not placed since
+        self._packing_problems: dict[str, str] = {}  # unit -> problem that was not taken yet
         self._undone = 0  # generations that went into attempts that left nothing
         self._has_begun = False
 
@@ -107,6 +109,12 @@ class Gangs:
                 self._time_out(unit, now)
             elif unit.group.version != unit.version:
                 self._review(unit)
+
+    def take_packing_problems(self) -> Mapping[str, str]:
+        """Return, each once, why units were placed without the packing that they ask for, by unit."""
+        problems = {key: problem for key, problem in self._packing_problems.items() if problem}
+        self._packing_problems.clear()
+        return problems
 
     def has_reserved(self, uid: str) -> bool:
         """Tell whether a pod has a reservation."""
@@ -192,7 +200,14 @@ class Gangs:
         searches = unit.searched_at is None or now - unit.searched_at >= _SEARCH_EVERY
         steps = steps_for(len(self._mirror.nodes.slots)) if searches else 0
         unit.attempts += 1
-        found = self._placer.place(members, now, of_first=nodes, max_steps=steps)
+        found = self._placer.place(
+            members,
+            now,
+            of_first=nodes,
+            max_steps=steps,
+            packing=self._packing(unit),
+            beside=unit.nodes(self._mirror),
+        )
         if not isinstance(found, Shortfall):
             self._reserve(unit, found, now, rule.timeout)
             return None
@@ -295,6 +310,13 @@ class Gangs:
     def _rule(self, group: Group) -> Rule:
         return group.rule(self._mirror.objects(PodGroup))
 
+    def _packing(self, unit: Unit) -> Packing:
+        packing = unit.group.packing(self._mirror.objects(PodGroup))
+        if packing.problem != unit.packing_problem:
+            unit.packing_problem = packing.problem
+            self._packing_problems[unit.group.key] = packing.problem
+        return packing
+
     def _tally(self, unit: Unit) -> Tally:
         return tally(unit, self._mirror, self._eligible)
 
@@ -305,7 +327,8 @@ class Gangs:
         group = self._mirror.groups.get(key)
         if group is not None:
             unit = self._unit(group)
-            return status_of(unit, self._tally(unit), self._rule(group), now)
+            packed = packing_of(unit, self._mirror)
+            return status_of(unit, self._tally(unit), self._rule(group), packed, now)
         found = self._mirror.objects(PodGroup).get(key)
         return None if found is None else status_without_members(found)
 

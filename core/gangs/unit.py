@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from core.framework.reason_counts import reasons_text
-from core.gangs.placing import Shortfall
+from core.gangs.attempts import Shortfall
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_groups import Group, Rule
 from core.objects.pod import Pod
@@ -27,6 +27,7 @@ class Unit:
         "memo",
         "order",
         "overtaken",
+        "packing_problem",
         "reason",
         "reserved",
         "reserved_at",
@@ -57,7 +58,13 @@ class Unit:
         self.searched_at: float | None = None
         self.order: Order = (True, 0, 0, "", "")
         self.overtaken = 0  # gangs behind it that were placed since it was refused for want of room
+        self.packing_problem = ""  # that was said last
         self.holds_until = 0.0  # until when gangs behind it wait
+
+    def nodes(self, mirror: ClusterMirror) -> frozenset[str]:
+        """Return the nodes of the members that are bound, decided for or reserved, and do not terminate."""
+        held = (mirror.get_pod(uid) for uid in self.group.members)
+        return frozenset(pod.node_name for pod in held if pod is not None and not pod.terminating)
 
 
 class Tally(NamedTuple):

@@ -5,8 +5,9 @@ from enum import Enum
 import msgspec
 
 from core.gangs.unit import Tally, Unit, to_place, waiting_text
+from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_groups import Rule
-from core.objects.pod_group import PodGroup
+from core.objects.pod_group import PackingWay, PodGroup
 
 
 class SchedulingStatus(Enum):
@@ -22,6 +23,20 @@ class SchedulingStatus(Enum):
     """The minimum is bound, or decided and on its way."""
     TIMED_OUT = "timed out"
     """Members were not asked about in time, and their places were released; the next request places the unit anew."""
+
+
+class PackingStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How close to each other the members of a unit are placed, and what has come of it."""
+
+    way: PackingWay = PackingWay.SPREAD
+    topology_key: str = ""
+    """Of `near`; empty for the other ways."""
+    problem: str = ""
+    """Why the annotations are not followed, one line; the unit is placed as `spread` then."""
+    nodes: int = 0
+    """Nodes of the members that are bound, decided for or reserved, and do not terminate."""
+    domains: int | None = None
+    """Domains of these nodes, a node without the label being one of its own; None without a topology key."""
 
 
 class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,9 +69,10 @@ class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
     reserved_since: float | None = None
     scheduled_since: float | None = None
     timed_out_since: float | None = None
+    packing: PackingStatus = PackingStatus()
 
 
-def status_of(unit: Unit, counts: Tally, rule: Rule, now: float) -> UnitStatus:
+def status_of(unit: Unit, counts: Tally, rule: Rule, packing: PackingStatus, now: float) -> UnitStatus:
     """Return the status of a unit."""
     _, missing = to_place(rule, counts, len(unit.reserved))
     status = _scheduling_status(unit, counts, rule, missing)
@@ -80,13 +96,37 @@ def status_of(unit: Unit, counts: Tally, rule: Rule, now: float) -> UnitStatus:
         reserved_since=_age(unit.reserved_at, now) if unit.reserved else None,
         scheduled_since=_age(unit.scheduled_at, now) if status is SchedulingStatus.SCHEDULED else None,
         timed_out_since=_age(unit.timed_out_at, now),
+        packing=packing,
+    )
+
+
+def packing_of(unit: Unit, mirror: ClusterMirror) -> PackingStatus:
+    """Return what a unit says about packing, and how many nodes and domains its members have."""
+    packing, names = unit.group.packing(mirror.objects(PodGroup)), unit.nodes(mirror)
+    domains = None
+    if packing.topology_key:
+        nodes = (info.node for name in names if (info := mirror.nodes.infos.get(name)) is not None)
+        values = [None if node is None else node.labels.get(packing.topology_key) for node in nodes]
+        domains = len({*values} - {None}) + values.count(None)
+    return PackingStatus(
+        way=packing.way,
+        topology_key=packing.topology_key,
+        problem=packing.problem,
+        nodes=len(names),
+        domains=domains,
     )
 
 
 def status_without_members(group: PodGroup) -> UnitStatus:
     """Return the status of a PodGroup that no pod belongs to."""
     return UnitStatus(
-        unit=group.full_name, status=SchedulingStatus.PENDING, reason="has no members", minimum=group.minimum
+        unit=group.full_name,
+        status=SchedulingStatus.PENDING,
+        reason="has no members",
+        minimum=group.minimum,
+        packing=PackingStatus(
+            way=group.packing.way, topology_key=group.packing.topology_key, problem=group.packing.problem
+        ),
     )
 
 

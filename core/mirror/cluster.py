@@ -19,6 +19,7 @@ from core.mirror.pending_pods import PendingPods
 from core.mirror.placement import Placement
 from core.mirror.pod_groups import PodGroups
 from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
+from core.mirror.preemptors import Preemptors
 from core.mirror.resource_figures import Figures
 from core.mirror.snapshot import Snapshot
 from core.mirror.what_if import Supposition
@@ -82,6 +83,7 @@ class ClusterMirror:
         self.affinity = self._placement.affinity
         self.pending = PendingPods()
         """The pods that have no node by the watch; an Assumed one stays among them until the watch confirms it."""
+        self.preemptors = Preemptors(self.nodes, self.pods, self.pending)
         self.groups = PodGroups()
         """The groups of pods that are placed together, with their members, bound or not."""
         self.pod_states = PodStateCounts()
@@ -252,11 +254,13 @@ class ClusterMirror:
 
     def dump(self, node: str | None = None, pod: str | None = None) -> MirrorDump:
         """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME; for debugging, expensive."""
-        return Dumper(self.nodes, self.pods, self.assumed, self.pending).dump(self.figures, self.generation, node, pod)
+        dumper = Dumper(self.nodes, self.pods, self.assumed, self.pending, self.preemptors)
+        return dumper.dump(self.figures, self.generation, node, pod)
 
     def copy(self) -> MirrorCopy:
         """Begin a copy of what `dump` shows of all; see MirrorCopy."""
-        return MirrorCopy(self.nodes, self.pods, self.assumed, self.pending, self._figures)
+        parts = self.nodes, self.pods, self.assumed, self.pending
+        return MirrorCopy(*parts, preemptors=self.preemptors, figures=self._figures)
 
     def audit(self) -> list[str]:
         """Recount everything by plain loops; return the differences, none if all is well. For tests, expensive."""

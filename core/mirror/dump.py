@@ -1,6 +1,7 @@
 """What the mirror holds, written out for people who look for an error."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 
 import msgspec
 
@@ -11,6 +12,7 @@ from core.mirror.node_info import NodeInfo, NodeTable
 from core.mirror.pending_pods import PendingPods
 from core.mirror.pod_columns import PodColumns
 from core.mirror.pod_states import PodState
+from core.mirror.preemptors import Preemptors, VictimWait
 from core.mirror.resource_figures import Figures
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -56,6 +58,26 @@ class NodeDump(msgspec.Struct, frozen=True, gc=False):
     pods: tuple[PodDump, ...]
 
 
+class PreemptorDump(msgspec.Struct, frozen=True, gc=False):
+    """A pod that waits for the end of a victim."""
+
+    uid: str
+    name: str
+    """NAMESPACE/NAME"""
+    since: float
+    """When it was seen first, by the clock of the assumed pods."""
+
+
+class VictimDump(msgspec.Struct, frozen=True, gc=False):
+    """A victim of preemption that is still there, with the pods that wait for its end, in the order of their names."""
+
+    uid: str
+    name: str
+    """NAMESPACE/NAME"""
+    node: str
+    preemptors: tuple[PreemptorDump, ...]
+
+
 class MirrorDump(msgspec.Struct, frozen=True, gc=False):
     """The mirror at one generation, or the part of it that was asked for; the figures are the whole cluster's."""
 
@@ -66,6 +88,8 @@ class MirrorDump(msgspec.Struct, frozen=True, gc=False):
     pods_of_unknown_nodes: tuple[PodDump, ...]
     pending_pods: tuple[PendingPodDump, ...]
     """In the order of their names; where one node was asked for, those that are nominated for it."""
+    victims: tuple[VictimDump, ...]
+    """In the order of their names; where one node was asked for, those on it."""
 
 
 class HeldNode(msgspec.Struct, frozen=True, gc=False):
@@ -83,12 +107,18 @@ class Dumper:
     """Writes out parts of a mirror."""
 
     def __init__(
-        self, nodes: NodeTable, pods: PodColumns, assumed: Mapping[str, AssumedPod], pending: PendingPods
+        self,
+        nodes: NodeTable,
+        pods: PodColumns,
+        assumed: Mapping[str, AssumedPod],
+        pending: PendingPods,
+        preemptors: Preemptors,
     ) -> None:
         self._nodes = nodes
         self._pods = pods
         self._assumed = assumed
         self._pending = pending
+        self._preemptors = preemptors
 
     def dump(self, figures: Figures, generation: int, node: str | None, pod: str | None) -> MirrorDump:
         """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME.
@@ -108,12 +138,21 @@ class Dumper:
             elif pod is None or pods:
                 known.append(self.node_dump(held, pods))
         pending = (each for each in self.pending(node) if pod in (None, each.uid, each.full_name))
-        return MirrorDump(generation, figures, tuple(known), tuple(waiting), tuple(pending_dumps(pending)))
+        waits = self.waits(node, pod)
+        return MirrorDump(
+            generation, figures, tuple(known), tuple(waiting), tuple(pending_dumps(pending)), tuple(victim_dumps(waits))
+        )
 
     def pending(self, node: str | None) -> Iterator[Pod]:
         """Yield the pods that have no node and are not assumed, or those of them that are nominated for one node."""
         pods = self._pending if node is None else self._pending.nominated_for(node).values()
         return (each for each in pods if each.uid not in self._pods.rows)
+
+    def waits(self, node: str | None, pod: str | None) -> Iterator[VictimWait]:
+        """Yield who waits for whom, or the waits for victims on one node, or for one by its uid or NAMESPACE/NAME."""
+        for each in self._preemptors.waits():
+            if node in (None, each.node) and pod in (None, each.victim.uid, each.victim.full_name):
+                yield each
 
     def pods_of(self, info: NodeInfo) -> tuple[Pod, ...]:
         """Return the pods of a node name."""
@@ -160,6 +199,13 @@ def pending_dumps(pods: Iterable[Pod]) -> list[PendingPodDump]:
     return sorted(dumps, key=lambda pod: (pod.name, pod.uid))
 
 
+def victim_dumps(waits: Iterable[VictimWait]) -> Iterator[VictimDump]:
+    """Write out the victims of waits that are in the order of victims."""
+    for victim, waiting in groupby(waits, key=lambda each: each.victim):
+        preemptors = tuple(PreemptorDump(each.preemptor.uid, each.preemptor.full_name, each.since) for each in waiting)
+        yield VictimDump(victim.uid, victim.full_name, victim.node_name, preemptors)
+
+
 class MirrorCopy:
     """What a dump of the whole mirror shows, all of one generation, copied and written out in steps.
 
@@ -168,16 +214,18 @@ class MirrorCopy:
     written out, the mirror does not matter any more, so a client may take its time.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the parts of a mirror
         self,
         nodes: NodeTable,
         pods: PodColumns,
         assumed: Mapping[str, AssumedPod],
         pending: PendingPods,
+        *,
+        preemptors: Preemptors,
         figures: ClusterFigures,
     ) -> None:
         self._table = nodes
-        self._dumper = Dumper(nodes, pods, assumed, pending)
+        self._dumper = Dumper(nodes, pods, assumed, pending, preemptors)
         self._all_figures = figures
         self._held: dict[str, HeldNode] = {}  # node name -> the node
         self._waiting: tuple[Pod, ...] = ()
@@ -185,6 +233,8 @@ class MirrorCopy:
         self._pods = pods
         self._assumed = assumed
         self._pending = pending
+        self._preemptors = preemptors
+        self._waits: tuple[VictimWait, ...] = ()
         self.generation = 0
         """The one that it is of, after the last step."""
         self.figures = Figures({}, {}, {}, {})
@@ -204,7 +254,8 @@ class MirrorCopy:
         unknown = (info for info in self._table.infos.values() if info.node is None)
         self._waiting = tuple(pod for info in unknown for pod in self._dumper.pods_of(info))
         self._without_node = tuple(self._dumper.pending(None))
-        self._dumper = Dumper(self._table, self._pods, dict(self._assumed), self._pending)
+        self._waits = tuple(self._preemptors.waits())
+        self._dumper = Dumper(self._table, self._pods, dict(self._assumed), self._pending, self._preemptors)
         self.generation = known.latest
 
     def nodes(self) -> Iterator[NodeDump]:
@@ -220,6 +271,10 @@ class MirrorCopy:
     def pending_pods(self) -> Iterator[PendingPodDump]:
         """Write out the pods that have no node, in the order of their names."""
         yield from pending_dumps(self._without_node)
+
+    def victims(self) -> Iterator[VictimDump]:
+        """Write out the victims that others wait for, in the order of their names."""
+        yield from victim_dumps(self._waits)
 
     def _look(self, name: str) -> None:
         info = self._table.known.values.get(name)

@@ -6,7 +6,15 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from core.objects.pod import Pod
-from core.objects.pod_group import DEFAULT_TIMEOUT, MAX_MINIMUM, MAX_TIMEOUT, PodGroup
+from core.objects.pod_group import (
+    DEFAULT_TIMEOUT,
+    MAX_MINIMUM,
+    MAX_TIMEOUT,
+    PACKING_ANNOTATION,
+    SPREAD,
+    Packing,
+    PodGroup,
+)
 from core.objects.waiting import Waiting
 
 
@@ -55,6 +63,24 @@ class Group:
         if not minimum:
             return Rule(0, 0.0, "no member has the annotation kindred.dev/group-minimum")
         return Rule(minimum, min((each.timeout for each in said if each.timeout), default=DEFAULT_TIMEOUT))
+
+    def packing(self, pod_groups: Mapping[str, PodGroup]) -> Packing:
+        """Return the packing that the PodGroup or the annotations of the members have; SPREAD where there is none.
+
+        A wrong annotation, and members that differ, are a `problem`.
+        """
+        if self.by_object:
+            found = pod_groups.get(self.key)
+            return SPREAD if found is None else found.packing
+        said = [pod.group.packing for pod in self.members.values() if pod.group is not None]
+        packings = {each for each in said if each is not None}
+        wrong = sorted(each.problem for each in packings if each.problem)
+        if wrong:
+            return Packing(problem=wrong[0])
+        if len(packings) > 1:
+            ways = ", ".join(sorted(f"{each.way.value} {each.topology_key}".strip() for each in packings))
+            return Packing(problem=f"metadata.annotations[{PACKING_ANNOTATION}]: members differ: {ways}")
+        return next(iter(packings), SPREAD)
 
 
 class PodGroups:

@@ -3,6 +3,7 @@
 Source of PodGroup: sigs.k8s.io/scheduler-plugins apis/scheduling/v1alpha1/types.go.
 """
 
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -15,6 +16,10 @@ MINIMUM_ANNOTATION: Final = "kindred.dev/group-minimum"
 """How many members of a `kindred.dev/group` are placed together."""
 TIMEOUT_ANNOTATION: Final = "kindred.dev/group-timeout"
 """Seconds for which places are reserved for the members of a `kindred.dev/group`."""
+PACKING_ANNOTATION: Final = "kindred.dev/group-packing"
+"""How close to each other members are placed: `spread`, `pack` or `near`."""
+TOPOLOGY_KEY_ANNOTATION: Final = "kindred.dev/group-topology-key"
+"""The node label whose values are the domains of `near`."""
 
 DEFAULT_TIMEOUT: Final = 60.0
 """Seconds; scheduler-plugins pkg/util/podgroup.go (DefaultWaitTime)."""
@@ -23,10 +28,37 @@ MAX_MINIMUM: Final = 500
 """A gang is placed in one step, in which no other request is answered: 500 members take about half a second."""
 
 
+class PackingWay(Enum):
+    """How close to each other the members of a group are placed; the values are those of the annotation."""
+
+    SPREAD = "spread"
+    """Each member goes to the node with the greatest sum of scores."""
+    PACK = "pack"
+    """The members go to the fewest nodes."""
+    NEAR = "near"
+    """The members go to the fewest domains of a topology key, such as racks or zones."""
+
+
+class Packing(msgspec.Struct, frozen=True, gc=False):
+    """What a group says about packing. `topology_key` is that of `near`, and empty for the other ways.
+
+    `problem` is why the annotations are not followed, one line; the way is `spread` then.
+    """
+
+    way: PackingWay = PackingWay.SPREAD
+    topology_key: str = ""
+    problem: str = ""
+
+
+SPREAD: Final = Packing()
+"""What holds for a group without the annotation."""
+
+
 class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A scheduling.x-k8s.io/v1alpha1 PodGroup.
 
     `minimum` is spec.minMember, 0 where there is none. `timeout` is spec.scheduleTimeoutSeconds, 0 where there is none.
+    `packing` is what its annotations say.
     spec.minResources is not read: the requests of the members themselves are placed.
     """
 
@@ -34,6 +66,7 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str
     minimum: int = 0
     timeout: int = 0
+    packing: Packing = SPREAD
     uid: str = ""
     resource_version: str = ""
 
@@ -46,8 +79,8 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Membership(msgspec.Struct, frozen=True, gc=False):
     """What a pod says about its group.
 
-    `by_object`: the group is a PodGroup, which has the minimum and the timeout. Otherwise `minimum` and `timeout` are
-    those of the pod's annotations, 0 where the pod says nothing; `problem` is what is wrong with them.
+    `by_object`: the group is a PodGroup, which has the minimum, the timeout and the packing. Otherwise they are those
+    of the pod's annotations, 0 and None where the pod says nothing; `problem` is what is wrong with the first two.
     """
 
     group: str
@@ -55,3 +88,4 @@ class Membership(msgspec.Struct, frozen=True, gc=False):
     minimum: int = 0
     timeout: float = 0.0
     problem: str = ""
+    packing: Packing | None = None

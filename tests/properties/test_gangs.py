@@ -1,8 +1,9 @@
 """The laws of gangs: a placement is one that ordinary filters allow, a proved refusal is right, and nothing is left."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Final
 
 import msgspec
@@ -10,10 +11,11 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from core.framework.evaluation import FreshEvaluation
-from core.gangs.placing import Shortfall
+from core.gangs.attempts import Shortfall
 from core.gangs.unit_status import SchedulingStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.objects.pod_group import Packing, PackingWay
 from core.profile import full_profile
 from core.scheduling_cycle import filter_nodes
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
@@ -111,7 +113,42 @@ def fitting(mirror: ClusterMirror, pod: Pod) -> list[str]:
     return [batch.names[position] for position in (verdicts.codes == 0).nonzero()[0].tolist()]
 
 
-def can_be_placed(mirror: ClusterMirror, kinds: Sequence[int], members: Sequence[Pod]) -> bool:
+@given(worlds(), st.sampled_from((Packing(PackingWay.PACK), Packing(PackingWay.NEAR, ZONE))), st.data())
+def test_a_packed_gang_has_the_fewest_domains_and_is_refused_only_if_it_is_when_spread(
+    world: World, packing: Packing, data: st.DataObject
+) -> None:
+    beside = data.draw(st.sets(st.sampled_from([node.name for node in world.nodes]), max_size=1))
+    mirror, members = world.mirror(), world.members()
+    found = placer(mirror).place(members, 0.0, max_steps=100_000, packing=packing, beside=beside)
+    assert mirror.audit() == []
+    if isinstance(found, Shortfall):
+        assert not mirror.assumed
+        assert isinstance(placer(mirror).place(members, 0.0, max_steps=100_000), Shortfall)
+        return
+    assert found == {uid: each.pod.node_name for uid, each in mirror.assumed.items()}
+    replay(world.mirror(), members, found)
+    domain_of = {node.name: node.labels[ZONE] if packing.topology_key else node.name for node in world.nodes}
+    used = {domain_of[name] for name in beside}
+    new = {domain_of[name] for name in found.values()} - used
+    for fewer in combinations(sorted({*domain_of.values()} - used), len(new) - 1) if new else ():
+        within = {name for name, domain in domain_of.items() if domain in used | {*fewer}}
+        assert not can_be_placed(world.mirror(), world.gang, members, within)
+
+
+@given(worlds(), st.sampled_from((0, 5, 50)))
+def test_packing_at_the_bound_of_its_search_has_never_more_nodes_than_spread(world: World, steps: int) -> None:
+    spread, packed = (
+        placer(world.mirror()).place(world.members(), 0.0, max_steps=steps, packing=Packing(way))
+        for way in (PackingWay.SPREAD, PackingWay.PACK)
+    )
+    if not isinstance(spread, Shortfall):
+        assert not isinstance(packed, Shortfall)
+        assert len(set(packed.values())) <= len(set(spread.values()))
+
+
+def can_be_placed(
+    mirror: ClusterMirror, kinds: Sequence[int], members: Sequence[Pod], within: Collection[str] | None = None
+) -> bool:
     """Try every member on every node in every order; members of one template stand for each other."""
     seen: set[frozenset[tuple[tuple[int, str], int]]] = set()
     path: list[tuple[int, str]] = []
@@ -126,6 +163,8 @@ def can_be_placed(mirror: ClusterMirror, kinds: Sequence[int], members: Sequence
             return True
         for kind, at in left.items():
             for node in fitting(mirror, members[at]):
+                if within is not None and node not in within:
+                    continue
                 mirror.assume(members[at], node, 0.0)
                 path.append((kind, node))
                 if tried():

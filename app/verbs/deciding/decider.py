@@ -31,8 +31,8 @@ from app.verbs.nominations import Nominations
 from app.verbs.observation import Asked, VerbOutcome, VerbResponse
 from app.verbs.refused_nodes import RefusedNodes
 from core.framework.interface import Verdicts
+from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs, Placed
-from core.gangs.placing import Choose
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.work import WorkLimitError

@@ -1,6 +1,7 @@
 """Which pods are placed with their gang, and the end of reservations between requests."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -9,6 +10,7 @@ from app.verbs.deciding.scopes import DecideScopes
 from core.gangs.gangs import Gangs
 from core.objects.pod import Pod
 
+log = logging.getLogger(__name__)
 _REVIEW_EVERY: Final = 1.0  # seconds
 
 
@@ -25,6 +27,8 @@ def is_decided_for(scopes: DecideScopes, needs: InTreeNeeds) -> Callable[[Pod], 
 async def keep_gangs(gangs: Gangs, clock: Callable[[], float], refusal: Callable[[], str]) -> None:
     """Release reservations that are too old, and all of them while nothing may be decided, until cancelled.
 
+    Wrong annotations about packing are logged, each once for a group.
+
     Another replica that decides knows nothing of reservations here, and this one begins anew when it leads again.
     """
     while True:
@@ -33,3 +37,5 @@ async def keep_gangs(gangs: Gangs, clock: Callable[[], float], refusal: Callable
             gangs.end()
         else:
             gangs.review(clock())
+        for unit, problem in gangs.take_packing_problems().items():
+            log.warning("group %s is placed as spread: %s", unit, problem)

@@ -22,6 +22,7 @@ from core.plugins.noderesources.allocation import ScoreState, in_range, with_def
 from core.plugins.noderesources.columns import ResourceColumns, cpu_and_memory, requests_changed
 from core.plugins.noderesources.device_classes import left_to_devices, stands_for
 from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState
+from core.plugins.noderesources.room import Room, room_for
 from core.plugins.noderesources.strategies import ScoringStrategy
 
 LEAST_ALLOCATED: Final = ScoringStrategy()
@@ -101,6 +102,10 @@ class NodeResourcesFit:
     def filter_versions(self, _state: PreFilterState) -> tuple[()]:
         """Return no versions: there are no counters."""
         return ()
+
+    def room_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Room:
+        """Return the room of each node for some pods by what the filter looks at; see room_for."""
+        return room_for(mirror, pods, self._ignored, batch)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
         """Gather what scoring takes the pod for."""

@@ -153,6 +153,18 @@ def test_a_pending_pod_is_dumped_with_its_nomination(query: str) -> None:
     assert error(mirror, f"?pod={query}&node=n1", 404) == {"detail": f"pod {query}: not in the mirror"}
 
 
+def test_the_victims_that_a_pod_waits_for_are_dumped_with_either() -> None:
+    mirror = small_cluster()
+    mirror.apply(ClusterEvent("Add", Pod("u8", "shop", "next", nominated_node_name="n1", priority=3)))
+    mirror.apply(ClusterEvent("Add", Pod("u9", "shop", "batch", node_name="n1", terminating=True)))
+    mirror.preemptors.follow(40.0)
+    waiting = [{"uid": "u8", "name": "shop/next", "since": 40.0}]
+    victims = [{"uid": "u9", "name": "shop/batch", "node": "n1", "preemptors": waiting}]
+    for query in ("", "?node=n1", "?pod=shop/batch", "?pod=u8", "?pod=shop/next"):
+        assert dump(mirror, query)["victims"] == victims
+    assert dump(mirror, "?node=n2")["victims"] == []
+
+
 def test_others_have_their_turns_while_a_pod_is_looked_for_by_its_name() -> None:
     mirror = ClusterMirror()
     for number in range(50_000):

@@ -74,6 +74,7 @@ PENDING: Final = (
     ours("late").requests(cpu=2),
     ours("disk").volume(DISK),
     ours("plain"),
+    ours("waits").priority(200).nominated("n2"),
 )
 OF_THEIRS: Final = tuple(
     pod
@@ -85,6 +86,7 @@ OF_THEIRS: Final = tuple(
         theirs(f"full-{node}").requests(cpu=2).on(node),
         theirs(f"disk-{node}").volume(DISK).on(node),
         theirs(f"nominated-{node}").requests(cpu=1).priority(100).nominated(node),
+        theirs(f"victim-{node}").on(node).terminating(),
     )
 )
 
@@ -247,6 +249,24 @@ def test_a_caller_of_one_namespace_learns_no_name_of_another_by_any_route() -> N
     }
     for placeholder in (PLACEHOLDER, HIDDEN_BUDGET):
         assert any(placeholder in text for _, text in found["POST", "/explain"])
+
+
+def test_the_victims_that_a_pod_waits_for_are_named_to_those_who_may_see_them() -> None:
+    asked = Asked("/explain", {"pod": f"{OURS}/{SEEN}-waits"})
+    app = service(ReviewingServer(ALLOWED)).admin
+    victims = {}
+    for token in ("of-ours", "of-all"):
+        _, text = response(app, "POST", asked, bearing(token))
+        victims[token] = [(each["name"], each["uid"], each["node"]) for each in explained_in(text)["waits_for"]]
+    victim = theirs("victim-n2")
+    assert victims == {
+        "of-ours": [(PLACEHOLDER, "", "n2")],
+        "of-all": [(f"{THEIRS}/{victim.name}", victim.identity, "n2")],
+    }
+
+
+def explained_in(text: str) -> Any:  # noqa: ANN401  # decoded JSON
+    return json.loads(text.partition("\n")[2])
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,13 @@ from app.settings import Settings
 from app.verbs.extender import Extender
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from core.diagnosis.explained_profile import served_alone
+from core.diagnosis.victim_waits import AwaitedVictim
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
-from core.gangs.unit_status import SchedulingStatus, UnitStatus
+from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
+from core.objects.pod_group import PackingWay
 from core.profile import Profile, affinity_profile, full_profile
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term
 from tests.conformance.engine import load
@@ -42,6 +44,7 @@ class Setting:
 
     def __init__(self, mirror: ClusterMirror, profile: Profile, freshness: Freshness = OF_A_DUMP) -> None:
         self.unit: UnitStatus | None = None
+        self.victims: list[AwaitedVictim] = []
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, cache)
         self._explainer = Explainer(
@@ -52,6 +55,7 @@ class Setting:
             freshness,
             release=AnsweredRelease(Settings(), mirror),
             unit_of=lambda _: self.unit,
+            victims_of=lambda _: self.victims,
         )
 
     def text(self, question: dict[str, Any], detail: Detail = Detail()) -> str:  # noqa: B008  # it is frozen
@@ -202,13 +206,29 @@ def test_a_member_of_a_gang_is_told_with_the_state_of_its_gang(small: ClusterMir
     )
     lines = setting.lines({"pod": NEXT.obj()})
     at = lines.index("Placed together with its group")
-    assert lines[at + 1 : at + 4] == [
+    assert lines[at + 1 : at + 5] == [
         "  shop/train is pending: waits for 5 more members of 8",
         "  3 members, 8 are needed: 0 bound, 0 decided, 0 with a reserved place, 3",
         "    pending",
+        "  packing: spread; on 0 nodes so far",
     ]
-    setting.unit = UnitStatus(unit="shop/train", status=SchedulingStatus.SCHEDULED, minimum=1, members=1, bound=1)
-    assert "  shop/train is scheduled" in setting.lines({"pod": NEXT.obj()})
+    packing = PackingStatus(way=PackingWay.NEAR, topology_key="rack", nodes=3, domains=1)
+    setting.unit = UnitStatus(unit="shop/train", status=SchedulingStatus.SCHEDULED, members=1, packing=packing)
+    lines = setting.lines({"pod": NEXT.obj()})
+    assert "  shop/train is scheduled" in lines
+    assert "  packing: near rack (1 domain); on 3 nodes so far" in lines
+    wrong = PackingStatus(problem="metadata.annotations[a]: is wrong")
+    setting.unit = UnitStatus(unit="shop/train", status=SchedulingStatus.SCHEDULED, members=1, packing=wrong)
+    assert "  placed as spread: metadata.annotations[a]: is wrong" in setting.lines({"pod": NEXT.obj()})
+
+
+def test_the_victims_that_a_pod_waits_for_are_told(small: ClusterMirror) -> None:
+    setting = Setting(small, affinity_profile())
+    assert not any("victim" in line for line in setting.lines({"pod": NEXT.obj()}))
+    setting.victims = [AwaitedVictim("shop/batch-3", "u", "node-7", 40.4)]
+    lines = setting.lines({"pod": NEXT.obj()})
+    at = lines.index("Waits for victims of preemption")
+    assert lines[at + 1] == "  waits for shop/batch-3 on node-7 to end, since 40 s"
 
 
 def test_what_was_supposed_is_told_last(small: ClusterMirror) -> None:

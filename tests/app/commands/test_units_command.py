@@ -74,8 +74,8 @@ def test_a_namespace_has_no_column(url: str) -> None:
 
 def test_wide_shows_attempts_and_times(url: str) -> None:
     head, train = units("--server", url, "-n", "default", "-o", "wide").stdout.splitlines()[2:4]
-    assert head.split()[-4:] == ["ATTEMPTS", "RESERVED", "SINCE", "TIMEOUT"]
-    assert train.split()[-6:] == ["0", "0", "0", "1", "-", "60s"]
+    assert head.split()[-4:] == ["SINCE", "TIMEOUT", "PACKING", "NODES"]
+    assert train.split()[-8:] == ["0", "0", "0", "1", "-", "60s", "spread", "0"]
     assert "1 of 2 members fit; the next one, default/b, does not: 1 Insufficient cpu" in train
 
 

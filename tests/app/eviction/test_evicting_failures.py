@@ -254,7 +254,7 @@ async def test_a_victim_whose_end_the_watch_never_shows_is_one_again_in_the_end(
 async def test_a_victim_that_terminates_for_long_makes_its_room_all_the_time(
     server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.eviction.preemptions._UNSEEN", 0.0)
+    monkeypatch.setattr("app.eviction.preemptions.UNSEEN", 0.0)
     async with scheduling(server, N1, N2, preempt="evict") as scheduler:
         victim, _ = await running(scheduler, web("a", "n1", 1), web("b", "n2", 2))
         await attempt(scheduler, scheduler.create(IMPORTANT), "n1", "n2")

@@ -33,6 +33,16 @@ def test_a_pod_is_included_from_the_moment_when_its_preemption_begins() -> None:
     assert preemptions.node_for("p") == "n1"
 
 
+def test_the_mirror_knows_which_pod_waits_for_which_victim() -> None:
+    preempted = Preempted()
+    preempted.mirror.apply(ClusterEvent("Add", pod_of(make_pod("preemptor").uid("p"))))
+    preempted.preemptions.add("p", "n1", ["v"])
+    waits = preempted.mirror.preemptors.waits
+    assert [(each.preemptor.uid, each.victim.uid, each.since) for each in waits()] == [("p", "v", 100.0)]
+    preempted.preemptions.forget("p")
+    assert list(waits()) == []
+
+
 def test_victims_are_going_until_the_mirror_holds_them_no_more() -> None:
     preempted = Preempted()
     preempted.preemptions.add("p", "n1", ["v"])

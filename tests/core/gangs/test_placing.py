@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from core.gangs.placing import Shortfall, steps_for
+from core.gangs.attempts import Shortfall
+from core.gangs.placing import steps_for
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
-from core.mirror.dump import MirrorCopy, MirrorDump, PendingPodDump, PodDump
+from core.mirror.dump import MirrorCopy, MirrorDump, PendingPodDump, PodDump, PreemptorDump, VictimDump
 from core.mirror.pod_states import PodState
 from core.mirror.resource_figures import Figures
 from core.objects.node import Node
@@ -139,6 +139,22 @@ def test_a_dump_is_not_changed_by_what_comes_after() -> None:
     assert before == msgspec.json.encode(dump)
 
 
+def test_a_dump_shows_the_victims_that_pods_wait_for() -> None:
+    mirror = cluster()
+    tell(mirror, "Update", replace(pod("1", "nb"), terminating=True))
+    tell(mirror, "Add", *(replace(pod(uid), nominated_node_name="nb", priority=5) for uid in "76"))
+    mirror.preemptors.follow(4.0)
+    expected = (
+        VictimDump("1", "default/1", "nb", tuple(PreemptorDump(each, f"default/{each}", 4.0) for each in "67")),
+    )
+    assert mirror.dump().victims == mirror.dump("nb").victims == mirror.dump(pod="default/1").victims == expected
+    assert mirror.dump("na").victims == mirror.dump(pod="default/2").victims == ()
+    copy = mirror.copy()
+    assert list(copy.steps()) == []
+    tell(mirror, "Delete", pod("1", "nb"))
+    assert tuple(copy.victims()) == expected
+
+
 def whole(copy: MirrorCopy) -> MirrorDump:
     return MirrorDump(
         copy.generation,
@@ -146,6 +162,7 @@ def whole(copy: MirrorCopy) -> MirrorDump:
         tuple(copy.nodes()),
         tuple(copy.pods_of_unknown_nodes()),
         tuple(copy.pending_pods()),
+        tuple(copy.victims()),
     )
 
 

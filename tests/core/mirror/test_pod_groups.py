@@ -5,7 +5,7 @@ import pytest
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_groups import Group, Rule
-from core.objects.pod_group import DEFAULT_TIMEOUT, PodGroup
+from core.objects.pod_group import DEFAULT_TIMEOUT, SPREAD, Packing, PackingWay, PodGroup
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of, tell
 
@@ -151,3 +151,36 @@ def test_a_group_of_upstream_is_none_of_these() -> None:
     mirror = seen(make_pod("b"))
     assert pod_of(make_pod("b")).group is None
     assert len(mirror.groups) == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "packing"),
+    [
+        pytest.param(["", ""], SPREAD, id="no-member"),
+        pytest.param(["", "pack"], Packing(PackingWay.PACK), id="one-member"),
+        pytest.param(["pack", "pack"], Packing(PackingWay.PACK), id="all-members"),
+        pytest.param(
+            ["pack", "spread"],
+            Packing(problem="metadata.annotations[kindred.dev/group-packing]: members differ: pack, spread"),
+            id="members-differ",
+        ),
+        pytest.param(
+            ["pack", "dense"],
+            Packing(
+                problem="metadata.annotations[kindred.dev/group-packing]: expected spread, pack or near, got 'dense'"
+            ),
+            id="a-wrong-one",
+        ),
+    ],
+)
+def test_the_packing_is_what_members_say(said: list[str], packing: Packing) -> None:
+    mirror = seen(*(member(f"m{number}").packed(way) for number, way in enumerate(said)))
+    assert group_of(mirror).packing(mirror.objects(PodGroup)) == packing
+
+
+def test_the_packing_of_a_pod_group_is_that_of_the_object() -> None:
+    mirror = seen(of_object("a").packed("pack"))
+    assert group_of(mirror).packing(mirror.objects(PodGroup)) == SPREAD
+    near = Packing(PackingWay.NEAR, "rack")
+    mirror.apply(ClusterEvent("Add", PodGroup(namespace="default", name="train", packing=near)))
+    assert group_of(mirror).packing(mirror.objects(PodGroup)) == near

@@ -37,3 +37,21 @@ def test_reservations_are_looked_at_again_and_again(
 
     asyncio.run(kept())
     assert setting.assumed() == left
+
+
+def test_a_wrong_packing_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(gang_keeping, "_REVIEW_EVERY", 0.0)
+    setting = GangSetting(node("n0"))
+    setting.see(member("a").packed("dense"), member("b"))
+    setting.ask(member("a").packed("dense"))
+
+    async def kept() -> None:
+        keeping = asyncio.create_task(keep_gangs(setting.gangs, lambda: 1.0, lambda: ""))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        keeping.cancel()
+
+    asyncio.run(kept())
+    problem = "metadata.annotations[kindred.dev/group-packing]: expected spread, pack or near, got 'dense'"
+    said = [record.getMessage() for record in caplog.records if record.name == gang_keeping.__name__]
+    assert said == [f"group default/train is placed as spread: {problem}"]

@@ -1,0 +1,61 @@
+"""The known nodes of the partition by domain of a topology key, for placing pods in few domains."""
+
+from collections.abc import Collection
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.mirror.cluster import ClusterMirror
+from core.mirror.label_columns import LabelColumns
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray
+
+Float64Array: TypeAlias = NDArray[np.float64]
+
+
+class NodeGroup(NamedTuple):
+    """The known nodes of the partition by domain, at one generation (upstream MakeBasicNodeGroup).
+
+    The nodes with one value of the topology key are a domain. A node without the label is a domain of its own, as
+    nothing says that another node is near to it. It holds while no node comes, goes or changes its labels; pods may.
+    """
+
+    topology_key: str
+    """Empty: each node is a domain."""
+    generation: int
+    """The mirror's when the group was made."""
+    nodes: NodeBatch
+    domain_of: IntpArray
+    """Position in `nodes` -> domain, 0..`domains` - 1."""
+    domains: int
+
+    def sums(self, by_node: Int64Array | Float64Array) -> Float64Array:
+        """Return the sum of an amount by domain."""
+        return np.bincount(self.domain_of, by_node, self.domains).astype(np.float64)
+
+    def within(self, domains: Collection[int]) -> NodeBatch:
+        """Return the nodes of some domains."""
+        return self.nodes.part(np.flatnonzero(np.isin(self.domain_of, [*domains])))
+
+    def has_any(self, slots: IntpArray) -> BoolArray:
+        """Tell for each domain whether a node of it has one of these slots."""
+        present: BoolArray = np.zeros(self.domains, np.bool_)
+        present[self.domain_of[np.isin(self.nodes.slots, slots)]] = True
+        return present
+
+
+def make_node_group(mirror: ClusterMirror, topology_key: str = "") -> NodeGroup:
+    """Return the nodes by domain of a topology key; without one, each node is a domain."""
+    batch = mirror.all_nodes()
+    outside = batch.out_of_partition
+    if outside is not None:
+        batch = batch.part(np.flatnonzero(~outside))
+    column = mirror.derived(LabelColumns).of([topology_key]).get(topology_key) if topology_key else None
+    ids = np.full(len(batch), ABSENT, np.intp) if column is None else batch.value_ids(column)
+    alone: BoolArray = ids == ABSENT
+    domain_of = np.empty(len(batch), np.intp)
+    values, domain_of[~alone] = np.unique(ids[~alone], return_inverse=True)
+    domains = len(values) + int(np.count_nonzero(alone))
+    domain_of[alone] = np.arange(len(values), domains)
+    return NodeGroup(topology_key, mirror.generation, batch, domain_of, domains)

@@ -1,0 +1,60 @@
+"""How many of some pods the resources of a node can hold together, at most."""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.pod import Pod
+from core.plugins.noderesources.columns import NATIVE, PODS, ResourceColumns
+from core.plugins.noderesources.device_classes import left_to_devices
+from core.plugins.noderesources.filtering import IgnoredResources
+
+Float64Array: TypeAlias = NDArray[np.float64]
+
+_MOST: Final = 2**63 - 1
+
+
+class Room(NamedTuple):
+    """The room of each node for some pods."""
+
+    most: Int64Array
+    """A number of them that no placement by NodeResourcesFit exceeds on the node."""
+    times: Float64Array
+    """How many times over all of them have room there, by the scarcest resource."""
+
+
+def room_for(mirror: ClusterMirror, pods: Sequence[Pod], ignored: IgnoredResources, batch: NodeBatch) -> Room:
+    """Return the room of each node for some pods, at least one. Stale after the next event.
+
+    For each resource, `most` counts the smallest requests first. What is left to devices on some node has no bound.
+    """
+    columns = mirror.derived(ResourceColumns)
+    free = columns.allocatable_of(PODS, batch) - columns.requested_of(PODS, batch)
+    most: Int64Array = np.clip(free, 0, len(pods))
+    times: Float64Array = np.maximum(free, 0) / len(pods)
+    requests = [mirror.counted(pod).requests for pod in pods]
+    for resource in sorted({name for each in requests for name, amount in each.items() if amount > 0}):
+        if resource in ignored or _is_left_to_devices(mirror, requests, resource, batch):
+            continue
+        asked = sorted(amount for each in requests if (amount := each.get(resource, 0)) > 0)
+        sums = np.array([min(each, _MOST) for each in accumulate(asked)], np.int64)
+        free = columns.allocatable_of(resource, batch) - columns.requested_of(resource, batch)
+        most = np.minimum(most, len(pods) - len(asked) + np.searchsorted(sums, free, side="right"))
+        times = np.minimum(times, np.maximum(free, 0) / sums[-1])
+    return Room(most, times)
+
+
+def _is_left_to_devices(
+    mirror: ClusterMirror, requests: Sequence[Mapping[str, int]], resource: str, batch: NodeBatch
+) -> bool:
+    if resource in NATIVE:
+        return False
+    columns = mirror.derived(ResourceColumns)
+    asking = {frozenset(each): each for each in requests if each.get(resource)}
+    return any(left_to_devices(mirror, each).on(resource, columns, {}, batch) is not None for each in asking.values())
