@@ -16,7 +16,8 @@ from core.objects.node_metrics import NodeMetrics
 
 log = logging.getLogger(__name__)
 
-Apply: TypeAlias = Callable[[ClusterEvent], None]
+Apply: TypeAlias = Callable[[ClusterEvent], object]
+"""Takes over one change of the mirror; what it returns is not looked at."""
 
 _TURN: Final = 0.002  # seconds that the event loop is held; 5,000 measurements take 100 ms
 _AGED_EVERY: Final = 5.0  # seconds between two looks at the age of what is held

@@ -20,7 +20,7 @@ from tests.fake_apiserver.usage import METRICS_PATH, FakeUsage
 AMOUNTS: Final = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 N1, N2 = (make_node(name).allocatable(**AMOUNTS).capacity(**AMOUNTS) for name in ("n1", "n2"))
 POD: Final = make_pod("p").image("a").limits(cpu="400m")
-PACKING: Final = {"profile": "TargetLoadPacking", "usage_source": "metrics-api", "usage_interval": 1.0}
+PACKING: Final[dict[str, Any]] = {"profile": "TargetLoadPacking", "usage_source": "metrics-api", "usage_interval": 1.0}
 
 
 async def scores_beside(usage: FakeUsage, nodes: int) -> dict[str, int]:
