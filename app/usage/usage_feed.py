@@ -89,8 +89,8 @@ class UsageFeed:
         await self._tell(ClusterEvent("Update", each) for each in aged)
         held = [each for each in self._mirror.objects(NodeMetrics).values() if each.too_old]
         if held and not self._said_too_old:
-            text = "node usage: %d nodes, %s first, were measured more than %g s ago: passed over"
-            log.warning(text, len(held), one_line(held[0].name), self._max_age)
+            text = "node usage: nodes measured more than %g s ago, passed over: %d, %s first"
+            log.warning(text, self._max_age, len(held), one_line(held[0].name))
         self._said_too_old = bool(held)
 
     def counts(self) -> dict[str, int]:
