@@ -12,11 +12,13 @@ from typing import Any, Final, NamedTuple
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from core.objects.node_metrics import NodeMetrics
 from tests.app.verbs.binding.binding_setting import N1, N2, Scheduler, loner, scheduling, until
 from tests.builders import make_pod
-from tests.fake_apiserver import FakeApiServer
+from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.faults import overloaded
 from tests.fake_apiserver.resources import NODES, PODS
+from tests.fake_apiserver.usage import FakeUsage
 from tests.openssl import Authority
 
 PAGE: Final = Path("docs/operate.md")
@@ -82,10 +84,11 @@ async def _scraped() -> str:
             "pod_name": "kindred-1",
             "pod_namespace": "kindred",
             "admin_port": 0,
+            "usage_source": "metrics-api",
             "tls_cert_file": authority.crt("server"),
             "tls_key_file": authority.key("server"),
         }
-        async with FakeApiServer() as server:
+        async with FakeApiServer(Behaviour(other_apis=FakeUsage(cpu={"n1": 100}).apis)) as server:
             server.faults.add(overloaded(), NODES.path)
             async with scheduling(server, N1, N2, **settings) as scheduler:
                 await _use(scheduler)
@@ -96,6 +99,7 @@ async def _scraped() -> str:
 
 async def _use(scheduler: Scheduler) -> None:
     """Ask, bind, and have the API server tell of changes, and lose its memory."""
+    await until(lambda: bool(scheduler.mirror.objects(NodeMetrics)))
     assert await scheduler.decide(scheduler.create(loner("first")), "n1") == ""
     await until(lambda: scheduler.mirror.pod_states.confirmed == 1)
     replica = make_pod("web").owned_by("ReplicaSet", "web", "rs")

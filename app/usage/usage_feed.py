@@ -16,7 +16,8 @@ from core.objects.node_metrics import NodeMetrics
 
 log = logging.getLogger(__name__)
 
-Apply: TypeAlias = Callable[[ClusterEvent], None]
+Apply: TypeAlias = Callable[[ClusterEvent], object]
+"""Takes over one change of the mirror; what it returns is not looked at."""
 
 _TURN: Final = 0.002  # seconds that the event loop is held; 5,000 measurements take 100 ms
 _AGED_EVERY: Final = 5.0  # seconds between two looks at the age of what is held
@@ -88,8 +89,8 @@ class UsageFeed:
         await self._tell(ClusterEvent("Update", each) for each in aged)
         held = [each for each in self._mirror.objects(NodeMetrics).values() if each.too_old]
         if held and not self._said_too_old:
-            text = "node usage: %d nodes, %s first, were measured more than %g s ago: passed over"
-            log.warning(text, len(held), one_line(held[0].name), self._max_age)
+            text = "node usage: nodes measured more than %g s ago, passed over: %d, %s first"
+            log.warning(text, self._max_age, len(held), one_line(held[0].name))
         self._said_too_old = bool(held)
 
     def counts(self) -> dict[str, int]:

@@ -1,7 +1,6 @@
 """What reads the usage of nodes, where the settings want it."""
 
 import time
-from collections.abc import Callable
 
 from app.api_server.client import ApiClient
 from app.api_server.credentials import ConfigurationError
@@ -11,8 +10,7 @@ from app.telemetry.metrics.usage_collector import UsageCollector
 from app.usage.metrics_api import MetricsApi
 from app.usage.prometheus import Prometheus, prometheus_client, queries_of
 from app.usage.source import UsageSource
-from app.usage.usage_feed import UsageFeed
-from core.events import ClusterEvent
+from app.usage.usage_feed import Apply, UsageFeed
 from core.mirror.cluster import ClusterMirror
 from core.objects.node_metrics import NodeMetrics
 from core.profile import Profile
@@ -29,7 +27,7 @@ def check_usage(settings: Settings, profile: Profile) -> None:
 def create_usage_feed(
     settings: Settings,
     mirror: ClusterMirror,
-    apply: Callable[[ClusterEvent], None],
+    apply: Apply,
     client: ApiClient,
     metrics: Metrics,
 ) -> UsageFeed | None:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
@@ -83,6 +83,15 @@ def test_the_groups_are_those_of_the_resources() -> None:
     assert groups["pods/binding"] == [""]
     evicting = cluster_rules(Settings(preempt="evict"), binds=False)
     assert {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]} in evicting
+
+
+@pytest.mark.parametrize(("source", "expected"), [("off", 0), ("prometheus", 0), ("metrics-api", 1)], ids=str)
+def test_the_usage_of_nodes_may_be_read_only_where_it_is_read_from_the_api_server(
+    source: Literal["off", "prometheus", "metrics-api"], expected: int
+) -> None:
+    settings = Settings(profile="full,LoadAware", usage_source=source, usage_prometheus_url="http://prometheus")
+    rule = {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["get", "list"]}
+    assert cluster_rules(settings, binds=True).count(rule) == expected
 
 
 def test_one_lease_may_be_made_read_and_changed_in_the_namespace_of_the_replica() -> None:

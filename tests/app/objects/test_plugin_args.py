@@ -116,6 +116,60 @@ def constraint(**members: object) -> Mapping[str, object]:
             {"ServiceAffinity": {"affinity_labels": ["region", "zone"]}},
             id="service-affinity",
         ),
+        pytest.param(
+            args_of(
+                "TargetLoadPacking",
+                targetUtilization=80,
+                defaultRequests={"cpu": "500m"},
+                defaultRequestsMultiplier="2.5",
+            ),
+            {
+                "TargetLoadPacking": {
+                    "target_utilization": 80,
+                    "default_request": 500,
+                    "default_requests_multiplier": 2.5,
+                }
+            },
+            id="target-load-packing",
+        ),
+        pytest.param(
+            args_of("TargetLoadPacking", targetUtilization=0, defaultRequests={}),
+            {"TargetLoadPacking": {}},
+            id="target-load-packing-by-default",
+        ),
+        pytest.param(
+            args_of("LoadVariationRiskBalancing", safeVarianceMargin=2, safeVarianceSensitivity=0.5),
+            {"LoadVariationRiskBalancing": {"safe_variance_margin": 2.0, "safe_variance_sensitivity": 0.5}},
+            id="risk-balancing",
+        ),
+        pytest.param(
+            args_of(
+                "LoadAware",
+                usageThresholds={"cpu": 80},
+                resourceWeights={"memory": 3},
+                estimatedScalingFactors={"cpu": 100},
+                enableScheduleWhenNodeMetricsExpired=False,
+            ),
+            {
+                "LoadAware": {
+                    "usage_thresholds": {"cpu": 80},
+                    "resource_weights": {"memory": 3},
+                    "estimated_scaling_factors": {"cpu": 100},
+                    "enable_schedule_when_node_metrics_expired": False,
+                }
+            },
+            id="load-aware",
+        ),
+        pytest.param(
+            args_of("LoadAware", usageThresholds={}, resourceWeights={}),
+            {"LoadAware": {}},
+            id="load-aware-by-default",
+        ),
+        pytest.param(
+            args_of("LoadAware", dominantResourceWeight=1),
+            {"LoadAware": {"dominant_resource_weight": 1, "resource_weights": {}}},
+            id="load-aware-by-the-dominant-resource-alone",
+        ),
     ],
 )
 def test_args_are_the_arguments_of_a_plugin(text: str, expected: Mapping[str, Mapping[str, Any]]) -> None:
@@ -268,6 +322,31 @@ def test_added_affinity_can_prefer_nodes() -> None:
             args_of("ServiceAffinity", affinityLabels="region"),
             "ServiceAffinity.affinityLabels: expected array | null, got str",
             id="one-label-instead-of-a-list",
+        ),
+        pytest.param(
+            args_of("TargetLoadPacking", defaultRequestsMultiplier="much"),
+            "TargetLoadPacking.defaultRequestsMultiplier: expected a number, got 'much'",
+            id="a-multiplier-that-is-no-number",
+        ),
+        pytest.param(
+            args_of("TargetLoadPacking", targetUtilization=100),
+            "TargetLoadPacking.targetUtilization: must be 1..99, got 100",
+            id="a-target-out-of-range",
+        ),
+        pytest.param(
+            args_of("TargetLoadPacking", metricProvider={"type": "Prometheus"}),
+            "TargetLoadPacking: object contains unknown field metricProvider",
+            id="a-source-is-a-setting",
+        ),
+        pytest.param(
+            args_of("LoadVariationRiskBalancing", safeVarianceMargin=-1),
+            "LoadVariationRiskBalancing.safeVarianceMargin: must be a number from 0, got -1.0",
+            id="a-negative-margin",
+        ),
+        pytest.param(
+            args_of("LoadAware", usageThresholds={"gpu": 1}),
+            "LoadAware.usageThresholds.gpu: is not measured; there are cpu, memory",
+            id="a-resource-that-is-not-measured",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_a_measurement_becomes_too_old_though_the_source_says_nothing_more(caplo
     assert {name: each.too_old for name, each in setting.held.items()} == {"n1": True, "n2": False}
     assert setting.feed.counts() == {"measured": 1, "too_old": 1, "not_measured": 0}
     assert [line for line in caplog.messages if "passed over" in line] == [
-        "node usage: 1 nodes, n1 first, were measured more than 180 s ago: passed over"
+        "node usage: nodes measured more than 180 s ago, passed over: 1, n1 first"
     ]
 
 

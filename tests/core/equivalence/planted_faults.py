@@ -14,6 +14,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.device_class import DeviceClass
 from core.objects.labels import Operator, Requirement
 from core.objects.node_affinity import selector_from_set
+from core.objects.node_metrics import NodeMetrics, Usage
 from core.objects.node_selector import NodeSelector, NodeSelectorTerm
 from core.objects.pod import Pod
 from core.objects.pod_volumes import InlineDisk, PodClaim
@@ -130,11 +131,28 @@ _MIGRATABLE: Final = PersistentVolume(
 )
 
 
+def _measured(cpu: int) -> NodeMetrics:
+    return NodeMetrics(name="a", measured_at=0, covers_pods_until="", cpu=Usage(cpu), memory=Usage(0))
+
+
+def _of_load(plugin: str) -> dict[Row, Fault]:
+    """Give the faults of a plugin that follows the usage of nodes."""
+    there = [node_of(_ROOMY), _measured(300)]
+    return {
+        (plugin, "NodeMetrics NODE"): Fault(there, _ASKS, _added(_measured(100))),
+        (plugin, "Node NODE"): Fault(there, _ASKS, _added(node_of(_ROOMY.allocatable(cpu="4")))),
+        (plugin, "Pod NODE"): Fault(there, _ASKS, _added(_SMALL_ON_A)),
+    }
+
+
 def _condition(kind: str, status: str) -> Fault:
     return Fault([node_of(_A)], _ASKS, _added(node_of(_A.condition(kind, status))))
 
 
 FAULTS: Final[Mapping[Row, Fault]] = {
+    **_of_load("TargetLoadPacking"),
+    **_of_load("LoadVariationRiskBalancing"),
+    **_of_load("LoadAware"),
     ("NodeUnschedulable", "Node NODE"): Fault([node_of(_A)], _ASKS, _added(node_of(_A.unschedulable()))),
     ("TaintToleration", "Node NODE"): Fault([node_of(_A)], _ASKS, _added(node_of(_A.taint("k", "v", "NoSchedule")))),
     ("NodeAffinity", "Node NODE"): Fault(

@@ -12,7 +12,7 @@ from core.mirror.node_info import NO_SLOT
 from core.mirror.node_usage import NodeUsage, judged, outdated
 from core.objects.node_metrics import NodeMetrics, Usage
 from tests.builders import make_node
-from tests.core.decoded import mirror_of, tell
+from tests.core.decoded import mirror_of, node_of, tell
 
 NODE: Final = make_node("n1").allocatable(cpu="3", memory="7Gi").capacity(cpu="4", memory="8Gi")
 MEASURED: Final = NodeMetrics(
@@ -36,7 +36,7 @@ class Told:
             self.changes.append(change)
 
 
-def columns(mirror: ClusterMirror, name: str = "n1") -> list[tuple[bool, int, int, int, int]]:
+def columns(mirror: ClusterMirror, name: str = "n1") -> list[tuple[int, ...]]:
     """Give (measured, average, deviation, capacity, allocatable) of cpu and memory."""
     usage, batch = mirror.derived(NodeUsage), mirror.batch([name])
     found = [usage.of(resource, batch) for resource in range(2)]
@@ -51,9 +51,9 @@ WHOLE: Final = [(True, 800, 100, 4000, 3000), (True, GIB, 0, 8 * GIB, 7 * GIB)]
 def test_a_measurement_is_held_whether_its_node_is_known_before_or_after(*, measured_first: bool) -> None:
     mirror = mirror_of()
     mirror.derived(NodeUsage)
-    events = [lambda: tell(mirror, "Add", NODE), lambda: mirror.apply(ClusterEvent("Add", MEASURED))]
+    events = [ClusterEvent("Add", node_of(NODE)), ClusterEvent("Add", MEASURED)]
     for event in reversed(events) if measured_first else events:
-        event()
+        mirror.apply(event)
     assert columns(mirror) == WHOLE
 
 

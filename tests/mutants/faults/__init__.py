@@ -13,6 +13,7 @@ from tests.mutants.faults import (
     explaining,
     explanation,
     leadership,
+    load,
     metrics,
     mirror,
     nominated,
@@ -44,5 +45,6 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "scheduler": scheduler.FAULTS,
     "why": why.FAULTS,
     "access": access.FAULTS,
+    "load": load.FAULTS,
 }
 """Area -> its faults."""
