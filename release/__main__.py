@@ -22,9 +22,11 @@ from tests.manifests.kustomize import OVERLAYS, RenderError, renderer
 ROOT: Final = Path(__file__).parents[1]
 
 
-def release(folder: Path, tools: Path, address: str, *, with_image: bool) -> Checkout:
+def release(folder: Path, tools: Path, address: str, tag: str, *, with_image: bool) -> Checkout:
     """Fill a folder with the release of the commit that is checked out. Raises ReleaseError."""
     of = checkout(ROOT)
+    if tag not in {"", f"v{of.version}"}:
+        raise ReleaseError(f"the tag is {tag}, and the commit has version {of.version}: its tag is v{of.version}")
     builder = engine() if with_image else ""
     with tempfile.TemporaryDirectory() as made:
         source, files = Path(made) / "source", Path(made) / "dist"
@@ -103,10 +105,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=ROOT / "dist", help="default: dist")
     parser.add_argument("--tools", type=Path, required=True, help="the folder with cyclonedx-py")
     parser.add_argument("--address", default="", help="https://... where the files will be downloaded from, for krew")
+    parser.add_argument("--tag", default="", help="the tag that is released, which has to be v and the version")
     parser.add_argument("--image", choices=("yes", "no"), default="yes", help="no: leave the container image out")
     options = parser.parse_args(arguments)
     try:
-        of = release(options.folder, options.tools, options.address, with_image=options.image == "yes")
+        of = release(options.folder, options.tools, options.address, options.tag, with_image=options.image == "yes")
     except ReleaseError as error:
         sys.exit(f"release: {error}")
     _say(f"{of.version} of {of.commit[:12]} is in {options.folder}")
