@@ -1,4 +1,7 @@
-"""The tables in docs/versions.md, from the code's own tables and the end-to-end tests that were run: `python -m tests.versions_table --write`."""
+"""The tables in docs/versions.md, from the code's tables and the recorded runs of the end-to-end tests.
+
+`python -m tests.versions_table --write` writes them.
+"""
 
 import sys
 from collections.abc import Iterator

@@ -68,6 +68,6 @@ def table() -> Iterator[str]:
 
 
 def _commit() -> str:
-    command = ["git", "rev-parse", "--short=12", "HEAD"]
+    command = ["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"]
     done = subprocess.run(command, cwd=FILE.parent, capture_output=True, text=True, check=True)  # noqa: S603  # our own
     return done.stdout.strip()
