@@ -177,7 +177,7 @@ image: ## Build the container image that the overlays name (docker, or DOCKER=po
 
 release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit: ADDRESS=https://... is where they will be; IMAGE=no without the image
 	$(BIN)/python -m release --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) $(addprefix --address ,$(ADDRESS)) \
-		$(addprefix --tag ,$(TAG))
+		$(addprefix --tag ,$(TAG)) $(addprefix --base-digest ,$(BASE_DIGEST))
 
 clean: ## Remove the virtual environments and what the tools leave behind
 	rm -rf $(VENV) $(VENV)-* $(WEB)/node_modules $(WEB)/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage dist
