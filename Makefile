@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-deep test-tools test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock audit image krew release clean
+.PHONY: help run test test-deep test-tools test-all check check-web format format-web hooks pythons e2e e2e-turn browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock audit image krew release clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -94,6 +94,9 @@ e2e: $(STAMP) ## Tests beside a real etcd, kube-apiserver and kube-scheduler, wh
 	$(BIN)/python -m tests.manifests.helm
 	$(BIN)/python -m pytest tests/e2e
 
+e2e-turn: $(STAMP) ## A part of `make e2e` beside another release, in turns by the day, of those whose programs are built already
+	$(BIN)/python -m tests.e2e.turn
+
 browser: $(STAMP) ## Drive the page of the admin port in a headless Chromium
 	$(BIN)/python -m pytest tests/browser
 
@@ -147,21 +150,21 @@ scheduler-perf: $(STAMP) ## Upstream's scheduler_perf at 5,000 nodes: in-tree, d
 krew: $(STAMP) ## The archive of the krew plugin and its manifest, in dist; ADDRESS=https://... is where it will be downloaded from
 	manifests/krew/build.sh $(BIN)/python dist $(ADDRESS)
 
-lock: $(STAMP) ## Make the lock files again from pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+lock: $(STAMP) ## Make the lock files again from pyproject.toml; UPGRADE=--upgrade takes newer packages
+	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate pyproject.toml --extra otel -c requirements-dev.lock \
 		-o requirements-otel.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate pyproject.toml --group load -c requirements-dev.lock \
 		-o requirements-load.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:build -c requirements-dev.lock \
 		-o requirements-build.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:release -c requirements-dev.lock \
 		-o requirements-release.lock
 	$(if $(shell command -v npm),npm --prefix $(WEB) install --package-lock-only)
@@ -173,7 +176,8 @@ image: ## Build the container image that the overlays name (docker, or DOCKER=po
 	$(or $(DOCKER),docker) build --build-arg VERSION=$(VERSION) $(ARGS) -t kindred:$(VERSION) .
 
 release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit: ADDRESS=https://... is where they will be; IMAGE=no without the image
-	$(BIN)/python -m release --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) $(addprefix --address ,$(ADDRESS))
+	$(BIN)/python -m release --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) $(addprefix --address ,$(ADDRESS)) \
+		$(addprefix --tag ,$(TAG)) $(addprefix --base-digest ,$(BASE_DIGEST))
 
 clean: ## Remove the virtual environments and what the tools leave behind
 	rm -rf $(VENV) $(VENV)-* $(WEB)/node_modules $(WEB)/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage dist
@@ -182,12 +186,15 @@ $(WEB)/node_modules/.installed: $(WEB)/package-lock.json $(WEB)/package.json
 	npm --prefix $(WEB) ci --ignore-scripts
 	@touch $@
 
-# What `make run` needs is a third of what tests and tools need. Modules are compiled when they are imported.
+# What `make run` needs is a third of what tests and tools need. Modules are compiled when they are imported. uv installs
+# in a third of pip's time; it does not read pip's configuration, so pip does it where uv cannot.
 $(SERVING): requirements.lock requirements-build.lock pyproject.toml
 	@$(ENOUGH_PYTHON)
-	@echo "Installing what serving needs into $(VENV): about 50 packages, 200 MB, once"
+	@echo "Installing what serving needs into $(VENV): about 50 packages, 250 MB, once"
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --no-deps --no-compile --require-hashes -r requirements.lock -r requirements-build.lock
+	$(PIP) --no-deps --no-compile --require-hashes -r requirements-build.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements.lock || \
+		$(PIP) --no-deps --no-compile --require-hashes -r requirements.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 

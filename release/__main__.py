@@ -22,9 +22,14 @@ from tests.manifests.kustomize import OVERLAYS, RenderError, renderer
 ROOT: Final = Path(__file__).parents[1]
 
 
-def release(folder: Path, tools: Path, address: str, *, with_image: bool) -> Checkout:
+def release(options: argparse.Namespace) -> Checkout:
     """Fill a folder with the release of the commit that is checked out. Raises ReleaseError."""
     of = checkout(ROOT)
+    if options.tag not in {"", f"v{of.version}"}:
+        raise ReleaseError(
+            f"the tag is {options.tag}, and the commit has version {of.version}: its tag is v{of.version}"
+        )
+    with_image = options.image == "yes"
     builder = engine() if with_image else ""
     with tempfile.TemporaryDirectory() as made:
         source, files = Path(made) / "source", Path(made) / "dist"
@@ -35,16 +40,16 @@ def release(folder: Path, tools: Path, address: str, *, with_image: bool) -> Che
         _write_manifests(source, files, of)
         _say("chart")
         write_chart(source / "manifests" / "chart", files / f"kindred-{of.version}.tgz", of.epoch)
-        _write_krew(source, files, address)
-        _write_sbom(source, files, tools, of)
+        _write_krew(source, files, options.address)
+        _write_sbom(source, files, options.tools, of)
         if with_image:
             _say(f"image, by {builder}")
-            write_image(source, files / f"kindred-{of.version}-image.oci.tar", of, builder)
+            write_image(source, files / f"kindred-{of.version}-image.oci.tar", of, builder, options.base_digest)
         else:
             _say("image: left out, as IMAGE=no says")
         write_checksums(files)
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(files, folder)
+        shutil.rmtree(options.folder, ignore_errors=True)
+        shutil.copytree(files, options.folder)
     return of
 
 
@@ -103,10 +108,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=ROOT / "dist", help="default: dist")
     parser.add_argument("--tools", type=Path, required=True, help="the folder with cyclonedx-py")
     parser.add_argument("--address", default="", help="https://... where the files will be downloaded from, for krew")
+    parser.add_argument("--tag", default="", help="the tag that is released, which has to be v and the version")
     parser.add_argument("--image", choices=("yes", "no"), default="yes", help="no: leave the container image out")
+    parser.add_argument("--base-digest", default="", help="sha256:... of the image's base, in place of its tag")
     options = parser.parse_args(arguments)
     try:
-        of = release(options.folder, options.tools, options.address, with_image=options.image == "yes")
+        of = release(options)
     except ReleaseError as error:
         sys.exit(f"release: {error}")
     _say(f"{of.version} of {of.commit[:12]} is in {options.folder}")

@@ -27,20 +27,21 @@ def engine() -> str:
     )
 
 
-def write_image(source: Path, archive: Path, of: Checkout, builder: str) -> None:
+def write_image(source: Path, archive: Path, of: Checkout, builder: str, base_digest: str) -> None:
     """Build the image of an exported commit, with the time of the commit, into an OCI archive. Raises ReleaseError."""
-    for command in commands(archive, of, builder):
+    for command in commands(archive, of, builder, base_digest):
         run(command, source, {"SOURCE_DATE_EPOCH": str(of.epoch)})
 
 
-def commands(archive: Path, of: Checkout, builder: str) -> list[list[str]]:
-    """Return the commands, which are run in the folder with the Dockerfile."""
+def commands(archive: Path, of: Checkout, builder: str, base_digest: str) -> list[list[str]]:
+    """Return the commands, which are run in the folder with the Dockerfile. Without a digest the base is its tag's."""
     name = f"kindred:{of.version}"
-    labels = ["--build-arg", f"VERSION={of.version}", "--build-arg", f"REVISION={of.commit}"]
+    values = {"VERSION": of.version, "REVISION": of.commit, **({"BASE_DIGEST": base_digest} if base_digest else {})}
+    told = [part for key, value in values.items() for part in ("--build-arg", f"{key}={value}")]
     if builder == "docker":
         output = f"type=oci,dest={archive},name={name},rewrite-timestamp=true"
-        return [["docker", "buildx", "build", "--provenance=false", *labels, "--output", output, "."]]
+        return [["docker", "buildx", "build", "--provenance=false", *told, "--output", output, "."]]
     return [
-        [builder, "build", "--timestamp", str(of.epoch), *labels, "--tag", name, "."],
+        [builder, "build", "--timestamp", str(of.epoch), *told, "--tag", name, "."],
         [builder, "push", name, f"oci-archive:{archive}:{name}"],
     ]

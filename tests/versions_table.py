@@ -1,4 +1,7 @@
-"""The tables in docs/versions.md, from the code's own table: `python -m tests.versions_table --write`."""
+"""The tables in docs/versions.md, from the code's tables and the recorded runs of the end-to-end tests.
+
+`python -m tests.versions_table --write` writes them.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -6,10 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from core.releases import DIFFERENCES, GATES, RELEASES, Difference, Stage
+from tests.e2e import runs
 
 PAGE: Final = Path("docs/versions.md")
 _DIFFERENCES: Final = "differences"
 _GATES: Final = "gates"
+_RUNS: Final = "runs"
 
 
 def differences_table() -> Iterator[str]:
@@ -31,7 +36,7 @@ def gates_table() -> Iterator[str]:
 
 def written(text: str) -> str:
     """Return a page with the tables as they should be."""
-    for name, table in ((_DIFFERENCES, differences_table()), (_GATES, gates_table())):
+    for name, table in ((_DIFFERENCES, differences_table()), (_GATES, gates_table()), (_RUNS, runs.table())):
         begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
         before, _, rest = text.partition(begin)
         _, _, after = rest.partition(end)

@@ -1,0 +1,80 @@
+"""The workflows for GitHub call make targets, with what the project supports and no more rights than they need."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.binaries import RELEASES
+
+WORKFLOWS: dict[str, dict[str, Any]] = {
+    path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted(Path(".github/workflows").glob("*.yml"))
+}
+each_workflow = pytest.mark.parametrize("name", WORKFLOWS)
+GATE = Path(".ci/run").read_text("utf-8")
+
+
+def commands(name: str) -> list[str]:
+    return [step["run"] for job in WORKFLOWS[name]["jobs"].values() for step in job["steps"] if "run" in step]
+
+
+def targets(text: str) -> list[str]:
+    return re.findall(r"^make ([a-z0-9-]+)", text, re.MULTILINE)
+
+
+def test_there_is_one_for_changes_one_for_releases_and_one_for_updates() -> None:
+    assert [*WORKFLOWS] == ["ci", "release", "update"]
+
+
+@each_workflow
+def test_a_target_that_is_called_is_in_the_makefile(name: str) -> None:
+    makefile = Path("Makefile").read_text("utf-8")
+    called = [target for command in commands(name) for target in targets(command)]
+    assert called
+    for target in called:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_changes_are_held_to_what_the_gate_holds_them_to() -> None:
+    called = {target for command in commands("ci") for target in targets(command)}
+    # A browser and two processors for a minute of random cases are the gate's alone; here each release has its own job.
+    assert set(targets(GATE)) - called == {"browser", "parity", "e2e-turn"}
+
+
+def test_the_matrices_are_the_supported_pythons_and_the_known_releases_of_kubernetes() -> None:
+    jobs = WORKFLOWS["ci"]["jobs"]
+    classifiers = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["classifiers"]
+    supported = re.findall(r"Python :: (3\.\d+)$", "\n".join(classifiers), re.MULTILINE)
+    assert jobs["test"]["strategy"]["matrix"] == {"python": supported}
+    assert jobs["e2e"]["strategy"]["matrix"] == {"kubernetes": [*RELEASES]}
+    assert jobs["e2e"]["env"] == {"KINDRED_E2E_KUBERNETES": "${{ matrix.kubernetes }}"}
+
+
+@each_workflow
+def test_a_workflow_may_read_and_a_job_that_writes_says_what(name: str) -> None:
+    workflow = WORKFLOWS[name]
+    assert workflow["permissions"] == {"contents": "read"}
+    writing = {job: rights for job, each in workflow["jobs"].items() if (rights := each.get("permissions"))}
+    expected = {"ci": set(), "release": {"release"}, "update": {"lock"}}
+    assert writing.keys() == expected[name]
+
+
+@each_workflow
+def test_every_job_ends(name: str) -> None:
+    assert all(0 < job["timeout-minutes"] <= 90 for job in WORKFLOWS[name]["jobs"].values())
+
+
+@each_workflow
+def test_no_text_of_another_person_gets_into_a_command(name: str) -> None:
+    assert not any("${{" in command for command in commands(name)), (
+        "variables of the environment are quoted, these are not"
+    )
+
+
+def test_only_a_tag_makes_a_release_and_the_tag_is_held_against_the_version() -> None:
+    # YAML 1.1 would read the key as true, if it were not quoted.
+    assert WORKFLOWS["release"]["on"] == {"push": {"tags": ["v*"]}}
+    assert 'TAG="$GITHUB_REF_NAME"' in "\n".join(commands("release"))
