@@ -34,6 +34,7 @@ from app.commands.settings_commands import (
     OF_ANSWERS,
     AnswerFlags,
     flags_of_answers,
+    loaded_settings,
     settings_options,
     warn,
 )
@@ -194,7 +195,7 @@ def openapi_command(port: Literal["extender", "admin"], output: OutputFormat) ->
 def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOptions) -> Any:  # noqa: ANN401  # JSON
     """Ask as kube-scheduler would, and return the answer; exit status 2 where it is an error."""
     with _clear_errors():
-        settings = load_configuration(question["config"], flags_of_answers(question)).settings
+        settings = loaded_settings(question["config"], flags_of_answers(question))
         manifest = _pod_manifest(question["pod"])
         dump = load_dump(settings, question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
         mirror = dump.mirror

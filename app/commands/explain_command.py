@@ -17,9 +17,14 @@ from app.commands.exit_status import exit_with_error
 from app.commands.explain_answer import RefusedError, explanation_of, print_explanation, taken
 from app.commands.explain_inquiry import Arguments, Inquiry, inquiry_of
 from app.commands.output_format import OutputFormat
-from app.commands.settings_commands import OF_EXPLANATIONS, ExplanationFlags, flags_of_explanations, settings_options
+from app.commands.settings_commands import (
+    OF_EXPLANATIONS,
+    ExplanationFlags,
+    flags_of_explanations,
+    loaded_settings,
+    settings_options,
+)
 from app.commands.shared_options import output_option, refuse_options, with_options
-from app.configuration import load_configuration
 from app.dump.snapshot_file import SnapshotError
 from app.explain.explain_error import ExplainError
 from app.long_work import LongWork
@@ -112,7 +117,7 @@ def _of_service(inquiry: Inquiry, access: Access) -> bytes:
 
 def _of_dump(inquiry: Inquiry, options: Options) -> bytes:
     """Answer by the same code as a service. Raises SettingsError, SnapshotError, DecodeError and ExplainError."""
-    settings = load_configuration(options["config"], flags_of_explanations(options)).settings
+    settings = loaded_settings(options["config"], flags_of_explanations(options))
     check_explained(settings)  # before a large dump is loaded for nothing
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     explainer = dump_explainer(settings, dump, _waiting_pods(dump, inquiry.pods), LongWork())

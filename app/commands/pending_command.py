@@ -15,9 +15,14 @@ from app.commands.dump_source import OF_A_DUMP_ALONE, SOURCE_OPTIONS, load_dump
 from app.commands.exit_status import exit_with_error
 from app.commands.output_format import OutputFormat, pod_name, print_output
 from app.commands.pending_text import pending_text
-from app.commands.settings_commands import OF_EXPLANATIONS, ExplanationFlags, flags_of_explanations, settings_options
+from app.commands.settings_commands import (
+    OF_EXPLANATIONS,
+    ExplanationFlags,
+    flags_of_explanations,
+    loaded_settings,
+    settings_options,
+)
 from app.commands.shared_options import output_option, refuse_options, with_options
-from app.configuration import load_configuration
 from app.dump.snapshot_file import SnapshotError
 from app.explain.pending import PendingPods, PendingPodsExplainer
 from app.json_text import decode, encode
@@ -83,7 +88,7 @@ def _of_service(access: Access, namespace: str | None) -> bytes:
 
 def _of_dump(options: Options, namespace: str | None) -> bytes:
     """Answer by the same code as a service. Raises SettingsError and SnapshotError."""
-    settings = load_configuration(options["config"], flags_of_explanations(options)).settings
+    settings = loaded_settings(options["config"], flags_of_explanations(options))
     check_explained(settings)  # before a large dump is loaded for nothing
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     work = LongWork()

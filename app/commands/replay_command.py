@@ -17,9 +17,8 @@ from app.commands.manifests import read_manifests
 from app.commands.output_format import OutputFormat, node_name, print_output
 from app.commands.replay_text import replay_text
 from app.commands.saved_decision import decode_decision
-from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, settings_options
+from app.commands.settings_commands import OF_ANSWERS, AnswerFlags, flags_of_answers, loaded_settings, settings_options
 from app.commands.shared_options import output_option, refuse_options, with_options
-from app.configuration import load_configuration
 from app.dump.snapshot_file import SnapshotError
 from app.explain.decisions import RecordedDecision
 from app.explain.replay import NotReplayableError, Replay
@@ -102,7 +101,7 @@ def _of_service(options: Options) -> bytes:
 
 def _of_dump(options: Options) -> bytes:
     """Ask it again by the same code as a service. Raises SettingsError, SnapshotError and CannotAskError."""
-    settings = load_configuration(options["config"], flags_of_answers(options)).settings
+    settings = loaded_settings(options["config"], flags_of_answers(options))
     create_profile(settings)  # before a large dump is loaded for nothing
     decision = _told(options) if _NUMBER.fullmatch(options["decision"]) else _saved(options["decision"])
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])

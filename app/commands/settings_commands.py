@@ -7,7 +7,7 @@ from typing import Final, TypedDict
 
 import click
 
-from app.configuration import FILE_VARIABLE, Configuration, flag_of
+from app.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration
 from app.configuration_schema import described
 from app.settings import Settings, variable_of
 
@@ -71,6 +71,13 @@ def _text(value: object) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{name}={str(each).lower()}" for name, each in value.items())
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def loaded_settings(config: Path | None, flags: Mapping[str, object]) -> Settings:
+    """Return the settings, after the warnings about where they are from. Raises SettingsError."""
+    configuration = load_configuration(config, flags)
+    warn(configuration)
+    return configuration.settings
 
 
 def warn(configuration: Configuration) -> None:

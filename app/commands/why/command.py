@@ -20,14 +20,19 @@ from app.commands.exit_status import exit_with_error
 from app.commands.explain_answer import RefusedError, explanation_of, print_explanation, taken
 from app.commands.explain_inquiry import Inquiry
 from app.commands.output_format import OutputFormat
-from app.commands.settings_commands import OF_EXPLANATIONS, ExplanationFlags, flags_of_explanations, settings_options
+from app.commands.settings_commands import (
+    OF_EXPLANATIONS,
+    ExplanationFlags,
+    flags_of_explanations,
+    loaded_settings,
+    settings_options,
+)
 from app.commands.shared_options import output_option, refuse_options, with_options
 from app.commands.text_columns import counted
 from app.commands.why.listed_cluster import list_cluster
 from app.commands.why.pod_argument import Argument, NotPendingError, PendingPod, find_pod, parse_argument
 from app.commands.why.rights import MissingRightsError
 from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, Way, find_way
-from app.configuration import load_configuration
 from app.explain.explain_error import ExplainError
 from app.json_text import encode
 from app.long_work import LongWork
@@ -178,7 +183,7 @@ def _settings(options: Options) -> Settings:
     flags = flags_of_explanations(options)
     if options["config"] is None and flags["profile"] is None:
         flags = {**flags, "profile": _PROFILE}
-    return load_configuration(options["config"], flags).settings
+    return loaded_settings(options["config"], flags)
 
 
 def _inquiry(pod: PendingPod, options: Options) -> Inquiry:
