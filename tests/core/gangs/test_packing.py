@@ -76,12 +76,11 @@ def test_the_domain_with_room_by_its_resources_alone_is_passed_over() -> None:
 
 
 def test_sets_of_domains_are_tried_where_filling_one_after_another_takes_too_many() -> None:
-    """Filling begins with the roomiest node, n0; n1 and n2 alone hold both kinds."""
-    only = [node("n0", 6), node("n1", 4), node("n2", 4)]
-    mirror = mirror_of(*only)
-    large = [member(f"l{number}", cpu=2).node_selector({HOSTNAME: name}) for number, name in enumerate(("n1", "n2"))]
-    found = placed(mirror, PACK, *gang(4), *large)
-    assert set(found.values()) == {"n1", "n2"}
+    """One after another, 1 and 2 CPUs take the first node, and 3 CPUs have no room beside the other 2."""
+    sizes = [member(f"m{at}", 4, cpu=cpu) for at, cpu in enumerate((1, 2, 2, 3))]
+    nodes = [node(name, 4) for name in ("n0", "n1", "n2")]
+    assert len(set(placed(mirror_of(*nodes), PACK, *sizes, max_steps=0).values())) == 3
+    assert len(set(placed(mirror_of(*nodes), PACK, *sizes).values())) == 2
 
 
 def test_members_that_need_each_other_by_zone_are_packed_too() -> None:
