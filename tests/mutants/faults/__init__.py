@@ -12,6 +12,7 @@ from tests.mutants.faults import (
     equivalence,
     explaining,
     explanation,
+    gangs,
     leadership,
     metrics,
     mirror,
@@ -44,5 +45,6 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "scheduler": scheduler.FAULTS,
     "why": why.FAULTS,
     "access": access.FAULTS,
+    "gangs": gangs.FAULTS,
 }
 """Area -> its faults."""
