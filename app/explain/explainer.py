@@ -27,8 +27,7 @@ from core.equivalence.lookup import PredicateCell, ScoreCell
 from core.gangs.unit_status import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.snapshot import WhatIfError
-from core.mirror.what_if import Supposition
+from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 

@@ -67,16 +67,6 @@ class Auditor:
         if any(info.generation > last for info in self._nodes.infos.values()):
             yield f"a node is ahead of the mirror's generation {last}"
 
-    def frozen(self) -> Iterator[str]:
-        """Make every value that snapshots share anew."""
-        for info in self._nodes.infos.values():
-            kept, info.frozen = info.frozen, None
-            if kept is not None:
-                made = None if info.node is None else self._nodes.frozen(info, self._pods.pods)
-                if kept != made:
-                    yield f"{info.name}: snapshots are given {kept}, and should be given {made}"
-            info.frozen = kept
-
     def assumed(self, assumed: Mapping[str, AssumedPod]) -> Iterator[str]:
         """Check that what is assumed is counted as it was assumed."""
         for uid, each in assumed.items():

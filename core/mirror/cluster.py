@@ -21,7 +21,6 @@ from core.mirror.pod_groups import PodGroups
 from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
 from core.mirror.preemptors import Preemptors
 from core.mirror.resource_figures import Figures
-from core.mirror.snapshot import Snapshot
 from core.mirror.what_if import Supposition
 from core.mirror.work import Work
 from core.objects.labels import Selector
@@ -68,8 +67,8 @@ class ClusterMirror:
     TTL of 0 keeps it for ever. Time is what the caller says, in seconds; it must not run backwards.
     Source: k8s.io/kubernetes pkg/scheduler/backend/cache (interface.go, cache.go).
 
-    Each change of a NodeInfo or of an object without a rule of its own takes a new generation, by which snapshots know
-    what to look at; what changes nothing takes none.
+    Each change of a NodeInfo or of an object without a rule of its own takes a new generation, by which copies and
+    figures know what to look at; what changes nothing takes none.
     """
 
     def __init__(self, assumed_pod_ttl: float = 30.0, rules: Rules | None = None) -> None:
@@ -226,7 +225,7 @@ class ClusterMirror:
         """Do most of what the next look at `figures` is to do, in steps between which the mirror may change."""
         return self._figures.steps(self.nodes.known)
 
-    # Questions, snapshots, checks.
+    # Questions, copies, checks.
 
     def batch(self, names: Sequence[str], objects: Mapping[int, Node] | None = None) -> NodeBatch:
         """Return the nodes of a question. `objects` are whole nodes by position, read only where a name is unknown."""
@@ -240,13 +239,6 @@ class ClusterMirror:
     def generation(self) -> int:
         """The generation of the last change."""
         return self._generations.last
-
-    def update_snapshot(self, snapshot: Snapshot) -> None:
-        """Bring a snapshot up to date, at the cost of what has changed since it was last; see Snapshot.
-
-        What is supposed in it (`Snapshot.assume`) is dropped. Raises ValueError for a snapshot of another mirror.
-        """
-        snapshot.update(self.nodes, self.pods, self._objects, self.generation)
 
     def suppose(self, *, after_pre_filter: bool = False) -> Supposition:
         """Begin to suppose, in a `with` block, that there are other pods, nodes and objects; see Supposition."""
@@ -271,7 +263,6 @@ class ClusterMirror:
             *auditor.figures(self.figures),
             *auditor.partition(),
             *auditor.generations(self.generation),
-            *auditor.frozen(),
             *auditor.assumed(self.assumed),
         ]
 

@@ -2,21 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final, TypeAlias, overload
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from core.mirror.frozen_node_info import FrozenNodeInfo, with_affinity, with_required_anti_affinity
 from core.mirror.generation_store import GenerationCounter, GenerationStore
 from core.mirror.name_index import NameIndex
 from core.mirror.partition import Partition
 from core.mirror.resource_figures import Figures, PlacedRequests
 from core.mirror.topology import ABSENT, MIN_SLOTS, BoolArray, IntpArray, TopologyColumn
 from core.objects.node import Node
-from core.objects.pod import Pod
 
 NameTexts: TypeAlias = NDArray[np.bytes_ | np.object_]
 """Names as JSON: as wide as the longest and padded with NUL, or bytes objects where that would be mostly padding."""
@@ -30,10 +27,10 @@ _SMALL: Final = 1024 * 1024  # bytes of names: below this, padding costs less th
 class NodeInfo:
     """A node name with the rows of its pods. Without `node` it is only the place where pods of an unknown node wait.
 
-    `generation` is that of its last change. `frozen` is the value of that generation, None until a snapshot asks.
+    `generation` is that of its last change.
     """
 
-    __slots__ = ("frozen", "generation", "name", "node", "requested", "rows", "slot")
+    __slots__ = ("generation", "name", "node", "requested", "rows", "slot")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -42,7 +39,6 @@ class NodeInfo:
         self.rows: set[int] = set()
         self.requested = PlacedRequests()
         self.generation = 0
-        self.frozen: FrozenNodeInfo | None = None
 
     @property
     def figures(self) -> Figures:
@@ -109,13 +105,13 @@ class NodeTable:
     def occupy(self, info: NodeInfo, node: Node) -> None:
         """Give a node that has become known a slot."""
         self._enter(info, node, self._free.pop() if self._free else self._new_slot())
-        info.frozen, info.generation = None, self.known.set(node.name, info)
+        info.generation = self.known.set(node.name, info)
 
     def vacate(self, info: NodeInfo) -> None:
         """Take the slot of a node that is gone."""
         self._free.append(info.slot)
         self._leave(info)
-        info.frozen, info.generation = None, self.known.remove(info.name)
+        info.generation = self.known.remove(info.name)
         self.drop_if_empty(info)
 
     def suppose(self, info: NodeInfo, node: Node) -> None:
@@ -138,7 +134,6 @@ class NodeTable:
         """Take the slot of a node that was supposed; of several, the one that was supposed last."""
         self._used = info.slot
         self._leave(info)
-        info.frozen = None
         self.drop_if_empty(info)
 
     def update(self, info: NodeInfo, node: Node) -> None:
@@ -148,30 +143,7 @@ class NodeTable:
 
     def touch(self, info: NodeInfo) -> None:
         """Give a NodeInfo that has changed a new generation."""
-        info.frozen = None
         info.generation = self._generations.advance() if info.node is None else self.known.touch(info.name)
-
-    def frozen(self, info: NodeInfo, pods: Sequence[Pod]) -> FrozenNodeInfo:
-        """Return the value of a known node's generation, made when it is first asked for; `pods` are by row.
-
-        Raises ValueError for an unknown node, which has none.
-        """
-        if info.node is None:
-            raise ValueError(f"node {info.name} is not known")
-        if info.frozen is None:
-            held = {pod.uid: pod for pod in map(pods.__getitem__, info.rows)}
-            info.frozen = FrozenNodeInfo(
-                name=info.name,
-                node=info.node,
-                generation=info.generation,
-                in_partition=bool(self.in_partition[info.slot]),
-                pods=MappingProxyType(held),
-                pods_with_affinity=with_affinity(held),
-                pods_with_required_anti_affinity=with_required_anti_affinity(held),
-                guaranteed_requested=MappingProxyType({**info.requested.guaranteed}),
-                best_effort_requested=MappingProxyType({**info.requested.best_effort}),
-            )
-        return info.frozen
 
     def partition_changed(self, names: Iterable[str]) -> None:
         """Find again on which side of the partition these nodes are; unknown ones are passed over."""

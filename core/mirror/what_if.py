@@ -11,10 +11,13 @@ from core.mirror.changes import Change, Listener, NodeChange, ObjectChange, PodC
 from core.mirror.node_info import NO_SLOT
 from core.mirror.object_stores import HeldObject, ObjectStores
 from core.mirror.placement import Placement
-from core.mirror.snapshot import WhatIfError
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
 from core.objects.volumes import CSINode
+
+
+class WhatIfError(Exception):
+    """What was to be supposed, or taken back, cannot be; all was left as it is."""
 
 
 class _Step(NamedTuple):
@@ -29,7 +32,7 @@ class Supposition:
     All of it is so until the `with` block ends. Plugins that are asked afresh meanwhile answer as if it were so: term
     counters, columns and all states that plugins derive from the mirror follow, and batches know the nodes by their
     names. The rest of the mirror stays as it is: removed pods keep their rows, like pods on an unknown node; placed
-    pods are in no NodeInfo; no generation is taken, so snapshots and figures read no node again; other listeners, such
+    pods are in no NodeInfo; no generation is taken, so figures and copies read no node again; other listeners, such
     as the equivalence cache, get no event, so no cell becomes invalid. Dumps and audits in the block show a mixture of
     both.
 

@@ -1,5 +1,7 @@
 """PodDisruptionBudgets as preemption sees them."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from core.objects.labels import NOTHING, Selector
@@ -21,3 +23,11 @@ class PodDisruptionBudget(msgspec.Struct, frozen=True, gc=False):
     def full_name(self) -> str:
         """The object as people write it, NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
+
+    def covers(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether the budget covers pods of its namespace with these labels.
+
+        One whose selector is null or empty covers nothing, and nothing covers what has no labels. Source:
+        k8s.io/kubernetes v1.37 pkg/scheduler/framework/preemption/util.go (FilterVictimsWithPDBViolation).
+        """
+        return bool(labels) and not self.selector.everything and self.selector.matches(labels)

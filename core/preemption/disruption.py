@@ -6,7 +6,6 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/defaultpreemption/defa
 
 from collections.abc import Collection, Iterable
 
-from core.mirror.disruption_budgets import covers
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.pod import Pod
 
@@ -28,7 +27,7 @@ def split_by_violation(
         for budget in budgets:
             if (
                 budget.namespace == pod.namespace
-                and covers(budget, pod.labels)
+                and budget.covers(pod.labels)
                 and pod.name not in budget.disrupted_pods
             ):
                 allowed[budget.full_name] -= 1

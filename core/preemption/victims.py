@@ -6,8 +6,8 @@ nominated for the node count at each look (see core/nominated_pods.py): the vict
 
 What would be is asked of the mirror itself, in which the pods of one node are supposed to be gone and come back one
 after the other (see Supposition). A copy of what plugins read would cost as much as a sync, at 150,000 pods; a copy of
-the node alone (Snapshot.assume) is not enough, as pods on other nodes count for affinity and spreading. Everything
-happens in one synchronous call, so nobody meets the supposed state; it ends with the call, whatever a plugin raises.
+the node alone is not enough, as pods on other nodes count for affinity and spreading. Everything happens in one
+synchronous call, so nobody meets the supposed state; it ends with the call, whatever a plugin raises.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -80,15 +80,11 @@ def state_of(mirror: ClusterMirror) -> dict[str, object]:
     """Give all that two mirrors of the same objects agree on: everything but slots, rows and generations."""
     nodes = {}
     for name, info in mirror.nodes.known.values.items():
-        value = mirror.nodes.frozen(info, mirror.pods.pods)
         nodes[name] = (
-            value.node,
-            value.in_partition,
-            dict(value.pods),
-            set(value.pods_with_affinity),
-            set(value.pods_with_required_anti_affinity),
-            dict(value.guaranteed_requested),
-            dict(value.best_effort_requested),
+            info.node,
+            bool(mirror.nodes.in_partition[info.slot]),
+            {pod.uid: pod for pod in (mirror.pods.pods[row] for row in info.rows)},
+            info.figures,
         )
     return {
         "nodes": nodes,

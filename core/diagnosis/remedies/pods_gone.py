@@ -18,7 +18,6 @@ from core.diagnosis.remedies.obstacles import Obstacles
 from core.diagnosis.remedies.proposal import Proposal
 from core.diagnosis.remedies.proposals import missing_shares
 from core.diagnosis.remedies.remedy import Kind, RemovePod
-from core.mirror.disruption_budgets import covers
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
@@ -71,7 +70,7 @@ def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:
     pods that are not ready is not looked at.
     """
     budgets = obstacles.decision.mirror.objects(PodDisruptionBudget).values()
-    covering = [each for each in budgets if each.namespace == pod.namespace and covers(each, pod.labels)]
+    covering = [each for each in budgets if each.namespace == pod.namespace and each.covers(pod.labels)]
     forbidding = [
         each
         for each in covering

@@ -24,8 +24,7 @@ from core.diagnosis.remedies.remedy import (
 )
 from core.diagnosis.remedies.supposing_volumes import suppose_volumes
 from core.mirror.cluster import ClusterMirror
-from core.mirror.snapshot import WhatIfError
-from core.mirror.what_if import Supposition
+from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.host_port import HostPort
 from core.objects.labels import Selector
 from core.objects.node import Node

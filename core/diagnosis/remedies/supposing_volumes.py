@@ -5,8 +5,7 @@ from msgspec.structs import replace
 from core.diagnosis.remedies.remedy import Step
 from core.diagnosis.remedies.volume_steps import AllowTopology, CreateClaim, ProvideVolume, ResizeClaim
 from core.mirror.cluster import ClusterMirror
-from core.mirror.snapshot import WhatIfError
-from core.mirror.what_if import Supposition
+from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.volumes import ClaimRef, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 

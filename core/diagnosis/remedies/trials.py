@@ -9,7 +9,7 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.remedy import Step
 from core.diagnosis.remedies.supposing import changed_pod, suppose
 from core.framework.evaluation import FreshEvaluation
-from core.mirror.snapshot import WhatIfError
+from core.mirror.what_if import WhatIfError
 from core.mirror.work import WorkLimitError
 from core.scheduling_cycle import filter_nodes
 

@@ -4,10 +4,10 @@ import pytest
 
 from core.events import ClusterEvent
 from core.gangs.unit_status import SchedulingStatus
-from core.objects.pod_group import PackingWay, PodGroup
+from core.objects.pod_group import PodGroup
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of
-from tests.core.gangs.gang_setting import ZONE, GangSetting, member, node
+from tests.core.gangs.gang_setting import GangSetting, member, node
 
 OLD_AND_YOUNG = (("old", "2026-01-01T00:00:00Z"), ("young", "2026-01-02T00:00:00Z"))
 A, B, C, D = (member(name, 3) for name in "abcd")
@@ -373,40 +373,3 @@ def test_a_pod_without_a_group_is_an_ordinary_one_without_a_unit() -> None:
     setting = GangSetting(node("n0"))
     assert setting.ask(make_pod("p")) == "ordinary"
     assert setting.gangs.unit_of(pod_of(make_pod("p")), 0.0) is None
-
-
-def test_members_are_packed_as_their_group_says_and_the_rest_beside_those_that_run() -> None:
-    setting = GangSetting(*(node(f"n{number}", 4) for number in range(3)))
-    gang = [member(name, 4).packed("pack") for name in "abcd"]
-    setting.see(make_pod("busy").requests(cpu=3).on("n0"), *gang)
-    first = setting.ask(gang[0])
-    assert {setting.ask(pod) for pod in gang} == {first}
-    packing = setting.status().packing
-    assert (packing.way, packing.nodes, packing.domains) == (PackingWay.PACK, 1, None)
-    for pod in gang[:2]:
-        setting.bind(pod)
-    setting.delete(*gang[2:])
-    setting.see(member("e", 4).packed("pack"))
-    assert setting.ask(member("e", 4).packed("pack")) == first
-
-
-def test_the_domains_of_a_unit_are_those_of_its_members() -> None:
-    setting = GangSetting(node("n0", 1, "a"), node("n1", 1, "b"), node("n2", 1, "b"))
-    gang = [member(name).packed("near", ZONE) for name in "ab"]
-    setting.see(*gang)
-    assert {setting.ask(pod) for pod in gang} == {"on n1", "on n2"}
-    packing = setting.status().packing
-    assert (packing.way, packing.topology_key, packing.nodes, packing.domains) == (PackingWay.NEAR, ZONE, 2, 1)
-
-
-def test_a_wrong_packing_is_taken_for_spread_and_said_once() -> None:
-    setting = GangSetting(node("n0"), node("n1"))
-    wrong = [member(name).packed("dense") for name in "ab"]
-    setting.see(*wrong)
-    assert {setting.ask(pod) for pod in wrong} == {"on n0", "on n1"}
-    problem = "metadata.annotations[kindred.dev/group-packing]: expected spread, pack or near, got 'dense'"
-    assert setting.status().packing.problem == problem
-    assert setting.gangs.take_packing_problems() == {"default/train": problem}
-    setting.mirror.forget("default/a")
-    setting.ask(wrong[0])
-    assert setting.gangs.take_packing_problems() == {}

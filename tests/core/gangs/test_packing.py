@@ -10,7 +10,7 @@ from core.objects.pod_group import Packing, PackingWay
 from core.profile import parse_profile
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
-from tests.core.gangs.gang_setting import HOSTNAME, ZONE, member, node, placer
+from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, member, node, placer
 
 PACK = Packing(PackingWay.PACK)
 NEAR = Packing(PackingWay.NEAR, ZONE)
@@ -76,12 +76,11 @@ def test_the_domain_with_room_by_its_resources_alone_is_passed_over() -> None:
 
 
 def test_sets_of_domains_are_tried_where_filling_one_after_another_takes_too_many() -> None:
-    """Filling begins with the roomiest node, n0; n1 and n2 alone hold both kinds."""
-    only = [node("n0", 6), node("n1", 4), node("n2", 4)]
-    mirror = mirror_of(*only)
-    large = [member(f"l{number}", cpu=2).node_selector({HOSTNAME: name}) for number, name in enumerate(("n1", "n2"))]
-    found = placed(mirror, PACK, *gang(4), *large)
-    assert set(found.values()) == {"n1", "n2"}
+    """One after another, 1 and 2 CPUs take the first node, and 3 CPUs have no room beside the other 2."""
+    sizes = [member(f"m{at}", 4, cpu=cpu) for at, cpu in enumerate((1, 2, 2, 3))]
+    nodes = [node(name, 4) for name in ("n0", "n1", "n2")]
+    assert len(set(placed(mirror_of(*nodes), PACK, *sizes, max_steps=0).values())) == 3
+    assert len(set(placed(mirror_of(*nodes), PACK, *sizes).values())) == 2
 
 
 def test_members_that_need_each_other_by_zone_are_packed_too() -> None:
@@ -130,3 +129,43 @@ def test_without_the_filter_of_resources_room_is_no_bound() -> None:
     found = bare.place([pod_of(pod) for pod in gang(4)], 0.0, max_steps=1000, packing=PACK)
     assert not isinstance(found, Shortfall)
     assert len(set(found.values())) == 1
+
+
+# As a group asks for it.
+
+
+def test_members_are_packed_as_their_group_says_and_the_rest_beside_those_that_run() -> None:
+    setting = GangSetting(*(node(f"n{number}", 4) for number in range(3)))
+    gang = [member(name, 4).packed("pack") for name in "abcd"]
+    setting.see(make_pod("busy").requests(cpu=3).on("n0"), *gang)
+    first = setting.ask(gang[0])
+    assert {setting.ask(pod) for pod in gang} == {first}
+    packing = setting.status().packing
+    assert (packing.way, packing.nodes, packing.domains) == (PackingWay.PACK, 1, None)
+    for pod in gang[:2]:
+        setting.bind(pod)
+    setting.delete(*gang[2:])
+    setting.see(member("e", 4).packed("pack"))
+    assert setting.ask(member("e", 4).packed("pack")) == first
+
+
+def test_the_domains_of_a_unit_are_those_of_its_members() -> None:
+    setting = GangSetting(node("n0", 1, "a"), node("n1", 1, "b"), node("n2", 1, "b"))
+    gang = [member(name).packed("near", ZONE) for name in "ab"]
+    setting.see(*gang)
+    assert {setting.ask(pod) for pod in gang} == {"on n1", "on n2"}
+    packing = setting.status().packing
+    assert (packing.way, packing.topology_key, packing.nodes, packing.domains) == (PackingWay.NEAR, ZONE, 2, 1)
+
+
+def test_a_wrong_packing_is_taken_for_spread_and_said_once() -> None:
+    setting = GangSetting(node("n0"), node("n1"))
+    wrong = [member(name).packed("dense") for name in "ab"]
+    setting.see(*wrong)
+    assert {setting.ask(pod) for pod in wrong} == {"on n0", "on n1"}
+    problem = "metadata.annotations[kindred.dev/group-packing]: expected spread, pack or near, got 'dense'"
+    assert setting.status().packing.problem == problem
+    assert setting.gangs.take_packing_problems() == {"default/train": problem}
+    setting.mirror.forget("default/a")
+    setting.ask(wrong[0])
+    assert setting.gangs.take_packing_problems() == {}

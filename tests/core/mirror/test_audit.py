@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 import pytest
-from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
-from core.mirror.snapshot import Snapshot
 from tests.core.mirror.values import REPELLING, mirror_of, node, pod, selecting
 
 P: Final = pod("p", "na", affinity=REPELLING, cpu=5)
@@ -18,7 +16,6 @@ def cluster() -> ClusterMirror:
         node("na", labels={"zone": "a"}, cpu=10), node("nb", cpu=10), P, pod("q", "nb"), pod("w", "waiting", cpu=1)
     )
     mirror.assume(pod("s", cpu=1), "nb", 0.0)
-    mirror.update_snapshot(Snapshot())
     return mirror
 
 
@@ -40,14 +37,6 @@ def put_last_first(mirror: ClusterMirror) -> None:
 def drop_known(mirror: ClusterMirror) -> None:
     assert mirror.figures.guaranteed_allocatable == {"cpu": 20}, "looked at, so that the next look does not miss it"
     del mirror.nodes.known._values["na"]  # noqa: SLF001 - damage is done inside
-
-
-def freeze_early(mirror: ClusterMirror) -> None:
-    mirror.nodes.infos["na"].frozen = replace(mirror.nodes.frozen(mirror.nodes.infos["na"], mirror.pods.pods), pods={})
-
-
-def freeze_waiting(mirror: ClusterMirror) -> None:
-    mirror.nodes.infos["waiting"].frozen = mirror.nodes.infos["na"].frozen
 
 
 def lose_column(mirror: ClusterMirror) -> None:
@@ -97,8 +86,6 @@ DAMAGE: Final[dict[str, tuple[Callable[[ClusterMirror], object], str]]] = {
         lambda mirror: setattr(mirror.nodes.infos["waiting"], "generation", 10**6),
         "a node is ahead",
     ),
-    "a-stale-value": (freeze_early, "na: snapshots are given"),
-    "a-value-of-an-unknown-node": (freeze_waiting, "waiting: snapshots are given"),
     "an-assumed-pod-held-otherwise": (replace_assumed, "default/s: is assumed as"),
     "a-term-counter": (miscount_term, "counted {'a': 2}, recounted {'a': 1}"),
 }
@@ -106,9 +93,7 @@ DAMAGE: Final[dict[str, tuple[Callable[[ClusterMirror], object], str]]] = {
 
 def test_a_sound_mirror_has_nothing_to_tell() -> None:
     mirror = cluster()
-    kept = {name: info.frozen for name, info in mirror.nodes.infos.items()}
     assert mirror.audit() == []
-    assert all(kept[name] is info.frozen for name, info in mirror.nodes.infos.items()), "an audit changes nothing"
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

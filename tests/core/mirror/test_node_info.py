@@ -13,7 +13,6 @@ from core.mirror.node_info import NO_SLOT, NodeBatch, NodeTable
 from core.mirror.topology import ABSENT, UNSEEN, TopologyColumn
 from core.objects.labels import parse_selector
 from core.objects.node import Node
-from core.objects.pod import Pod
 
 
 def table_of(*names: str) -> NodeTable:
@@ -276,44 +275,13 @@ def test_each_change_of_a_node_takes_the_next_generation() -> None:
     assert list(table.known.generations()) == [("b", 4), ("a", 7)]
 
 
-def test_only_known_nodes_are_followed_by_snapshots() -> None:
+def test_only_known_nodes_are_followed() -> None:
     table = table_of("a")
     table.touch(table.info("waiting"))
     assert list(table.known.values) == ["a"]
     assert [info.name for info in table.known.changed_since(0)] == ["a"]
     table.vacate(table.infos["a"])
     assert (dict(table.known.values), table.known.deleted_since(1, ["a"])) == ({}, ["a"])
-
-
-def test_the_value_of_a_generation_is_made_once() -> None:
-    table = table_of("a", "b")
-    value, other = (table.frozen(table.infos[name], []) for name in "ab")
-    assert table.frozen(table.infos["a"], []) is value
-    assert (value.name, value.generation) == ("a", 1)
-    table.touch(table.infos["a"])
-    assert table.frozen(table.infos["a"], []).generation == 3
-    assert table.frozen(table.infos["b"], []) is other
-
-
-def test_a_node_that_is_updated_or_comes_again_has_another_value() -> None:
-    table = table_of("a")
-    table.infos["a"].rows.add(0)
-    pods = [Pod("p", "default", "p")]
-    assert table.frozen(table.infos["a"], pods).node == Node("a")
-    table.update(table.infos["a"], Node("a", {"zone": "1"}))
-    assert table.frozen(table.infos["a"], pods).node == Node("a", {"zone": "1"})
-    table.vacate(table.infos["a"])
-    table.occupy(table.infos["a"], Node("a", {"zone": "2"}))
-    assert table.frozen(table.infos["a"], pods).node == Node("a", {"zone": "2"})
-
-
-def test_an_unknown_node_has_no_value() -> None:
-    table = table_of("a")
-    table.infos["a"].rows.add(0)
-    table.frozen(table.infos["a"], [Pod("p", "default", "p")])
-    table.vacate(table.infos["a"])
-    with pytest.raises(ValueError, match="node a is not known"):
-        table.frozen(table.infos["a"], [])
 
 
 def partitioned(*names: str, inside: Sequence[str]) -> NodeTable:
@@ -375,11 +343,9 @@ def test_a_node_changes_sides_with_its_labels() -> None:
 def test_only_nodes_that_change_sides_get_a_new_generation() -> None:
     table = partitioned("a", "b", "c", inside=["a"])
     table.info("waiting")
-    table.frozen(table.infos["b"], [])
     table.partition.set_name("a", inside=True)
     table.partition.set_name("b", inside=True)
     table.partition.set_name("waiting", inside=False)
     table.partition_changed(["a", "b", "c", "waiting", "unknown"])
     assert generations(table) == {"a": 1, "b": 4, "c": 3, "waiting": 0}
-    assert table.frozen(table.infos["b"], []).in_partition
-    assert not table.frozen(table.infos["c"], []).in_partition
+    assert outside(batch_of(table, ["a", "b", "c"])) == ["c"]

@@ -80,7 +80,7 @@ def test_the_newest_state_of_a_pod_is_held_and_counted(changed: Pod) -> None:
     mirror = cluster()
     tell(mirror, "Update", changed)
     assert mirror.get_pod("p") is changed
-    assert mirror.nodes.frozen(mirror.nodes.infos["na"], mirror.pods.pods).pods == {"p": changed}
+    assert [mirror.pods.pods[row] for row in mirror.nodes.infos["na"].rows] == [changed]
     assert mirror.audit() == []
     tell(mirror, "Delete", changed)
     assert (mirror.nodes.infos["na"].figures.guaranteed_requested, mirror.audit()) == ({}, [])

@@ -8,8 +8,7 @@ from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 from core.mirror.pod_states import PodStateCounts
-from core.mirror.snapshot import Snapshot, WhatIfError
-from core.mirror.what_if import Supposition
+from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
 from core.objects.volumes import CSINode, PersistentVolume
@@ -154,16 +153,15 @@ def test_afterwards_the_mirror_is_exactly_as_before_when_somebody_raised() -> No
     assert seen(mirror) == before
 
 
-def test_snapshots_keep_the_very_same_values_and_the_generation_stays() -> None:
-    mirror, snapshot = cluster(), Snapshot()
-    mirror.update_snapshot(snapshot)
-    values, generation = snapshot.list(), mirror.generation
+def test_the_generation_stays_so_nobody_reads_a_node_again() -> None:
+    mirror = cluster()
+    generation = mirror.generation
     with mirror.suppose() as supposed:
         suppose_much(supposed)
         assert mirror.generation == generation
-    mirror.update_snapshot(snapshot)
-    assert all(after is before for after, before in zip(snapshot.list(), values, strict=True))
+        assert list(mirror.nodes.known.changed_since(generation)) == []
     assert mirror.generation == generation
+    assert list(mirror.nodes.known.changed_since(generation)) == []
 
 
 def test_states_that_plugins_derive_are_told_and_other_listeners_are_not() -> None:
@@ -415,3 +413,44 @@ def test_a_name_that_only_pods_have_has_no_state_to_change() -> None:
     mirror = mirror_of(WAITING)
     with pytest.raises(ValueError, match="node new is not known"):
         mirror.nodes.suppose_state(mirror.nodes.infos["new"], NEW)
+
+
+# The contract of upstream's Snapshot: assume and forget with victims, and the two sides of the partition.
+
+
+def on_node(mirror: ClusterMirror, name: str) -> set[str]:
+    return {each.uid for slot, each in mirror.placed_pods() if slot == mirror.nodes.slots[name]}
+
+
+def test_a_pod_is_assumed_in_the_place_of_its_victims_and_forgotten_with_them_back() -> None:
+    mirror = cluster()
+    before = seen(mirror)
+    with mirror.suppose() as assumed:
+        assumed.remove(FIRST)
+        placed = assumed.place(pod("p", cpu=2), "n1")
+        assert on_node(mirror, "n1") == {"second", "p"}
+        with mirror.suppose() as next_one:
+            next_one.place(pod("q"), "n1")
+            next_one.remove(SECOND)
+            assert on_node(mirror, "n1") == {"p", "q"}
+        assert on_node(mirror, "n1") == {"second", "p"}
+        with pytest.raises(WhatIfError):
+            assumed.place(placed, "n2")
+        with pytest.raises(WhatIfError):
+            assumed.remove(FIRST)
+    assert on_node(mirror, "n1") == {"first", "second"}
+    assert seen(mirror) == before
+
+
+def test_supposed_nodes_are_on_their_side_of_the_partition() -> None:
+    mirror = cluster()
+    mirror.set_partition_selector(selecting(zone="a"))
+    with mirror.suppose() as supposed:
+        supposed.add_node(node("in", labels={"zone": "a"}))
+        supposed.add_node(NEW)
+        batch = mirror.batch(["n1", "n2", "in", "new"])
+        assert batch.out_of_partition is not None
+        assert batch.out_of_partition.tolist() == [False, True, False, True]
+    batch = mirror.all_nodes()
+    assert batch.out_of_partition is not None
+    assert dict(zip(batch.names, batch.out_of_partition.tolist(), strict=True)) == {"n1": False, "n2": True}

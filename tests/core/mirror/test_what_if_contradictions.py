@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
-from core.mirror.snapshot import WhatIfError
-from core.mirror.what_if import Supposition
+from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
 from tests.core.decoded import counter_of

@@ -12,6 +12,7 @@ from tests.mutants.faults import (
     equivalence,
     explaining,
     explanation,
+    gangs,
     leadership,
     load,
     metrics,
@@ -46,5 +47,6 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "why": why.FAULTS,
     "access": access.FAULTS,
     "load": load.FAULTS,
+    "gangs": gangs.FAULTS,
 }
 """Area -> its faults."""

@@ -73,10 +73,10 @@ FAULTS: Final = (
     ),
     Fault(
         id="partition-change-takes-no-generation",
-        breaks="A snapshot keeps a node on its old side of the partition.",
+        breaks="A copy of the mirror keeps a node on its old side of the partition.",
         old="                self.in_partition[info.slot] = inside\n                self.touch(info)\n",
         new="                self.in_partition[info.slot] = inside\n",
-        tests=("core/mirror/test_partition.py", "core/mirror/test_snapshot.py"),
+        tests=("core/mirror/test_partition.py", "core/mirror/test_node_info.py"),
     ),
     Fault(
         id="excluded-names-keep-the-partition-whole",
@@ -137,9 +137,9 @@ FAULTS: Final = (
     Fault(
         id="empty-budget-selector-covers-all",
         breaks="A PodDisruptionBudget with an empty selector covers all pods of its namespace.",
-        old="return bool(labels) and not budget.selector.everything and budget.selector.matches(labels)",
-        new="return bool(labels) and budget.selector.matches(labels)",
-        tests=("test_disruption_budgets.py",),
+        old="return bool(labels) and not self.selector.everything and self.selector.matches(labels)",
+        new="return bool(labels) and self.selector.matches(labels)",
+        tests=("core/objects/test_disruption.py",),
     ),
     Fault(
         id="changes-during-a-pass-lost",

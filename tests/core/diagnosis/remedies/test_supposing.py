@@ -13,7 +13,7 @@ from core.diagnosis.remedies.remedy import (
     Uncordon,
 )
 from core.diagnosis.remedies.supposing import HOSTNAME, changed_pod, copy_of, suppose
-from core.mirror.snapshot import WhatIfError
+from core.mirror.what_if import WhatIfError
 from core.objects.node import Node
 from core.objects.toleration import Taint, Toleration
 from tests.builders import expressed, named
