@@ -22,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-deep test-tools test-all check check-web format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock image krew clean
+.PHONY: help run test test-deep test-tools test-all check check-web docs format format-web hooks pythons e2e browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock image krew clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -159,7 +159,14 @@ lock: $(STAMP) ## Make the lock files again from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:build -c requirements-dev.lock \
 		-o requirements-build.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:docs -c requirements-dev.lock \
+		-o requirements-docs.lock
 	$(if $(shell command -v npm),npm --prefix $(WEB) install --package-lock-only)
+
+docs: $(VENV)/.docs ## Build the documentation site in dist/site; a broken link is an error
+	$(BIN)/python -m tests.site dist/site-source
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 image: ## Build the container image (docker, or DOCKER=podman / buildah); ARGS="--build-arg BASE_DIGEST=sha256:..."
 	$(or $(DOCKER),docker) build $(ARGS) -t kindred:dev .
@@ -178,6 +185,11 @@ $(SERVING): requirements.lock requirements-build.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --no-deps --no-compile --require-hashes -r requirements.lock -r requirements-build.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The site has a lock of its own (15 MB of packages), so that `make test` installs nothing of it.
+$(VENV)/.docs: requirements-docs.lock $(STAMP)
+	$(PIP) --no-deps --require-hashes -r requirements-docs.lock
 	@touch $@
 
 $(STAMP): requirements-dev.lock pyproject.toml

@@ -9,10 +9,12 @@ import pytest
 
 LOCKS = ["requirements.lock", "requirements-otel.lock", "requirements-load.lock", "requirements-dev.lock"]
 OF_BUILD = "requirements-build.lock"
-"""What builds the project from a checkout, and nothing that it needs to run."""
+"""The build backend, without the packages that the project needs to run."""
+OF_DOCS = "requirements-docs.lock"
+"""The documentation site's packages, which `make docs` adds to those of the development lock."""
 
 
-@pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD])
+@pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD, OF_DOCS])
 def test_every_requirement_is_pinned_and_hashed(lock: str) -> None:
     requirements = re.split(r"\n(?=\S)", Path(lock).read_text("utf-8").strip())
     assert len(requirements) > (10 if lock in LOCKS else 1)
@@ -21,7 +23,7 @@ def test_every_requirement_is_pinned_and_hashed(lock: str) -> None:
         assert "--hash=sha256:" in requirement
 
 
-@pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD])
+@pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD, OF_DOCS])
 def test_a_lock_names_no_index_and_no_address(lock: str) -> None:
     assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", Path(lock).read_text("utf-8"))
 
@@ -40,6 +42,17 @@ def test_no_two_locks_pin_different_versions() -> None:
     versions = dict(pinned[-1])
     for lock in pinned:
         assert {name: versions[name] for name, _ in lock} == dict(lock)
+
+
+def test_the_lock_of_the_site_keeps_the_versions_of_the_development_lock() -> None:
+    site, dev = (
+        dict(re.findall(r"^([\w.-]+)==(\S+)", Path(lock).read_text("utf-8"), re.MULTILINE))
+        for lock in (OF_DOCS, LOCKS[-1])
+    )
+    assert "mkdocs-material" in site
+    assert {name: dev[name] for name in site.keys() & dev.keys()} == {
+        name: site[name] for name in site.keys() & dev.keys()
+    }
 
 
 def test_the_lock_of_the_extra_holds_what_it_declares() -> None:
