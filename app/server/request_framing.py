@@ -1,4 +1,4 @@
-"""What a head says about the body behind it, held to HTTP/1.1 (RFC 9112) where the parser is more lenient."""
+"""The framing of a body by its head, held to HTTP/1.1 (RFC 9112) where the parser is more lenient."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -32,7 +32,7 @@ class _ByNamespace(Generic[_Object]):
         self._of_namespace: dict[str, dict[str, _Object]] = {}  # namespace -> full name -> object
 
     def follow(self, store: GenerationStore[_Object], generation: int) -> None:
-        """Take over what changed in the store after a generation, which is the one of the last call."""
+        """Take over the changes of the store after a generation, the one of the last call."""
         for full_name in store.deleted_since(generation, self.all):
             gone = self.all.pop(full_name, None)
             if gone is not None:
@@ -52,9 +52,9 @@ class _ByNamespace(Generic[_Object]):
 class DisruptionBudgets:
     """PodDisruptionBudgets and owners of pods, each found by its namespace; several in the order of their names.
 
-    A PodDisruptionBudget whose selector is null or empty covers nothing, and nothing covers what has no labels
-    (upstream default_preemption.go, filterPodsWithPDBViolation). That a budget has counted a pod's disruption already
-    (`disrupted_pods`) does not take the pod out of it: whoever counts violations has to look.
+    A PodDisruptionBudget whose selector is null or empty covers nothing, and none covers a pod without labels (upstream
+    default_preemption.go, filterPodsWithPDBViolation). A budget covers a pod even if it has counted the pod's
+    disruption already (`disrupted_pods`): the counter of violations must check that.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class DisruptionBudgets:
         self._owners: dict[str, _ByNamespace[ReplicaSet]] = {kind: _ByNamespace() for kind in OWNER_KINDS}
 
     def follow(self, objects: ObjectStores, generation: int) -> None:
-        """Take over what changed after the generation of the last call."""
+        """Take over the changes after the generation of the last call."""
         self._budgets.follow(objects.of(PodDisruptionBudget), generation)
         for kind, owners in self._owners.items():
             owners.follow(objects.of(OWNER_KINDS[kind]), generation)
@@ -104,5 +104,5 @@ class DisruptionBudgets:
 
 
 def covers(budget: PodDisruptionBudget, labels: Mapping[str, str]) -> bool:
-    """Tell whether a budget covers pods of its namespace with these labels."""
+    """Return whether a budget covers pods of its namespace with these labels."""
     return bool(labels) and not budget.selector.everything and budget.selector.matches(labels)

@@ -1,4 +1,4 @@
-"""What the mirror holds, written out for people who look for an error."""
+"""The contents of the mirror, written out for people who look for an error."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -41,7 +41,7 @@ class PendingPodDump(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeDump(msgspec.Struct, frozen=True, gc=False):
-    """A known node with its pods, in the order of their names; see Node. What it offers is among the figures."""
+    """A known node with its pods, in the order of their names; see Node. The figures have its resources."""
 
     name: str
     slot: int
@@ -57,19 +57,19 @@ class NodeDump(msgspec.Struct, frozen=True, gc=False):
 
 
 class MirrorDump(msgspec.Struct, frozen=True, gc=False):
-    """The mirror at one generation, or the part of it that was asked for; the figures are the whole cluster's."""
+    """The mirror at one generation, or the requested part of it; the figures are the whole cluster's."""
 
     generation: int
     figures: Figures
     nodes: tuple[NodeDump, ...]
-    """In the order of their names; where one pod was asked for, only the node that has it."""
+    """In the order of their names; in a dump of one pod, only the node that has it."""
     pods_of_unknown_nodes: tuple[PodDump, ...]
     pending_pods: tuple[PendingPodDump, ...]
-    """In the order of their names; where one node was asked for, those that are nominated for it."""
+    """In the order of their names; in a dump of one node, those that are nominated for it."""
 
 
 class HeldNode(msgspec.Struct, frozen=True, gc=False):
-    """A known node at one generation, by reference: what a NodeDump is written from."""
+    """A known node at one generation, by reference: the source of a NodeDump."""
 
     node: Node
     slot: int
@@ -111,7 +111,7 @@ class Dumper:
         return MirrorDump(generation, figures, tuple(known), tuple(waiting), tuple(pending_dumps(pending)))
 
     def pending(self, node: str | None) -> Iterator[Pod]:
-        """Yield the pods that have no node and are not assumed, or those of them that are nominated for one node."""
+        """Yield the pods that have no node and are not assumed; with a node, only those nominated for it."""
         pods = self._pending if node is None else self._pending.nominated_for(node).values()
         return (each for each in pods if each.uid not in self._pods.rows)
 
@@ -161,7 +161,7 @@ def pending_dumps(pods: Iterable[Pod]) -> list[PendingPodDump]:
 
 
 class MirrorCopy:
-    """What a dump of the whole mirror shows, all of one generation, copied and written out in steps.
+    """A dump of the whole mirror at one generation, copied and written out in steps.
 
     It holds references: to copy 5,000 nodes takes about 25 ms, to write them out several times as long. While it is
     copied, the mirror may change between two steps; the last step makes it whole (see NodeFollower). While it is

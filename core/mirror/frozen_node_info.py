@@ -29,7 +29,7 @@ class FrozenNodeInfo(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     best_effort_requested: Mapping[str, int]  # resource -> amount, never 0
 
     def supposing(self, pods: Iterable[Pod], victims: Collection[str]) -> "FrozenNodeInfo":
-        """Return what this would be with other pods more, and then without the victims (uids)."""
+        """Return a copy with further pods, and then without the victims (uids)."""
         supposed = {**self.pods, **{pod.uid: pod for pod in pods}}
         requested = PlacedRequests(self.guaranteed_requested, self.best_effort_requested)
         for uid, pod in supposed.items():
@@ -48,10 +48,10 @@ class FrozenNodeInfo(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 def with_affinity(pods: Mapping[str, Pod]) -> Mapping[str, Pod]:
-    """Return those of the pods that have inter-pod affinity terms (upstream podWithAffinity)."""
+    """Return the pods that have inter-pod affinity terms (upstream podWithAffinity)."""
     return MappingProxyType({uid: pod for uid, pod in pods.items() if pod.affinity != NO_AFFINITY})
 
 
 def with_required_anti_affinity(pods: Mapping[str, Pod]) -> Mapping[str, Pod]:
-    """Return those of the pods that repel others (upstream podWithRequiredAntiAffinity)."""
+    """Return the pods that repel others (upstream podWithRequiredAntiAffinity)."""
     return MappingProxyType({uid: pod for uid, pod in pods.items() if pod.affinity.required_anti_affinity})

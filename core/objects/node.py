@@ -12,16 +12,16 @@ CONDITION_TYPES: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "
 
 
 NO_FEATURES: Final[frozenset[str]] = frozenset()
-"""What nodes that declare no features share."""
+"""Shared by nodes that declare no features."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A v1.Node reduced to what the plugins and the mirror read.
+    """A v1.Node reduced to the fields that the plugins and the mirror read.
 
     `allocatable` has cpu in millicores and all others in their own unit (bytes, pieces), `pods` among them. `taints`
     keep the order of the spec, as the first one that a pod does not tolerate is reported. `images` has every name of
-    every image, with the size in bytes. `conditions` has the status of CONDITION_TYPES alone: what else a condition
-    says changes with every heartbeat and decides nothing. Conditions that the node does not report are absent.
+    every image, with the size in bytes. `conditions` has only the status of CONDITION_TYPES: the other fields of a
+    condition change with every heartbeat and decide nothing. Conditions that the node does not report are absent.
     `declared_features` is status.declaredFeatures.
     """
 

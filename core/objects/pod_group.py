@@ -1,4 +1,4 @@
-"""Pods that are placed together, all or none: the PodGroup object, and what a member says about its group.
+"""Pods that are placed together, all or none: the PodGroup object, and a member's fields about its group.
 
 Source of PodGroup: sigs.k8s.io/scheduler-plugins apis/scheduling/v1alpha1/types.go.
 """
@@ -44,10 +44,10 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Membership(msgspec.Struct, frozen=True, gc=False):
-    """What a pod says about its group.
+    """A pod's fields about its group.
 
     `by_object`: the group is a PodGroup, which has the minimum and the timeout. Otherwise `minimum` and `timeout` are
-    those of the pod's annotations, 0 where the pod says nothing; `problem` is what is wrong with them.
+    from the pod's annotations, 0 without one; `problem` is their error.
     """
 
     group: str

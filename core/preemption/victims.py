@@ -4,10 +4,10 @@ Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemptio
 (SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption). As there, pods that are
 nominated for the node count at each look (see core/nominated_pods.py): the victims make room beside them.
 
-What would be is asked of the mirror itself, in which the pods of one node are supposed to be gone and come back one
-after the other (see Supposition). A copy of what plugins read would cost as much as a sync, at 150,000 pods; a copy of
-the node alone (Snapshot.assume) is not enough, as pods on other nodes count for affinity and spreading. Everything
-happens in one synchronous call, so nobody meets the supposed state; it ends with the call, whatever a plugin raises.
+The dry run uses the mirror itself: suppositions remove the pods of one node and put them back one by one (see
+Supposition). A copy of the plugins' state would cost as much as a sync, at 150,000 pods. A copy of the node alone
+(Snapshot.assume) is not enough, because pods on other nodes count for affinity and spreading. Everything is one
+synchronous call, so no other code sees the supposed state; it ends with the call, even if a plugin raises.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -40,10 +40,10 @@ class Victims(msgspec.Struct, frozen=True, gc=False):
 
 
 class DryRun:
-    """What would be on some nodes, which the mirror knows, if pods made room for another. Stale after the next event.
+    """The dry run on some nodes of the mirror: pods make room for another one. Stale after the next event.
 
-    Upstream looks only where a predicate fails with a status that preemption can mend; here the caller chooses the
-    nodes. They are named by their positions.
+    Upstream looks only at nodes whose failed status preemption can resolve; here the caller chooses the nodes. They are
+    named by their positions.
     """
 
     def __init__(self, mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ class DryRun:
         self._budgets = mirror.objects(PodDisruptionBudget).values()
 
     def fits_without(self, position: int, uids: Collection[str]) -> bool:
-        """Tell whether the pod fits a node if those of these pods that are there go."""
+        """Return whether the pod fits a node without those of these pods that are on it."""
         with self._mirror.suppose(after_pre_filter=True) as supposed:
             for each in pods_on(self._mirror, self._names[position]):
                 if each.uid in uids:

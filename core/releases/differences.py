@@ -1,4 +1,4 @@
-"""The table of what differs between the known releases, with its sources, and the rules that follow from it."""
+"""The table of differences between the known releases, with sources, and the rules that follow from it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ from core.releases.rules import (
 
 
 class Answer(NamedTuple):
-    """What a release answers: the value of the rule, and the same in words."""
+    """The rule of a release: its value, and the same in words."""
 
     value: Any  # of the type of the field of Rules; None in a row without a rule
     text: str
@@ -47,13 +47,13 @@ class Difference(msgspec.Struct, frozen=True):
     without_gate: Answer = _NO
 
     def at(self, release: Release, gates: Mapping[str, bool]) -> Answer:
-        """Return the answer of a release with all its gates (see gates_of)."""
+        """Return the rule of a release with all its gates (see gates_of)."""
         if self.gate and not gates.get(self.gate, False):
             return self.without_gate
         return self.answers[RELEASES.index(release)]
 
     def defaults(self) -> Iterator[Answer]:
-        """Yield the answer of each of RELEASES with its default gates."""
+        """Yield the rule of each of RELEASES with its default gates."""
         return (self.at(release, gates_of(release)) for release in RELEASES)
 
 

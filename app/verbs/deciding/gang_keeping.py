@@ -25,7 +25,7 @@ def is_decided_for(scopes: DecideScopes, needs: InTreeNeeds) -> Callable[[Pod], 
 async def keep_gangs(gangs: Gangs, clock: Callable[[], float], refusal: Callable[[], str]) -> None:
     """Release reservations that are too old, and all of them while nothing may be decided, until cancelled.
 
-    Another replica that decides knows nothing of reservations here, and this one begins anew when it leads again.
+    Another replica that decides has no reservations of this one, and this one begins anew when it leads again.
     """
     while True:
         await asyncio.sleep(_REVIEW_EVERY)
