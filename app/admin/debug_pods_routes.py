@@ -1,4 +1,4 @@
-"""The pods of which every question is logged in full, to be looked at and changed while the service runs."""
+"""The pods whose requests are logged in full, to be read and changed while the service runs."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

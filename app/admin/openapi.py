@@ -1,7 +1,7 @@
-"""The OpenAPI description of the two ports: FastAPI's own of the ordinary routes, and what it cannot know.
+"""The OpenAPI description of the two ports: FastAPI's own of the ordinary routes, with additions.
 
-It cannot know the verbs, which are no routes of its own, and what msgspec writes. A description is made when it is
-first asked for, and kept as bytes.
+FastAPI cannot describe the verbs, which are no routes of its own, and the types that msgspec writes. A description is
+made when it is first asked for, and kept as bytes.
 """
 
 from collections.abc import Collection, Mapping
@@ -52,7 +52,7 @@ _ABOUT_OTHERS: Final = "A port beside the scheduler's: for people, or for probes
 
 
 class _Verb(NamedTuple):
-    """What a verb is asked, what it answers, and what it is there for."""
+    """The request, the response and the purpose of a verb."""
 
     args: str
     results: tuple[str, ...]
@@ -92,10 +92,10 @@ _VERBS: Final[Mapping[str, _Verb]] = {
 
 
 class _Answer(NamedTuple):
-    """What FastAPI cannot know of an operation, as its answer is made of bytes, or is raised."""
+    """The part of an operation that FastAPI cannot describe, because its response is made of bytes, or is raised."""
 
     kinds: tuple[Any, ...] = ()
-    """Types that msgspec writes; one of them is the answer."""
+    """Types that msgspec writes; one of them is the response."""
     errors: Mapping[HTTPStatus, str] = {}
     """Status -> when. Each has a `detail`."""
     asked: Any = None

@@ -22,7 +22,7 @@ _MORE_COUNTS: Final[Sequence[tuple[str, Side]]] = (("UNREADABLE", "right"), ("OT
 
 
 def diff_text(found: Mapping[str, Differences], *, wide: bool) -> str:
-    """Return what differs as lines, with colours, which click removes where there is no terminal."""
+    """Return the differences as lines, with colours, which click removes without a terminal."""
     return "\n".join(_lines(found, wide=wide))
 
 

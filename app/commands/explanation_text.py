@@ -1,4 +1,4 @@
-"""An explanation for people: what decides first, then what is behind it."""
+"""An explanation for people: the deciding facts first, then their causes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -20,7 +20,7 @@ from core.gangs.unit_status import UnitStatus
 from core.objects.waiting import Waiting
 
 _MAX: Final = 20
-"""Reasons and terms, of which some clusters have hundreds."""
+"""Limit of reasons and terms: some clusters have hundreds."""
 _RULES: Final[Mapping[Rule, str]] = {
     Rule.REQUIRED_AFFINITY: "required affinity",
     Rule.REQUIRED_ANTI_AFFINITY: "required anti-affinity",
@@ -213,7 +213,7 @@ def _counts(term: TermSummary) -> str:
 
 
 def _listed(shown: Sequence[str], number: int, more: str) -> str:
-    """Return what follows a number: some of so many, and how many there are besides."""
+    """Return the text after a number: some of so many, and how many there are besides."""
     if not shown:
         return ""
     left = number - len(shown)

@@ -1,4 +1,4 @@
-"""`kindred replay`: a recent decision asked again, of the service as it is now, or of a saved state without one."""
+"""`kindred replay`: a recent decision evaluated again, by the service as it is now, or with a saved state."""
 
 import re
 import sys
@@ -82,7 +82,7 @@ def _end(message: str) -> NoReturn:
 
 
 def _refuse_contradictions(options: Options, *, of_a_dump: bool) -> None:
-    """Refuse what does not go together. Raises UsageError."""
+    """Reject options that exclude each other. Raises UsageError."""
     decision, snapshot = options["decision"], options["snapshot"]
     if not _NUMBER.fullmatch(decision):
         refuse_options(_OF_A_SERVICE, "for a decision by its number, not from a file")
@@ -98,7 +98,7 @@ def _refuse_contradictions(options: Options, *, of_a_dump: bool) -> None:
 
 
 def _of_service(options: Options) -> bytes:
-    """Have it asked again of the service as it is now. Raises CannotAskError."""
+    """Evaluate it again in the service as it is now. Raises CannotAskError."""
     path = f"/debug/decisions/{options['decision']}/replay"
     response = asked(options, "POST", path, {"limit": options["limit"]})
     if not response.is_success:

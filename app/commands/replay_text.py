@@ -1,4 +1,4 @@
-"""A replay for people: whether it is the same answer, then what differs."""
+"""A replay for people: whether the response is the same, then the differences."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,7 +9,7 @@ from app.commands.text_columns import counted, wrapped, wrapped_table
 from app.explain.replay import Replay, ReplayedResult, Said
 
 _PASSED: Final = {"prioritize": "Nodes scored"}
-"""What the nodes are called that passed, where that is not what the verb is about."""
+"""The word for nodes that passed, if the verb has another one."""
 
 
 def replay_text(replay: Replay, *, of_a_dump: bool, wide: bool = False) -> str:

@@ -24,7 +24,7 @@ from app.settings import Settings, SettingsError, variable_of
 _SHORT: Final[Mapping[str, tuple[str, ...]]] = {"listen_host": ("--host",), "listen_port": ("--port",)}
 """Shorter names of flags that people type."""
 OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
-"""The settings of commands that answer a question about a dump."""
+"""The settings of commands that evaluate a dump."""
 OF_EXPLANATIONS: Final = (*OF_ANSWERS, "scheduler_config")
 """The settings of commands that explain a dump, or a cluster that they list."""
 _HEAD: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
@@ -108,7 +108,7 @@ def print_command(*, output: OutputFormat, config: Path | None, **flags: str | N
 
 
 def warn_of_unknown_variables(configuration: Configuration) -> None:
-    """Say on standard error what looks like a setting in the environment, and is none."""
+    """Warn on standard error of variables that look like a setting, and are none."""
     for variable in configuration.unknown_variables:
         click.echo(f"Warning: unknown variable {variable}", err=True)
 

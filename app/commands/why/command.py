@@ -116,8 +116,8 @@ _SERVICE_OPTIONS: Final = (
 def why_command(**options: Unpack[Options]) -> None:
     """Explain why a pod of the cluster is pending.
 
-    TYPE is pod, deploy, sts, rs, ds, job or rc; of a workload, the pod that has waited for longest is explained. A
-    Kindred service in the cluster is asked if there is one. Otherwise the cluster is listed with the rights of the
+    TYPE is pod, deploy, sts, rs, ds, job or rc; of a workload, the pod that has waited for longest is explained. It
+    calls a Kindred service in the cluster if there is one. Otherwise the cluster is listed with the rights of the
     caller. Ends with 0 if the pod fits somewhere, 1 if nowhere, and 2 for errors.
     """
     argument = parse_argument(options["pod"])
@@ -155,9 +155,9 @@ def _end(message: str) -> NoReturn:
 
 
 async def _answer(argument: Argument, options: Options) -> bytes:
-    """Return the explanation as JSON. Raises what `why_command` turns into a line."""
+    """Return the explanation as JSON. Raises errors that `why_command` turns into a line."""
     settings = _settings(options)
-    check_explained(settings)  # before anything is asked for nothing
+    check_explained(settings)  # before a needless request
     credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
     impersonation = Impersonation(options["impersonated"] or "", options["groups"])
     client = ApiClient(credentials, impersonation)
@@ -213,7 +213,7 @@ async def _way(client: ApiClient, options: Options) -> Way | None:
 
 
 async def _of_service(way: Way, caller: Caller, inquiry: Inquiry, *, is_wanted: bool) -> bytes | None:
-    """Return what the service answers; None where it cannot be asked, and was not asked for by name."""
+    """Return the service's response; None if it cannot be called, and was not named."""
     click.echo(f"Asking {way}", err=True)
     query = {"node": inquiry.nodes, "limit": [str(inquiry.limit)], "score": [inquiry.score]}
     try:
@@ -278,7 +278,7 @@ class _Progress:
             click.echo(f"\r\033[KListing {plural}: {number:,}", nl=False, err=True)
 
     def end(self, listed: Sequence[tuple[str, int]], server: str) -> None:
-        """Say what there is."""
+        """Print a summary of the cluster."""
         begin = "\r\033[K" if self._is_shown else ""
         kinds = ", ".join(f"{number:,} {plural}" for plural, number in listed if number)
         click.echo(f"{begin}Listed {kinds or counted(0, 'object')} of {server}", err=True)

@@ -39,8 +39,8 @@ FAULTS: Final = (
     Fault(
         id="prepared-before-an-event-used-after",
         breaks="What PreFilter said before an event is used for the cells that the event made invalid.",
-        old="        if self._prepared_at != now:  # what",
-        new="        if self._prepared_at == NEVER:  # what",
+        old="        if self._prepared_at != now:  # a state",
+        new="        if self._prepared_at == NEVER:  # a state",
         tests=("test_cached_evaluation.py", "test_cached_results.py"),
     ),
     Fault(
