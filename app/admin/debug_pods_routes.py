@@ -53,7 +53,7 @@ def debug_pods_router(pods: DebuggedPods, now: Callable[[], float]) -> APIRouter
     async def end(namespace: _Namespace, name: _Name) -> Response:
         pod = f"{namespace}/{name}"
         if not pods.end(pod):
-            raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: its questions are not logged in full")
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: its requests are not logged in full")
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     return router

@@ -69,7 +69,7 @@ class ExtenderFilterResult(_Message):
     node_names: list[str] | None
     failed_nodes: _Reasons
     failed_and_unresolvable_nodes: _Reasons
-    error: Annotated[str, msgspec.Meta(description="Empty, or why there is no answer: the scheduling attempt fails.")]
+    error: Annotated[str, msgspec.Meta(description="Empty, or the reason why the scheduling attempt fails.")]
 
 
 class HostPriority(_Message):
@@ -194,7 +194,7 @@ def extender_schemas() -> dict[str, Schema]:
         **schemas,
         "HostPriorityList": {**scores, "description": "A score for each node asked, in their order."},
         "ExtenderArgs": _either(
-            "What `filter` and `prioritize` are asked. Keys may be written in any case, as Go reads them.",
+            "The request of `filter` and `prioritize`. Keys may be written in any case, as Go reads them.",
             ExtenderArgsOfNames,
             ExtenderArgsOfObjects,
         ),

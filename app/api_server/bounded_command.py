@@ -47,7 +47,7 @@ def run_bounded(command: Sequence[str], environment: Mapping[str, str], seconds:
             status = process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             _kill(process)
-            raise CommandError(f"no answer within {seconds:g} s") from None
+            raise CommandError(f"no response within {seconds:g} s") from None
         except BaseException:
             _kill(process)
             raise

@@ -241,7 +241,7 @@ class PortForward:
         if told:  # by the kubelet, such as that nothing listens on the port
             return ConnectionFailedError(f"{self._where}: {told}")
         if isinstance(error, TimeoutError | WebSocketTimeoutException):
-            return ConnectionFailedError(f"{self._where}: no answer within {_ANSWER_SECONDS:g} s")
+            return ConnectionFailedError(f"{self._where}: no response within {_ANSWER_SECONDS:g} s")
         if isinstance(error, ssl.SSLError):
             return ConnectionFailedError(f"{self._where}: {system_reason(error)}")
         return NoHttpError(f"{self._where}: {str(error) or type(error).__name__}")

@@ -120,7 +120,7 @@ class _Connection(asyncio.Protocol):
             elif exc is not None:
                 self._fail(ConnectionFailedError(f"{self._where}: {system_reason(exc)}"))
             elif self._in_body:
-                self._fail(ConnectionFailedError(f"{self._where}: peer closed connection within its answer"))
+                self._fail(ConnectionFailedError(f"{self._where}: peer closed connection within its response"))
             else:
                 self._fail(ConnectionFailedError(f"{self._where}: Server disconnected without sending a response."))
         self._ended(self)

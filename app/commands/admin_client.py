@@ -41,7 +41,7 @@ ACCESS_OPTIONS: Final = (
     click.option(
         "--caller-token-file",
         type=_FILE,
-        help="File with your token of the Kubernetes API, which shows what you may see.",
+        help="File with your token of the Kubernetes API, for your view of the names.",
     ),
     click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
     click.option("--cert-file", type=_FILE, help="Client certificate, PEM."),

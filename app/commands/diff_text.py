@@ -31,7 +31,7 @@ def _lines(found: Mapping[str, Differences], *, wide: bool) -> Iterator[str]:
     if objects:
         text = f"The mirror differs from the API server in {counted(len(objects), 'object')}."
     else:
-        text = "The mirror holds what the API server lists."
+        text = "The mirror equals the API server's lists."
     yield from (click.style(line, fg="red" if objects else "green", bold=True) for line in wrapped(text))
     yield ""
     heads = (*_COUNTS, *_MORE_COUNTS) if wide else _COUNTS

@@ -344,7 +344,7 @@ def _class(use: ClassUse | None) -> list[str]:
     if use is None:
         return wrapped("none: the pod has no class, or the cache is off", _LABELS, "Class".ljust(_LABELS))
     if not use.kept:
-        return wrapped(f"{use.hash}, of which nothing is kept", _LABELS, "Class".ljust(_LABELS))
+        return wrapped(f"{use.hash}, not cached", _LABELS, "Class".ljust(_LABELS))
     asked = f"{counted(use.questions, 'question')}, {counted(use.hits, 'hit')}, {counted(use.misses, 'miss', 'misses')}"
     return wrapped(f"{use.hash}, first asked about for {use.first_pod}: {asked}", _LABELS, "Class".ljust(_LABELS))
 

@@ -137,7 +137,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 @click.command("rbac", params=settings_options(_DECIDING))
-@click.option("--bind", "binds", is_flag=True, help="Also what `bind` needs: kube-scheduler has it as bindVerb.")
+@click.option("--bind", "binds", is_flag=True, help="Also the rules for `bind`: kube-scheduler has it as bindVerb.")
 @click.option("--service-account", default=NAME, show_default=True, help="Who is allowed.")
 @output_option(FORMATS, OutputFormat.YAML)
 def rbac_command(

@@ -48,7 +48,11 @@ class Options(Access, AnswerFlags):
 @click.command("replay", params=settings_options(OF_ANSWERS))
 @click.argument("decision")
 @click.option(
-    "--limit", type=click.IntRange(0, MAX_SHOWN), default=20, show_default=True, help="Nodes that differ to tell of."
+    "--limit",
+    type=click.IntRange(0, MAX_SHOWN),
+    default=20,
+    show_default=True,
+    help="Nodes with another result to print.",
 )
 @output_option()
 @with_options(SOURCE_OPTIONS)
@@ -88,13 +92,12 @@ def _refuse_contradictions(options: Options, *, of_a_dump: bool) -> None:
         refuse_options(_OF_A_SERVICE, "for a decision by its number, not from a file")
         if not of_a_dump:
             raise click.UsageError(
-                f"DECISION {decision}: no number, so a file, which is asked of a saved state: give --snapshot FILE or "
-                "--demo."
+                f"DECISION {decision}: no number, so a file, which needs a saved state: give --snapshot FILE or --demo."
             )
     if not of_a_dump:
         refuse_options(OF_A_DUMP_ALONE, "for a dump (--snapshot or --demo), not for a running service")
     if decision == "-" and snapshot is sys.stdin.buffer:
-        raise click.UsageError("DECISION -: standard input is that of --snapshot already.")
+        raise click.UsageError("DECISION -: --snapshot reads standard input already.")
 
 
 def _of_service(options: Options) -> bytes:

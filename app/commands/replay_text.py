@@ -24,11 +24,11 @@ def _head(replay: Replay) -> Iterator[str]:
     yield from (click.style(line, fg="green" if replay.same else "red", bold=True) for line in wrapped(text))
     if replay.differing_nodes is None:
         yield from wrapped(
-            "No nodes are compared, as the answer of then was too large to be kept, or named none: only the outcome, "
-            "how many nodes passed, and the error."
+            "No nodes are compared, because the old response was too large to be kept, or named none: only the "
+            "outcome, how many nodes passed, and the error."
         )
     if replay.nodes_asked == "all known":
-        yield from wrapped("All known nodes are asked about: which ones were asked about then is not known any more.")
+        yield from wrapped("All known nodes are compared: the nodes of the old request are unknown.")
 
 
 def _verdict(replay: Replay) -> str:

@@ -194,7 +194,7 @@ def read_items(text: bytes) -> list[DumpItem]:
 
 def _items_of_case(raw: bytes, *, alone: bool) -> list[DumpItem]:
     if not alone:
-        raise DecodeError("", "is a golden case, which stands alone")
+        raise DecodeError("", "is a golden case, which must be alone")
     members = decoding(_members_decoder.decode, raw)
     found: list[DumpItem] = []
     for member, kind in CASE_MEMBERS.items():

@@ -221,7 +221,7 @@ class Explainer:
         places = {name: batch.position(name) for name in detail.nodes}
         for name, place in places.items():
             if place < 0:
-                raise UnknownError("node", f"node {name}: not among those that are asked about")
+                raise UnknownError("node", f"node {name}: not among the nodes of the request")
         decision = self._diagnosis(found.pod, batch, score_all=detail.score_all)
         supposed = SupposedState(
             [node.name for node in question.supposed.add_nodes],

@@ -75,4 +75,4 @@ def the_one(found: dict[str, list[Pod]], text: str, field: str) -> Pod:
 
 
 def _unknown(text: str) -> str:
-    return f"pod {text}: neither in the mirror nor asked about lately"
+    return f"pod {text}: neither in the mirror nor in a recent request"

@@ -169,7 +169,7 @@ def _never_judged_off(profile: Profile) -> frozenset[str]:
 def _twice(plugins: frozenset[str]) -> Iterator[NotJudged]:
     """Yield plugins that both run, with other arguments; kube-scheduler's are judged."""
     for name in sorted(plugins):
-        yield NotJudged(name, "Kindred is asked by it, too, and has other arguments, which are not judged here")
+        yield NotJudged(name, "Kindred runs it, too, with other arguments, which are not judged here")
 
 
 def _of_extenders(others: Sequence[Extender]) -> Iterator[NotJudged]:

@@ -91,7 +91,7 @@ class Elector:
             return ""
         leader = self._election.leader
         if self._election.holds():
-            return "the pods are listed again, to know what the leader before has bound"
+            return "the pods are listed again, to see the bindings of the previous leader"
         trouble = f" ({self._api.trouble})" if self._api.trouble else ""
         if leader == self._election.identity:
             return f"the lease was not renewed in time{trouble}"

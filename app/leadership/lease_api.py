@@ -53,7 +53,7 @@ class LeaseApi:
         except DecodeError as error:
             return self._failed(f"lease {self._namespace}/{self._name} cannot be read: {error}")
         except TimeoutError:
-            return self._failed(f"lease {self._namespace}/{self._name}: no answer within {self._timeout:g} s")
+            return self._failed(f"lease {self._namespace}/{self._name}: no response within {self._timeout:g} s")
         self.trouble = ""
         self._logged.clear()
         return lease

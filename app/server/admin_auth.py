@@ -66,7 +66,10 @@ class AdminToken:
             else:
                 if token != self._token:
                     self._token = token
-                    log.info("admin port: %s", "the token was read anew" if token else "the token is empty: nobody's")
+                    log.info(
+                        "admin port: %s",
+                        "the token was read anew" if token else "the token is empty: it matches no request",
+                    )
 
     def _read(self) -> bytes:
         try:

@@ -30,7 +30,7 @@ class Observers:
             try:
                 observer(observation)
             except Exception:
-                log.exception("a question was answered, and could not be noted")
+                log.exception("a request was served, but could not be recorded")
 
 
 class Observing(NamedTuple):

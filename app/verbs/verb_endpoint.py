@@ -31,8 +31,8 @@ DRY_RUN: Final = b"kindred-dry-run"
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _SHED: Final = {
     Shed.DEADLINE: "it has waited for longer than the deadline (KINDRED_DEADLINE)",
-    Shed.QUEUE_FULL: "too many questions wait (KINDRED_QUEUE_LIMIT)",
-    Shed.BYTES: "questions take too many bytes (KINDRED_QUEUE_MAX_BYTES)",
+    Shed.QUEUE_FULL: "too many requests wait (KINDRED_QUEUE_LIMIT)",
+    Shed.BYTES: "requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)",
 }
 CLOSE: Final[Header] = (b"connection", b"close")  # or a client that writes on would be read on
 

@@ -60,7 +60,7 @@ class Auditor:
         ordered = list(self._nodes.known.generations())
         ascending = [generation for _, generation in ordered]
         if ascending != sorted(set(ascending)):
-            yield f"the nodes do not stand in the order of their generations: {ordered}"
+            yield f"the nodes are not in the order of their generations: {ordered}"
         known = {name: info.generation for name, info in self._nodes.infos.items() if info.node is not None}
         if known != dict(ordered) or known.keys() != self._nodes.known.values.keys():
             yield f"the nodes have the generations {known}, and stand there with {ordered}"

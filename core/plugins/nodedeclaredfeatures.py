@@ -29,7 +29,7 @@ _INVALIDATED_BY: Final = (
         operations=(Operation.UPDATE,),
         scope=Scope.NODE,
         when="a declared feature came or went",
-        because="the node has to declare what the pod needs",
+        because="the node must declare the features that the pod needs",
         touches=lambda before, after: before.declared_features != after.declared_features,
     ),
 )

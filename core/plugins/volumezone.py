@@ -95,7 +95,7 @@ _INVALIDATED_BY: Final = (
         operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or names another volume, or another class while it names no volume",
-        because="it says which volume is to be looked at, or that there is none yet",
+        because="it names the volume, or none yet",
         touches=lambda before, after: _read_of_claim(before) != _read_of_claim(after),
     ),
     InvalidationRule(

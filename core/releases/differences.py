@@ -166,7 +166,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "pod_level_requests",
         "NodeResourcesFit, NodeResourcesBalancedAllocation",
-        "requests of a pod as a whole replace those of its containers",
+        "requests of a whole pod replace the requests of its containers",
         f"{_RESOURCES} (PodRequests)",
         _since(v1_34=_YES),
         gate="PodLevelResources",
@@ -210,7 +210,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "portworx_needs_annotation",
         "NodeVolumeLimits",
-        "Portworx volumes count as those of its CSI driver",
+        "Portworx volumes count as volumes of its CSI driver",
         "nodevolumelimits/utils.go (isCSIMigrationOn)",
         _since(
             v1_34=Answer(value=True, text="where the CSINode's annotation says so"),
@@ -238,7 +238,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "node_name_first",
         "NodeName, NodeUnschedulable",
-        "the order, by which the reason of a node is found",
+        "the order, which decides the reason of a node",
         "k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go",
         _since(
             v1_34=Answer(value=False, text="NodeUnschedulable first"),
@@ -278,7 +278,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "label_errors_in_bytes",
         "all plugins with selectors",
-        "what is said of an invalid label",
+        "the message for an invalid label",
         "k8s.io/apimachinery pkg/api/validate/content/kube.go",
         _since(
             v1_34=Answer(value=False, text="`a qualified name ...`, `no more than 63 characters`"),

@@ -39,7 +39,7 @@ def _binders(registration: Registration) -> Found:
         binds = [each for each in registration.config.extenders if each.bind_verb]
         ours = binds == [registration.extender]
         if profile.switched_off("DefaultBinder", "bind") and not profile.enabled("bind"):
-            needed = "pods that an extender is not asked about are never bound" if binds else "nobody binds a pod"
+            needed = "pods without a call to an extender are never bound" if binds else "no program binds a pod"
             yield (warning if binds else error)(
                 profile.at("plugins.bind"),
                 f"DefaultBinder is switched off in the profile {profile.name}, with no other in its place: {needed}",
@@ -60,7 +60,7 @@ def _replicas(registration: Registration) -> Found:
         yield info(
             registration.extender.at("bindVerb"),
             f"Kindred binds, and leaderElection is off{registration.known.remark}: that is right for exactly one "
-            f"replica, as only the one that binds knows what it has bound a moment ago",
+            f"replica, because only it knows its recent bindings",
             "replicas: 1, or KINDRED_LEADER_ELECTION=true",
         )
 
@@ -71,7 +71,7 @@ def _preempt_off(registration: Registration) -> Found:
         yield error(
             extender.at("preemptVerb"),
             f"{extender.preempt_verb}, while Kindred's preempt is off{registration.known.remark}: it then drops every "
-            f"node, and nobody is preempted at all",
+            f"node, and no pod is preempted at all",
             "KINDRED_PREEMPT=verb, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
         )
     elif preempt != "off" and not extender.preempt_verb and not (preempt == "evict" and registration.decided):

@@ -201,7 +201,7 @@ def _claims(registration: Registration) -> Found:
     if not found:
         yield warning(
             "KINDRED_DECIDE_CLAIMS_SCHEDULER",
-            f"{name} is no profile of this configuration: pods that are sent there are scheduled by nobody, unless "
+            f"{name} is no profile of this configuration: pods with that name stay pending, unless "
             f"another kube-scheduler has it",
             f"a profile with schedulerName: {name}, as in manifests/scheduler/decide.yaml",
         )
@@ -220,7 +220,7 @@ def _claims_profile(registration: Registration, profile: Profile) -> Found:
             profile.at("plugins"),
             f"{names} is switched off in the profile {profile.name}, which is for pods with claims: they are bound, "
             f"and their claims are not",
-            f"take {names} out of what is disabled there",
+            f"take {names} out of the disabled plugins there",
         )
     if registration.scope_of(profile) is not DecideScope.QUESTION:
         yield error(
@@ -254,7 +254,7 @@ def _preemption(registration: Registration) -> Found:
             yield warning(
                 where,
                 f"no PostFilter plugin is on in the profile {profile.name}: kube-scheduler clears nominatedNodeName "
-                f"after each attempt that fails, and other pods may take the room of the victims",
+                f"after each attempt that fails, and other pods may take the capacity of the victims",
                 "enable DefaultPreemption, as manifests/scheduler/decide.yaml does; without filters it evicts nobody",
             )
 

@@ -67,7 +67,7 @@ def _by_nobody(registration: Registration) -> Found:
     if off and not extender.filter_verb:
         yield error(
             extender.at("filterVerb"),
-            f"not set, and kube-scheduler does not filter by {', '.join(off)}: nobody keeps that rule",
+            f"not set, and kube-scheduler does not filter by {', '.join(off)}: the rule is not enforced",
             f"filterVerb: filter, or take {', '.join(off)} out of filter.disabled and multiPoint.disabled",
         )
     for profile in registration.config.profiles:
@@ -105,7 +105,7 @@ def _lost(registration: Registration) -> Found:
             yield error(
                 profile.at("plugins"),
                 f"neither kube-scheduler nor Kindred filters by {', '.join(lost)} in the profile {profile.name}: "
-                f"nobody keeps that rule",
+                f"the rule is not enforced",
                 f"take {', '.join(lost)} out of filter.disabled and multiPoint.disabled, or add to KINDRED_PROFILE",
             )
 

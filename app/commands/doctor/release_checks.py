@@ -25,7 +25,7 @@ def told_problems(status: ReleaseStatus, where: str) -> Iterator[Problem]:
     if status.exact:
         yield info(where, f"answers as {status}", "")
     elif status.told:
-        yield warning(where, f"answers as {status}: what changed since or before is not known", _newer(status.told))
+        yield warning(where, f"answers as {status}: later or earlier changes are unknown", _newer(status.told))
     else:
         yield warning(where, f"answers as {status}", f"{_SETTING} with the release of kube-scheduler")
     if status.ignored_gates:

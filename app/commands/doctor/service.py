@@ -156,7 +156,7 @@ def _asked(
         response = client.request(method, path, content=body, headers=headers)
     except httpx.TimeoutException:
         raise _FailedError(
-            f"{path}: no answer within {_TIMEOUT:g} s",
+            f"{path}: no response within {_TIMEOUT:g} s",
             "look whether a network policy or a firewall is between, or Kindred hangs",
         ) from None
     except (httpx.TransportError, ssl.SSLError) as error:
@@ -180,7 +180,7 @@ def _failed(path: str, error: BaseException, *, https: bool) -> _FailedError:
                 f"the host is not known: {cause.strerror}", "look at the name, and at the DNS of this machine"
             )
         case ConnectionRefusedError():
-            return _FailedError("connection refused: nobody listens there", "start Kindred, or give its port")
+            return _FailedError("connection refused: no process listens there", "start Kindred, or give its port")
         case OSError(errno=int(number)):
             return _FailedError(f"{path}: {os.strerror(number)}", mending)
     return _FailedError(f"{path}: {str(error) or type(error).__name__}", mending)

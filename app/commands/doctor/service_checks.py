@@ -169,7 +169,7 @@ def _stale(running: Running) -> Iterator[Problem]:
             f"{running.visit.url}/readyz resources.{name}",
             f"nothing heard of {name} for {age:.0f} s{told}; past {limit:g} s, its staleAfter{running.known.remark}, "
             f"the mirror is stale",
-            "look at the API server, and at what is between",
+            "look at the API server, and at the network in between",
         )
 
 
@@ -191,7 +191,7 @@ def _answers(running: Running) -> Iterator[Problem]:
 def _odd(visit: Visit, path: str) -> str:
     answer = visit.answers[path]
     if answer.status != HTTPStatus.OK:
-        return f"a tiny pod is answered with the status {answer.status}, and kube-scheduler throws away what is with it"
+        return f"a tiny pod is answered with the status {answer.status}, and kube-scheduler discards the body"
     return f"a tiny pod is answered with {answer.body[:80].decode(errors='replace')!r}"
 
 
@@ -202,7 +202,7 @@ def _latency(running: Running) -> Iterator[Problem]:
     where = f"{running.visit.url}/filter"
     registration = running.registration
     limit = _SLOW if registration is None else registration.extender.timeout * _SHARE
-    shown = f"a question about one node takes {seconds * 1000:.1f} ms from here"
+    shown = f"a request about one node takes {seconds * 1000:.1f} ms from here"
     if seconds > limit:
         whose = "" if registration is None else ", a tenth of the httpTimeout"
         yield warning(
@@ -217,13 +217,13 @@ def _metrics(running: Running) -> Iterator[Problem]:
     answer = running.visit.answers["/metrics"]
     if answer.status != HTTPStatus.OK:
         yield warning(
-            where, f"status {answer.status}: nobody can watch Kindred", "KINDRED_HEALTH_PORT, for metrics alone"
+            where, f"status {answer.status}: Kindred cannot be monitored", "KINDRED_HEALTH_PORT, for metrics alone"
         )
         return
     try:
         outcomes, mismatches, stale = _totals(answer.body.decode(errors="replace"))
     except ValueError:
-        yield error(where, "is not in the text format of Prometheus", "look at what is between")
+        yield error(where, "is not in the text format of Prometheus", "look at the network in between")
         return
     if mismatches:
         yield error(
@@ -232,7 +232,7 @@ def _metrics(running: Running) -> Iterator[Problem]:
             "KINDRED_EQUIVALENCE_CACHE=false, and report the line of the log",
         )
     if stale:
-        yield info(where, f"{stale:g} questions came while the mirror was stale", "look at the log of that time")
+        yield info(where, f"{stale:g} requests came while the mirror was stale", "look at the log of that time")
     for outcome, (tell, what, fix) in _OUTCOMES.items():
         if outcomes.get(outcome):
             yield tell(where, f"{outcomes[outcome]:g} questions {what} since the start (outcome {outcome})", fix)
@@ -243,7 +243,7 @@ _OUTCOMES: Final[Mapping[str, tuple[Callable[[str, str, str], Problem], str, str
     "shed": (warning, "were turned away under load", "more replicas, or look at kindred_request_queue_seconds"),
     "failed": (warning, "of bind or preempt could not be done", "look at Kindred's log"),
     "too_much_work": (warning, "took too much work (KINDRED_MAX_WORK)", "look at Kindred's log for the pods"),
-    "bad_request": (warning, "could not be read", "look at Kindred's log: who asks so?"),
+    "bad_request": (warning, "could not be read", "look at Kindred's log for the clients"),
 }
 
 

@@ -92,7 +92,7 @@ _SERVICE_OPTIONS: Final = (
     click.option(
         "--send-token",
         is_flag=True,
-        help="Send the token of the kubeconfig to the service, which asks the API server what you may see.",
+        help="Send the token of the kubeconfig to the service, which checks your rights at the API server.",
     ),
     click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
 )
@@ -100,7 +100,7 @@ _SERVICE_OPTIONS: Final = (
 
 @click.command("why", params=settings_options(OF_EXPLANATIONS))
 @click.argument("pod", nargs=-1, required=True, metavar="(NAME | TYPE/NAME)")
-@click.option("--namespace", "-n", help="Namespace of the pod.  [default: that of the context]")
+@click.option("--namespace", "-n", help="Namespace of the pod.  [default: the namespace of the context]")
 @click.option("--all-namespaces", "-A", is_flag=True, help="Look for the pod in all namespaces.")
 @click.option("--why-not", multiple=True, metavar="NODE", help="Tell all of this node. Can be repeated.")
 @click.option(
@@ -124,7 +124,7 @@ def why_command(**options: Unpack[Options]) -> None:
     if options["namespace"] is not None and options["all_namespaces"]:
         raise click.UsageError("Give either -n or -A.")
     if options["send_token"] and (options["impersonated"] or options["groups"]):
-        raise click.UsageError("--send-token: the token is your own, not that of --as")
+        raise click.UsageError("--send-token: the token is your own, not the one of --as")
     if options["local"]:
         refuse_options(_OF_A_SERVICE, "for a service, not for --local")
     else:

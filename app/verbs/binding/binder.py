@@ -171,7 +171,7 @@ class Binder:
             async with asyncio.timeout_at(deadline):
                 live = await pods.get(args)
         except _FAILURES as error:
-            why = str(error) or f"no answer within {self._timeout:g} s"
+            why = str(error) or f"no response within {self._timeout:g} s"
             return BindingOutcome(BindingResult.UNREACHABLE, f"pod {args.full_name} could not be looked at: {why}")
         if live is None:
             return _gone(args)

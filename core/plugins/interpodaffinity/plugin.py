@@ -35,7 +35,7 @@ _INVALIDATED_BY = (
         scope=Scope.COUNTERS,
         when="it has a term that selects the class, or a term of the class selects it",
         because=(
-            "stronger than the design, by which an added pod breaks nothing: it can repel or attract another class, or "
+            "stronger than the design, where an added pod breaks nothing: it can repel or attract another class, or "
             "its own (kubernetes issue 67680), in its whole topology domain"
         ),
     ),

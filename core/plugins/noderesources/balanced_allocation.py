@@ -46,7 +46,7 @@ _INVALIDATED_BY: Final = (
         operations=(Operation.UPDATE,),
         scope=Scope.NODE,
         when="an allocatable amount changed",
-        because="the scores are of shares of what is allocatable",
+        because="the scores are of shares of the allocatable amounts",
         touches=lambda before, after: before.allocatable != after.allocatable,
     ),
     InvalidationRule(

@@ -32,7 +32,7 @@ _INVALIDATED_BY: Final = (
         operations=(Operation.UPDATE,),
         scope=Scope.NODE,
         when="an allocatable amount changed",
-        because="what is allocatable, less what is requested, is what a pod has to fit into",
+        because="a pod must fit into the allocatable amount less the requests",
         touches=lambda before, after: before.allocatable != after.allocatable,
     ),
     InvalidationRule(
@@ -48,7 +48,7 @@ _INVALIDATED_BY: Final = (
         operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
         scope=Scope.ALL,
         when="it comes or goes, or its extended resource changed",
-        because="what it stands for is left to devices on every node that does not offer it itself",
+        because="its resource is left to devices on every node that does not offer it itself",
         touches=lambda before, after: stands_for(before) != stands_for(after),
     ),
 )

@@ -139,7 +139,7 @@ _INVALIDATED_BY: Final = (
         operations=_ANY,
         scope=Scope.ALL,
         when="it begins or ends to publish capacities",
-        because="only then volumes are not made where there is no room for them",
+        because="only then volumes are not made on nodes without capacity for them",
         touches=lambda before, after: _tracks_capacity(before) != _tracks_capacity(after),
     ),
     InvalidationRule(

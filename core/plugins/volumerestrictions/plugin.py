@@ -49,7 +49,7 @@ _INVALIDATED_BY: Final = (
         operations=_ANY,
         scope=Scope.NODE,
         when="it has a GCE, EBS, iSCSI or RBD disk",
-        because="stronger than the design, by which an added pod breaks nothing: it may have taken a disk of the class",
+        because="stronger than the design, where an added pod breaks nothing: it may have taken a disk of the class",
         touches=lambda before, after: _disks(before) != _disks(after),
     ),
     InvalidationRule(

@@ -296,7 +296,7 @@ def test_after_one_connection_broke_the_others_are_not_trusted(setting: Setting)
         pytest.param(
             [b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"], "the answer is", id="101"
         ),
-        pytest.param([head(Content_Length="99") + b"{}", END], "peer closed connection within its answer", id="cut"),
+        pytest.param([head(Content_Length="99") + b"{}", END], "peer closed connection within its response", id="cut"),
         pytest.param(
             [head(Transfer_Encoding="chunked") + chunk(b"{}"), END], "peer closed connection within", id="cut-chunks"
         ),

@@ -46,7 +46,7 @@ FAULTS: Final = (
     Fault(
         id="error-for-all-nodes-kept",
         breaks="An error of PreFilter, which may be gone by the next request, is kept for the class.",
-        old="        if status.code is not Code.ERROR:  # which may be gone by the next question\n    ",
+        old="        if status.code is not Code.ERROR:  # which may be gone by the next request\n    ",
         new="        if True:\n    ",
         tests=("test_cached_results.py", "test_cached_evaluation.py"),
     ),
