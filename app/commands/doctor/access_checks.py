@@ -1,4 +1,4 @@
-"""Whether the settings of who sees what on the admin port do what they are meant to."""
+"""Whether the settings for access on the admin port have their intended effect."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""What has to hold where Kindred alone decides for a node (`answer: decide`), besides what every registration needs."""
+"""Checks for a registration in which Kindred alone decides (`answer: decide`), besides those of every registration."""
 
 from difflib import get_close_matches
 from typing import Final

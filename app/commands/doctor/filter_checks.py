@@ -1,4 +1,4 @@
-"""Who keeps the hard rules, and whether all nodes are asked about."""
+"""Whether the hard rules are enforced, and whether requests have all nodes."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -83,7 +83,7 @@ def _by_nobody(registration: Registration) -> Found:
 
 
 def _stands_in(registration: Registration, profile: Profile, plugin: str) -> bool:
-    """Tell whether Kindred does without an in-tree plugin in a profile that it decides for.
+    """Return whether Kindred does without an in-tree plugin in a profile that it decides for.
 
     A pod with claims that a plugin would have to see gets an `Error` there. See `decide-claims`.
     """

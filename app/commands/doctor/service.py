@@ -1,4 +1,4 @@
-"""Asks a running Kindred what it says of itself, and a question that no scheduler has asked. Judges nothing."""
+"""Calls a running Kindred: its routes about itself, and a request without a scheduler. Judges nothing."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ GET_PATHS: Final = ("/version", "/readyz", "/metrics")
 
 
 class TlsFiles(NamedTuple):
-    """Whom to trust, and who asks; None: the authorities of the machine, nobody."""
+    """The trusted authorities and the caller's certificate; None: the machine's authorities, no certificate."""
 
     ca_file: Path | None = None
     cert_file: Path | None = None
@@ -39,19 +39,19 @@ class TlsFiles(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """The response."""
 
     status: int
     body: bytes
 
 
 class Visit(NamedTuple):
-    """What a service has answered, by path. `failure` is why there is no answer, in one line; `mending` may help."""
+    """The responses of a service, by path. `failure` is why there is no response, in one line; `mending` may help."""
 
     url: str
     answers: Mapping[str, Answer]
     seconds: float | None = None
-    """The fastest of several questions about one node."""
+    """The fastest of several requests about one node."""
     failure: str = ""
     mending: str = ""
 

@@ -1,4 +1,4 @@
-"""What a running Kindred has said, judged."""
+"""Checks of the responses of a running Kindred."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
@@ -57,19 +57,19 @@ class _HostPriority(msgspec.Struct):
 
 
 class Running(NamedTuple):
-    """A visit, with what else is known."""
+    """A visit, with further data."""
 
     visit: Visit
     known: KnownSettings
     registration: Registration | None
 
     def is_kindred(self) -> bool:
-        """Tell whether Kindred has answered."""
+        """Return whether Kindred has responded."""
         return not self.visit.failure and _decoded(self.visit, "/version", _Version) is not None
 
     @property
     def readiness(self) -> _Readiness | None:
-        """What /readyz has said."""
+        """The response of /readyz."""
         return _decoded(self.visit, "/readyz", _Readiness)
 
 
@@ -251,7 +251,7 @@ _READ: Final = ("kindred_requests_total", "kindred_equivalence_mismatches_total"
 
 
 def _totals(text: str) -> tuple[dict[str, float], float, float]:
-    """Return questions by outcome, mismatches, and questions while stale. Raises ValueError."""
+    """Return requests by outcome, mismatches, and requests while stale. Raises ValueError."""
     # A cluster of 5,000 nodes has 60,000 lines about them.
     text = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(_READ))
     outcomes: dict[str, float] = {}
@@ -272,7 +272,7 @@ CHECKS: Final = (
     ServiceCheck("service-reachable", "docs/run.md", _reachable),
     ServiceCheck("service-identity", "docs/run.md", _identity),
 )
-"""What is asked of whatever answers."""
+"""Checks of any responding service."""
 CHECKS_OF_KINDRED: Final = (
     ServiceCheck("service-ready", "docs/run.md", _ready),
     ServiceCheck("service-release", VERSIONS, _release),
@@ -282,4 +282,4 @@ CHECKS_OF_KINDRED: Final = (
     ServiceCheck("service-latency", "docs/run.md", _latency),
     ServiceCheck("service-metrics", "docs/run.md", _metrics),
 )
-"""What is asked of Kindred alone."""
+"""Checks of Kindred alone."""
