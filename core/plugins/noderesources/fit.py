@@ -55,10 +55,10 @@ _INVALIDATED_BY: Final = (
 
 
 class NodeResourcesFit:
-    """Filter by all that a pod asks for, and score by how much is asked for, exactly as the in-tree plugin.
+    """Filter by all requests of a pod, and score by the requested amounts, exactly as the in-tree plugin.
 
     `ignored_resources` and `ignored_resource_groups` name extended resources that the filter does not look at, because
-    another extender does. Raises ValueError for what upstream's ValidateNodeResourcesFitArgs refuses.
+    another extender does. Raises ValueError for arguments that upstream's ValidateNodeResourcesFitArgs rejects.
     """
 
     name = "NodeResourcesFit"
@@ -90,7 +90,7 @@ class NodeResourcesFit:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState]:
-        """Gather what the pod asks for; never skipped, as every pod takes one of the node's pods."""
+        """Gather the pod's requests; never skipped, because every pod takes one of the node's pods."""
         left = left_to_devices(mirror, pod.requests)
         return SUCCESS, PreFilterState(mirror.derived(ResourceColumns), pod.requests, self._ignored, left)
 
@@ -103,7 +103,7 @@ class NodeResourcesFit:
         return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
-        """Gather what scoring takes the pod for."""
+        """Gather the pod's amounts for scoring."""
         # Not what a pod on a node is taken for: upstream's scorer looks at the containers of the incoming pod alone.
         asked = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
         return SUCCESS, ScoreState(mirror.derived(ResourceColumns), asked, non_zero=True)
