@@ -49,8 +49,8 @@ Action: TypeAlias = Literal["Add", "Update", "Delete"]
 class ClusterEvent(msgspec.Struct, frozen=True, gc=False):
     """One change of one object: its new state, or for a Delete its last known one.
 
-    The mirror compares an event with its own state: an Add of a known object is an update, an Update of an unknown one
-    is an addition, and a Delete of an unknown one does nothing. So a source may miss or repeat an event without harm.
+    The mirror compares an event with its own state: an Add of a known object is an update, and an Update of an unknown
+    one an addition. A Delete of an unknown one does nothing. So a source may miss or repeat an event without harm.
     """
 
     action: Action

@@ -28,13 +28,25 @@ def _without_blocks(text: str) -> list[str]:
     if lines and lines[0] == "---" and "---" in lines[1:]:
         end = lines.index("---", 1) + 1
         lines[:end] = [""] * end
-    fenced = False
+    fenced, indented = False, False
     for number, line in enumerate(lines):
+        after_space = number == 0 or not lines[number - 1].strip()
+        begins = after_space and not _in_item(lines, number)
+        indented = line.startswith("    ") and not _ITEM.match(line) and (indented or begins)
+        if indented:
+            lines[number] = ""
+            continue
         fence = _FENCE.match(line) is not None
         if fence or fenced:
             lines[number] = ""
         fenced ^= fence
     return lines
+
+
+def _in_item(lines: list[str], number: int) -> bool:
+    """Return whether the last line of text before a line is indented or an item, to which the line then belongs."""
+    before = next((line for line in reversed(lines[:number]) if line.strip()), "")
+    return before.startswith(" ") or _ITEM.match(before) is not None
 
 
 def _paragraphs(lines: list[str]) -> Iterator[tuple[int, str]]:

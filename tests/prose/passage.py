@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 _WORD: Final = re.compile(r"[A-Za-z0-9][\w'/.:-]*")
-_END: Final = re.compile(r"(?<=[.!?])[\"')\]*]*\s+(?=[\"'(\[*]*[A-Z0-9`])")
+_END: Final = re.compile(r"(?<=[.!?])[\"')\]*]*\s+(?=[\"'(\[*]*(?:[A-Z0-9`]|kube-|import-linter|client-go|uvicorn))")
 _ABBREVIATION: Final = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|No|approx)\.[\"')\]*]*\s*$")
 _CODE: Final = re.compile(r"``.+?``|`[^`]*`", re.DOTALL)
 _LINK: Final = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)\s]*\)")

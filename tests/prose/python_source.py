@@ -12,6 +12,8 @@ from tests.prose.passage import Kind, Passage
 _DIRECTIVE: Final = re.compile(r"^#\s*(?:noqa|type:|!|pragma|fmt:|ruff:|mypy:|-\*-)")
 _SUPPRESSION: Final = re.compile(r"\s*#\s*(?:noqa|type:).*$")
 _PROSE: Final = re.compile(r"^[^{}<>\\$^|=;\n]*$")
+_BLOCK: Final = 4
+"""Columns of indentation, beyond that of the docstring, from which on a line is code, a diagram or a table."""
 _LEAST_WORDS: Final = 4
 """A shorter string is a name, a key or a format."""
 
@@ -38,7 +40,9 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
 
 def _paragraphs(path: str, first: int, kind: Kind, text: str) -> Iterator[Passage]:
     begun, open_lines = first, list[str]()
-    for number, line in enumerate([*text.splitlines(), ""], first):
+    margin = min((len(line) - len(line.lstrip()) for line in text.splitlines()[1:] if line.strip()), default=0)
+    plain = ("" if line[margin:].startswith(" " * _BLOCK) else line for line in text.splitlines())
+    for number, line in enumerate([*plain, ""], first):
         item = re.match(r"\s*(?:[-*]|\d+\.)\s", line)
         if (not line.strip() or item) and open_lines:
             yield Passage(path, begun, kind, "\n".join(open_lines))

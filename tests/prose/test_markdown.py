@@ -23,6 +23,9 @@ of two lines -->
 $ code that is no prose
 ```
 The end.
+
+    code by its indentation
+    of two lines
 """
 
 

@@ -10,11 +10,12 @@ def sentences(text: str) -> list[str]:
 
 
 def test_a_sentence_ends_with_a_full_stop_before_a_capital_letter() -> None:
-    assert sentences("One node fits. Two do not.\nWhy? See v1.34 for it.") == [
+    assert sentences("One node fits. Two do not.\nWhy? See v1.34 for it. kube-scheduler knows.") == [
         "One node fits.",
         "Two do not.",
         "Why?",
         "See v1.34 for it.",
+        "kube-scheduler knows.",
     ]
 
 

@@ -14,6 +14,8 @@ def function(name: str) -> None:
 
     - an item
     - another
+
+        key    a row of a table
     """
     # A comment
     # of two lines.
@@ -37,8 +39,8 @@ def test_docstrings_are_passages_by_paragraph() -> None:
 
 
 def test_comment_lines_that_follow_one_another_are_one_passage_and_directives_none() -> None:
-    assert texts(Kind.COMMENT) == [(3, "nodes at most"), (13, "A comment of two lines.")]
+    assert texts(Kind.COMMENT) == [(3, "nodes at most"), (15, "A comment of two lines.")]
 
 
 def test_strings_of_some_words_are_messages_and_keys_are_not() -> None:
-    assert texts(Kind.MESSAGE) == [(16, "the field VALUE is not a number")]
+    assert texts(Kind.MESSAGE) == [(18, "the field VALUE is not a number")]
