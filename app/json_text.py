@@ -66,6 +66,6 @@ def _dumped(value: object, options: int, unknown: Callable[[object], object] | N
 
     try:
         return orjson.dumps(value, default=plain, option=options)
-    except orjson.JSONEncodeError:  # it takes 64 bits for an integer and 254 levels, msgspec more
+    except orjson.JSONEncodeError:  # orjson takes integers of 64 bits and 254 levels; msgspec takes more
         text = msgspec.json.encode(value, enc_hook=unknown)
         return msgspec.json.format(text, indent=2) if options & orjson.OPT_INDENT_2 else text

@@ -243,7 +243,7 @@ class PostConnections:
             except BaseException as error:
                 connection.close()
                 if isinstance(error, ApiError):
-                    self._close_idle()  # they may be as dead, and each request would have to find it out
+                    self._close_idle()  # older idle connections may be dead, too, and each would cost a failed request
                 raise
             self._keep(connection)
             return response

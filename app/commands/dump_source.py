@@ -68,7 +68,7 @@ class Dump(NamedTuple):
         for item in self.items if names else ():
             try:
                 identity = _identity_decoder.decode(item.raw)
-            except (msgspec.DecodeError, UnicodeDecodeError):  # one that was passed over
+            except (msgspec.DecodeError, UnicodeDecodeError):  # a skipped object
                 continue
             metadata = identity.metadata or _Metadata()
             if (item.kind or identity.kind) != "Pod":

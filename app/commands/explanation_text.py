@@ -173,7 +173,7 @@ def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterat
     head = f"By {topology.topology_key}: {counted(topology.domains, 'domain')}{own}, {fit}"
     yield from map(_heading, wrapped(head))
     if own or not topology.shown:
-        return  # which the best nodes and the reasons tell better
+        return  # the best nodes and the reasons show more
     rows = [
         (each.value or "(without the label)", each.nodes, each.fit, "-" if each.best_score is None else each.best_score)
         for each in topology.shown

@@ -39,7 +39,7 @@ def _size(file: IO[bytes]) -> int:
     """Return the size of a regular file; 0 where it is not known before the end, as of /proc. Raises InputError."""
     try:
         status = os.fstat(file.fileno())
-    except OSError:  # none of the system's
+    except OSError:  # not an error of the system
         return 0
     if stat.S_ISBLK(status.st_mode):
         raise InputError("a block device; expected a file or a pipe")

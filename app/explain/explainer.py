@@ -197,13 +197,13 @@ class Explainer:
         if isinstance(question.pod, str):
             texts.add(question.pod)
         pods = await self._known.find(texts)
-        if question.batch is None:  # which is of no use after an event
+        if question.batch is None:  # stale after the next event
             await self._work.wait_for_lull()
         pod = the_one(pods, question.pod, "pod") if isinstance(question.pod, str) else question.pod
         gone = [the_one(pods, text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
         if question.batch is None and self._is_placed(pod):  # ExtenderArgs are explained as they are answered
             if pod.uid not in {each.uid for each in gone}:
-                gone.append(pod)  # it would be in its own way
+                gone.append(pod)  # it would conflict with itself
             pod = replace(pod, node_name="")  # or NodeName would keep it where it is
         return _Found(pod, gone, [self._placing(each, pods, place) for place, each in enumerate(supposed.assume)])
 

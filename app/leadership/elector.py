@@ -187,7 +187,7 @@ def create_elector(
     if not namespace:
         raise SettingsError(f"{variable_of('pod_namespace')}='': leader election needs the namespace of the lease")
     election = Election(
-        # Not the pod's name alone: a container that is started again must not take itself for the one before.
+        # Not the pod's name alone: a restarted container must not hold the Lease of its predecessor.
         f"{settings.pod_name or socket.gethostname()}_{uuid.uuid4()}",
         duration=settings.lease_duration,
         renew_deadline=settings.lease_renew_deadline,

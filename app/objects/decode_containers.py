@@ -225,7 +225,7 @@ def _resources(raw: msgspec.Raw, field: str) -> Resources:
 def _reported(raw: msgspec.Raw, field: str) -> Amounts | None:
     """Return the requests that a status reports; None where it reports none, not even empty ones."""
     wire = decoding_field(_resources_decoder.decode, raw, field) or WireResources()
-    amounts_of(wire.limits, f"{field}.limits")  # not read, and refused where it is broken
+    amounts_of(wire.limits, f"{field}.limits")  # not read, but rejected if malformed
     return _amounts(wire.requests, f"{field}.requests")
 
 

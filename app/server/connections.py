@@ -63,7 +63,7 @@ class Connections(ServerState):
         """Connections in the TLS handshake, which uvicorn does not count."""
         self.reading: Final = ReadingTurns()
         self.refused: Counter[Refusal] = Counter(dict.fromkeys(Refusal, 0))
-        # Who can reach the port must not be able to fill the log.
+        # A client of the port must not be able to fill the log.
         self._line_rate = LineRate(1, time.monotonic, later_on_this_loop, self._tell_left_out)
 
     @property

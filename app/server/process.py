@@ -123,7 +123,7 @@ async def _run(servers: Sequence[Server], background: Sequence[Background], stop
     serving = [asyncio.create_task(server.serve()) for server in servers]
     stopping = asyncio.create_task(stop.told())
     try:
-        # None of them is to end before the signal; when one does, the others are not to go on without it.
+        # No server ends before the signal; if one does, the others must end, too.
         await asyncio.wait([*serving, *work, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopped_early = any(task.done() for task in work)
         ending.state.draining = True
@@ -174,7 +174,7 @@ class _Stop:
     def listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """Take the signals from now on."""
         self._loop = loop
-        # Not loop.add_signal_handler: a second SIGINT is to end even a loop that is stuck.
+        # Not loop.add_signal_handler: a second SIGINT must end even a stuck loop.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._take)
 

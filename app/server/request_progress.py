@@ -31,7 +31,7 @@ class RequestProgress:
         self.piece_body = 0
         """Bytes of a body in the last piece."""
         self._piece = 0  # bytes of the last piece
-        self._piece_head = 0  # those of a head
+        self._piece_head = 0  # headers of a head
         self._stride = _SHORT
         self.begin()
 

@@ -136,7 +136,7 @@ class VerbProtocol(BoundedProtocol):
 
     def _in_the_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.loop.create_task(work)
-        task.add_done_callback(self.tasks.discard)  # as uvicorn's own: it waits for them when it ends
+        task.add_done_callback(self.tasks.discard)  # like uvicorn's own tasks: uvicorn waits for them at its end
         self.tasks.add(task)
 
     def connection_lost(self, exc: Exception | None) -> None:

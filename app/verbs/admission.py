@@ -89,7 +89,7 @@ class Admission:
                 self._queue.append(_Waiting(turn, now))
             else:
                 self._reject(turn, Shed.QUEUE_FULL, 0.0)
-        elif now - turn.began > self._deadline:  # it was long under way
+        elif now - turn.began > self._deadline:  # the request was sent long ago
             self._reject(turn, Shed.DEADLINE, 0.0)
         else:
             self._take(turn, 0.0)
@@ -106,7 +106,7 @@ class Admission:
         """
         until = self.clock() + patience
         seen: tuple[int, int, int] | None = None
-        while seen != self._progress():  # which a queue makes in each round of the loop
+        while seen != self._progress():  # a queue does that in each round of the loop
             seen = self._progress()
             if self.clock() >= until:
                 break

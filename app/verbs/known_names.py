@@ -109,7 +109,7 @@ class KnownNames:
                 return None
             pieces.append(piece)
             begin = piece.end + 1
-        if begin == end or not pieces:  # it ends with a comma, or is empty
+        if begin == end or not pieces:  # the text ends with a comma, or is empty
             return None
         self._misses = 0
         if len(pieces) == 1:

@@ -80,7 +80,7 @@ class Failures:
         if self._well_since is None:
             self._well_since = self._clock()
         if self._retries.followed():
-            self._backoff.reset()  # it was the server's trouble, which says nothing of the next one
+            self._backoff.reset()  # the fault was the server's, and says nothing about the next request
         if self._state.problem:
             log.info("%s: following again", self._state.plural)
             self._state.problem, self._state.forbidden = "", False

@@ -62,5 +62,5 @@ def _upwards(mounted: Path, path: str, name: str) -> Iterator[int]:
     for each in (folder, *folder.parents):
         try:
             yield int((mounted / each / name).read_text())
-        except (OSError, ValueError):  # it is not there, or says `max`
+        except (OSError, ValueError):  # the file is missing, or has `max`
             continue

@@ -388,7 +388,7 @@ class Reflector:
         if isinstance(error, NoInitialEventsEndError):
             self._has_watch_list = False
             return True
-        # Such as an etcd without progress notification; it may be another one by the next sync.
+        # Such as an etcd without progress notification; another server may answer the next sync.
         return isinstance(error, GarbledWatchError) or (
             isinstance(error, InStreamError) and error.status.code == HTTPStatus.INTERNAL_SERVER_ERROR
         )

@@ -111,7 +111,7 @@ class CachedEvaluation:
             return chain.cells
         changed = self._chain_changes(filters, batch, as_of)
         drops = self._drops(filters)
-        chain.as_of = now  # only now: a plugin that raises leaves the chain to be looked at again
+        chain.as_of = now  # only now: if a plugin raises, the chain must be checked again
         chain.grow(self._validities.capacity)
         keeps = changed is not None and drops == chain.versions
         if not keeps:
@@ -219,7 +219,7 @@ class CachedEvaluation:
         if as_of == now:
             return self._prepared.get(row)
         prepared = None if as_of == NEVER else self._drop_invalid(aspect, row, batch, validity)
-        row.as_of = now  # only now: a plugin that raises leaves the row to be looked at again
+        row.as_of = now  # only now: if a plugin raises, the row must be checked again
         if prepared is not None:
             self._prepared[row] = prepared
         return prepared

@@ -98,7 +98,7 @@ async def _denied(credentials: Credentials, wanted: list[Need], account: Account
         return _review_decoder.decode(body).status.allowed
 
     try:
-        async with asyncio.TaskGroup() as group:  # none is on its way any more when the client is closed
+        async with asyncio.TaskGroup() as group:  # no request is open when the client is closed
             asked = [group.create_task(is_allowed(need)) for need in wanted]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None

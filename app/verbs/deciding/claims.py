@@ -43,7 +43,7 @@ class InTreeNeeds:
         try:
             unbound = claims_of(self._mirror, pod).unbound
         except ClaimError:
-            return ""  # which fails it on all nodes, and says why
+            return ""  # the plugin fails the pod on all nodes, with the reason
         return (
             f"has the unbound claim {unbound[0].name}, which needs the in-tree plugin VolumeBinding" if unbound else ""
         )
