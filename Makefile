@@ -50,11 +50,12 @@ test-all: $(STAMP) ## `make test` with coverage and its floor, `make test-deep` 
 	$(MAKE) test-deep
 	$(MAKE) test-tools
 
-check: $(STAMP) check-web ## ruff, mypy --strict, import-linter; yamllint, shellcheck; eslint, prettier and tsc for the page
+check: $(STAMP) check-web ## ruff, mypy --strict, import-linter, prose; yamllint, shellcheck; eslint, prettier and tsc for the page
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m tests.prose
 	$(BIN)/yamllint --strict .
 	$(BIN)/shellcheck $$(git grep -lE '^#!.*[/ ](ba)?sh$$')
 
@@ -196,6 +197,11 @@ $(SERVING): requirements.lock requirements-build.lock pyproject.toml
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements.lock || \
 		$(PIP) --no-deps --no-compile --require-hashes -r requirements.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The site has a lock of its own (15 MB of packages), so that `make test` installs nothing of it.
+$(VENV)/.docs: requirements-docs.lock $(STAMP)
+	$(PIP) --no-deps --require-hashes -r requirements-docs.lock
 	@touch $@
 
 $(STAMP): requirements-dev.lock pyproject.toml

@@ -31,7 +31,7 @@ class ReleaseStatus(msgspec.Struct, frozen=True):
     exact: bool
     """False: the source named an unknown release, or none, and this is the nearest known one."""
     told: str
-    """What the source said: `v1.37.1`, `v1.33.5-eks-1a2b3c4`. Empty if it said nothing."""
+    """The reported version: `v1.37.1`, `v1.33.5-eks-1a2b3c4`. Empty if it said nothing."""
     ignored_gates: Sequence[str]
     """Feature gates of the settings that the release does not have, or has locked."""
 
@@ -74,7 +74,7 @@ class AnsweredRelease:
 
     def _take(self, found: Nearest, source: ReleaseSource) -> ReleaseStatus:
         rules, ignored = allowed_rules(found.release, self._gates)
-        if rules != self._mirror.rules:  # a change costs what is kept: the equivalence cache forgets
+        if rules != self._mirror.rules:  # a change clears the equivalence cache
             self._mirror.change_rules(rules)
         return ReleaseStatus(str(found.release), source, found.exact, one_line(found.text), ignored)
 
@@ -82,9 +82,9 @@ class AnsweredRelease:
 def newest(versions: Iterable[str]) -> str:
     """Return the newest of the versions that kubelets say, a known release before unknown ones; empty without any.
 
-    Kubelets may be older than the API server, and never newer, so the newest comes next to its version. What is not
-    known may be the version of something else: virtual kubelets say what they like.
-    Source: kubernetes.io/releases/version-skew-policy.
+    Kubelets may be older than the API server, and never newer, so the newest comes next to its version. An unknown
+    version may be of another program: virtual kubelets report any text. Source:
+    kubernetes.io/releases/version-skew-policy.
     """
     found = [nearest(version) for version in versions if version]
     return max(found, key=lambda each: (each.exact, each.release)).text if found else ""

@@ -19,12 +19,12 @@ from app.settings import PREFIX, Settings, SettingsError, WrongTogetherError, va
 FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
 DEFAULT: Final = "default"
 _SERVICE_LINKS: Final = re.compile(rf"{PREFIX}(\w+_)?(PORT(_\d+_\w+)?|SERVICE_\w+)")
-"""What Kubernetes sets beside Services that are called kindred, or kindred-something."""
+"""Variables that Kubernetes sets for Services that are called kindred, or kindred-something."""
 _TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}E2E_", f"{PREFIX}LOAD_")
 
 
 class Configuration(NamedTuple):
-    """The settings, and what is to be known of them."""
+    """The settings, with their sources and warnings."""
 
     settings: Settings
     sources: Mapping[str, str]
@@ -85,7 +85,7 @@ def changed(shown: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def flag_of(name: str) -> str:
-    """Return what a field is called on the command line."""
+    """Return the name of a field on the command line."""
     return "--" + name.replace("_", "-")
 
 

@@ -1,4 +1,4 @@
-"""JSON for people and their tools, by orjson: responses of the admin port, what commands read and print, log lines.
+"""JSON for people and their tools, by orjson: responses of the admin port, input and output of commands, log lines.
 
 The verbs, the watch, dumps and requests to the API server do not come here: msgspec decodes only the fields that they
 need, and writes structs without a copy.
@@ -26,7 +26,7 @@ def encode(value: object, *, unknown: Callable[[object], object] | None = None) 
 
 
 def named_text(value: object) -> object:
-    """Return the plain text of what names pods, for encoders. Raises TypeError for any other value."""
+    """Return the plain text of a value with pod names, for encoders. Raises TypeError for any other value."""
     if isinstance(value, NamesPods):
         return str(value)
     raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
@@ -66,6 +66,6 @@ def _dumped(value: object, options: int, unknown: Callable[[object], object] | N
 
     try:
         return orjson.dumps(value, default=plain, option=options)
-    except orjson.JSONEncodeError:  # it takes 64 bits for an integer and 254 levels, msgspec more
+    except orjson.JSONEncodeError:  # orjson takes integers of 64 bits and 254 levels; msgspec takes more
         text = msgspec.json.encode(value, enc_hook=unknown)
         return msgspec.json.format(text, indent=2) if options & orjson.OPT_INDENT_2 else text

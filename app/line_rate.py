@@ -1,4 +1,4 @@
-"""So many lines a second and no more, so that a storm of events does not fill the disk; the number left out is told."""
+"""A limit of lines a second, so that a storm of events does not fill the disk; the number left out is logged."""
 
 import asyncio
 from collections.abc import Callable, Hashable
@@ -25,7 +25,7 @@ class _Window:
 
 
 class LineRate(Generic[Key]):
-    """At most `most` lines a second for each key, of which there have to be few."""
+    """At most `most` lines a second for each key; keys must be few."""
 
     def __init__(self, most: int, clock: Callable[[], float], later: Later, tell: Callable[[Key, int], None]) -> None:
         """Call `tell` with the key and the number of lines left out, at the end of the second in which they were."""

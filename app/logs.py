@@ -1,6 +1,6 @@
 """Logging: one line an event on standard error, by the standard library; as JSON for machines, as text for people.
 
-Whatever logs goes this way, the libraries too. What a record has as `extra` are fields of their own in both forms.
+Whatever logs goes this way, the libraries too. The `extra` of a record becomes fields of its own in both forms.
 """
 
 import logging
@@ -83,7 +83,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _fields(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
-    """Yield what was given as `extra`."""
+    """Yield the fields given as `extra`."""
     return ((name, value) for name, value in vars(record).items() if name not in _OF_EVERY_RECORD)
 
 
@@ -93,7 +93,7 @@ def _exception(formatter: logging.Formatter, record: logging.LogRecord) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a value so that it can be told where it ends."""
+    """Return a value in a form that shows where it ends."""
     text = _printable(str(value))
     if text and not any(char in text for char in ' "='):
         return text
@@ -107,5 +107,5 @@ def _printable(text: str) -> str:
 
 
 def _encodable(value: object) -> str:
-    """Return what JSON refused, such as half of a surrogate pair, in a way that it takes."""
+    """Return a text that JSON rejected, such as half of a surrogate pair, in a form that it accepts."""
     return str(value).encode("utf-8", "backslashreplace").decode()

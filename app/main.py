@@ -36,7 +36,7 @@ from core.mirror.cluster import ClusterMirror
 
 
 class Service(NamedTuple):
-    """The apps of the ports, what runs behind them, and what belongs to their end."""
+    """The apps of the ports, their background tasks, and the steps at their end."""
 
     app: FastAPI
     admin: FastAPI | None
@@ -59,9 +59,9 @@ def create_service(  # noqa: PLR0913  # what a service is made of
 ) -> Service:
     """Return the service that answers from a mirror, which follows a cluster if there are credentials for one.
 
-    `sources` tells which settings were made, and where; see Configuration. `release` is that of the mirror, where a
-    dump has told it; otherwise it follows from the settings and the API server. `samples` are pods that the page offers
-    to ask about. Raises SettingsError.
+    `sources` has the place where each setting was made; see Configuration. `release` is the release of a dump; without
+    one it follows from the settings and the API server. `samples` are pods that the page offers to ask about. Raises
+    SettingsError.
     """
     if release is None:
         release = AnsweredRelease(settings, mirror)

@@ -1,7 +1,7 @@
 """The states that plugins keep over a mirror, made before there is anything in it.
 
-Made late, at a plugin's first question, they are read from all pods at once: 0.05 to 0.4 s each at 150,000 pods, in
-which nothing else is answered. What is read of nodes alone is made in milliseconds, and may be.
+Made late, in a plugin's first request, they are read from all pods at once: 0.05 to 0.4 s each at 150,000 pods, in
+which no other request is served. States of nodes alone take milliseconds, and may be made late.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ DERIVED_STATES: Final[Mapping[str, tuple[Callable[[ClusterMirror], Listener], ..
 
 
 def derive_states(profile: Profile, mirror: ClusterMirror) -> None:
-    """Make what the plugins of a profile will ask for; once made, events keep it."""
+    """Make the states that the plugins of a profile need; events then keep them up to date."""
     for plugin in profile.plugins:
         for part in (plugin.name, *COMPOSITES.get(plugin.name, ())):
             for make in DERIVED_STATES.get(part, ()):

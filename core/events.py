@@ -1,4 +1,4 @@
-"""What happens in a cluster, as the mirror is told it."""
+"""Changes of a cluster, as the mirror gets them."""
 
 from typing import Literal, TypeAlias
 
@@ -51,9 +51,8 @@ Action: TypeAlias = Literal["Add", "Update", "Delete"]
 class ClusterEvent(msgspec.Struct, frozen=True, gc=False):
     """One change of one object: its new state, or for a Delete its last known one.
 
-    The mirror compares with the state that it holds itself, so an Add of what it knows is an update, an Update of what
-    it does not know is an addition, and a Delete of the unknown does nothing: a source that has missed an event, or
-    repeats one, does no harm.
+    The mirror compares an event with its own state: an Add of a known object is an update, and an Update of an unknown
+    one an addition. A Delete of an unknown one does nothing. So a source may miss or repeat an event without harm.
     """
 
     action: Action

@@ -2,7 +2,7 @@
 
 Source: k8s.io/kubernetes v1.13 pkg/scheduler/algorithm/predicates/predicates.go, v1.17
 pkg/scheduler/algorithm/priorities/priorities.go, and v1.18 pkg/scheduler/framework/plugins/legacy_registry.go, which
-says what plugins they are. Those of the equivalence class design that differ are here, too.
+maps them to plugins. The names of the equivalence class design that differ are here, too.
 """
 
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ import msgspec
 
 
 class Side(Enum):
-    """What a plugin is used for."""
+    """The use of a plugin."""
 
     FILTER = "filter"
     SCORE = "score"
 
 
 class FormerName(msgspec.Struct, frozen=True):
-    """What a name stood for: one side of a plugin of today, for scores by resources with a strategy."""
+    """The meaning of a former name: one side of a plugin of today, for scores by resources with a strategy."""
 
     plugin: str
     side: Side
@@ -69,7 +69,7 @@ FORMER_NAMES: Final[Mapping[str, FormerName]] = {
     **{name: FormerName(plugin, Side.SCORE) for name, plugin in _PRIORITIES.items()},
     **{name: FormerName("NodeResourcesFit", Side.SCORE, strategy) for name, strategy in _STRATEGIES.items()},
 }
-"""Former name -> what it stood for."""
+"""Former name -> its present plugin."""
 
 
 def todays_name(name: str) -> str:

@@ -85,9 +85,9 @@ PROFILES: Final[Mapping[str, str]] = {
         "NodeResourcesBalancedAllocation=1,ImageLocality=1,NodeDeclaredFeatures"
     ),
 }
-"""What a registration beside a scheduler needs, and what a scheduler does by default, by name.
+"""The profile for a registration beside a scheduler, and the scheduler's defaults, by name.
 
-What a release does not have is left out under its rules, see Profile.under.
+Plugins that a release does not have are left out under its rules, see Profile.under.
 """
 MAX_WEIGHT: Final = 100
 
@@ -101,11 +101,11 @@ NO_ARGUMENTS: Final[Arguments] = MappingProxyType({})
 
 
 class ProfileError(ValueError):
-    """A text that is no profile; the message says which part of it, and what there is."""
+    """A text that is no profile; the message names the faulty part, and the valid names."""
 
 
 class Profile(msgspec.Struct, frozen=True, dict=True):
-    """The enabled predicates in the order in which they are asked, and the enabled scores with weights (>= 1)."""
+    """The enabled predicates in the order of evaluation, and the enabled scores with weights (>= 1)."""
 
     filters: tuple[AnyFilter, ...]
     scores: tuple[tuple[AnyScore, int], ...]
@@ -113,7 +113,7 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
     """Whether the predicates are in the order of kube-scheduler's defaults, which depends on the release."""
 
     def under(self, rules: Rules) -> "Profile":
-        """Return the profile as it is in a release: without what the release does not have, and in its order.
+        """Return the profile as it is in a release: without plugins that the release does not have, and in its order.
 
         It has the same plugins, as objects; where nothing differs, it is the same profile.
         """
@@ -174,7 +174,7 @@ def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
 
     The name of a profile in the list stands for its plugins: `full,TargetLoadPacking=5` is `full` with one score more.
     A name without a side enables whatever the plugin has, as upstream's multiPoint does; a former name is of one side.
-    A score weighs 1 unless it is said. The predicates are asked in the order of the list, each once. Raises
+    A score weighs 1 unless it is said. The predicates run in the order of the list, each once. Raises
     ProfileError.
     """
     items = _items(text)

@@ -1,4 +1,4 @@
-"""One question, answered from the mirror between two events: which nodes fit, and how well."""
+"""One request, evaluated with the mirror between two events: which nodes fit, and how well."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,7 +14,7 @@ from core.nominated_pods import Refusal, refusals
 from core.profile import Profile
 
 UNKNOWN_NODE: Final = Status(
-    # Unresolvable: where nothing is known of a node, there is no victim whose removal could be known to help.
+    # Unresolvable: on an unknown node, no victim is known whose removal could help.
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
     ("node(s) unknown to the extender",),
 )
@@ -32,8 +32,8 @@ def filter_nodes(
     """Judge each node of the batch: the status of the first predicate that fails there, or success.
 
     Pods that are nominated for a node count there as they do upstream, see core/nominated_pods.py, unless
-    `beside_nominated` is false. A node of which nothing is known fails with UNKNOWN_NODE, and one out of the partition
-    with OUT_OF_PARTITION, whatever the pod asks and the predicates say.
+    `beside_nominated` is false. An unknown node fails with UNKNOWN_NODE, and one out of the partition with
+    OUT_OF_PARTITION, for every pod and regardless of the predicates.
     """
     filters = profile.under(evaluation.mirror.rules).filters
     verdicts = evaluation.filtered(filters, batch)
@@ -63,8 +63,7 @@ def _refused(verdicts: Verdicts, refused: Mapping[int, Refusal]) -> Verdicts:
 def score_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
     """Score each node of the batch, 0..100: the weighted mean, rounded down, of the plugins' normalised scores.
 
-    A node of which nothing is known, or out of the partition, gets 0 and has no part in the normalisation of the
-    others.
+    An unknown node, or one out of the partition, gets 0 and has no part in the normalisation of the others.
     """
     profile = profile.under(evaluation.mirror.rules)
     scored = _scored(batch)

@@ -44,9 +44,7 @@ def speed() -> str:
     plugin = _rows(intree, "intree")
     start = _row(bench, "sync", "WatchList").figures
     ratios = {
-        "in-tree InterPodAffinity to Kindred, for a class that was asked about before": _of(
-            plugin, "in-tree to known class"
-        ),
+        "in-tree InterPodAffinity to Kindred, for a known class": _of(plugin, "in-tree to known class"),
         "the same for a new class": _of(plugin, "in-tree to cold class"),
         "`filter` over HTTP with 5,000 names, to an app that only reads and writes the same bytes": _of(
             [_row(bench, "http", "filter, 5,000 names")], "p50"

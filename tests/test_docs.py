@@ -67,6 +67,13 @@ def test_a_command_exists_with_its_flags(page: Path) -> None:
         assert used <= known | {"--help", "-h", "--version"}, f"{page}: kindred {' '.join(words)}"
 
 
+@pytest.mark.parametrize("page", sorted(Path("docs").glob("*.md")), ids=str)
+def test_a_page_says_first_whom_it_is_for(page: Path) -> None:
+    title, first, *_ = page.read_text("utf-8").split("\n\n")
+    assert title.startswith("# ")
+    assert first.startswith("For ")
+
+
 INSTALL = re.compile(r"(?:(?:pip|pipx|uv tool) install|uvx|pipx run) +(?:-\S+ +)*['\"]?([a-zA-Z][\w-]*)")
 """A distribution that a reader is told to install, by its name on a package index."""
 

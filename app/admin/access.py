@@ -1,8 +1,8 @@
-"""Who sees the names of which pods on the admin port (`explain_access`), and what a caller who may not see all gets.
+"""Visibility of pod names on the admin port (`explain_access`), and the responses for a caller who may not see all.
 
 Admins see everything. Any other caller is limited to the namespaces whose pods they may list, as the API server says.
 A path that is not known here may show pods of all namespaces. It is refused to a caller who may not list these.
-So a new route leaks nothing before somebody has entered it.
+So a new route leaks nothing before it has an entry.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from app.server.admin_auth import ADMIN, PROXIED
 from core.diagnosis.pod_names import NamesPods
 
 MAX_REVIEWED: Final = 64
-"""Namespaces about which the API server is asked for one request. Pods of further ones are hidden."""
+"""Namespaces that are reviewed by the API server for one request. Pods of further ones are hidden."""
 _PATIENCE: Final = 5.0
 """Seconds for all reviews of one request."""
 
@@ -64,7 +64,7 @@ class NotVisibleError(Exception):
 
 
 class Visible(msgspec.Struct, frozen=True):
-    """Namespaces whose pods a caller may see, of those that were asked about."""
+    """Namespaces whose pods a caller may see, among the reviewed ones."""
 
     namespaces: Collection[str] | None
     """None: all."""
@@ -74,7 +74,7 @@ class Visible(msgspec.Struct, frozen=True):
     """Of a response that cannot do without the others."""
 
     def __call__(self, namespace: str) -> bool:
-        """Tell whether the names of its pods are shown."""
+        """Return whether the names of its pods are shown."""
         return self.namespaces is None or namespace in self.namespaces
 
 
@@ -82,7 +82,7 @@ _ALL: Final = Visible(None)
 
 
 class Sight:
-    """What one caller may see, for one request."""
+    """The rights of one caller, for one request."""
 
     def __init__(self, reviews: AccessReviews | None, caller: Caller | None) -> None:
         """Without reviews everything; without a caller no pod."""
@@ -95,7 +95,7 @@ class Sight:
         return self._reviews is None
 
     async def of(self, namespaces: Iterable[str]) -> Visible:
-        """Return which of these are visible. What cannot be found out is not."""
+        """Return which of these are visible. If that cannot be found out, they are not."""
         if self._reviews is None:
             return _ALL
         if self._caller is None:
@@ -127,7 +127,7 @@ class Sight:
     async def _reviewed(
         self, reviews: AccessReviews, caller: Caller, namespaces: Collection[str], seen: set[str]
     ) -> Visible:
-        """Add those that are visible to `seen`: what is known first, then as many as may be asked about."""
+        """Add the visible ones to `seen`: known ones first, then as many as may be reviewed."""
         if await reviews.may_list_pods(caller, ALL_NAMESPACES):
             return _ALL
         known = {namespace: reviews.known(caller, namespace) for namespace in namespaces}
@@ -142,14 +142,14 @@ class Sight:
 
 
 class Access:
-    """Gives each request its Sight, and refuses what its caller may not have at all."""
+    """Gives each request its Sight, and rejects routes that its caller may not use at all."""
 
     def __init__(self, reviews: AccessReviews | None) -> None:
         """Without reviews everybody sees everything (`explain_access: all`)."""
         self._reviews = reviews
 
     def sight(self, request: Request) -> Sight:
-        """Return what the sender of a request sees. Raises HTTPException for headers that contradict each other."""
+        """Return the rights of the sender of a request. Raises HTTPException for headers that contradict each other."""
         if self._reviews is None or getattr(request.state, ADMIN, False):
             return Sight(None, None)
         return Sight(self._reviews, caller_of(request.headers, is_proxied=getattr(request.state, PROXIED, False)))
@@ -195,7 +195,7 @@ async def shown(told: msgspec.Struct, sight: Sight) -> Response:
 
 
 def encoder(visible: Visible) -> Encoder:
-    """Return what encodes values as JSON, with the names of pods hidden that are not visible."""
+    """Return an encoder of values as JSON that hides the names of invisible pods."""
 
     def text(value: object) -> bytes:
         return msgspec.json.encode(value, enc_hook=lambda found: _naming(found).shown(visible))

@@ -1,4 +1,4 @@
-"""Questions of people over HTTP: read, answered one at a time, and what is wrong with them told by field."""
+"""Requests of people over HTTP: read, evaluated one at a time, with errors by field."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
@@ -25,17 +25,17 @@ TOO_MUCH: Final = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 class ExplainProblem(msgspec.Struct, frozen=True):
-    """What is wrong with a question, in the form of FastAPI's own errors."""
+    """The error of a request, in the form of FastAPI's own errors."""
 
     detail: str
     field: str
-    """Where in the question; empty if it is the whole of it."""
+    """The place in the request; empty for the whole of it."""
 
 
 async def answered(request: Request, most: int, explainer: Explainer, answer: Answer, sight: Sight) -> Response:
-    """Answer a question of at most so many bytes with a value that msgspec writes, when it is its turn.
+    """Respond to a request of at most so many bytes with a value that msgspec writes, when it is its turn.
 
-    The caller has to see the pods that the question is about. Names of others that they may not see are hidden.
+    The caller must have the right to see the pods of the request. Names of others that they may not see are hidden.
     """
     try:
         body = await body_of(request, most, "KINDRED_MAX_BODY_BYTES")
@@ -55,7 +55,7 @@ async def answered(request: Request, most: int, explainer: Explainer, answer: An
 
 
 async def body_of(request: Request, most: int, limit: str = "") -> bytes:
-    """Read the body of a request. Raises DecodeError of the field `body`, which says what limit it is."""
+    """Read the body of a request. Raises DecodeError of the field `body`, which names the limit."""
     body = RequestBody(most, drained_bodies=1)
     await read_body(request.receive, body)
     if body.is_too_large:
@@ -64,5 +64,5 @@ async def body_of(request: Request, most: int, limit: str = "") -> bytes:
 
 
 def problem(status: HTTPStatus, text: str, field: str) -> Response:
-    """Return the answer that says what is wrong."""
+    """Return the error response."""
     return JsonResponse(ExplainProblem(text, field), status)

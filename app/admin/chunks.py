@@ -1,6 +1,6 @@
 """Long bodies in chunks, each made in a turn of its own, while no request waits.
 
-A client that reads slowly keeps what its body is made from, and neither the text of it nor the turn.
+A client that reads slowly keeps the source of its body, and neither the text of it nor the turn.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""`GET /cluster` of the admin port: all nodes by zone, rack and use, which is what the page opens on."""
+"""`GET /cluster` of the admin port: all nodes by zone, rack and use, for the first view of the page."""
 
 from collections.abc import Iterator
 from http import HTTPStatus

@@ -1,4 +1,4 @@
-"""What settings the service has, and where each is from."""
+"""The settings of the service, and the source of each."""
 
 from collections.abc import Mapping
 

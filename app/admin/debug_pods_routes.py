@@ -1,4 +1,4 @@
-"""The pods of which every question is logged in full, to be looked at and changed while the service runs."""
+"""The pods whose requests are logged in full, to be read and changed while the service runs."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ def debug_pods_router(pods: DebuggedPods, now: Callable[[], float]) -> APIRouter
     async def end(namespace: _Namespace, name: _Name) -> Response:
         pod = f"{namespace}/{name}"
         if not pods.end(pod):
-            raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: its questions are not logged in full")
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: its requests are not logged in full")
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     return router

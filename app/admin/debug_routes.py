@@ -1,4 +1,4 @@
-"""What the mirror holds, and where it differs from the API server, for people who look for an error.
+"""The contents of the mirror, and its differences from the API server, for people who look for an error.
 
 For the admin port: it shows the whole cluster, and some of it costs the API server and this process seconds of work.
 """
@@ -33,7 +33,7 @@ _AtMostOne = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_leng
 
 
 class DumpQuery(BaseModel):
-    """Which part of the mirror is asked for."""
+    """The requested part of the mirror."""
 
     model_config = ConfigDict(extra="forbid")
 

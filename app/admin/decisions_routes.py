@@ -1,4 +1,4 @@
-"""The last decisions, to be looked at, asked again, and taken as conformance cases.
+"""The last decisions, to be read, evaluated again, and taken as conformance cases.
 
 For the admin port: they show pods as they were sent, and a case shows the whole cluster.
 """
@@ -39,7 +39,7 @@ class JsonLines(Response):
 
 
 class DecisionsQuery(BaseModel):
-    """Which decisions are asked for."""
+    """The requested decisions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -91,7 +91,7 @@ class LastDecisions(msgspec.Struct, frozen=True):
 
 
 class DecisionDetail(msgspec.Struct, frozen=True):
-    """One decision with what was said."""
+    """One decision with its request and response."""
 
     decision: DecisionSummary
     pod_sent: msgspec.Raw
@@ -103,7 +103,7 @@ class DecisionDetail(msgspec.Struct, frozen=True):
 
 
 class _Text:
-    """The text of a case in chunks, of which each is released when it is sent."""
+    """The text of a case in chunks; each is released when it is sent."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = deque(chunks)
@@ -161,7 +161,7 @@ class _Cases:
 def decisions_router(
     mirror: ClusterMirror, decisions: Decisions, replayer: Replayer, args: CaseArgs, work: LongWork
 ) -> APIRouter:
-    """Return the routes of the admin port; `args` are those of InterPodAffinity in the cases."""
+    """Return the routes of the admin port; `args` are for InterPodAffinity in the cases."""
     router = APIRouter()
     cases = _Cases(mirror, args, work)
 
@@ -246,7 +246,7 @@ def _note(decision: RecordedDecision, mirror: ClusterMirror) -> str:
 
 
 def _as_sent(body: bytes) -> msgspec.Raw:
-    """Return JSON as it stands, but UTF-8 also where nobody has read it; null for what is no JSON."""
+    """Return JSON unchanged, but as valid UTF-8 also in unread parts; null for a text that is no JSON."""
     try:
         return msgspec.json.decode(body.decode(errors="replace"), type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""What the equivalence cache holds: totals, classes with their hit rates, and the cells of one class on one node."""
+"""The contents of the equivalence cache: totals, classes with hit rates, and the cells of one class on one node."""
 
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -26,7 +26,7 @@ _JSON = "application/json"
 
 
 class ClassQuery(BaseModel):
-    """Which part of the cache is asked for."""
+    """The requested part of the cache."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,7 +37,7 @@ class ClassQuery(BaseModel):
     node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
     """Name of a known node; only with a class."""
     limit: Annotated[int | None, Field(ge=0)] = None
-    """How many classes, those asked about last; all without it."""
+    """How many classes, the last requested first; all without it."""
 
     @model_validator(mode="after")
     def _a_node_is_of_a_class(self) -> "ClassQuery":
@@ -47,7 +47,7 @@ class ClassQuery(BaseModel):
 
 
 class Cells(msgspec.Struct, frozen=True):
-    """Results that questions needed."""
+    """Cells that requests looked up."""
 
     hit: int
     miss: dict[str, int]
@@ -79,7 +79,7 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class RowState(msgspec.Struct, frozen=True):
-    """What a class has of a plugin, not counting what events since its last question have made invalid."""
+    """The cells of a class for a plugin, without those that events invalidated since its last request."""
 
     plugin: str
     """Or `first failing filter`, of all filters together."""
@@ -105,14 +105,14 @@ class ClassState(msgspec.Struct, frozen=True):
 
 
 class CacheState(msgspec.Struct, frozen=True):
-    """The whole cache; of the classes the one asked about last comes first."""
+    """The whole cache, with the last requested class first."""
 
     totals: Totals
     classes: list[ClassState]
 
 
 class CellsOfNode(msgspec.Struct, frozen=True):
-    """What the cache would answer of one node, for the pods of one class, plugin by plugin."""
+    """The cells of one node, for the pods of one class, plugin by plugin."""
 
     hash: str
     node: str

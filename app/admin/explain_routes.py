@@ -1,4 +1,4 @@
-"""`POST /explain` of the admin port: it shows much of the cluster, and costs as much as a few questions do."""
+"""`POST /explain` of the admin port: it shows much of the cluster, and costs as much as a few filter calls."""
 
 from typing import Annotated, Final, Literal
 
@@ -10,17 +10,17 @@ from app.admin.asking import answered
 from app.explain.explainer import Detail, Explainer
 
 MAX_SHOWN: Final = 200
-"""Domains, pods and nodes wherever there may be many: while they are looked for, nobody else is answered."""
+"""Limit of every list of domains, pods and nodes: while they are looked for, no other request is served."""
 _MAX_NODES: Final = 20  # told one by one
 
 
 class ExplainQuery(BaseModel):
-    """How much is told."""
+    """The amount of detail."""
 
     model_config = ConfigDict(extra="forbid")
 
     node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=_MAX_NODES)] = []
-    """Nodes to be told of one by one: each predicate, each term with the pods it counts, the parts of the score."""
+    """Nodes with their own detail: each predicate, each term with the pods it counts, the parts of the score."""
     limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 5
     """Domains, pods and nodes where there may be many."""
     score: Literal["fitting", "all"] = "fitting"

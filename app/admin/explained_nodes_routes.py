@@ -1,4 +1,4 @@
-"""What the page of the admin port asks beside `POST /explain`: all nodes to draw, the service's state, YAML as JSON."""
+"""Routes for the page beside `POST /explain`: all nodes to draw, the service's state, YAML as JSON."""
 
 import asyncio
 from http import HTTPStatus
@@ -25,7 +25,7 @@ _MAX_YAML: Final = 256 * 1024  # bytes
 
 
 class NodesQuery(BaseModel):
-    """What is told of the nodes."""
+    """The data of the nodes."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,7 +40,7 @@ class PageState(msgspec.Struct, frozen=True):
 
     mirror: MirrorState
     recent_pods: list[str]
-    """NAMESPACE/NAME of those that schedulers asked about lately, the last one first."""
+    """NAMESPACE/NAME of the pods of recent requests, the last one first."""
 
 
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])

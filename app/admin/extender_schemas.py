@@ -63,13 +63,13 @@ class PassedNodeList(_Part):
 
 
 class ExtenderFilterResult(_Message):
-    """Nodes come back in the form in which they were asked about, objects byte for byte."""
+    """Nodes come back in the form of the request, objects byte for byte."""
 
     nodes: PassedNodeList | None
     node_names: list[str] | None
     failed_nodes: _Reasons
     failed_and_unresolvable_nodes: _Reasons
-    error: Annotated[str, msgspec.Meta(description="Empty, or why there is no answer: the scheduling attempt fails.")]
+    error: Annotated[str, msgspec.Meta(description="Empty, or the reason why the scheduling attempt fails.")]
 
 
 class HostPriority(_Message):
@@ -86,7 +86,7 @@ class NoPriorities(_Message):
 
 
 class ExtenderBindingArgs(_Message):
-    """Which pod is to be bound to which node."""
+    """The pod of a binding, and its node."""
 
     pod_name: Annotated[str, msgspec.Meta(pattern=_DNS_NAME, max_length=253)]
     pod_namespace: Annotated[str, msgspec.Meta(pattern=_DNS_NAME, max_length=63)]
@@ -164,7 +164,7 @@ class MetaVictims(_Message):
 
 
 class ExtenderPreemptionResult(_Message):
-    """The nodes on which the pod fits once these pods are gone; none where nobody is to be preempted."""
+    """The nodes on which the pod fits without these pods; none if no pod must be preempted."""
 
     node_name_to_meta_victims: dict[str, MetaVictims]
     error: Annotated[str, msgspec.Meta(description="Why there is no node, for people; upstream has no such field.")] = (
@@ -188,13 +188,13 @@ _KINDS: Final = (
 
 
 def extender_schemas() -> dict[str, Schema]:
-    """Return the messages, and what they consist of, by name."""
+    """Return the messages, and their parts, by name."""
     (scores, *_), schemas = msgspec.json.schema_components([list[HostPriority], *_KINDS], ref_template=REFERENCE)
     return {
         **schemas,
         "HostPriorityList": {**scores, "description": "A score for each node asked, in their order."},
         "ExtenderArgs": _either(
-            "What `filter` and `prioritize` are asked. Keys may be written in any case, as Go reads them.",
+            "The request of `filter` and `prioritize`. Keys may be written in any case, as Go reads them.",
             ExtenderArgsOfNames,
             ExtenderArgsOfObjects,
         ),

@@ -26,13 +26,13 @@ class ResourceReadiness(BaseModel):
     seconds_since_last_byte: float | None
     """Since the API server last showed that the mirror follows it; null before the first sync, and if it is absent."""
     problem: str | None
-    """What is wrong with the connection, one line; null when nothing is."""
+    """The error of the connection, in one line; null without one."""
     missing_rbac_rule: str | None
     """The rule of a ClusterRole that Kindred lacks; null when none is known to be missing."""
 
 
 class Readiness(BaseModel):
-    """Whether questions are answered from a complete and recent mirror, and what it holds."""
+    """Whether requests are evaluated with a complete and recent mirror, and the size of the mirror."""
 
     ready: bool
     generation: int
@@ -62,7 +62,7 @@ class KubernetesRelease(BaseModel):
     exact: bool
     """False: the source named an unknown release, or none, and this is the nearest known one."""
     told: str
-    """What the source said, as `v1.37.1`; empty if it said nothing."""
+    """The reported version, as `v1.37.1`; empty without one."""
     ignored_gates: list[str]
     """Feature gates of the settings that the release does not have, or has locked."""
 

@@ -1,4 +1,4 @@
-"""The response of the routes of the admin port that return a struct, or any other value of which there is JSON."""
+"""The response of the routes of the admin port that return a struct, or any other value with a JSON form."""
 
 from fastapi import Response
 

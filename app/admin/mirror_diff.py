@@ -1,4 +1,4 @@
-"""Lists what is watched afresh, page by page, and holds the mirror against it."""
+"""Lists the watched resources afresh, page by page, and compares the mirror with them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from http import HTTPStatus
@@ -25,7 +25,7 @@ async def mirror_diff(  # noqa: PLR0913, PLR0917  # the two sides, the time betw
     sleep: Callable[[float], Awaitable[None]],
     work: LongWork,
 ) -> dict[str, Differences]:
-    """Return what differs for longer than `settle` seconds, by resource.
+    """Return the differences that last longer than `settle` seconds, by resource.
 
     Objects change while they are listed, so a difference counts only if a second list, `settle` seconds after the first
     ones, shows it again; resources without any are listed once. Raises ApiError, CredentialsError, DecodeError.
@@ -41,7 +41,7 @@ async def mirror_diff(  # noqa: PLR0913, PLR0917  # the two sides, the time betw
 
 async def _compare(client: ApiClient, resource: Resource, mirror: ClusterMirror, work: LongWork) -> Differences:
     comparer = Comparer(mirror, resource.kind)
-    reader = ObjectReader(ResourceState(resource))  # a state of its own: what is read here is no part of the watch
+    reader = ObjectReader(ResourceState(resource))  # a state of its own: this list is no part of the watch
     async for items in _pages(client, resource):
         async with work.turn():
             for item in items:

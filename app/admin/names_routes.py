@@ -15,7 +15,7 @@ _LONGEST: Final = 512
 
 
 class NamesQuery(BaseModel):
-    """What is looked for."""
+    """The text to search for."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -13,7 +13,7 @@ from core.objects.labels import EVERYTHING, Selector, SelectorError
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which nodes are in: those that the selector matches, and those named, whatever their labels are.
 
-    No selector matches every node; a name may be that of a node to come.
+    No selector matches every node; a name may be of a future node.
     """
 
     selector: LabelSelector | None = None
@@ -32,7 +32,7 @@ def decode_rule(text: bytes | str) -> Rule:
 
 
 class NodePartition:
-    """A mirror's partition by one rule; nobody else may change it meanwhile. At first every node is in."""
+    """A mirror's partition by one rule; no other code may change it meanwhile. At first every node is in."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self.rule = Rule()

@@ -1,7 +1,7 @@
 """v1.Pod and v1.Node for the OpenAPI description, made from the very structs that decode them.
 
-What is left as bytes while it is decoded is described as what it is read as later (`Unread`). What types cannot say
-stands here: which fields an object has to have, and which values upstream allows. Unknown fields are passed over, and
+A field that stays bytes while it is decoded is described by its later type (`Unread`). Rules that types cannot express
+are here: the required fields of an object, and the values that upstream allows. Unknown fields are passed over, and
 null stands for an absent field, as in Go.
 """
 
@@ -68,7 +68,7 @@ _NARROWED: Final[Mapping[str, Any]] = {
     "_Taint.effect": Name,
     "_Image.size_bytes": Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None,
 }
-"""Field -> what is allowed. Without null it is required."""
+"""Field -> its allowed values. Without null it is required."""
 
 
 @cache

@@ -1,7 +1,7 @@
-"""The OpenAPI description of the two ports: FastAPI's own of the ordinary routes, and what it cannot know.
+"""The OpenAPI description of the two ports: FastAPI's own of the ordinary routes, with additions.
 
-It cannot know the verbs, which are no routes of its own, and what msgspec writes. A description is made when it is
-first asked for, and kept as bytes.
+FastAPI cannot describe the verbs, which are no routes of its own, and the types that msgspec writes. A description is
+made when it is first asked for, and kept as bytes.
 """
 
 from collections.abc import Collection, Mapping
@@ -41,18 +41,17 @@ PATH: Final = "/openapi.json"
 _JSON: Final = "application/json"
 _REQUESTS: Final = resources.files("app") / "demo" / "requests"
 _WHY_200: Final = (
-    "Every answer has the status 200, because kube-scheduler throws away the body of any other: what is wrong is said "
-    "in `Error`."
+    "Every response has the status 200, because kube-scheduler discards the body of any other. `Error` has the fault."
 )
 _ABOUT_VERBS: Final = (
-    "The verbs of kube-scheduler's extender v1, for one or many schedulers, and what probes and Prometheus ask. "
-    "`Content-Type` of a request is not looked at. " + _WHY_200
+    "The verbs of kube-scheduler's extender v1, for one or many schedulers, and routes for probes and Prometheus. "
+    "`Content-Type` of a request is ignored. " + _WHY_200
 )
 _ABOUT_OTHERS: Final = "A port beside the scheduler's: for people, or for probes and Prometheus."
 
 
 class _Verb(NamedTuple):
-    """What a verb is asked, what it answers, and what it is there for."""
+    """The request, the response and the purpose of a verb."""
 
     args: str
     results: tuple[str, ...]
@@ -73,8 +72,7 @@ _VERBS: Final[Mapping[str, _Verb]] = {
     "/prioritize": _Verb(
         "ExtenderArgs",
         ("HostPriorityList", "NoPriorities"),
-        "How well each of these nodes suits the pod. A bad request, of which the nodes can be read, is answered with 0 "
-        "for each.",
+        "How well each of these nodes suits the pod. A bad request with readable nodes gets 0 for each.",
         ("web",),
         cached=True,
     ),
@@ -92,10 +90,10 @@ _VERBS: Final[Mapping[str, _Verb]] = {
 
 
 class _Answer(NamedTuple):
-    """What FastAPI cannot know of an operation, as its answer is made of bytes, or is raised."""
+    """The part of an operation that FastAPI cannot describe, because its response is made of bytes, or is raised."""
 
     kinds: tuple[Any, ...] = ()
-    """Types that msgspec writes; one of them is the answer."""
+    """Types that msgspec writes; one of them is the response."""
     errors: Mapping[HTTPStatus, str] = {}
     """Status -> when. Each has a `detail`."""
     asked: Any = None
@@ -135,7 +133,7 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
         (DebuggedPod,), {HTTPStatus.CONFLICT: "As many pods are logged as may be."}
     ),
     ("delete", "/debug/pods/{namespace}/{name}"): _Answer(
-        errors={HTTPStatus.NOT_FOUND: "The pod's questions are not logged in full."}
+        errors={HTTPStatus.NOT_FOUND: "The pod's requests are not logged in full."}
     ),
     ("get", "/debug/decisions"): _Answer((LastDecisions,)),
     ("get", "/debug/decisions/{number}"): _Answer((DecisionDetail,), {HTTPStatus.NOT_FOUND: _NO_DECISION}),
@@ -225,7 +223,7 @@ def _operation(name: str, verb: _Verb) -> Schema:
         "requestBody": {"required": True, "content": {_JSON: asked}},
         "responses": {
             "200": {
-                "description": "The answer, or what was wrong.",
+                "description": "The result, or the error.",
                 "headers": _answer_headers(cached=verb.cached),
                 "content": {_JSON: {"schema": result}},
             }

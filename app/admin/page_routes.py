@@ -38,7 +38,7 @@ _FILES: Final = (
     "icon.svg",
 )
 OPEN_PATHS: Final = frozenset({"/", *(f"/page/{name}" for name in _FILES)})
-"""What browsers must be able to load before anybody can give them a token."""
+"""Files that browsers must be able to load before they have a token."""
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",

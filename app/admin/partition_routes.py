@@ -23,7 +23,7 @@ class Nodes(msgspec.Struct, frozen=True):
 
 
 class PartitionState(msgspec.Struct, frozen=True):
-    """The rule that was put last, and what it makes of the nodes now."""
+    """The last rule, and its present effect on the nodes."""
 
     rule: Rule
     nodes: Nodes

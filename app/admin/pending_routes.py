@@ -27,7 +27,7 @@ class PendingQuery(BaseModel):
 
 
 def pending_router(pending: PendingPodsExplainer, work: LongWork, access: Access) -> APIRouter:
-    """Return the route. Those who ask within a second share the judgements, and each response is written in pieces."""
+    """Return the route. Requests of one second share the judgements; responses are written in pieces."""
     router = APIRouter()
     judged = SharedCopy(pending.judge)
 

@@ -5,9 +5,9 @@ from typing import Final
 
 _METHODS: Final = frozenset({"GET", "HEAD"})
 _ASKED_BY_POST: Final = re.compile(r"/explain(/nodes|/manifest)?|/debug/decisions/[^/]+/replay")
-"""Their bodies are questions: nothing is changed by them."""
+"""Their bodies are queries, which change nothing."""
 
 
 def is_reading(method: str, path: str) -> bool:
-    """Tell whether a request leaves everything as it is. What is not known to is taken to change something."""
+    """Return whether a request changes nothing. Unknown requests count as changes."""
     return method in _METHODS or (method == "POST" and _ASKED_BY_POST.fullmatch(path) is not None)

@@ -12,7 +12,7 @@ class Sample(msgspec.Struct, frozen=True):
     """A pod that is not in the cluster."""
 
     name: str
-    """What it shows, such as `required-affinity`."""
+    """Its subject, such as `required-affinity`."""
     pod: msgspec.Raw
     """Its manifest."""
 

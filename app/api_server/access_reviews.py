@@ -22,7 +22,7 @@ RBAC_RULE: Final = 'apiGroups: ["authorization.k8s.io"], resources: ["subjectacc
 """The rule of a ClusterRole that reviews of a proxy's callers need, as one line of YAML."""
 ALL_NAMESPACES: Final = ""
 KEPT_SECONDS: Final = 30.0
-"""For which an answer holds: a right that is taken away is seen so late."""
+"""For which a review is cached: the removal of a right takes effect up to this late."""
 MAX_KEPT: Final = 4096
 """Answers. Each is of one caller and one namespace."""
 _AT_ONCE: Final = 8
@@ -93,7 +93,7 @@ class AccessReviews:
         return found if isinstance(found, bool) else None
 
     async def may_list_pods(self, caller: Caller, namespace: str) -> bool:
-        """Tell whether a caller may list the pods of a namespace, of all of them if it is empty. Raises ReviewError."""
+        """Return whether a caller may list the pods of a namespace; an empty one is all. Raises ReviewError."""
         key = self._digest(caller, namespace)
         if not self._is_kept(key):
             self._keep(key, await self._outcome(caller, namespace))

@@ -1,4 +1,4 @@
-"""How a request to the API server can fail; each error is one line that says what, and where."""
+"""The errors of a request to the API server. The message of each is one line with the cause and the address."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from app.api_server.pem import openssl_reason
 from app.logs import one_line
 
 _SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)
-_SHOWN: Final = 200  # characters of an answer that is no Status
+_SHOWN: Final = 200  # characters of a response that is no Status
 
 
 class ApiError(Exception):
@@ -40,11 +40,11 @@ class ConnectionFailedError(ApiError):
     def __init__(self, text: str, *, unsent: bool = False) -> None:
         super().__init__(text)
         self.unsent = unsent
-        """Whether the server cannot have done what was asked, as there was no connection to ask it by."""
+        """Whether the server cannot have carried out the request, because there was no connection to send it on."""
 
 
 class ResponseTooLargeError(ApiError):
-    """An answer of more bytes than are read of it."""
+    """A response over the limit of bytes to read."""
 
 
 class ReadTimeoutError(ApiError):
@@ -72,7 +72,7 @@ _decoder = msgspec.json.Decoder(_Status)
 
 
 class StatusError(ApiError):
-    """What the server said instead of what was asked for (a v1.Status, where it is one)."""
+    """The response of the server in place of the requested one (a v1.Status, where it is one)."""
 
     def __init__(  # noqa: PLR0913  # the fields of a Status
         self,
@@ -89,14 +89,14 @@ class StatusError(ApiError):
         self.code = code
         """Status code; of an ERROR event that has none, 500."""
         self.reason = reason
-        """Machine-readable reason, such as Expired; empty where the answer was no Status."""
+        """Machine-readable reason, such as Expired; empty if the response was no Status."""
         self.message = message
         self.retry_after = retry_after
-        """Seconds that the server wants to be left alone, or None."""
+        """Seconds to wait before the next request (Retry-After), or None."""
         self.causes = tuple(causes)
         """Reasons of the causes, such as ResourceVersionTooLarge."""
         self.body = b""
-        """What was answered, as far as it was read, where that was no Status."""
+        """The response body, as far as it was read, if it was no Status."""
 
     @property
     def is_temporary(self) -> bool:
@@ -146,7 +146,7 @@ def _description(code: int, headers: Mapping[str, str], body: bytes) -> str:
         return f"redirects to {location}, which is not followed"
     kind = headers.get("content-type", "").partition(";")[0].strip()
     if kind not in {"", "text/plain", "application/json"}:
-        return f"the answer is {kind}"  # such as the page of a proxy, of which a piece says little
+        return f"the answer is {kind}"  # such as the page of a proxy; a part of it says little
     return body.decode(errors="replace")[:_SHOWN].strip()
 
 
@@ -178,7 +178,7 @@ def _date(text: str) -> datetime | None:
 
 
 def system_reason(error: BaseException) -> str:
-    """Return what the system or OpenSSL said of a connection that failed; the layers between say less."""
+    """Return the message of the system or of OpenSSL about a failed connection; the layers in between say less."""
     cause = _system_error(error)
     match cause:
         case ssl.SSLCertVerificationError():

@@ -17,7 +17,7 @@ class CommandError(Exception):
 
 
 class Output(NamedTuple):
-    """What a command printed, and how it ended: its exit status, or a signal as a negative number."""
+    """The output of a command, and its exit status, or its signal as a negative number."""
 
     printed: bytes
     complaint: bytes
@@ -27,8 +27,8 @@ class Output(NamedTuple):
 def run_bounded(command: Sequence[str], environment: Mapping[str, str], seconds: float, most: int) -> Output:
     """Run a command without a shell or a terminal; `most` are the bytes of standard output, and of standard error.
 
-    Past a limit, all of its process group is killed. What has left the group and holds a pipe is waited for no longer
-    than that, and is alone from then on. Raises CommandError, OSError.
+    Past a limit, all of its process group is killed. A process that has left the group and holds a pipe gets no more
+    time than that, and then runs on unobserved. Raises CommandError, OSError.
     """
     process = subprocess.Popen(  # noqa: S603  # the command of the user's kubeconfig, without a shell
         command,
@@ -36,7 +36,7 @@ def run_bounded(command: Sequence[str], environment: Mapping[str, str], seconds:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # A group of its own, so that what the command has started ends with it.
+        # A process group of its own, so that children of the command end with it.
         start_new_session=True,
         bufsize=0,
     )
@@ -47,7 +47,7 @@ def run_bounded(command: Sequence[str], environment: Mapping[str, str], seconds:
             status = process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             _kill(process)
-            raise CommandError(f"no answer within {seconds:g} s") from None
+            raise CommandError(f"no response within {seconds:g} s") from None
         except BaseException:
             _kill(process)
             raise

@@ -1,8 +1,8 @@
 """Requests to the API server over kept connections: whole answers, or streams of bytes as they arrive.
 
-Nothing else talks to the API server. POSTs, of which there is one for each pod that is bound, are sent in the leanest
-way (posting.py), unless they go through a proxy. All others go through httpx's transport without its client: no
-redirects, cookies or proxies but those that are configured, and no log line for each request.
+Nothing else talks to the API server. Each bound pod costs a POST, so POSTs go the cheapest way (posting.py), unless
+they go through a proxy. All others go through httpx's transport without its client: no redirects, cookies or proxies
+but those that are configured, and no log line for each request.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ T = TypeVar("T")
 
 _JSON: Final = "application/json"
 _STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
-_MAX_REFUSAL_LENGTH: Final = 64 * 1024  # bytes that are read of an answer other than 200
-_MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024  # of an answer that is one object, as MAX_LINE_BYTES
+_MAX_REFUSAL_LENGTH: Final = 64 * 1024  # bytes that are read of a response other than 200
+_MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024  # of a response with one object, as MAX_LINE_BYTES
 _USER_AGENT: Final = f"kindred/{__version__}"
 _DECODED: Final = {"", "identity", "gzip", "deflate"}
 _SUCCESS: Final = {
@@ -100,7 +100,7 @@ class _Pool:
         await self.close_if_unused()
 
     async def close_if_unused(self) -> None:
-        """Close the connections of a retired pool that nobody uses."""
+        """Close the idle connections of a retired pool."""
         if self.retired and not self._users:
             await self.transport.aclose()
 
@@ -131,18 +131,18 @@ class ApiClient:
         self._place = f"at {credentials.server}{proxy}"
 
     async def get(self, path: str, params: Mapping[str, str], most: int = _MAX_OBJECT_BYTES) -> bytes:
-        """Return the body of an answer, of at most so many bytes. Raises ApiError, CredentialsError."""
+        """Return the body of a response, of at most so many bytes. Raises ApiError, CredentialsError."""
         return await self._whole(_Request(path, params), most)
 
     async def post(self, path: str, body: bytes, may_send: Callable[[], bool] | None = None) -> bytes:
-        """Send JSON, and return the body of the answer. Raises ApiError, CredentialsError.
+        """Send JSON, and return the body of the response. Raises ApiError, CredentialsError.
 
-        `may_send` is asked right before the first byte is written, when a connection is there; if it says no, a
-        ConnectionFailedError says `unsent`.
+        `may_send` is called right before the first byte is written, on an open connection. If it returns False, a
+        ConnectionFailedError has `unsent`.
 
-        Whether the server has done what was asked is certain after an answer, and after a ConnectionFailedError that
-        says `unsent`; after any other error, and when cancelled, it is open. A login that the server refuses is renewed
-        and the request sent again, as by `get`; nothing else is.
+        It is certain whether the server has carried out the request after a response, and after a ConnectionFailedError
+        with `unsent`. After any other error, and when cancelled, it is unknown. A login that the server refuses is
+        renewed and the request sent again, as by `get`; nothing else is.
         """
         request = _Request(path, {}, "POST", body, may_send=may_send)
         if self._posts is None:
@@ -151,10 +151,10 @@ class ApiClient:
         return await self._logged_in(lambda login: self._posted(posts, request, login))
 
     async def post_as(self, token: str, path: str, body: bytes) -> bytes:
-        """Send JSON with a bearer token of somebody else; otherwise as `post`.
+        """Send JSON with the bearer token of another user; otherwise as `post`.
 
-        For a client whose credentials log nobody in (Credentials.without_login): the API server takes a client
-        certificate for who asks, whatever the token says. Raises ValueError for what no header can hold.
+        For a client without a login (Credentials.without_login): the API server prefers a client certificate to the
+        token. Raises ValueError for a token that no header can hold.
         """
         headers = (("Authorization", bearer(token).authorization),)
         request = _Request(path, {}, "POST", body, more_headers=headers)
@@ -166,29 +166,29 @@ class ApiClient:
     async def post_to_proxy(
         self, path: str, params: Mapping[str, Sequence[str]], body: bytes, headers: Mapping[str, str]
     ) -> bytes:
-        """Send JSON to a service or pod that the API server is a proxy for, and return the body of the answer.
+        """Send JSON to a service or pod through the API server's proxy, and return the body of the response.
 
-        Where that answers something other than success, `StatusError.body` has its answer; an answer of the API server
-        itself is a Status, and has a reason. Otherwise as `post`.
+        If the target returns an error, `StatusError.body` has its response. An error of the API server itself is a
+        Status, and has a reason. Otherwise as `post`.
         """
         query = tuple((name, value) for name, values in params.items() for value in values)
         return await self._whole(_Request(path, query, "POST", body, more_headers=tuple(headers.items())))
 
     async def put(self, path: str, body: bytes) -> bytes:
-        """Replace an object, and return the body of the answer; otherwise as `post`."""
+        """Replace an object, and return the body of the response; otherwise as `post`."""
         return await self._whole(_Request(path, {}, "PUT", body))
 
     async def patch(self, path: str, body: bytes) -> bytes:
-        """Send a strategic merge patch, and return the body of the answer; otherwise as `post`."""
+        """Send a strategic merge patch, and return the body of the response; otherwise as `post`."""
         return await self._whole(_Request(path, {}, "PATCH", body, _STRATEGIC_MERGE_PATCH))
 
     async def delete(self, path: str, body: bytes) -> bytes:
-        """Delete an object with DeleteOptions, and return the body of the answer; otherwise as `post`."""
+        """Delete an object with DeleteOptions, and return the body of the response; otherwise as `post`."""
         return await self._whole(_Request(path, {}, "DELETE", body))
 
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open an answer, and give its body in chunks as they arrive, of any size, decoded.
+        """Open a response, and yield its body in decoded chunks of any size, as they arrive.
 
         It is entered when the server has accepted; leaving it before the end closes the connection. Raises ApiError,
         also between two chunks, and CredentialsError.
@@ -294,7 +294,7 @@ class ApiClient:
         ]
 
     def _held_back(self, request: _Request, may_send: Callable[[], bool]) -> Callable[[str, object], Awaitable[None]]:
-        """Return what httpcore calls at each of its steps, to stop one at the last moment."""
+        """Return a hook that httpcore calls at each of its steps, to stop one at the last moment."""
 
         async def trace(step: str, _: object) -> None:
             if step.endswith("send_request_headers.started") and not may_send():
@@ -310,9 +310,9 @@ class ApiClient:
             raise self._failure(request, error) from None
 
     async def _refusal(self, request: _Request, response: httpx.Response) -> StatusError:
-        """Return the error of an answer other than success, with as much of its body as there is."""
+        """Return the error of a failed response, with as much of its body as there is."""
         body = b""
-        # What is missing of it is no error of its own: the status says enough.
+        # A cut body is no error of its own: the status says enough.
         with suppress(ApiError, TimeoutError):
             async with asyncio.timeout(self._connect_timeout), aclosing(self._chunks(request, response)) as chunks:
                 async for chunk in chunks:
@@ -322,12 +322,12 @@ class ApiClient:
         return StatusError.of_response(response.status_code, response.headers, body, self._where(request))
 
     def _check_content(self, request: _Request, headers: Mapping[str, str]) -> None:
-        """Refuse what no API server answers: a page of HTML for JSON, an encoding that was not asked for."""
+        """Reject responses that no API server sends: a page of HTML for JSON, or an encoding that was not requested."""
         kind = _media_type(headers.get("content-type", ""))
         if kind != _JSON:
             told = f"the answer is {kind or 'of no type'}, not {_JSON}"
             raise ConnectionFailedError(f"{self._where(request)}: {told}: is a proxy or a login page in between?")
-        # One at most, as of several each multiplies by up to a thousand what a chunk is decoded to.
+        # At most one, because each encoding multiplies the size of a decoded chunk by up to a thousand.
         encoding = headers.get("content-encoding", "").strip().lower()
         if encoding not in _DECODED:
             raise ConnectionFailedError(f"{self._where(request)}: Content-Encoding {encoding} was not asked for")
@@ -365,7 +365,7 @@ def _media_type(text: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return what the system or OpenSSL said, where one of them did; the layers between say less."""
+    """Return the message of the system or of OpenSSL, if there is one; the layers in between say less."""
     if isinstance(error, (httpx.NetworkError, ssl.SSLError)):
         return system_reason(error)
     return str(error) or type(error).__name__

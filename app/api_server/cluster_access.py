@@ -20,7 +20,7 @@ class ClusterAccess(msgspec.Struct, frozen=True):
     server: str
     """Base URL, without a slash at the end."""
     tls: TlsSettings | None
-    """None: plain HTTP, and then nobody logs in, either."""
+    """None: plain HTTP, and then without a login, too."""
     login: LoginSource = FixedLogin()
     proxy: str = ""
     """URL of the proxy that the configuration itself names."""

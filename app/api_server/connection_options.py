@@ -1,4 +1,4 @@
-"""What all connections to the API server have in common: how many there may be, how long, and how a dead one shows."""
+"""Options of all connections to the API server: their number, their time, and the detection of dead ones."""
 
 import socket
 from typing import Final

@@ -2,7 +2,7 @@
 
 
 class ConfigurationError(ValueError):
-    """A configuration that can never work; the message says in one line what is wrong, and in which file or context."""
+    """A configuration that can never work. The message names the fault and its file or context in one line."""
 
 
 class CredentialsError(Exception):

@@ -1,7 +1,7 @@
-"""Which API server to talk to, and with what credentials: found in the usual places, and kept fresh.
+"""The address of the API server and the credentials for it, found in the usual places and kept fresh.
 
-The Kubernetes client for Python reads the configuration. That the credentials stay valid is seen to here: token and
-certificate files are read again every minute, and plugins run again before what they gave ends, always in a thread.
+The Kubernetes client for Python reads the configuration. This module keeps the credentials valid: token and certificate
+files are read again every minute, and plugins run again before their credentials expire, always in a thread.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _REREAD_AFTER: Final = 60.0  # seconds between two looks at the certificate file
 
 
 class _Fresh(msgspec.Struct, frozen=True):
-    """What was read or given at one time."""
+    """Credentials as they were read or issued at one time."""
 
     login: Login
     material: TlsMaterial | None
@@ -41,7 +41,7 @@ class _Fresh(msgspec.Struct, frozen=True):
 
 
 class Credentials:
-    """What is needed to talk to one API server. For one event loop at a time."""
+    """Address, TLS and login of one API server. For one event loop at a time."""
 
     def __init__(self, access: ClusterAccess, proxy: str | None, clock: Callable[[], float] = time.monotonic) -> None:
         """Read the files that are configured. Raises ConfigurationError."""
@@ -66,7 +66,7 @@ class Credentials:
         self._fresh = self._with_tls(login, None)
 
     def without_login(self) -> "Credentials":
-        """Return how to reach the same API server as nobody: without a token and without a client certificate.
+        """Return access to the same API server without a login: no token and no client certificate.
 
         Raises ConfigurationError.
         """
@@ -105,7 +105,7 @@ class Credentials:
     def _renewal_over(self, renewal: asyncio.Task[None]) -> None:
         self._renewal = None
         if not renewal.cancelled():
-            renewal.exception()  # told to who still waits; if nobody does, the next call finds out anew
+            renewal.exception()  # passed to callers that still wait; without one, the next call tries again
 
     async def _renew(self, *, forced: bool) -> None:
         now = self._clock()
@@ -127,7 +127,7 @@ class Credentials:
         except ConfigurationError as error:
             if forced or login.certificate is not None:
                 raise CredentialsError(str(error)) from None
-            # Such as a new certificate beside the old key, between two writes of whoever renews them.
+            # Such as a new certificate beside the old key, between two writes of a renewal.
             log.warning("%s; going on with what was read before", error)
             return msgspec.structs.replace(self._fresh, login=login)
 
@@ -162,8 +162,8 @@ def load_credentials(
     """Find out which API server to talk to, and how.
 
     In this order: the kubeconfig file and context that are given; the files in $KUBECONFIG; the service account of the
-    pod; ~/.kube/config. A context alone is one of $KUBECONFIG or ~/.kube/config. `clock` tells how old what was read
-    is, `wall_clock` when what a plugin gave ends. Raises ConfigurationError.
+    pod; ~/.kube/config. A context alone is one of $KUBECONFIG or ~/.kube/config. `clock` gives the age of files that
+    were read, `wall_clock` the expiry of a plugin's credentials. Raises ConfigurationError.
     """
     access = _access(kubeconfig, context, wall_clock)
     return Credentials(access, _proxy(access), clock)
@@ -230,7 +230,7 @@ def _nothing_found(default: str, context: str | None) -> str:
 
 
 def _proxy(access: ClusterAccess) -> str | None:
-    """Return the proxy to go through: the configuration's own, or the environment's, save where NO_PROXY says none."""
+    """Return the proxy: the configuration's own, or the environment's, unless NO_PROXY excludes the host."""
     from kubernetes.client import Configuration  # noqa: PLC0415  # big and slow: only where a live cluster is used
     from kubernetes.client.rest import should_bypass_proxies  # noqa: PLC0415  # the same
 

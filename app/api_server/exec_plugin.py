@@ -64,7 +64,7 @@ class ExecPlugin:
     ) -> None:
         """Take a command with its arguments, and variables besides our own.
 
-        `cluster` is told to the plugin where it wants it. `time_limit` is in seconds. Raises ConfigurationError.
+        `cluster` is passed to a plugin that requests it. `time_limit` is in seconds. Raises ConfigurationError.
         """
         self._name = f"{where}: exec plugin {command[0]}"
         self._command = list(command)
@@ -101,7 +101,7 @@ class ExecPlugin:
         )
 
     def is_due(self, login: Login, age: float) -> bool:  # noqa: ARG002  # the protocol's
-        """Tell whether a login is about to end."""
+        """Return whether a login is about to expire."""
         return login.renew_at is not None and self._wall_clock() >= login.renew_at
 
     def _run(self) -> bytes:

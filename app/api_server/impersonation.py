@@ -9,7 +9,7 @@ from app.api_server.credential_errors import ConfigurationError
 
 
 class Impersonation(msgspec.Struct, frozen=True):
-    """A user and groups to be impersonated; an empty user is nobody."""
+    """A user and groups to impersonate; with an empty user there is no impersonation."""
 
     user: str = ""
     groups: Sequence[str] = ()

@@ -1,8 +1,8 @@
-"""Kubeconfig files to what one of their contexts says: which API server, how to know it, and how to log in.
+"""Kubeconfig files to the values of one context: the API server, its authorities, and the login.
 
-The Kubernetes client for Python reads and merges the files. What they mean follows kubectl (client-go tools/clientcmd),
-from which that client differs: it keeps going without a user or plugin that does not work, lets the last file choose
-the context, and sends credentials over plain HTTP.
+The Kubernetes client for Python reads and merges the files. The meaning follows kubectl (client-go tools/clientcmd).
+The Kubernetes client for Python differs: it continues without a user or plugin that does not work, lets the last file
+choose the context, and sends credentials over plain HTTP.
 """
 
 import base64
@@ -82,7 +82,7 @@ class _User(msgspec.Struct, rename="kebab"):
 def read_kubeconfig(
     files: Sequence[str], context: str | None, wall_clock: Callable[[], float] = time.time
 ) -> ClusterAccess:
-    """Return what a context says, the current one by default. Of several files the first that names a thing counts.
+    """Return the values of a context, the current one by default. Of several files the first that names a thing counts.
 
     Token and certificate files are not read yet, and plugins not run. Raises ConfigurationError.
     """

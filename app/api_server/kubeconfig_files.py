@@ -1,4 +1,4 @@
-"""Kubeconfig files as the Kubernetes client for Python merges them, and what is known in them under a name."""
+"""Kubeconfig files as the Kubernetes client for Python merges them, with look-ups by name."""
 
 from collections.abc import Sequence
 from pathlib import Path

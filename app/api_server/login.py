@@ -1,4 +1,4 @@
-"""What a request says about who asks: an Authorization header, a client certificate, or both; and where it is from."""
+"""The login of a request: an Authorization header, a client certificate, or both, with their source."""
 
 import base64
 from pathlib import Path
@@ -10,7 +10,7 @@ from app.api_server.credential_errors import ConfigurationError, CredentialsErro
 from app.api_server.pem import PemSource
 
 _REREAD_AFTER: Final = (
-    60.0  # seconds; client-go NewCachedFileTokenSource: well below what a token lives after its rotation
+    60.0  # seconds; client-go NewCachedFileTokenSource: well below the validity of a token after its rotation
 )
 
 
@@ -36,7 +36,7 @@ class LoginSource(Protocol):
         """Return the login of now, anew. Raises CredentialsError."""
 
     def is_due(self, login: Login, age: float) -> bool:
-        """Tell whether a login of this age (seconds) is to be got again."""
+        """Return whether a login of this age (seconds) must be renewed."""
 
 
 class FixedLogin(msgspec.Struct, frozen=True):
@@ -53,12 +53,12 @@ class FixedLogin(msgspec.Struct, frozen=True):
         return self.login
 
     def is_due(self, login: Login, age: float) -> bool:  # noqa: ARG002  # the protocol's
-        """Tell that it never changes."""
+        """Return False: it never changes."""
         return False
 
 
 class TokenFile(msgspec.Struct, frozen=True):
-    """A file with a bearer token that somebody else keeps fresh, as the kubelet does in a pod."""
+    """A file with a bearer token that another process keeps fresh, such as the kubelet in a pod."""
 
     path: str
     where: str
@@ -82,16 +82,16 @@ class TokenFile(msgspec.Struct, frozen=True):
         raise CredentialsError(f"{self.where}: token file {self.path}: {problem}")
 
     def is_due(self, login: Login, age: float) -> bool:  # noqa: ARG002  # the protocol's
-        """Tell whether it is time to look again."""
+        """Return whether it is time to read the file again."""
         return age >= _REREAD_AFTER
 
 
 def bearer(token: str) -> Login:
-    """Return the login with a bearer token. Raises ValueError for what no header can hold."""
+    """Return the login with a bearer token. Raises ValueError for a token that no header can hold."""
     if not token:
         raise ValueError("empty")
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise ValueError("not a token")  # without saying what it is: it may be a secret all the same
+        raise ValueError("not a token")  # without the value, which may be a secret
     return Login(f"Bearer {token}")
 
 

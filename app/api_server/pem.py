@@ -19,12 +19,12 @@ _OF_ANOTHER_KEY: Final = {"KEY_VALUES_MISMATCH", "NO_CERTIFICATE_ASSIGNED"}  # t
 
 
 class PemSource(msgspec.Struct, frozen=True, gc=False):
-    """Where certificates or a key are: in a file, or in what was configured or given itself."""
+    """The place of certificates or a key: a file, or the value in a configuration."""
 
     where: str
-    """What names or gave it, for messages."""
+    """Its source, for messages."""
     name: str
-    """What it is called there."""
+    """Its name in the source."""
     file: str = ""
     data: bytes = b""
 
@@ -53,9 +53,9 @@ class TlsMaterial(msgspec.Struct, frozen=True, gc=False):
 
 
 def trust(context: ssl.SSLContext, source: PemSource, authority: bytes) -> None:
-    """Let a context trust what these authorities have signed. Raises ConfigurationError."""
+    """Let a context trust certificates of these authorities. Raises ConfigurationError."""
     try:
-        context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))  # what is not ASCII is comments
+        context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))  # only comments are not ASCII
     except ssl.SSLError as error:
         raise ConfigurationError(f"{source.where}: {source}: no certificates in PEM: {openssl_reason(error)}") from None
 
@@ -86,6 +86,6 @@ def _written(text: bytes) -> Iterator[str]:
 
 
 def openssl_reason(error: ssl.SSLError) -> str:
-    """Return what OpenSSL says: `[SSL: BAD_THING] bad thing (_ssl.c:123)` -> bad thing."""
+    """Return the text of OpenSSL's error: `[SSL: BAD_THING] bad thing (_ssl.c:123)` -> bad thing."""
     text = error.strerror or str(error)
     return text.partition("] ")[2].partition(" (_ssl")[0] or text.partition(" (_ssl")[0]

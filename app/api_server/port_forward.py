@@ -38,7 +38,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class NoHttpError(ApiError):
-    """The port was reached, and what it says is not HTTP: as a rule it speaks TLS."""
+    """The port was reached, but does not speak HTTP: as a rule it speaks TLS."""
 
 
 class PodPort(NamedTuple):
@@ -59,7 +59,7 @@ class PodPort(NamedTuple):
 
 
 class PodAnswer(NamedTuple):
-    """What the port answers over HTTP."""
+    """The port's HTTP response."""
 
     status: int
     body: bytes
@@ -72,7 +72,7 @@ class _Stream(Protocol):
 
 
 class _Channels:
-    """The data channel of one port, and what is said on its error channel. Raises OSError and WebSocketException."""
+    """The data channel of one port, and the messages of its error channel. Raises OSError and WebSocketException."""
 
     def __init__(self, websocket: "WebSocket") -> None:
         self._websocket = websocket
@@ -111,7 +111,7 @@ class _Channels:
 
 
 class _Tls:
-    """TLS over a stream. Raises ssl.SSLError, and what the stream raises."""
+    """TLS over a stream. Raises ssl.SSLError, and the errors of the stream."""
 
     def __init__(self, stream: _Stream, context: ssl.SSLContext, host: str) -> None:
         self._stream = stream
@@ -172,7 +172,7 @@ class _Reader(io.RawIOBase):
 
 
 class _Socket:
-    """What http.client needs of a socket."""
+    """The part of a socket that http.client needs."""
 
     def __init__(self, stream: _Stream) -> None:
         self._stream = stream
@@ -197,7 +197,7 @@ class PortForward:
         login: Mapping[str, str],
         impersonation: Impersonation = NOBODY_ELSE,
     ) -> None:
-        """`login` is what `credentials.headers()` gave just now."""
+        """`login` is the present result of `credentials.headers()`."""
         self._credentials = credentials
         self._to = to
         self._headers = [f"{name}: {value}" for name, value in (*login.items(), *impersonation.headers())]
@@ -217,14 +217,14 @@ class PortForward:
     def post(
         self, target: str, body: bytes, headers: Mapping[str, str], tls: ssl.SSLContext | None = None, host: str = ""
     ) -> PodAnswer:
-        """Send JSON to the port and return what it answers, whatever the status is. Raises ApiError.
+        """Send JSON to the port and return its response, with any status. Raises ApiError.
 
         With `tls`, the port speaks TLS with a certificate for `host`. Raises NoHttpError where the answer is none.
         """
         from websocket import WebSocketException  # noqa: PLC0415  # slow to import: where a port is forwarded
 
         channels = _Channels(self._websocket)
-        # As localhost, which is what the admin port answers to where it needs no token.
+        # As localhost, the only name that the admin port accepts without a token.
         connection = http.client.HTTPConnection("localhost", self._to.port)
         try:
             stream = channels if tls is None else _Tls(channels, tls, host)
@@ -241,7 +241,7 @@ class PortForward:
         if told:  # by the kubelet, such as that nothing listens on the port
             return ConnectionFailedError(f"{self._where}: {told}")
         if isinstance(error, TimeoutError | WebSocketTimeoutException):
-            return ConnectionFailedError(f"{self._where}: no answer within {_ANSWER_SECONDS:g} s")
+            return ConnectionFailedError(f"{self._where}: no response within {_ANSWER_SECONDS:g} s")
         if isinstance(error, ssl.SSLError):
             return ConnectionFailedError(f"{self._where}: {system_reason(error)}")
         return NoHttpError(f"{self._where}: {str(error) or type(error).__name__}")

@@ -40,7 +40,7 @@ class PostResponse(NamedTuple):
 
 
 class PostLimits(NamedTuple):
-    """What a POST may take."""
+    """The limits of a POST."""
 
     connect_timeout: float
     """Seconds for a connection, TLS included, and for the body of a refusal."""
@@ -64,7 +64,7 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._parser = httptools.HttpResponseParser(self)
         self._where = ""
-        self._answer: asyncio.Future[PostResponse] | None = None  # None: nothing is asked
+        self._answer: asyncio.Future[PostResponse] | None = None  # None: no check
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = 0.0
         self._headers: dict[str, str] = {}
@@ -80,7 +80,7 @@ class _Connection(asyncio.Protocol):
         return not self._transport.is_closing()
 
     def ask(self, request: bytes, where: str) -> "asyncio.Future[PostResponse]":
-        """Send a request; `where` is told in errors. Cancelled, the connection has to be closed."""
+        """Send a request; errors name `where`. Cancelled, the connection has to be closed."""
         self._where = where
         self._begin()
         self._answer = self._loop.create_future()
@@ -113,20 +113,20 @@ class _Connection(asyncio.Protocol):
             self._fail(ConnectionFailedError(f"{self._where}: headers of more than {_MAX_HEAD_BYTES} bytes"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End what is under way: a body without a length ends with its connection, and a refusal says enough."""
+        """End the response: a body without a length ends with its connection, and an error status says enough."""
         if self._answer is not None:
             if self._refused or (self._in_body and not self._framed and exc is None):
                 self._finish(keep=False)
             elif exc is not None:
                 self._fail(ConnectionFailedError(f"{self._where}: {system_reason(exc)}"))
             elif self._in_body:
-                self._fail(ConnectionFailedError(f"{self._where}: peer closed connection within its answer"))
+                self._fail(ConnectionFailedError(f"{self._where}: peer closed connection within its response"))
             else:
                 self._fail(ConnectionFailedError(f"{self._where}: Server disconnected without sending a response."))
         self._ended(self)
 
     def on_message_begin(self) -> None:
-        """Begin a head. More than was asked for closes the connection: it would be taken for the next answer."""
+        """Begin a head. Extra bytes close the connection: they would be taken for the next response."""
         self._headers = {}
         if self._answer is None:
             self._transport.abort()
@@ -227,10 +227,10 @@ class PostConnections:
         self._closed = False
 
     async def post(self, request: bytes, where: str, may_send: Callable[[], bool] | None) -> PostResponse:
-        """Send a whole request and return the response, whatever its status; `where` is told in errors.
+        """Send a whole request and return the response, with any status; errors name `where`.
 
         Raises ApiError, where a ConnectionFailedError says `unsent` if the server cannot have got the request.
-        `may_send` is asked right before the first byte is written.
+        `may_send` is called right before the first byte is written.
         """
         await self._take_place(where)
         try:
@@ -243,7 +243,7 @@ class PostConnections:
             except BaseException as error:
                 connection.close()
                 if isinstance(error, ApiError):
-                    self._close_idle()  # they may be as dead, and each request would have to find it out
+                    self._close_idle()  # older idle connections may be dead, too, and each would cost a failed request
                 raise
             self._keep(connection)
             return response
@@ -349,7 +349,7 @@ class PostConnections:
 
 
 def decompressed(body: bytes, most: int, where: str) -> bytes:
-    """Return what a body with Content-Encoding gzip or deflate stands for. Raises zlib.error, ResponseTooLargeError."""
+    """Return the decoded body for Content-Encoding gzip or deflate. Raises zlib.error, ResponseTooLargeError."""
     text = zlib.decompressobj(_ZLIB_OR_GZIP).decompress(body, most + 1)
     if len(text) > most:
         raise ResponseTooLargeError(f"{where}: answers more than {most} bytes")

@@ -17,26 +17,26 @@ class TlsSettings(msgspec.Struct, frozen=True):
     """Client certificate, with `key`."""
     key: PemSource | None = None
     server_name: str = ""
-    """Name that the server's certificate must be for, and that it is asked by; empty: the host in its URL."""
+    """Name that the server's certificate must be for, also sent as SNI; empty: the host in its URL."""
     insecure: bool = False
     """Trust whatever answers."""
 
     @property
     def on_disk(self) -> bool:
-        """Tell whether any of it is in a file, and so may change."""
+        """Return whether any of it is in a file, and so may change."""
         return any(source is not None and source.file for source in (self.authority, self.certificate, self.key))
 
     def read(self) -> TlsMaterial:
-        """Read what is in files. Raises ConfigurationError."""
+        """Read the files. Raises ConfigurationError."""
         sources = (self.authority, self.certificate, self.key)
         return TlsMaterial(*(source.read() if source is not None else b"" for source in sources))
 
     def context(self, material: TlsMaterial) -> ssl.SSLContext:
-        """Make a context of what was read. Raises ConfigurationError."""
+        """Make a context of the files that were read. Raises ConfigurationError."""
         context = _NamedServerContext(ssl.PROTOCOL_TLS_CLIENT)  # asks for a certificate, and for the host in it
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.server_name = self.server_name
-        # As in Go, what is configured is trusted even where it is an intermediate authority or the server's own.
+        # As in Go, a configured certificate is trusted even if it is an intermediate authority or the server's own.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if self.insecure:
             context.check_hostname = False
@@ -51,7 +51,7 @@ class TlsSettings(msgspec.Struct, frozen=True):
 
 
 class _NamedServerContext(ssl.SSLContext):
-    """A context that knows the server's name, as not every way of connecting lets it be told (not through a proxy)."""
+    """A context with the server's name, because not every connection can pass it (through a proxy it cannot)."""
 
     server_name = ""
 

@@ -1,4 +1,4 @@
-"""What `kindred` can do at a terminal: the command line, and a module for each command, with the text that it prints.
+"""The command line of `kindred`: a module for each command, with the text that it prints.
 
 Nothing imports this room. A command runs the service of `app.main` or asks a running one; it decides nothing itself.
 """

@@ -1,4 +1,4 @@
-"""How commands ask the admin port of a running service: their options, the trust, and what went wrong in one line."""
+"""The client of commands for the admin port of a running service: options, trust, and errors in one line."""
 
 import ssl
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ ACCESS_OPTIONS: Final = (
     click.option(
         "--caller-token-file",
         type=_FILE,
-        help="File with your token of the Kubernetes API, which shows what you may see.",
+        help="File with your token of the Kubernetes API, for your view of the names.",
     ),
     click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
     click.option("--cert-file", type=_FILE, help="Client certificate, PEM."),
@@ -84,7 +84,7 @@ def _is_of_tls(error: BaseException) -> bool:
 
 
 def _no_service(url: str, error: Exception) -> str:
-    """Return what to do where nothing listens, of what the running command has options for."""
+    """Return a remedy for a refused connection, among the options of the running command."""
     reason = str(error).rpartition("] ")[2] or type(error).__name__  # without [Errno 111]
     steps = ["start one with `kindred serve --demo`", "name one by --server URL"]
     if "snapshot" in _options():
@@ -95,7 +95,7 @@ def _no_service(url: str, error: Exception) -> str:
 
 
 def refusal(response: httpx.Response) -> str:
-    """Return what was answered, in one line."""
+    """Return the response, in one line."""
     status = f"{response.status_code} {response.reason_phrase}"
     detail = members(response).get("detail")
     if response.status_code == HTTPStatus.UNAUTHORIZED or (
@@ -115,7 +115,7 @@ def _options() -> set[str | None]:
 
 
 def members(response: httpx.Response) -> dict[str, Any]:
-    """Return the members of an answer that is a JSON object; of any other, none."""
+    """Return the members of a response that is a JSON object; of any other, none."""
     try:
         found = decode(response.content)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""What plugins measured, what would help and which events wake the pod, as lines for people."""
+"""Measurements of plugins, remedies, and the events that wake the pod, as lines for people."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ _MAX_WAKES: Final = 12
 
 
 def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
-    """Yield what keeps the pod off any of so many nodes, plugin by plugin; nothing where nothing does."""
+    """Yield the obstacles on any of so many nodes, plugin by plugin; nothing if there is none."""
     lines = [*_cluster_lines(amounts, nodes)]
     if lines:
         yield click.style("What was measured", bold=True)
@@ -31,7 +31,7 @@ def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
 
 
 def node_amounts_text(amounts: NodeAmounts) -> Iterator[str]:
-    """Yield what keeps the pod off one node."""
+    """Yield the obstacles on one node."""
     lines = [*_node_lines(amounts)]
     if lines:
         yield "  Measured"

@@ -1,4 +1,4 @@
-"""What `kindred serve` prints once it listens: where the page is, where the scheduler asks, and what else there is."""
+"""The first output of `kindred serve`: the addresses of the page, of the scheduler's port, and of other ports."""
 
 import shlex
 from collections.abc import Callable, Collection, Mapping
@@ -17,7 +17,7 @@ class Announcement:
     """Says where the ports are when the last of them listens: the page first, as that is for people."""
 
     def __init__(self, ports: Collection[str], *, demo: bool) -> None:
-        """`ports` are the names of those that are to listen; a demo is told of with requests to try."""
+        """`ports` are the names of the listening ports; a demo gets requests to try."""
         self._awaited = set(ports)
         self._urls: dict[str, str] = {}
         self._tell: Mapping[str, Callable[[str], list[str]]] = {
@@ -43,7 +43,7 @@ def _of_page(url: str) -> list[str]:
 
 def _of_extender(url: str, *, demo: bool) -> list[str]:
     lines = [f"Kindred {__version__} answers at {url}"]
-    if demo and url.startswith("http:"):  # with TLS it depends on the authority what curl has to be told
+    if demo and url.startswith("http:"):  # with TLS, the options of curl depend on the authority
         requests = Path(str(DEMO / "requests"))
         if requests.is_relative_to(Path.cwd()):
             requests = requests.relative_to(Path.cwd())

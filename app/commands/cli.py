@@ -1,4 +1,4 @@
-"""The command line: what `kindred` can do."""
+"""The command line of `kindred`."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -223,7 +223,7 @@ def _pod_manifest(pod: BinaryIO) -> bytes:
 
 @contextmanager
 def _clear_errors() -> Iterator[None]:
-    """Turn what is wrong with the input into one line on standard error and exit status 2."""
+    """Turn an error of the input into one line on standard error and exit status 2."""
     try:
         yield
     except (SettingsError, SnapshotError, ConfigurationError, DecodeError) as error:

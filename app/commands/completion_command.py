@@ -8,7 +8,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 
 _PROGRAM: Final = "kindred"
 _VARIABLE: Final = "_KINDRED_COMPLETE"
-"""What Click's script sets when it runs the program to ask for completions."""
+"""The variable that Click's script sets when it runs the program for completions."""
 _FILES, _NO_FILES = ":0", ":4"
 """The last line for kubectl: whether files are offered besides (cobra's ShellCompDirective)."""
 

@@ -48,13 +48,13 @@ def pod_command(pod: str, duration: str, *, off: bool, **access: Unpack[Access])
     try:
         if off:
             _asked(access, "DELETE", _path(pod))
-            click.echo(f"Questions about {pod} are not logged in full any more.")
+            click.echo(f"Requests about {pod} are not logged in full any more.")
             return
         until = _asked(access, "PUT", _path(pod), seconds_of(duration))
     except (CannotAskError, ValueError) as error:
         exit_with_error(error)
     text = (
-        f"Every question about {pod} is logged in full until {until}, by the logger kindred.debug_pod at level debug: "
+        f"Every request about {pod} is logged in full until {until}, by the logger kindred.debug_pod at level debug: "
         "the request and the answer (8 KiB of each), why nodes failed, and which have the highest scores."
     )
     click.echo("\n".join(wrapped(text)))

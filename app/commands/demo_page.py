@@ -1,4 +1,4 @@
-"""What `--demo` adds to the page of the admin port: the port itself, and pods to ask about."""
+"""The additions of `--demo` to the page of the admin port: the port itself, and sample pods."""
 
 from collections.abc import Sequence
 from pathlib import PurePath

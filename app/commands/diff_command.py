@@ -1,4 +1,4 @@
-"""`kindred diff`: the mirror of a running service against what the API server lists."""
+"""`kindred diff`: the mirror of a running service against the lists of the API server."""
 
 import sys
 from collections.abc import Iterator, Mapping

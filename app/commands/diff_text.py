@@ -22,7 +22,7 @@ _MORE_COUNTS: Final[Sequence[tuple[str, Side]]] = (("UNREADABLE", "right"), ("OT
 
 
 def diff_text(found: Mapping[str, Differences], *, wide: bool) -> str:
-    """Return what differs as lines, with colours, which click removes where there is no terminal."""
+    """Return the differences as lines, with colours, which click removes without a terminal."""
     return "\n".join(_lines(found, wide=wide))
 
 
@@ -31,7 +31,7 @@ def _lines(found: Mapping[str, Differences], *, wide: bool) -> Iterator[str]:
     if objects:
         text = f"The mirror differs from the API server in {counted(len(objects), 'object')}."
     else:
-        text = "The mirror holds what the API server lists."
+        text = "The mirror equals the API server's lists."
     yield from (click.style(line, fg="red" if objects else "green", bold=True) for line in wrapped(text))
     yield ""
     heads = (*_COUNTS, *_MORE_COUNTS) if wide else _COUNTS

@@ -1,4 +1,4 @@
-"""What explains the pods of a dump, or of a cluster that was listed, by the same code as in a running service."""
+"""The explainer for a dump, or for a cluster that was listed, by the same code as in a running service."""
 
 from app.answered_release import AnsweredRelease
 from app.commands.dump_source import Dump

@@ -68,7 +68,7 @@ class Dump(NamedTuple):
         for item in self.items if names else ():
             try:
                 identity = _identity_decoder.decode(item.raw)
-            except (msgspec.DecodeError, UnicodeDecodeError):  # one that was passed over
+            except (msgspec.DecodeError, UnicodeDecodeError):  # a skipped object
                 continue
             metadata = identity.metadata or _Metadata()
             if (item.kind or identity.kind) != "Pod":
@@ -78,7 +78,7 @@ class Dump(NamedTuple):
 
 
 def load_dump(settings: Settings, snapshot: BinaryIO | None, *, demo: bool, skip_invalid: bool) -> Dump:
-    """Load what the options name, and say on standard error what it was. Raises SnapshotError.
+    """Load the source that the options name, and print a summary on standard error. Raises SnapshotError.
 
     A golden case says which release of Kubernetes is answered for, or else the newest kubelet, unless the settings do.
     """

@@ -16,7 +16,7 @@ from app.json_text import decode, encode
 
 
 class RefusedError(Exception):
-    """The question was read, and cannot be answered; `field` is where in it."""
+    """The request was read, but cannot be evaluated; `field` is the place in it."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)

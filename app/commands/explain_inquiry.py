@@ -1,4 +1,4 @@
-"""The arguments of `kindred explain` as a question of `POST /explain`, and its fields as those arguments again."""
+"""The arguments of `kindred explain` as a request of `POST /explain`, and its fields as those arguments again."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from app.objects.decode import NULL, DecodeError
 from app.objects.go_struct import EXTENDER_ARGS, members_of
 
 _OF_FILES: Final = re.compile(r"-|\.{0,2}/.*|.*\.(json|ya?ml)", re.DOTALL)
-"""What is a file by its name, and not a pod: whatever stands in the directory at the time."""
+"""Names of files, not of pods, regardless of the contents of the directory."""
 
 
 class Arguments(TypedDict):
-    """The arguments that make the question."""
+    """The arguments that make the request."""
 
     pod: str | None
     file: str | None
@@ -30,7 +30,7 @@ class Arguments(TypedDict):
 
 
 class Inquiry(NamedTuple):
-    """A question, with where its parts are from."""
+    """A request, with the source of each part."""
 
     body: bytes
     pods: frozenset[str]
@@ -44,7 +44,7 @@ class Inquiry(NamedTuple):
     """Field -> the argument that it is from."""
 
     def told(self, field: str, message: str) -> str:
-        """Return what is wrong with a field, in the words of the command line."""
+        """Return the error of a field, in the words of the command line."""
         for begin, origin in self.origins.items():
             rest = field.removeprefix(begin)
             if field.startswith(begin) and rest[:1] in {"", "."}:
@@ -53,7 +53,7 @@ class Inquiry(NamedTuple):
 
 
 class _Supposed:
-    """What is supposed, as it is put together: the members of the question, and where they are from."""
+    """The suppositions while they are put together: the members of the request, with their sources."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.members: dict[str, list[Any]] = {}
@@ -91,7 +91,7 @@ class _Supposed:
 
 
 def inquiry_of(arguments: Arguments) -> Inquiry:
-    """Return the question. Raises UsageError, which names the argument."""
+    """Return the request. Raises UsageError, which names the argument."""
     pod, file = arguments["pod"], arguments["file"]
     if (pod is None) == (file is None):
         raise click.UsageError("Give either NAMESPACE/NAME (or a uid), or -f FILE.")
@@ -122,7 +122,7 @@ def _of_file(option: str, manifest: bytes, supposed: Mapping[str, object]) -> by
     if not fields.keys() & {"Nodes", "NodeNames"}:
         return encode({"pod": msgspec.Raw(manifest), **supposed})
     if not supposed:
-        return manifest  # ExtenderArgs are a question as they are
+        return manifest  # ExtenderArgs are a request as they are
     names = fields.get("NodeNames", NULL)
     if names == NULL:
         raise click.UsageError(

@@ -1,4 +1,4 @@
-"""An explanation for people: what decides first, then what is behind it."""
+"""An explanation for people: the deciding facts first, then their causes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -22,7 +22,7 @@ from core.gangs.unit_status import UnitStatus
 from core.objects.waiting import Waiting
 
 _MAX: Final = 20
-"""Reasons and terms, of which some clusters have hundreds."""
+"""Limit of reasons and terms: some clusters have hundreds."""
 _RULES: Final[Mapping[Rule, str]] = {
     Rule.REQUIRED_AFFINITY: "required affinity",
     Rule.REQUIRED_ANTI_AFFINITY: "required anti-affinity",
@@ -189,7 +189,7 @@ def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterat
     head = f"By {topology.topology_key}: {counted(topology.domains, 'domain')}{own}, {fit}"
     yield from map(_heading, wrapped(head))
     if own or not topology.shown:
-        return  # which the best nodes and the reasons tell better
+        return  # the best nodes and the reasons show more
     rows = [
         (each.value or "(without the label)", each.nodes, each.fit, "-" if each.best_score is None else each.best_score)
         for each in topology.shown
@@ -229,7 +229,7 @@ def _counts(term: TermSummary) -> str:
 
 
 def _listed(shown: Sequence[str], number: int, more: str) -> str:
-    """Return what follows a number: some of so many, and how many there are besides."""
+    """Return the text after a number: some of so many, and how many there are besides."""
     if not shown:
         return ""
     left = number - len(shown)
@@ -360,7 +360,7 @@ def _class(use: ClassUse | None) -> list[str]:
     if use is None:
         return wrapped("none: the pod has no class, or the cache is off", _LABELS, "Class".ljust(_LABELS))
     if not use.kept:
-        return wrapped(f"{use.hash}, of which nothing is kept", _LABELS, "Class".ljust(_LABELS))
+        return wrapped(f"{use.hash}, not cached", _LABELS, "Class".ljust(_LABELS))
     asked = f"{counted(use.questions, 'question')}, {counted(use.hits, 'hit')}, {counted(use.misses, 'miss', 'misses')}"
     return wrapped(f"{use.hash}, first asked about for {use.first_pod}: {asked}", _LABELS, "Class".ljust(_LABELS))
 

@@ -1,4 +1,4 @@
-"""What a command is given to read: a file, a pipe or a device, whole, and never more than fits into memory."""
+"""The input of a command: a file, a pipe or a device, whole, and never more than fits into memory."""
 
 import io
 import os
@@ -15,8 +15,8 @@ class InputError(ValueError):
 def read_input(file: IO[bytes], most: int, limit: str) -> bytes:
     """Return all that there is to read, of at most so many bytes; `limit` says for people which bound that is.
 
-    The size of a regular file is looked at before it is read. Whatever else there is, a pipe or a device, may have no
-    end: text has no NUL, by which /dev/zero is told at once, and all others by the bound. Raises InputError.
+    The size of a regular file is looked at before it is read. A pipe or a device may have no end. Text has no NUL,
+    which identifies /dev/zero at once; the bound stops all others. Raises InputError.
     """
     size = _size(file)
     if size > most:
@@ -39,7 +39,7 @@ def _size(file: IO[bytes]) -> int:
     """Return the size of a regular file; 0 where it is not known before the end, as of /proc. Raises InputError."""
     try:
         status = os.fstat(file.fileno())
-    except OSError:  # none of the system's
+    except OSError:  # not an error of the system
         return 0
     if stat.S_ISBLK(status.st_mode):
         raise InputError("a block device; expected a file or a pipe")

@@ -1,4 +1,4 @@
-"""The table of invalidation for people: which event makes what invalid, by kind; in full where it may be wide."""
+"""The invalidation table for people: the cells that each event invalidates, by kind; in full with `wide`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
@@ -47,7 +47,7 @@ def _wide(rows: Sequence[TableRow]) -> Iterator[str]:
 
 
 def _lines(cells: Sequence[str], widths: Sequence[int], indent: str = "") -> Iterator[str]:
-    """Yield the lines of one row: what is too wide for its column goes on below."""
+    """Yield the lines of one row: a cell that is too wide for its column goes on below."""
     parts = [wrap(cell, width, break_on_hyphens=False) for cell, width in zip(cells, widths, strict=True)]
     for line in zip_longest(*parts, fillvalue=""):
         yield indent + _GAP.join(map(str.ljust, line, widths)).rstrip()

@@ -1,4 +1,4 @@
-"""The manifests that commands are given, JSON or YAML: one, or those of a list."""
+"""The manifests given to commands, JSON or YAML: one, or a list."""
 
 from typing import IO, Final
 
@@ -15,12 +15,12 @@ class _List(msgspec.Struct):
 
 
 MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024
-"""As much as a service takes as a question (maxBodyBytes)."""
+"""The limit of a service for a request (maxBodyBytes)."""
 _list_decoder: Final = msgspec.json.Decoder(_List)
 
 
 def read_manifests(option: str, file: str) -> bytes:
-    """Return what is in a file; - is standard input. Raises UsageError, which names the option."""
+    """Return the contents of a file; - is standard input. Raises UsageError, which names the option."""
     try:
         with click.open_file(file, "rb") as opened:
             return read_opened(f"{option}: {file}", opened)
@@ -29,7 +29,7 @@ def read_manifests(option: str, file: str) -> bytes:
 
 
 def read_opened(option: str, file: IO[bytes]) -> bytes:
-    """Return what is in a file that is open. Raises UsageError, which names the option."""
+    """Return the contents of an open file. Raises UsageError, which names the option."""
     try:
         return read_input(file, MAX_MANIFEST_BYTES, "the largest manifest")
     except InputError as error:
@@ -37,7 +37,7 @@ def read_opened(option: str, file: IO[bytes]) -> bytes:
 
 
 def one_manifest(option: str, text: bytes) -> bytes:
-    """Return the JSON of a manifest that stands alone. Raises UsageError, which names the option."""
+    """Return the JSON of a single manifest. Raises UsageError, which names the option."""
     found = _documents(option, text)
     if len(found) != 1:
         raise click.UsageError(f"{option}: expected one manifest, found {len(found)}.")
@@ -45,7 +45,7 @@ def one_manifest(option: str, text: bytes) -> bytes:
 
 
 def all_manifests(option: str, text: bytes) -> list[bytes]:
-    """Return the JSON of each manifest, also of those of a List. Raises UsageError, which names the option."""
+    """Return the JSON of each manifest, also inside of a List. Raises UsageError, which names the option."""
     found: list[bytes] = []
     for document in _documents(option, text):
         try:

@@ -17,12 +17,12 @@ from app.json_text import encode, indented
 
 
 class OutputFormat(Enum):
-    """How a command prints what it has found."""
+    """The output formats of commands."""
 
     TABLE = "table"
     """Text in lines of 80 columns, or of the terminal's where that is wider."""
     WIDE = "wide"
-    """The same with more columns, none of which is shortened."""
+    """The same with more columns, without shortening any."""
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
@@ -43,7 +43,7 @@ class Text(Protocol):
 
 
 def print_output(output: OutputFormat, value: object, text: Text, names: Iterable[str] = ()) -> None:
-    """Print a value: a struct, or what JSON decodes to. `names` are those of `name`, as `pod_name` gives them.
+    """Print a value: a struct, or decoded JSON. `names` are the output of the format `name`, as from `pod_name`.
 
     Without names, `name` prints nothing, not even an empty line.
     """
@@ -60,7 +60,7 @@ def print_output(output: OutputFormat, value: object, text: Text, names: Iterabl
 
 
 def yaml_text(value: object) -> str:
-    """Return a value as YAML that has exactly what its JSON has, without a newline at the end.
+    """Return a value as YAML with exactly the contents of its JSON, without a newline at the end.
 
     Raises UnicodeEncodeError for half of a surrogate pair.
     """

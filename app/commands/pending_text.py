@@ -16,7 +16,7 @@ _MORE_HEADS: Final = ("SCHEDULER", "NOMINATED NODE", "WOULD HELP")
 def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> str:
     """Return the pods as lines, with colours, which click removes where there is no terminal.
 
-    With a namespace, which is that of all pods, no column repeats it.
+    With a namespace, no column repeats it.
     """
     return "\n".join(_lines(pending, namespace, wide=wide))
 

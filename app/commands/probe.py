@@ -41,7 +41,7 @@ class ProbeError(Exception):
 
 
 class Address(NamedTuple):
-    """Where health is asked. `names_clients`: nobody is answered without a client certificate."""
+    """The address of the health check. `names_clients`: every client needs a certificate."""
 
     host: str
     port: int
@@ -72,7 +72,7 @@ def address(command: Sequence[str], environment: Mapping[str, str]) -> Address:
 
 
 def probe(at: Address, path: str, timeout: float = TIMEOUT) -> None:
-    """Return where a service answers 200, or where it shakes hands, if it wants client certificates.
+    """Return the address for 200, or for a TLS handshake, if the service requires client certificates.
 
     Raises ProbeError.
     """
@@ -139,7 +139,7 @@ def _of_file(file: Path) -> dict[str, Any]:
 
 def _tls_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # The certificate names the Service, not the loopback, and what is asked is no secret.
+    # The certificate names the Service, not the loopback, and the response is no secret.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     # Every server of ours speaks it; before it, a handshake failed where a client certificate is wanted.

@@ -1,6 +1,6 @@
 """`kindred rbac`: the least that Kindred has to be allowed with some settings, as manifests for the API server.
 
-Who asks for something says so beside the code that asks: `Resource.rbac_rule`, RBAC_RULES, `lease_api.rbac_rules`.
+Each request has its rule beside its code: `Resource.rbac_rule`, RBAC_RULES, `lease_api.rbac_rules`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from app.verbs.binding import pod_api
 from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds
 
 NAME: Final = "kindred"
-"""What all of it is called, and the namespace where the settings name none."""
+"""The name of all objects, and the namespace if the settings name none."""
 _WIDTH: Final = 116
 """Columns of the settings in the head: yamllint allows lines of 120."""
 _GROUP: Final = "rbac.authorization.k8s.io"
@@ -84,7 +84,7 @@ def rbac_documents(settings: Settings, *, binds: bool, account: str = NAME) -> l
 
 
 def rbac_text(settings: Settings, *, binds: bool, account: str = NAME) -> str:
-    """Return the same as YAML, with what it is for. Raises SettingsError."""
+    """Return the same as YAML, with its purpose. Raises SettingsError."""
     made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _IN_THE_HEAD)
     lines = wrap(made_for, _WIDTH, break_long_words=False, break_on_hyphens=False)
     head = f"# Made by `kindred rbac{' --bind' if binds else ''}`, the least for:\n"
@@ -144,7 +144,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 @click.command("rbac", params=settings_options(_DECIDING))
-@click.option("--bind", "binds", is_flag=True, help="Also what `bind` needs: kube-scheduler has it as bindVerb.")
+@click.option("--bind", "binds", is_flag=True, help="Also the rules for `bind`: kube-scheduler has it as bindVerb.")
 @click.option("--service-account", default=NAME, show_default=True, help="Who is allowed.")
 @output_option(FORMATS, OutputFormat.YAML)
 def rbac_command(
@@ -177,5 +177,5 @@ def _rules_text(documents: Sequence[Mapping[str, Any]], *, wide: bool) -> str:
 
 
 def _name(document: Mapping[str, Any]) -> str:
-    """Return what kubectl prints as the name: RESOURCE.GROUP/NAME."""
+    """Return the name as kubectl prints it: RESOURCE.GROUP/NAME."""
     return f"{document['kind'].lower()}.{_GROUP}/{document['metadata']['name']}"

@@ -1,4 +1,4 @@
-"""`kindred replay`: a recent decision asked again, of the service as it is now, or of a saved state without one."""
+"""`kindred replay`: a recent decision evaluated again, by the service as it is now, or with a saved state."""
 
 import re
 import sys
@@ -46,7 +46,11 @@ class Options(Access, AnswerFlags):
 @click.command("replay", params=settings_options(OF_ANSWERS))
 @click.argument("decision")
 @click.option(
-    "--limit", type=click.IntRange(0, MAX_SHOWN), default=20, show_default=True, help="Nodes that differ to tell of."
+    "--limit",
+    type=click.IntRange(0, MAX_SHOWN),
+    default=20,
+    show_default=True,
+    help="Nodes with another result to print.",
 )
 @output_option()
 @with_options(SOURCE_OPTIONS)
@@ -75,23 +79,22 @@ def replay_command(**options: Unpack[Options]) -> None:
 
 
 def _refuse_contradictions(options: Options, *, of_a_dump: bool) -> None:
-    """Refuse what does not go together. Raises UsageError."""
+    """Reject options that exclude each other. Raises UsageError."""
     decision, snapshot = options["decision"], options["snapshot"]
     if not _NUMBER.fullmatch(decision):
         refuse_options(_OF_A_SERVICE, "for a decision by its number, not from a file")
         if not of_a_dump:
             raise click.UsageError(
-                f"DECISION {decision}: no number, so a file, which is asked of a saved state: give --snapshot FILE or "
-                "--demo."
+                f"DECISION {decision}: no number, so a file, which needs a saved state: give --snapshot FILE or --demo."
             )
     if not of_a_dump:
         refuse_options(OF_A_DUMP_ALONE, "for a dump (--snapshot or --demo), not for a running service")
     if decision == "-" and snapshot is sys.stdin.buffer:
-        raise click.UsageError("DECISION -: standard input is that of --snapshot already.")
+        raise click.UsageError("DECISION -: --snapshot reads standard input already.")
 
 
 def _of_service(options: Options) -> bytes:
-    """Have it asked again of the service as it is now. Raises CannotAskError."""
+    """Evaluate it again in the service as it is now. Raises CannotAskError."""
     path = f"/debug/decisions/{options['decision']}/replay"
     response = asked(options, "POST", path, {"limit": options["limit"]})
     if not response.is_success:

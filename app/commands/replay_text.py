@@ -1,4 +1,4 @@
-"""A replay for people: whether it is the same answer, then what differs."""
+"""A replay for people: whether the response is the same, then the differences."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,7 +9,7 @@ from app.commands.text_columns import counted, wrapped, wrapped_table
 from app.explain.replay import Replay, ReplayedResult, Said
 
 _PASSED: Final = {"prioritize": "Nodes scored"}
-"""What the nodes are called that passed, where that is not what the verb is about."""
+"""The word for nodes that passed, if the verb has another one."""
 
 
 def replay_text(replay: Replay, *, of_a_dump: bool, wide: bool = False) -> str:
@@ -24,11 +24,11 @@ def _head(replay: Replay) -> Iterator[str]:
     yield from (click.style(line, fg="green" if replay.same else "red", bold=True) for line in wrapped(text))
     if replay.differing_nodes is None:
         yield from wrapped(
-            "No nodes are compared, as the answer of then was too large to be kept, or named none: only the outcome, "
-            "how many nodes passed, and the error."
+            "No nodes are compared, because the old response was too large to be kept, or named none: only the "
+            "outcome, how many nodes passed, and the error."
         )
     if replay.nodes_asked == "all known":
-        yield from wrapped("All known nodes are asked about: which ones were asked about then is not known any more.")
+        yield from wrapped("All known nodes are compared: the nodes of the old request are unknown.")
 
 
 def _verdict(replay: Replay) -> str:

@@ -1,4 +1,4 @@
-"""A decision as `GET /debug/decisions/N` tells of it, read back, so that it can be asked again elsewhere."""
+"""A decision from `GET /debug/decisions/N`, read back, so that it can be evaluated again elsewhere."""
 
 from datetime import datetime
 from typing import Final
@@ -14,7 +14,7 @@ _decoder: Final = msgspec.json.Decoder(DecisionDetail)
 
 
 def decode_decision(told: bytes) -> RecordedDecision:
-    """Return the decision; what was not kept is empty, as it was there. Raises DecodeError."""
+    """Return the decision; a missing part is empty, as in the service. Raises DecodeError."""
     detail = decoding(_decoder.decode, told)
     summary = detail.decision
     return RecordedDecision(

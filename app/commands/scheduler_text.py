@@ -1,4 +1,4 @@
-"""What the scheduler's configuration has to do with an explanation, for people."""
+"""The part of the scheduler's configuration in an explanation, for people."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from core.diagnosis.scheduler_rules import SchedulerState
 
 
 def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
-    """Yield by which profile the pod is judged, and what is off in it."""
+    """Yield the pod's profile, and the rules that are off in it."""
     if not scheduler.has_profile:
         yield from wrapped(
             f"No profile of the configuration has schedulerName {scheduler.name}: nobody schedules this pod unless "
@@ -35,7 +35,7 @@ def profile_text(scheduler: SchedulerState | None, labels: int) -> Iterator[str]
 
 
 def unscored_text(scheduler: SchedulerState) -> Iterator[str]:
-    """Yield which scores nobody gives, and which are not known here."""
+    """Yield the scores that are off, and those that are not known here."""
     if scheduler.scores_off:
         yield from wrapped(f"not in the scheduler's profile: {', '.join(scheduler.scores_off)}", 4, "  ")
     for each in scheduler.not_scored:

@@ -1,4 +1,4 @@
-"""What a running service says of itself, from several routes of its admin port."""
+"""The state of a running service, from several routes of its admin port."""
 
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Status(NamedTuple):
-    """The state of a service at about one moment: each route is asked once."""
+    """The state of a service at about one moment: each route is called once."""
 
     url: str
     readiness: Readiness
@@ -29,7 +29,7 @@ class Status(NamedTuple):
     """With the last one alone."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return what JSON and YAML show."""
+        """Return the value for JSON and YAML."""
         decisions = self.decisions
         return {
             "server": self.url,

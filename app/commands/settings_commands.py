@@ -14,7 +14,7 @@ from app.settings import Settings, variable_of
 _SHORT: Final[Mapping[str, tuple[str, ...]]] = {"listen_host": ("--host",), "listen_port": ("--port",)}
 """Shorter names of flags that people type."""
 OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
-"""The settings of commands that answer a question about a dump."""
+"""The settings of commands that evaluate a dump."""
 OF_EXPLANATIONS: Final = (*OF_ANSWERS, "scheduler_config")
 """The settings of commands that explain a dump, or a cluster that they list."""
 

@@ -38,7 +38,7 @@ def output_option(
 
 
 def refuse_options(names: Collection[str], rule: str) -> None:
-    """Refuse options that were given to the command that runs, of which a rule says why. Raises UsageError."""
+    """Reject options of the running command that a rule excludes, with its reason. Raises UsageError."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = parameter.name or ""

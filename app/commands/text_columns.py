@@ -1,6 +1,6 @@
 """Text for people: words wrapped, and tables whose widest cells are shortened or go on below.
 
-There are 80 columns, or those of the terminal where it is wider. Sentences stay within 100, as longer lines are hard
+There are 80 columns, or the terminal's if it is wider. Sentences stay within 100, as longer lines are hard
 to read.
 """
 
@@ -34,7 +34,7 @@ def prose_width() -> int:
 
 
 def wrapped(text: str, indent: int = 0, first: str | None = None) -> list[str]:
-    """Return text as lines, the first of which begins with `first`, where it is not indented as the others are.
+    """Return text as lines; the first one begins with `first`, without the indent of the others.
 
     Words are broken only if they must be.
     """
@@ -63,7 +63,7 @@ def table(
 def wrapped_table(
     heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
 ) -> list[str]:
-    """Return a table as lines, for cells that are sentences: what is too wide goes on below, unless it is `wide`.
+    """Return a table as lines, for cells that are sentences: a cell that is too wide goes on below, unless `wide`.
 
     Words are broken only if they must be, so that sentences give way to names.
     """

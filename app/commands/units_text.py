@@ -28,7 +28,7 @@ _MORE_HEADS: Final = (
 def units_text(units: Units, *, namespace: str | None, wide: bool) -> str:
     """Return the units as lines, with colours, which click removes where there is no terminal.
 
-    With a namespace, which is that of all units, no column repeats it.
+    With a namespace, no column repeats it.
     """
     return "\n".join(_lines(units.units, namespace, wide=wide))
 

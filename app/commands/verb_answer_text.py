@@ -1,4 +1,4 @@
-"""What `filter` and `prioritize` answer, as tables for people, and as names of nodes."""
+"""The responses of `filter` and `prioritize`, as tables for people, and as names of nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -10,7 +10,7 @@ _SCORES: Final[Sequence[tuple[str, Side]]] = (("NODE", "left"), ("SCORE", "right
 
 
 def filter_text(result: Mapping[str, Any], *, wide: bool) -> str:
-    """Return an ExtenderFilterResult of names as lines: each node with what is said of it."""
+    """Return an ExtenderFilterResult of names as lines: each node with its result."""
     if result["Error"]:
         return "\n".join(wrapped(f"Error: {result['Error']}"))
     passed: Sequence[str] = result["NodeNames"] or ()

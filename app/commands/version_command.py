@@ -45,7 +45,7 @@ def version_command(*, client_only: bool, output: OutputFormat, **access: Unpack
 
 
 def service_version(access: Access) -> Version:
-    """Return what `GET /version` responds. Raises CannotAskError."""
+    """Return the response of `GET /version`. Raises CannotAskError."""
     response = asked(access, "GET", "/version")
     if not response.is_success:
         raise CannotAskError(f"{access['url']}: {refusal(response)}")

@@ -1,4 +1,4 @@
-"""A cluster dump as source: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints, or a golden case."""
+"""A cluster dump as source: output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml), or a golden case."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,9 +44,9 @@ CASE_MEMBERS: Final[Mapping[str, Kind]] = {  # member of a golden case -> kind o
     "pdbs": PodDisruptionBudget,
 }
 _RELEASE: Final = "kubernetes"
-"""Member of a golden case: the release whose answers it has. It is an item of its own, as the objects are."""
+"""Member of a golden case: the release of its results. It is an item of its own, as the objects are."""
 _REQUIRED_OF_A_CASE: Final = frozenset({"nodes", "pods"})
-"""By which it is told, too."""
+"""Another mark of a golden case."""
 _KINDS_OF_CASES: Final = frozenset({"", "nominated"})
 _MAX_LINES_LENGTH: Final = 64 * 1024 * 1024  # bytes in which cases are looked for, that is broken: each line is a copy
 
@@ -56,7 +56,7 @@ class SnapshotError(ValueError):
 
 
 class DumpItem(NamedTuple):
-    """One object of a dump: where it stands, its JSON, and its kind where the list around it tells."""
+    """One object of a dump: its place, its JSON, and its kind if the list around it has it."""
 
     place: str
     raw: bytes | msgspec.Raw
@@ -126,9 +126,9 @@ class _Kubelet(msgspec.Struct):
 
 
 class SnapshotSummary:
-    """What a load did: objects taken by kind, pods that occupy no node, objects of other kinds, and broken ones.
+    """The result of a load: objects taken by kind, pods that occupy no node, objects of other kinds, and broken ones.
 
-    `kubelet_versions` are those that nodes say. `release` is that of a golden case, empty where it says none. Of the
+    `kubelet_versions` are those that nodes say. `release` is from a golden case, empty without one. Of the
     pods that occupy no node, those that are nominated for one count there when others are judged.
     """
 
@@ -194,7 +194,7 @@ def read_items(text: bytes) -> list[DumpItem]:
 
 def _items_of_case(raw: bytes, *, alone: bool) -> list[DumpItem]:
     if not alone:
-        raise DecodeError("", "is a golden case, which stands alone")
+        raise DecodeError("", "is a golden case, which must be alone")
     members = decoding(_members_decoder.decode, raw)
     found: list[DumpItem] = []
     for member, kind in CASE_MEMBERS.items():
@@ -209,7 +209,7 @@ def _items_of_case(raw: bytes, *, alone: bool) -> list[DumpItem]:
 
 
 def _told_of_lines(text: bytes, error: DecodeError) -> str:
-    """Return what is wrong with a text: golden cases often stand several in a file, which JSON cannot say."""
+    """Return the error of a text: a file often has several golden cases, which is no JSON."""
     looked_at = isinstance(error, MalformedError) and len(text) <= _MAX_LINES_LENGTH
     lines = [line for line in text.splitlines() if line.strip()] if looked_at else []
     if len(lines) > 1:

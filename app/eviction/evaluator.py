@@ -1,7 +1,7 @@
 """Where a pod may preempt others, and whom, if only Kindred keeps it off all nodes.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/preemption.go (Evaluator.Preempt). Upstream looks at
-all nodes at once; here other requests are answered in between, so what was found is looked at again in the end.
+all nodes at once. Here other requests are served in between, so the result is checked again in the end.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from core.preemption.victims import DryRun, Victims, dry_run
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
 
-_AT_ONCE: Final = 8  # nodes; with all predicates and 30 pods a node about 15 ms, in which nobody else is answered
+_AT_ONCE: Final = 8  # nodes; with all predicates and 30 pods a node about 15 ms, in which no other request is served
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
-    """The node that is to be nominated, and the pods that have to go from there, the most important first."""
+    """The node to nominate, and the pods to evict there, the most important first."""
 
     node: str
     victims: Sequence[Pod]
@@ -47,13 +47,13 @@ class Evaluator:
         """Return which pods have to go, or why none do; stale after the next event.
 
         `names` are the nodes that the pod was refused on. `going` are pods, by uid, that others have preempted on some
-        of them: a pod that fits once they are gone, beside the pods that are nominated there and not less important,
-        waits and preempts nobody. A nomination that the watch has not shown yet does not count, so such a pod may wait
-        for room that another takes.
+        of them. A pod that fits without them, beside the nominated pods that are not less important, waits and preempts
+        no pod. A nomination that the watch has not shown yet does not count, so such a pod may wait for capacity that
+        another takes.
         """
         try:
             return await self._planned(pod, names, going)
-        except WorkLimitError:  # as its questions say
+        except WorkLimitError:  # by its requests
             return EvictionResult.NO_CANDIDATE
 
     async def _planned(
@@ -80,7 +80,7 @@ class Evaluator:
         if not verdicts.codes.all():
             return EvictionResult.FITS
         codes = dict(zip(names, (verdicts.statuses[code].code for code in verdicts.codes.tolist()), strict=True))
-        # A nominated node that Kindred was not asked about is one that kube-scheduler's own filters refuse.
+        # kube-scheduler's own filters reject a nominated node that is not in the request.
         reason = why_not_eligible(self._mirror, pod, codes.get(pod.nominated_node_name, Code.UNSCHEDULABLE))
         if reason:
             return EvictionResult.NEVER if reason == POLICY_NEVER else EvictionResult.WAITS

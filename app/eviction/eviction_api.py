@@ -1,4 +1,4 @@
-"""What a preemption asks of the API server: the preemptor as it is, nominations, the end of victims, and Events.
+"""The requests of a preemption to the API server: reading the preemptor, nominations, deletion of victims, and Events.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (PreemptPod). Upstream's writes go by the
 name alone; here each says which uid it is for, so that it cannot befall a pod that has taken the name since.
@@ -27,7 +27,7 @@ RBAC_RULES: Final = (
 )
 """The rules of a ClusterRole that allow to preempt, each as one line of YAML."""
 
-_PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt of what the server cannot do now
+_PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt after a temporary error
 _MAX_LENGTH: Final = 5.0  # seconds that one request may take
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 
@@ -86,7 +86,7 @@ class EvictionApi:
         return LivePod(decoded, (wire.spec or _Spec()).scheduler_name or "", any(map(_is_unschedulable, conditions)))
 
     async def nominate(self, pod: Pod, node: str) -> bool:
-        """Set the nominated node of a pod; tell whether the pod is still there."""
+        """Set the nominated node of a pod; return whether the pod is still there."""
         return await self._patch_status(pod, {"nominatedNodeName": node})
 
     async def clear_nomination(self, pod: Pod) -> None:
@@ -100,7 +100,7 @@ class EvictionApi:
         await _sent(lambda: self._client.post(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body))
 
     async def evict(self, victim: Pod, scheduler_name: str) -> bool:
-        """Mark a pod as preempted and delete it; return False if it was gone already, which is what was wanted."""
+        """Mark a pod as preempted and delete it; return False if it was gone already, which is a success, too."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -120,7 +120,7 @@ class EvictionApi:
 
 
 async def _sent(request: Callable[[], Awaitable[bytes]]) -> bytes | None:
-    """Return the answer; None if the pod is gone. What the server cannot do now is tried again."""
+    """Return the response; None if the pod is gone. Temporary errors are retried."""
     for pause in (*_PAUSES, None):
         try:
             async with asyncio.timeout(_MAX_LENGTH):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class EvictionResult(Enum):
-    """What became of a pod that no node was left for; the values are those of the metric's label."""
+    """The outcome for a pod without a node; also the values of the metric's label."""
 
     PREEMPTED = "preempted"
     """Its victims are on their way out, and the node is nominated."""

@@ -27,9 +27,9 @@ class EvictionQueue:
         self._news = asyncio.Event()
 
     def put(self, pod: Pod, delay: float, had: int = 0) -> bool:
-        """Let a pod have its turn so many seconds from now; tell whether there is room.
+        """Let a pod have its turn so many seconds from now; return False if the queue is full.
 
-        If it waits already, it is not put back: a pod that is asked about again and again would never have its turn.
+        If it waits already, it is not put back: a pod with frequent requests would never have its turn.
         """
         before = self._turns.get(pod.uid)
         if before is None and len(self._turns) >= _MAX:
@@ -46,7 +46,7 @@ class EvictionQueue:
             self._turns[uid] = turn._replace(due=max(due, turn.due))
 
     def waits(self, uid: str) -> bool:
-        """Tell whether a pod waits for its turn."""
+        """Return whether a pod waits for its turn."""
         return uid in self._turns
 
     async def take(self) -> QueuedPod:

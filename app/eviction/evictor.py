@@ -1,4 +1,4 @@
-"""Preempts by itself for pods that Kindred alone keeps off every node, as kube-scheduler asks nobody about them.
+"""Preempts for pods that Kindred alone keeps off every node, because kube-scheduler calls no extender for them.
 
 kube-scheduler's own preemption finds no victim on such nodes, ends with "expected at least one victim pod on node" and
 does not call the verb `preempt` (k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/preemption.go,
@@ -10,9 +10,10 @@ DryRunPreemption). So, after a `filter` that left no node and a pause in which k
     it is carried out       see Executor
 
 The victims then terminate, kube-scheduler sees them go, and tries the pod again, on the nominated node first. Until
-then nobody else is evicted for the pod, nor for pods that will fit there. If the pod loses its nomination meanwhile, it
-is nominated again: kube-scheduler clears nominations when `filter` answers an `Error`, when its own preemption finds no
-candidate, and after each attempt if its profile has no PostFilter plugin (schedule_one.go, schedulingAlgorithm).
+then no other pod is evicted for the pod, nor for pods that will fit there. If the pod loses its nomination meanwhile,
+it is nominated again. kube-scheduler clears nominations when `filter` returns an `Error`, and when its own preemption
+finds no candidate. It also clears them after each attempt if its profile has no PostFilter plugin (schedule_one.go,
+schedulingAlgorithm).
 """
 
 import asyncio
@@ -36,12 +37,12 @@ log = logging.getLogger(__name__)
 _TRIED_AGAIN: Final = frozenset({EvictionResult.NOT_GIVEN_UP, EvictionResult.FAILED})
 # At 5,000 nodes a plan takes seconds, in which other answers are late: so plans get half of the time at most, and a pod
 # that no victims were found for much less.
-_REST: Final = 1.0  # times what a plan took, before the next turn
+_REST: Final = 1.0  # times the time of a plan, before the next turn
 _REST_OF_A_POD: Final = 10.0  # times what its plan took, before its next turn
 
 
 class Evictor:
-    """Gives pods their turns, one at a time; what goes wrong is logged and counted, and ends nothing else."""
+    """Gives pods their turns, one at a time; errors are logged and counted, and end nothing else."""
 
     def __init__(  # noqa: PLR0913  # what a preemption needs
         self,
@@ -58,7 +59,7 @@ class Evictor:
     ) -> None:
         """Evict only while it `may_evict`: the mirror is fresh, and this replica decides.
 
-        `observe` is told each outcome.
+        `observe` gets each outcome.
         """
         self._pods = pods
         self._preemptions = preemptions
@@ -88,7 +89,7 @@ class Evictor:
             await asyncio.sleep(_REST * self._planning)
 
     def _settle(self, turn: QueuedPod, outcome: EvictionOutcome) -> None:
-        """Count an outcome, or try again if it may be another one soon, and nobody has asked about the pod since."""
+        """Count an outcome, or try again if it may be another one soon, and no request had the pod since."""
         if outcome.result is EvictionResult.NO_CANDIDATE:
             self._pods.rest(turn.pod.uid, _REST_OF_A_POD * self._planning)
         again = outcome.result in _TRIED_AGAIN and not outcome.evicted
@@ -109,7 +110,7 @@ class Evictor:
         return EvictionOutcome(EvictionResult.STALE if isinstance(plan, Plan) else plan)
 
     async def _looked_at(self, pod: Pod) -> LivePod | EvictionResult:
-        """Return the pod as the API server has it, or why nobody is evicted for it."""
+        """Return the pod as the API server has it, or why no pod is evicted for it."""
         if not self._may_evict():
             return EvictionResult.STALE
         if pod.uid in self._preemptions.going():

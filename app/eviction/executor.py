@@ -1,4 +1,4 @@
-"""Carries out a plan of preemption: what is written to the API server, in which order, and what a failure ends.
+"""Carries out a plan of preemption: the writes to the API server, their order, and the effect of a failure.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (prepareCandidate, PreemptPod).
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Executor:
-    """Writes what a plan wants. Raises EvictionError where a pod cannot be nominated, and nothing was done."""
+    """Writes a plan to the API server. Raises EvictionError where a pod cannot be nominated, and nothing was done."""
 
     def __init__(
         self, api: EvictionApi, preemptions: Preemptions, pending: PendingPods, may_evict: Callable[[], bool]

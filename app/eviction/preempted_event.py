@@ -1,4 +1,4 @@
-"""The Event that tells of a preemption, as kube-scheduler writes it.
+"""The Event about a preemption, as kube-scheduler writes it.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (PreemptPod) and k8s.io/client-go
 v0.36 tools/events (makeEvent, NewRecorder).

@@ -8,7 +8,7 @@ from core.mirror.preemptors import UNSEEN
 
 
 class Preemption(NamedTuple):
-    """What was done for a pod, and until when the watch may be late with it."""
+    """The preemption for a pod, and the time until which the watch may lag behind it."""
 
     node: str
     victims: tuple[str, ...]
@@ -42,7 +42,7 @@ class Preemptions:
         self._mirror.preemptors.forget(uid)
 
     def includes(self, uid: str) -> bool:
-        """Tell whether pods were evicted for a pod lately, or are just now."""
+        """Return whether pods were evicted for a pod lately, or are just now."""
         return uid == self._last or uid in self._preemptions
 
     def node_for(self, uid: str) -> str:
@@ -56,7 +56,7 @@ class Preemptions:
         return self.node_for(uid) if pending is not None and not pending.nominated_node_name else ""
 
     def going(self) -> Mapping[str, Preemption]:
-        """Return the preemptions whose victims are not all gone, and forget what is long ago."""
+        """Return the preemptions whose victims are not all gone, and drop old ones."""
         now = self._clock()
         going = {uid: each for uid, each in self._preemptions.items() if self._is_going(each, now)}
         self._preemptions = {uid: each for uid, each in self._preemptions.items() if uid in going or now < each.until}

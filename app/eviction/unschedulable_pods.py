@@ -23,7 +23,7 @@ class UnschedulablePods:
     def __init__(
         self, mirror: ClusterMirror, clock: Callable[[], float], observe: Callable[[EvictionOutcome], None]
     ) -> None:
-        """Take a clock in seconds; `observe` is called for a pod that there is no room for."""
+        """Take a clock in seconds; `observe` is called for a pod that the queue cannot take."""
         self._nodes = mirror.nodes
         self._clock = clock
         self._observe = observe
@@ -31,7 +31,7 @@ class UnschedulablePods:
         self._resting: dict[str, float] = {}  # uid of a pod without candidates -> when it may have another turn
 
     def add(self, pod: Pod, nodes: int) -> None:
-        """Give a turn to a pod that was refused on all nodes, so many, that were asked about."""
+        """Give a turn to a pod that was rejected on all nodes of the request, so many."""
         pause = _PAUSE if nodes >= len(self._nodes.slots) else _LONGER_PAUSE
         rest = self._resting.get(pod.uid, 0.0) - self._clock()
         if not self._queue.put(pod, max(pause, rest)):
@@ -51,7 +51,7 @@ class UnschedulablePods:
         return True
 
     def rest(self, uid: str, seconds: float) -> None:
-        """Give a pod no turn for so long, also one that was asked about in the meantime."""
+        """Give a pod no turn for so long, also one with a request in the meantime."""
         now = self._clock()
         self._resting = {each: until for each, until in self._resting.items() if until > now}
         self._resting[uid] = now + seconds

@@ -1,6 +1,6 @@
 """The last decisions, so that people can look at one after it was made, and ask again.
 
-To take note of a question must cost next to nothing: what is kept is what is there already, by reference. Bodies may be
+Recording a request must be nearly free: it stores only references to existing objects. Bodies may be
 64 MB, so that only small ones are kept.
 """
 
@@ -25,10 +25,10 @@ _OVERHEAD: Final = 1024  # bytes that a decision takes besides
 
 
 class RecordedDecision(NamedTuple):
-    """One question and what came of it; see Observation. Bodies are empty where they were not small."""
+    """One request and its outcome; see Observation. Bodies are empty where they were not small."""
 
     number: int
-    """From 1, in the order of the answers."""
+    """From 1, in the order of the responses."""
     at: float
     """Time of day when it was answered, in seconds since 1970."""
     generation: int
@@ -84,7 +84,7 @@ class Decisions:
         return len(self._decisions)
 
     def __call__(self, observation: Observation) -> None:
-        """Take note of a question."""
+        """Record a request."""
         self.noted += 1
         (
             verb,
@@ -149,7 +149,7 @@ class Decisions:
         return reversed(found)
 
     def _drop(self, number: int) -> None:
-        """Let go of a decision, which is the oldest of its pod."""
+        """Drop a decision, which is the oldest of its pod."""
         decision = self._decisions.pop(number)
         self._bytes -= _weight(decision)
         numbers = self._of_pod[decision.asked.uid]

@@ -1,8 +1,8 @@
-"""What is wrong with a question that can be read."""
+"""Errors of a request that can be read."""
 
 
 class ExplainError(Exception):
-    """Something that a question says; `field` is where in it, and the message says what is wrong with it."""
+    """An error in a request; `field` is the place, and the message the fault."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -10,7 +10,7 @@ class ExplainError(Exception):
 
 
 class UnknownError(ExplainError):
-    """It names what is not there."""
+    """It names a missing object."""
 
 
 class TooMuchWorkError(ExplainError):

@@ -1,7 +1,7 @@
-"""What people ask: a pod in one of the forms in which they have it, some nodes or all, and what is to be supposed.
+"""Requests of people: a pod in one of several forms, some nodes or all, and suppositions.
 
-The body is ExtenderArgs, as kube-scheduler sent them; or a manifest of a pod, or of what has a pod template; or an
-object that has either, or a pod's name, as `pod`, beside what is to be supposed.
+The body is ExtenderArgs, as kube-scheduler sent them; or a manifest of a pod, or of an object with a pod template. Or
+it is an object that has either, or a pod's name, as `pod`, beside suppositions.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 
 MAX_SUPPOSED: Final = 1000
-"""Pods and nodes of each kind in one question: each costs some microseconds in which nobody else is answered."""
+"""Pods and nodes of each kind in one request: each costs some microseconds, in which no other request is served."""
 
 PodText: TypeAlias = str
 """NAMESPACE/NAME or uid of a pod that is known."""
@@ -35,7 +35,7 @@ class Placing(NamedTuple):
 
 
 class Supposed(NamedTuple):
-    """What is to be supposed, in this order: nodes more, pods fewer, pods more."""
+    """Suppositions, in this order: further nodes, fewer pods, further pods."""
 
     add_nodes: Sequence[Node] = ()
     remove: Sequence[PodText] = ()
@@ -46,7 +46,7 @@ NOTHING: Final = Supposed()
 
 
 class ExplainRequest(NamedTuple):
-    """A pod, decoded or known by name; the nodes by name, None for all; and what is to be supposed."""
+    """A pod, decoded or known by name; the nodes by name, None for all; and the suppositions."""
 
     pod: Pod | PodText
     names: Sequence[str] | None = None
@@ -65,14 +65,14 @@ class PlacingBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ExplainRequestBody(msgspec.Struct, forbid_unknown_fields=True):
-    """A question in our own form. ExtenderArgs and manifests alone are questions, too."""
+    """A request in Kindred's own form. ExtenderArgs and manifests alone are requests, too."""
 
     pod: msgspec.Raw = msgspec.field(default_factory=lambda: NULL)
-    """NAMESPACE/NAME or uid of a pod that is known, or a manifest of a pod or of what has a pod template."""
+    """NAMESPACE/NAME or uid of a known pod, or a manifest of a pod or of an object with a pod template."""
     node_names: list[str] | None = None
     """The nodes; all where it is left out."""
     add_nodes: list[msgspec.Raw] = []
-    """Manifests of nodes that are to be supposed."""
+    """Manifests of supposed nodes."""
     remove: list[str] = []
     """NAMESPACE/NAME or uid of pods that are supposed to be gone."""
     assume: list[PlacingBody] = []
@@ -91,7 +91,7 @@ _text_decoder: Final = msgspec.json.Decoder(str)
 
 
 def decode_explain_request(body: Body, mirror: ClusterMirror) -> ExplainRequest:
-    """Decode a question in any of its forms. Raises DecodeError, which names the field."""
+    """Decode a request in any of its forms. Raises DecodeError, which names the field."""
     refuse_too_many_elements(body)
     members = members_of(body)
     if EXTENDER_ARGS.fields_of(members).keys() & {"Nodes", "NodeNames"}:

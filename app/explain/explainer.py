@@ -1,4 +1,4 @@
-"""Answers the questions of people: a decision with its parts, of the mirror as it is, or as it is supposed to be."""
+"""Serves requests of people: a decision with its parts, over the present mirror, or with suppositions."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -35,25 +35,25 @@ Seen = TypeVar("Seen")
 
 
 class Detail(msgspec.Struct, frozen=True):
-    """What people may ask for beside the summary."""
+    """Optional parts beside the summary."""
 
     nodes: Sequence[str] = ()
-    """To be told of one by one."""
+    """Nodes with their own detail."""
     limit: int = 5
-    """Of what there may be many of: domains, pods, nodes."""
+    """Limit of every list: domains, pods, nodes."""
     score_all: bool = False
     """Whether nodes that do not fit are scored, too."""
 
 
 class NodeCells(msgspec.Struct, frozen=True):
-    """What the equivalence cache has of a node for the pod's class, plugin by plugin."""
+    """The cells of the equivalence cache for a node and the pod's class, plugin by plugin."""
 
     predicates: Sequence[PredicateCell]
     scores: Sequence[ScoreCell]
 
 
 class ExplainedNode(msgspec.Struct, frozen=True):
-    """One node: the decision, and what was kept of it."""
+    """One node: the decision, and its cached cells."""
 
     decision: NodeDetail
     cells: NodeCells | None
@@ -84,7 +84,7 @@ class MirrorState(msgspec.Struct, frozen=True):
 
 
 class SupposedState(msgspec.Struct, frozen=True):
-    """What was supposed."""
+    """The suppositions."""
 
     added_nodes: Sequence[str]
     removed: Sequence[str]
@@ -94,7 +94,7 @@ class SupposedState(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """The answer."""
+    """The response."""
 
     summary: Summary
     nodes: Sequence[ExplainedNode]
@@ -113,7 +113,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """A question whose names are known for what they stand for."""
+    """A request with its names resolved."""
 
     pod: Pod
     gone: Sequence[Pod]
@@ -121,7 +121,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 class Explainer:
-    """Explains what becomes of a pod by every rule, and by those that are served. Nothing is changed by it."""
+    """Explains the decision about a pod by every rule, and by the served ones. Nothing is changed by it."""
 
     def __init__(  # noqa: PLR0913  # what an answer is made of
         self,
@@ -155,7 +155,7 @@ class Explainer:
         self._victims_of = victims_of
 
     def explained_of(self, pod: Pod) -> ExplainedProfile:
-        """Return by which plugins a pod is explained."""
+        """Return the plugins of a pod's explanation."""
         return self.explained if self._schedulers is None else self._schedulers.of(pod)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
@@ -163,7 +163,7 @@ class Explainer:
         return self._work.uncut_turn()
 
     def namespaces_of(self, question: ExplainRequest) -> set[str]:
-        """Return the namespaces of the pods that a question is about, which its caller has to be allowed to see.
+        """Return the namespaces of the pods of a request, which its caller must be allowed to see.
 
         Raises UnknownError for a uid that is not known.
         """
@@ -177,7 +177,7 @@ class Explainer:
         return found
 
     async def explain(self, question: ExplainRequest, detail: Detail) -> Explanation:
-        """Answer a question that was decoded just now, before any event. Raises ExplainError."""
+        """Evaluate a request that was decoded just now, before any event. Raises ExplainError."""
         found = await self._found(question)
         # From here on nobody else is answered: a decision is of one state of the mirror.
         victims = self._victims_of(found.pod)  # of the mirror as it is
@@ -186,14 +186,14 @@ class Explainer:
             return replace(self._explained(question, found, detail), waits_for=victims)
 
     async def look(self, question: ExplainRequest, at: Callable[[Diagnosis], Seen], *, score_all: bool = False) -> Seen:
-        """Return what is seen at the decision, which is stale after the next event. Raises ExplainError."""
+        """Return the view of the decision, which is stale after the next event. Raises ExplainError."""
         found = await self._found(question)
         with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
             return at(self._diagnosis(found.pod, self._batch(question), score_all=score_all))
 
     def look_at(self, pod: Pod, at: Callable[[Diagnosis], Seen]) -> Seen:
-        """Return what is seen at the decision about a pending pod and all nodes. Raises ExplainError."""
+        """Return the view of the decision about a pending pod and all nodes. Raises ExplainError."""
         with _work_is_limited():
             return at(self._diagnosis(pod, self.mirror.batch([*self.mirror.nodes.slots]), score_all=False))
 
@@ -203,13 +203,13 @@ class Explainer:
         if isinstance(question.pod, str):
             texts.add(question.pod)
         pods = await self._known.find(texts)
-        if question.batch is None:  # which is of no use after an event
+        if question.batch is None:  # stale after the next event
             await self._work.wait_for_lull()
         pod = the_one(pods, question.pod, "pod") if isinstance(question.pod, str) else question.pod
         gone = [the_one(pods, text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
         if question.batch is None and self._is_placed(pod):  # ExtenderArgs are explained as they are answered
             if pod.uid not in {each.uid for each in gone}:
-                gone.append(pod)  # it would be in its own way
+                gone.append(pod)  # it would conflict with itself
             pod = replace(pod, node_name="")  # or NodeName would keep it where it is
         return _Found(pod, gone, [self._placing(each, pods, place) for place, each in enumerate(supposed.assume)])
 
@@ -227,7 +227,7 @@ class Explainer:
         places = {name: batch.position(name) for name in detail.nodes}
         for name, place in places.items():
             if place < 0:
-                raise UnknownError("node", f"node {name}: not among those that are asked about")
+                raise UnknownError("node", f"node {name}: not among the nodes of the request")
         decision = self._diagnosis(found.pod, batch, score_all=detail.score_all)
         supposed = SupposedState(
             [node.name for node in question.supposed.add_nodes],
@@ -236,7 +236,7 @@ class Explainer:
         )
         equivalence, entry = self._class_use(found.pod)
         if supposed.added_nodes or supposed.removed or supposed.assumed:
-            entry = None  # what is kept is of the mirror as it is
+            entry = None  # cached cells are of the mirror as it is
         return Explanation(
             summary=summary(decision, detail.limit),
             nodes=[
@@ -286,7 +286,7 @@ class Explainer:
         )
 
     def mirror_state(self) -> MirrorState:
-        """Tell how far the mirror can be trusted at the moment."""
+        """Return the present freshness of the mirror."""
         return MirrorState(
             generation=self.mirror.generation,
             nodes=len(self.mirror.nodes.slots),

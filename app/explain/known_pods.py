@@ -1,4 +1,4 @@
-"""Pods by the names that people call them: those of the mirror, and those that schedulers asked about lately."""
+"""Pods by the names that people use: pods of the mirror, and pods of recent requests."""
 
 from collections.abc import Collection
 
@@ -19,7 +19,7 @@ class KnownPods:
         self._recent = recent
 
     async def find(self, texts: Collection[str]) -> dict[str, list[Pod]]:
-        """Return the pods that each text may stand for: of the mirror, else pending, else asked about; or several.
+        """Return the pods that each text may name: of the mirror, else pending, else of recent requests; or several.
 
         Others are answered in between: names of pods have no index, and 150,000 are looked at.
         """
@@ -41,9 +41,9 @@ class KnownPods:
         return found
 
     def namespaces_of(self, text: str, field: str) -> set[str]:
-        """Return the namespace that NAMESPACE/NAME names, and that of the pod whose uid the text is.
+        """Return the namespace in NAMESPACE/NAME, and the namespace of the pod with the text as its uid.
 
-        Raises UnknownError for what is neither: a pod that comes with that uid later is of any namespace.
+        Raises UnknownError for any other text: a later pod with that uid may be in any namespace.
         """
         pod = self._mirror.get_pod(text) or self._mirror.pending.get(text) or self._recent.get(text)
         found = {text.partition("/")[0]} if "/" in text else set()
@@ -75,4 +75,4 @@ def the_one(found: dict[str, list[Pod]], text: str, field: str) -> Pod:
 
 
 def _unknown(text: str) -> str:
-    return f"pod {text}: neither in the mirror nor asked about lately"
+    return f"pod {text}: neither in the mirror nor in a recent request"

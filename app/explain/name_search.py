@@ -1,4 +1,4 @@
-"""Names of nodes and pods by a part of them, for a field that completes what is typed."""
+"""Names of nodes and pods by a part of them, for a field with completion."""
 
 from collections.abc import Iterator
 
@@ -59,7 +59,7 @@ class _Matches:
 
 
 class NameSearch:
-    """Looks names up in the mirror, among the pods on nodes, the pending ones, and those that were asked about lately.
+    """Looks names up in the mirror, among the pods on nodes, the pending ones, and those of recent requests.
 
     Names have no index, so a search visits 150,000 pods, unless more of them than the limit begin with the text.
     """

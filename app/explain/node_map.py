@@ -16,11 +16,11 @@ from core.diagnosis.summary import ZONE, domains_of
 from core.mirror.cluster import ClusterMirror
 
 _LOOKED_AT: Final = 256
-"""Nodes in which a label for racks is looked for; whoever labels racks labels them all."""
+"""Nodes that are searched for a rack label; an operator who labels racks labels them all."""
 
 
 class NodeClass(msgspec.Struct, frozen=True):
-    """What nodes are told apart by; the first one is of those that fit."""
+    """The groups of nodes; the first one has the nodes that fit."""
 
     reason: str
     """As `filter` answers it; empty for those that fit."""
@@ -32,7 +32,7 @@ class NodeClass(msgspec.Struct, frozen=True):
 
 
 class NodeMap(msgspec.Struct, frozen=True):
-    """All nodes that were asked about; numbers are places in the lists of what they stand for."""
+    """All nodes of the request; numbers are indexes in the lists of names."""
 
     pod: str
     """NAMESPACE/NAME"""
@@ -60,7 +60,7 @@ def node_map(decision: Diagnosis, rack_key: str | None = None) -> NodeMap:
     """Draw up a decision; racks by that label, or by the one that looks like it. Raises UnknownError for the label."""
     if rack_key is None:
         rack_key = guessed_rack_key(decision.mirror)
-    elif not _is_label(decision, rack_key):  # what is kept by label is kept of a few: let it not be of typos
+    elif not _is_label(decision, rack_key):  # columns are kept for few labels: typos must not replace them
         raise UnknownError("rack", f"no node has the label {rack_key}")
     zones, zone = domains_of(decision, ZONE)
     racks, rack = domains_of(decision, rack_key)

@@ -1,6 +1,6 @@
 """All pending pods: since when each waits, on how many nodes it fits now, and why not on the others.
 
-Pods of one class have one answer, so that the cost follows from the number of classes and not of pods.
+Pods of one class have one result, so that the cost depends on the number of classes and not of pods.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,11 +26,11 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
 MAX_CLASSES: Final = 500
-"""Classes that are judged, those of the oldest pods first. Pods of a StatefulSet are of a class each."""
+"""Classes that are judged, starting with the oldest pods. Pods of a StatefulSet are of a class each."""
 
 
 class PendingState(Enum):
-    """What a pending pod waits for."""
+    """The state of a pending pod."""
 
     UNSCHEDULABLE = "unschedulable"
     """No node passes the rules that were judged."""
@@ -93,13 +93,13 @@ class PendingClass(msgspec.Struct, frozen=True):
     reasons: Sequence[ReasonSummary]
     not_judged: Sequence[NotJudged]
     helps: Sequence[str]
-    """The smallest changes after each of which a pod of the class fits on a node, 3 at most; none where one does."""
+    """The smallest changes, 3 at most, each of which lets a pod of the class fit; none if one fits."""
     scheduler: SchedulerState | None = None
     """As in the summary of an explanation."""
 
 
 class PendingHead(msgspec.Struct, frozen=True):
-    """What the pods were judged by."""
+    """The rules for the pods."""
 
     generation: int
     """Of the mirror."""
@@ -121,7 +121,7 @@ class PendingPods(PendingHead, frozen=True):
 
 
 class _Judgement(NamedTuple):
-    """What is said of a class."""
+    """The result for a class."""
 
     nodes: int
     fit: int
@@ -133,24 +133,24 @@ class _Judgement(NamedTuple):
 
     @property
     def state(self) -> PendingState:
-        """What pods of the class wait for, if they have no gates."""
+        """The state of pods of the class without gates."""
         if self.not_judged and (self.fit or not self.reasons):
             return PendingState.NOT_JUDGED
         return PendingState.FITS if self.fit else PendingState.UNSCHEDULABLE
 
 
 class _Members:
-    """The pods of a class that were told."""
+    """The reported pods of a class."""
 
     def __init__(self, place: int, first: Pod) -> None:
-        """`place` is that of the class in the response."""
+        """`place` is the index of the class in the response."""
         self.place: Final = place
         self.first: Final = first
         self.pods = 0
 
 
 class JudgedPods(NamedTuple):
-    """The pending pods of one moment, the oldest first, with what is said of their classes."""
+    """The pending pods of one moment, the oldest first, with the results for their classes."""
 
     pods: Sequence[tuple[Pod, int]]
     """With the place of the class in `judgements`, which has the first MAX_CLASSES."""
@@ -196,7 +196,7 @@ class PendingView:
             if self._namespace not in {None, pod.namespace}:
                 continue
             if pod.uid not in mirror.pending or mirror.is_assumed(pod.uid):
-                continue  # it was bound after it was judged
+                continue  # the pod was bound after it was judged
             if not self._sees(pod.namespace):
                 self.left_out += 1
                 continue
@@ -210,7 +210,7 @@ class PendingView:
             yield _pending_pod(pod, self._now, members.place, judgements[place].state)
 
     def classes(self) -> Iterator[PendingClass]:
-        """Yield the classes of the pods that were told."""
+        """Yield the classes of the reported pods."""
         for place, members in self._members.items():
             yield _pending_class(self._judged.judgements[place], members)
 
@@ -259,7 +259,7 @@ class PendingPodsExplainer:
         """Return the pending pods in sorted lists, the oldest first: to sort 20,000 at once takes 11 ms."""
         mirror = self._explainer.mirror
         runs: list[list[tuple[str, str, str, Pod]]] = []
-        waiting = iter([*mirror.pending])  # they may change between two pieces
+        waiting = iter([*mirror.pending])  # the pods may change between two pieces
         while pods := [*islice(waiting, _RUN)]:
             run = [
                 (pod.waiting.created or _NEVER, pod.full_name, pod.uid, pod)

@@ -1,4 +1,4 @@
-"""Decisions asked again of the present mirror, to see what has changed since."""
+"""Decisions evaluated again with the present mirror, to see the differences."""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
@@ -13,17 +13,17 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 
 Said: TypeAlias = str | int | None
-"""What an answer says of a node: its score, or why it failed, empty where it was passed on; None: nothing."""
+"""The result for a node in a response: its score, or why it failed, empty if it passed; None: no result."""
 REPLAYED: Final = ("filter", "prioritize")
-"""The verbs that are asked again. `bind` and `preempt` are more than questions."""
+"""The verbs that are evaluated again. `bind` and `preempt` have effects."""
 
 
 class NotReplayableError(ValueError):
-    """A decision that cannot be asked again; the message says why."""
+    """A decision that cannot be evaluated again; the message says why."""
 
 
 class ReplayedResult(msgspec.Struct, frozen=True):
-    """How a question ended."""
+    """The outcome of a request."""
 
     generation: int
     """Of the mirror that answered; one of a saved state has generations of its own."""
@@ -36,7 +36,7 @@ class ReplayedResult(msgspec.Struct, frozen=True):
 
 
 class NodeDifference(msgspec.Struct, frozen=True):
-    """A node of which another thing is said now: a score, or why it failed, empty where it was passed on."""
+    """A node with another result now: a score, or why it failed, empty if it passed."""
 
     node: str
     then: Said
@@ -57,7 +57,7 @@ class Replay(msgspec.Struct, frozen=True):
     then: ReplayedResult
     now: ReplayedResult
     differing_nodes: int | None
-    """None: the answer of then was too large to be kept, or had no nodes."""
+    """None: the old response was too large to be kept, or had no nodes."""
     differences: list[NodeDifference]
     """The first of them, in the order of the nodes now."""
 
@@ -74,7 +74,7 @@ class Replayer:
     """Asks decisions again, without the equivalence cache, and as if the pod itself were not bound yet."""
 
     def __init__(self, mirror: ClusterMirror, make_extender: Callable[[Collection[str]], Extender]) -> None:
-        """Ask extenders that `make_extender` makes, over the mirror, which keep nothing and tell nobody.
+        """Use extenders of `make_extender` over the mirror, without a cache and without observers.
 
         It is given the nodes that were answered then: where one is decided for, the same one is as good as before if it
         still is among the best.
@@ -133,7 +133,7 @@ class Replayer:
         """Return a request about these nodes, else about all that are known."""
         if not decision.pod:
             raise NotReplayableError("neither its request nor its pod is known any more")
-        whole = len(names) == decision.asked.nodes  # a decision names one node of those that were asked about
+        whole = len(names) == decision.asked.nodes  # a decision names one node of the request
         asked = names if names and whole else list(self._mirror.nodes.slots)
         if not asked:
             raise NotReplayableError("its request is not known any more, and the mirror has no node to ask about")
@@ -165,7 +165,7 @@ class _HostPriority(msgspec.Struct, rename="pascal"):
 
 
 def _said(verb: str, response: bytes) -> Mapping[str, Said]:
-    """Return what an answer says of each node; nothing if it is an error alone, or was not kept."""
+    """Return the result for each node in a response; nothing for an error, or a response that was not kept."""
     try:
         if verb == "prioritize":
             return {each.host: each.score for each in msgspec.json.decode(response, type=list[_HostPriority])}

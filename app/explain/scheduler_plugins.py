@@ -1,4 +1,4 @@
-"""A profile of kube-scheduler's configuration as plugins of Kindred's, and what of it Kindred has no plugin for."""
+"""A profile of kube-scheduler's configuration as plugins of Kindred, and the part without such a plugin."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,13 +34,13 @@ _REFUSE_EARLY: Final = ("NodeAffinity", "VolumeRestrictions", "VolumeBinding", "
 _OF_SCORES: Final = frozenset({
     "scoring_strategy", "resources", "hard_pod_affinity_weight", "ignore_preferred_terms_of_existing_pods",
 })  # fmt: skip
-"""Arguments of which no verdict follows."""
+"""Arguments that affect no verdict."""
 _OF_FILTERS: Final = frozenset({"ignored_resources", "ignored_resource_groups"})
-"""Arguments of which no score follows. All others change both."""
+"""Arguments that affect no score. All others change both."""
 
 
 class SchedulerPlugins(NamedTuple):
-    """What a profile of kube-scheduler runs."""
+    """The plugins of a profile of kube-scheduler."""
 
     plugins: Plugins
     """Those that Kindred has, in kube-scheduler's order and with its weights."""
@@ -58,10 +58,10 @@ class SchedulerPlugins(NamedTuple):
 def scheduler_plugins(
     profile: Profile, extenders: Sequence[Extender], own: Plugins, own_arguments: Arguments
 ) -> SchedulerPlugins:
-    """Return what a profile runs. Raises UnreadableError, which names the field, for arguments that are wrong.
+    """Return the plugins of a profile. Raises UnreadableError, which names the field, for arguments that are wrong.
 
-    `own` are plugins with `own_arguments`; they are taken where the arguments of the profile are the same, so that each
-    is asked once.
+    `own` are plugins with `own_arguments`; they are used if the arguments of the profile are the same, so that each
+    runs once.
     """
     arguments = _arguments(profile, extenders)
     changed = {name: _changed(name, arguments, own_arguments) for name in FILTERS | SCORES}
@@ -94,13 +94,13 @@ def _arguments(profile: Profile, extenders: Sequence[Extender]) -> Arguments:
         except (TypeError, UnicodeEncodeError, RecursionError):
             raise UnreadableError(f"{profile.at(f'pluginConfig[{index}].args')}: a value that JSON has not") from None
     ignored = [each.name for extender in extenders for each in extender.managed_resources if each.ignored_by_scheduler]
-    if ignored:  # in the place of what is written: pkg/scheduler/scheduler.go, buildExtenders
+    if ignored:  # in place of the configured value: pkg/scheduler/scheduler.go, buildExtenders
         found[_FIT] = {**found.get(_FIT, {}), "ignored_resources": ignored}
     return found
 
 
 def _judged_args(written: WrittenPluginConfig) -> object:
-    """Return the arguments without those of which no verdict follows, or of which `_shape` says so."""
+    """Return the arguments without those that affect no verdict, or that `_shape` excludes."""
     args = {} if written.args is None else written.args
     if written.name != _VOLUME_BINDING or not isinstance(args, dict):
         return args

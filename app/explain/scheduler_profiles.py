@@ -1,4 +1,4 @@
-"""What explanations judge where kube-scheduler's configuration is known: by spec.schedulerName, what runs for a pod."""
+"""The rules of explanations with kube-scheduler's configuration: by spec.schedulerName, the plugins for a pod."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -36,14 +36,14 @@ _SCALE: Final = 10
 
 
 class _Entry(NamedTuple):
-    """A profile of the configuration, with what it runs."""
+    """A profile of the configuration, with its plugins."""
 
     profile: Profile
     runs: SchedulerPlugins
 
 
 class SchedulerProfiles:
-    """What is explained by the profiles of a KubeSchedulerConfiguration, where `every` is explained without one."""
+    """The explained rules by the profiles of a KubeSchedulerConfiguration; without one they are `every`."""
 
     def __init__(self, config: SchedulerConfig, settings: Settings, every: ExplainedProfile) -> None:
         """Make the plugins of all profiles. Raises UnreadableError, which names the field, and SettingsError."""
@@ -59,10 +59,10 @@ class SchedulerProfiles:
             for profile in config.profiles
         }
         self._found: dict[tuple[str, tuple[bool, ...]], ExplainedProfile] = {}
-        """By schedulerName, and by which extenders are asked about the pod."""
+        """By schedulerName, and by which extenders kube-scheduler calls for the pod."""
 
     def of(self, pod: Pod) -> ExplainedProfile:
-        """Return what is explained of a pod; for a scheduler without a profile here, `every` and that there is none."""
+        """Return the rules for a pod; for a scheduler without a profile here, `every` with that note."""
         name = pod.scheduler_name or DEFAULT_SCHEDULER
         entry = self._entries.get(name)
         if entry is None:
@@ -123,7 +123,7 @@ class SchedulerProfiles:
     def _weights(self, scheduler: Plugins, asked: Plugins, kindred: Extender | None) -> Mapping[str, int]:
         """Return plugin -> weight, as whole numbers in the proportion in which the total of kube-scheduler has them.
 
-        Where it scores by itself, its own weights stay what they are as far as Kindred's are whole beside them.
+        If it scores by itself, its own weights stay as far as Kindred's weights beside them are integers.
         """
         own = {plugin.name: Fraction(weight) for plugin, weight in scheduler.scores}
         served = {plugin.name: weight for plugin, weight in asked.scores}
@@ -145,14 +145,14 @@ def kindred_of(config: SchedulerConfig) -> Extender | None:
 
 
 def _names(asked: Plugins) -> tuple[frozenset[str], frozenset[str]]:
-    """Return by which plugins Kindred filters and scores; one that is made of others stands for them."""
+    """Return the plugins by which Kindred filters and scores; a composite represents its parts."""
     filters = {plugin.name for plugin in asked.filters}
     parts = {part for name in filters for part in COMPOSITES.get(name, ())}
     return frozenset(filters | parts), frozenset(plugin.name for plugin, _ in asked.scores)
 
 
 def _off(scheduler: Plugins, asked_filters: frozenset[str], asked_scores: frozenset[str]) -> Plugins:
-    """Return the plugins of `full` by which nobody judges."""
+    """Return the plugins of `full` that do not run."""
     filters = FILTERS - asked_filters - {plugin.name for plugin in scheduler.filters}
     scores = SCORES - asked_scores - {plugin.name for plugin, _ in scheduler.scores}
     return Plugins(
@@ -169,7 +169,7 @@ def _never_judged_off(profile: Profile) -> frozenset[str]:
 def _twice(plugins: frozenset[str]) -> Iterator[NotJudged]:
     """Yield plugins that both run, with other arguments; kube-scheduler's are judged."""
     for name in sorted(plugins):
-        yield NotJudged(name, "Kindred is asked by it, too, and has other arguments, which are not judged here")
+        yield NotJudged(name, "Kindred runs it, too, with other arguments, which are not judged here")
 
 
 def _of_extenders(others: Sequence[Extender]) -> Iterator[NotJudged]:

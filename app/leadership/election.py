@@ -1,13 +1,13 @@
-"""The rules of leader election by a Lease, without I/O: what is asked of the API server, and what the answers mean.
+"""The rules of leader election by a Lease, without I/O: the requests to the API server, and the meaning of responses.
 
 Source: k8s.io/client-go tools/leaderelection/leaderelection.go (tryAcquireOrRenew, release). A candidate takes a Lease
-that nobody holds, or that has not changed for as long as it says, by its own monotonic clock: clocks are not compared.
-The resourceVersion lets one of several candidates win.
+without a holder, or one that has not changed for its duration, by its own monotonic clock: clocks are not compared. The
+resourceVersion lets one of several candidates win.
 
-Stricter than upstream: who holds the Lease trusts in it from when a renewal was *sent*, not from its answer, and for
-`renew_deadline`, in which no other can take it: others count from when they see the renewal, which is later. Clocks may
-run differently by a twentieth. A duration that is no whole number of seconds is written as the next longer one. And a
-release looks at who holds the Lease now, so that it cannot take it from another.
+Stricter than upstream: a renewal is valid from the time when it was *sent*, not from its response, and for
+`renew_deadline`. No other replica can take the Lease in that time, because others count from the later time when they
+see the renewal. Clocks may run differently by a twentieth. A duration that is no whole number of seconds is written as
+the next longer one. And a release looks at who holds the Lease now, so that it cannot take it from another.
 """
 
 import math
@@ -39,27 +39,27 @@ class Update(NamedTuple):
 
 
 class Failure(Enum):
-    """Why there is no Lease in an answer."""
+    """Why there is no Lease in a response."""
 
     ABSENT = "absent"
     """There is none of that name."""
     FAILED = "failed"
-    """The request was refused, has met a conflict, or nobody knows what became of it."""
+    """The request was rejected, has met a conflict, or its outcome is unknown."""
 
 
 Request: TypeAlias = Get | Create | Update
 LeaseResponse: TypeAlias = Lease | Failure
 Exchange: TypeAlias = Generator[Request, LeaseResponse, bool]
-"""Yields requests, is sent their answers, and returns whether it came to what was wanted."""
+"""Yields requests, is sent their responses, and returns whether it succeeded."""
 
 _SAME_RATE: Final = 0.95
-"""Of the time that others wait, what is trusted in: no two clocks run alike."""
+"""The share of the others' waiting time that is used, because no two clocks run alike."""
 _RELEASED: Final = 1
 """Seconds of a record without a holder; 0 is not valid."""
 
 
 class Election:
-    """What one candidate knows of a Lease, and does about it. One exchange at a time."""
+    """One candidate's view of a Lease, and its next requests. One exchange at a time."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Election:
 
     @property
     def leader(self) -> str:
-        """Who held the Lease when it was last seen; empty if it was not, or nobody did."""
+        """The holder of the Lease when it was last seen; empty if it was not seen, or had none."""
         return self._observed.holder
 
     @property
@@ -98,7 +98,7 @@ class Election:
         return self._renewed_at + self._waiting
 
     def holds(self) -> bool:
-        """Tell whether this candidate leads now."""
+        """Return whether this candidate leads now."""
         return self._clock() < self.holds_until
 
     def attempt(self) -> Exchange:
@@ -107,7 +107,7 @@ class Election:
         date = micro_time(self._date())
         fresh = LeaseRecord(self.identity, self._duration, date, date)
         if self._lease is not None and self._is_holder() and self._is_valid(now):
-            # Most probably nobody has changed it, so it need not be read first.
+            # Most probably it is unchanged, so it need not be read first.
             answer = yield Update(self._lease, self._renewal(fresh))
             if isinstance(answer, Lease):
                 return self._take(answer, now)

@@ -1,12 +1,12 @@
-"""Keeps a replica in an election: attempts in time, what follows from winning and losing, and the end.
+"""Keeps a replica in an election: attempts in time, the effects of winning and losing, and the end.
 
 A replica that has won does not decide at once: its mirror may lack bindings of the leader before, whose events are
 still on their way. So it lists the pods again first, by a read that shows all that was bound before the Lease was
-taken. Also after a Lease that was given up, and one that is new: that nobody held it says nothing of the watch.
+taken. Also after a released Lease, and a new one: a missing holder says nothing about the watch.
 
-A replica that has lost goes on as a follower, where upstream's components end: all that it knows comes from the watch,
-and pods that it has assumed go on to count until the watch confirms them or they expire, so there is nothing that a
-start would make better, and it can lead again without a sync of everything. One that is not synced does not stand.
+A replica that has lost continues as a follower, where upstream's components end. Its state comes from the watch, and
+its assumed pods count until the watch confirms them or they expire. A restart would improve nothing, and it can lead
+again without a sync of everything. One that is not synced does not stand.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Elector:
         clock: Callable[[], float],
         jitter: Callable[[], float],
     ) -> None:
-        """Try to lead only while it `stands`. `catch_up` brings the mirror up to what is the case when it is called.
+        """Try to lead only while it `stands`. `catch_up` brings the mirror up to the state at its call.
 
         `clock` is the election's, `jitter` gives numbers in [0, 1).
         """
@@ -74,11 +74,11 @@ class Elector:
 
     @property
     def leader(self) -> str:
-        """Who holds the Lease, or held it last; empty if nobody is known."""
+        """The present or last holder of the Lease; empty if none is known."""
         return self._election.leader
 
     def leads(self) -> bool:
-        """Tell whether this replica may decide now."""
+        """Return whether this replica may decide now."""
         return self._term is not None and self._term.caught_up and self._election.holds()
 
     def seconds_left(self) -> float:
@@ -91,7 +91,7 @@ class Elector:
             return ""
         leader = self._election.leader
         if self._election.holds():
-            return "the pods are listed again, to know what the leader before has bound"
+            return "the pods are listed again, to see the bindings of the previous leader"
         trouble = f" ({self._api.trouble})" if self._api.trouble else ""
         if leader == self._election.identity:
             return f"the lease was not renewed in time{trouble}"
@@ -187,7 +187,7 @@ def create_elector(
     if not namespace:
         raise SettingsError(f"{variable_of('pod_namespace')}='': leader election needs the namespace of the lease")
     election = Election(
-        # Not the pod's name alone: a container that is started again must not take itself for the one before.
+        # Not the pod's name alone: a restarted container must not hold the Lease of its predecessor.
         f"{settings.pod_name or socket.gethostname()}_{uuid.uuid4()}",
         duration=settings.lease_duration,
         renew_deadline=settings.lease_renew_deadline,

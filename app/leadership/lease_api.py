@@ -31,7 +31,7 @@ class LeaseApi:
     def __init__(self, client: ApiClient, namespace: str, name: str, timeout: float) -> None:
         """Take the Lease's namespace and name, and the seconds that a request may take."""
         self.trouble = ""
-        """What went wrong with the last request, one line; empty if it went well."""
+        """The error of the last request, in one line; empty if it succeeded."""
         self._logged: set[str] = set()  # troubles since a request last went well
         self._client = client
         self._namespace = namespace
@@ -41,7 +41,7 @@ class LeaseApi:
         self._path = f"{self._collection}/{name}"
 
     async def answer(self, request: Request) -> LeaseResponse:
-        """Send a request and return its answer; what goes wrong is logged once, as long as it is the same."""
+        """Send a request and return its response; a repeated error is logged once."""
         try:
             async with asyncio.timeout(self._timeout):
                 body = await self._send(request)
@@ -53,7 +53,7 @@ class LeaseApi:
         except DecodeError as error:
             return self._failed(f"lease {self._namespace}/{self._name} cannot be read: {error}")
         except TimeoutError:
-            return self._failed(f"lease {self._namespace}/{self._name}: no answer within {self._timeout:g} s")
+            return self._failed(f"lease {self._namespace}/{self._name}: no response within {self._timeout:g} s")
         self.trouble = ""
         self._logged.clear()
         return lease

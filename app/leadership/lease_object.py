@@ -1,4 +1,4 @@
-"""The wire of a Lease: what of it an election reads and writes.
+"""The wire format of a Lease: the fields that an election reads and writes.
 
 Source: k8s.io/api coordination/v1 types.go and k8s.io/client-go tools/leaderelection/resourcelock/leaselock.go.
 """
@@ -18,7 +18,7 @@ class LeaseRecord(msgspec.Struct, frozen=True, gc=False):
 
     holder: str = ""
     seconds: int = 0
-    """For how long after the last change of the record nobody else may take it."""
+    """Seconds after the last change of the record in which no other replica may take it."""
     acquired: str = ""
     renewed: str = ""
     transitions: int = 0
@@ -64,12 +64,12 @@ def decode_lease(body: bytes) -> Lease:
 
 
 def encode_new_lease(namespace: str, name: str, record: LeaseRecord) -> bytes:
-    """Return a Lease that is to be created."""
+    """Return a Lease to create."""
     return _encoded({"namespace": namespace, "name": name}, record)
 
 
 def encode_lease(lease: Lease, record: LeaseRecord) -> bytes:
-    """Return a Lease with another record, which the API server takes only if nobody has changed it since."""
+    """Return a Lease with another record, which the API server accepts only if it is unchanged since."""
     return _encoded(lease.metadata, record)
 
 

@@ -1,4 +1,4 @@
-"""JSON and YAML to the values of `core`, with the name of the field in each error, and the bounds on what they hold.
+"""JSON and YAML to the values of `core`, with the name of the field in each error, and bounds on their contents.
 
 Nothing here reads a socket or keeps a state.
 """

@@ -1,4 +1,4 @@
-"""What decoding has in common for all kinds: errors that name the field, metadata, and label selectors.
+"""Common parts of decoding for all kinds: errors that name the field, metadata, and label selectors.
 
 Unknown fields inside an object are passed over, as Go does: every Kubernetes release adds some. JSON null is an absent
 field everywhere, again as in Go.
@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 Json: TypeAlias = bytes | bytearray | msgspec.Raw
 NULL: Final = msgspec.Raw(b"null")
-"""What stands for an absent field that is read as bytes."""
+"""The value of an absent field that is read as bytes."""
 
 
 class Unread(NamedTuple):
-    """What a field that is left as bytes is decoded as when it is needed, for the description of requests."""
+    """The later type of a field that stays bytes until it is needed, for the description of requests."""
 
     kind: Any
 
@@ -81,7 +81,7 @@ class OwnerReference(Wire):
 
 
 class Metadata(Wire):
-    """The metadata of every object; what not every kind reads is left as bytes."""
+    """The metadata of every object; fields that not every kind reads stay bytes."""
 
     name: str | None = None
     generate_name: str | None = None
@@ -121,7 +121,7 @@ _owners_decoder: Final[msgspec.json.Decoder[list[OwnerReference] | None]] = msgs
 
 
 def decoding(decode: Callable[[Json], T], raw: Json) -> T:
-    """Run a msgspec decoder and turn what it raises into a DecodeError that names the field."""
+    """Run a msgspec decoder and turn its errors into a DecodeError that names the field."""
     try:
         return decode(raw)
     except msgspec.ValidationError as error:
@@ -159,7 +159,7 @@ def refuse_longer(text: str | None, limit: int, field: str) -> None:
 
 
 def refuse_long_key(key: str | None, field: str) -> None:
-    """Refuse what no key of a label, taint or topology can be. Raises DecodeError."""
+    """Reject a text that cannot be a key of a label, taint or topology. Raises DecodeError."""
     refuse_longer(key, MAX_LABEL_KEY_BYTES, field)
 
 
@@ -230,7 +230,7 @@ def selector_or_nothing(selector: LabelSelector | None) -> Selector:
 
 def selector_of_labels(labels: Mapping[str, str] | None) -> Selector:
     """Return the selector of a Service or ReplicationController, which is not validated; nothing for none."""
-    if not labels:  # an API server does not store `{}`, so it can only mean what null does
+    if not labels:  # an API server does not store `{}`, so it can only mean the same as null
         return NOTHING
     return Selector(tuple(requirement(key, Operator.IN, [labels[key]]) for key in sorted(labels)))
 

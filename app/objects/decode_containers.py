@@ -1,4 +1,4 @@
-"""JSON of a pod's containers, and of what else tells how much they get, to what the pod asks of its node."""
+"""JSON of a pod's containers, and of other fields about resources, to the pod's demands on its node."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -48,19 +48,19 @@ class _Condition(Wire):
 
 
 class WireRestartRule(Wire):
-    """What a v1.ContainerRestartRule does."""
+    """The action of a v1.ContainerRestartRule."""
 
     action: str | None = None
 
 
 class WireVolumeMount(Wire):
-    """What a v1.VolumeMount asks of the runtime of its node."""
+    """The demands of a v1.VolumeMount on the runtime of its node."""
 
     bind_mount_options: list[str] | None = None
 
 
 class WireContainer(Wire, omit_defaults=True):
-    """What a v1.Container says of what it needs of its node.
+    """The fields of a v1.Container about its node.
 
     The last two are read by `needed_features`, and are left out of the JSON that tells pods alike.
     """
@@ -75,7 +75,7 @@ class WireContainer(Wire, omit_defaults=True):
 
 
 class WireContainerStatus(Wire, omit_defaults=True):
-    """What a v1.ContainerStatus says of the container's resources."""
+    """The resources in a v1.ContainerStatus."""
 
     name: str | None = None
     allocated_resources: WireAmounts = NULL
@@ -98,7 +98,7 @@ class WireContainers(Wire, array_like=True):
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
-    """What the containers of a pod ask of its node; pods that ask the same mostly share one value.
+    """The demands of a pod's containers on its node; pods with the same demands mostly share one value.
 
     `resources` is None where every release counts the requests alike.
     """
@@ -125,7 +125,7 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 def demand_of(wire: WireContainers) -> Demand:
-    """Return what a pod asks for. Raises DecodeError for a quantity or a port that is none, with its field."""
+    """Return the demands of a pod. Raises DecodeError for a quantity or a port that is none, with its field."""
     # Most conditions say when something happened; the one that matters here is rare.
     if b"PodResizePending" not in bytes(wire.conditions):
         wire.conditions = NULL
@@ -181,7 +181,7 @@ def _new_demand(
     return Demand(dict(requests), *scoring, best_effort, host_ports, images)
 
 
-# What is said differs by container names and by status, what comes of it mostly does not.
+# The JSON differs by container names and by status, the result mostly does not.
 _shared_demand = lru_cache(maxsize=_MEMO_ENTRIES)(_new_demand)
 
 _memoised_demand = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_demand)
@@ -203,7 +203,7 @@ def _container(
 
 
 def _host_ports(containers: Sequence[WireContainer], init_containers: Sequence[WireContainer]) -> frozenset[HostPort]:
-    """Upstream schedutil.GetHostPorts: those of containers that run as long as the pod does."""
+    """Upstream schedutil.GetHostPorts: ports of containers that run as long as the pod does."""
     taken = [port for index, each in enumerate(containers) for port in _ports(each, f"spec.containers[{index}].ports")]
     for index, each in enumerate(init_containers):
         ports = _ports(each, f"spec.initContainers[{index}].ports")
@@ -227,7 +227,7 @@ def _resources(raw: msgspec.Raw, field: str) -> Resources:
 def _reported(raw: msgspec.Raw, field: str) -> Amounts | None:
     """Return the requests that a status reports; None where it reports none, not even empty ones."""
     wire = decoding_field(_resources_decoder.decode, raw, field) or WireResources()
-    amounts_of(wire.limits, f"{field}.limits")  # not read, and refused where it is broken
+    amounts_of(wire.limits, f"{field}.limits")  # not read, but rejected if malformed
     return _amounts(wire.requests, f"{field}.requests")
 
 

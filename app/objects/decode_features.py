@@ -1,4 +1,4 @@
-"""The features that a node has to declare for a pod, by what the pod's spec uses.
+"""The features that a node must declare for a pod, by the fields of the pod's spec.
 
 Source: k8s.io/component-helpers nodedeclaredfeatures/features (InferForScheduling of each). Which of them a release
 knows is in the table of releases.
@@ -28,7 +28,7 @@ def needed_features(
     *,
     users_of_host: bool,
 ) -> frozenset[str]:
-    """Return the features that a pod needs, and drop what they were read from. Raises DecodeError.
+    """Return the features that a pod needs, and drop their source. Raises DecodeError.
 
     `users_of_host`: in the host's network, and in a user namespace of its own.
     """

@@ -58,7 +58,7 @@ class _NodeStatus(Wire):
 
 
 class WireNode(Wire):
-    """A v1.Node; what is the same for many nodes is left as bytes."""
+    """A v1.Node; fields that are the same for many nodes stay bytes."""
 
     kind: str | None = None
     metadata: Metadata | None = None
@@ -121,7 +121,7 @@ _memoised_taints = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_taints)
 
 
 def _conditions_of(conditions: list[_NodeCondition]) -> Mapping[str, str]:
-    """Return what the conditions that matter say; nodes in the same condition share it."""
+    """Return the status of the conditions that matter; nodes in the same condition share it."""
     # As they came, the bytes have the times of heartbeats: no two nodes would share anything.
     raw = _encoder.encode(conditions)
     return _memoised_conditions(raw) if len(raw) <= _MEMO_BYTES else _parse_conditions(raw)

@@ -46,7 +46,7 @@ _node_selector_decoder: Final[msgspec.json.Decoder[dict[str, str] | None]] = msg
 
 
 def node_affinity_of(affinity: bytes, node_selector: msgspec.Raw) -> NodeAffinity:
-    """Return what a pod asks of its node; `affinity` is its spec.affinity. Raises DecodeError.
+    """Return the node affinity of a pod; `affinity` is its spec.affinity. Raises DecodeError.
 
     Broken terms do not raise: they have their `errors`. Pods that say the same mostly share one value.
     """
@@ -91,7 +91,7 @@ def _members(term: NodeSelectorTerm) -> tuple[object, ...]:
 
 
 def _preferred(wires: Sequence[_PreferredTerm]) -> tuple[PreferredTerm, ...]:
-    """Parse the terms as those of a node selector: they are named by their index alone, but for that they are alike."""
+    """Parse the terms as in a node selector: only their names differ, which are their indexes."""
     nothing = WireNodeSelectorTerm()
     kept = [wire.preference or nothing if wire.weight else nothing for wire in wires]
     requirements = [requirements_of(term, f"[{index}].preference") for index, term in enumerate(kept)]
@@ -109,7 +109,7 @@ def _renamed(term: NodeSelectorTerm) -> NodeSelectorTerm:
 
 
 def _node_names(terms: Sequence[WireNodeSelectorTerm]) -> frozenset[str] | None:
-    """Upstream NodeAffinity.PreFilter, which looks at the fields before they are parsed, also those of broken terms."""
+    """Upstream NodeAffinity.PreFilter, which reads the fields before they are parsed, also in broken terms."""
     if not terms:
         return None
     names: set[str] = set()

@@ -104,7 +104,7 @@ class _PodStatus(Wire):
 
 
 class WirePod(Wire):
-    """A v1.Pod; what is the same for many pods is left as bytes."""
+    """A v1.Pod; fields that are the same for many pods stay bytes."""
 
     kind: str | None = None
     metadata: _PodMetadata | None = None
@@ -211,14 +211,14 @@ def _failed(raw: msgspec.Raw) -> _PodCondition:
 
 
 def _features(spec: _PodSpec) -> frozenset[str]:
-    """Return what the node has to declare; a pod whose containers say nothing of it costs no call for each of them."""
+    """Return the features that the node must declare; a pod without such features costs no call per container."""
     on_host = spec.host_network is True and spec.host_users is False
     return needed_features(spec.containers, spec.init_containers, spec.ephemeral_containers, users_of_host=on_host)
 
 
 def _demand(spec: _PodSpec, status: _PodStatus) -> Demand:
     if not spec.node_name:
-        status = _PodStatus(qos_class=status.qos_class)  # a pod that is to be scheduled counts by its spec alone
+        status = _PodStatus(qos_class=status.qos_class)  # an incoming pod counts by its spec alone
     return demand_of(
         WireContainers(
             spec.containers,

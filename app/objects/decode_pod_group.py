@@ -1,4 +1,4 @@
-"""Pod groups: JSON of a scheduling.x-k8s.io/v1alpha1 PodGroup, and what labels and annotations of a pod say."""
+"""Pod groups: JSON of a scheduling.x-k8s.io/v1alpha1 PodGroup, and labels and annotations of a pod."""
 
 import re
 from collections.abc import Mapping
@@ -60,9 +60,9 @@ def decode_pod_group(raw: bytes | msgspec.Raw) -> PodGroup:
 
 
 def membership_of(labels: Mapping[str, str], annotations: msgspec.Raw) -> Membership | None:
-    """Return what a pod says about its group; None for a pod without one. A wrong annotation is a `problem`.
+    """Return a pod's fields about its group; None for a pod without one. A wrong annotation is a `problem`.
 
-    Annotations are decoded for pods of a `kindred.dev/group` alone. Raises DecodeError for what are no annotations.
+    Annotations are decoded for pods of a `kindred.dev/group` alone. Raises DecodeError for invalid annotations.
     """
     name = labels.get(GROUP_LABEL)
     if not name:
@@ -99,7 +99,7 @@ def _no_packing(annotation: str, problem: str) -> Packing:
 
 
 def _checked(annotations: Mapping[str, str], key: str, most: int) -> tuple[int, str]:
-    """Return the number of an annotation, 0 where there is none, and what is wrong with it."""
+    """Return the number of an annotation, 0 without one, and its error."""
     text = annotations.get(key)
     if text is None:
         return 0, ""

@@ -20,7 +20,7 @@ class _Claim(Wire):
 
 
 class _Ephemeral(Wire):
-    """What the claim is made from; it is found by its name."""
+    """The template of the claim, which is found by its name."""
 
 
 class _VolumeID(Wire):
@@ -106,7 +106,7 @@ def _shared(volumes: tuple[PodVolume, ...]) -> tuple[PodVolume, ...]:
 
 
 def _volume(pod: str, wire: WireVolume) -> PodVolume | None:
-    """Return what a volume is backed by, which the API server allows one of."""
+    """Return the backend of a volume; the API server allows only one."""
     if wire.persistent_volume_claim is not None:
         return PodClaim(wire.persistent_volume_claim.claim_name or "")
     if wire.ephemeral is not None:

@@ -1,4 +1,4 @@
-"""JSON of quantities and of lists of them, such as what a node can allocate."""
+"""JSON of quantities and of lists of them, such as a node's allocatable resources."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -20,7 +20,7 @@ Quantity: TypeAlias = (
     Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,9}(\.[0-9]{1,3})?(m|k|M|G|Ki|Mi|Gi)?$")]
     | Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 )
-"""A quantity as people write it; what `nanos` reads is more than JSON Schema can say."""
+"""A quantity as people write it; JSON Schema cannot express all that `nanos` reads."""
 WireAmounts: TypeAlias = Annotated[msgspec.Raw, Unread(dict[str, Quantity])]
 """A v1.ResourceList."""
 

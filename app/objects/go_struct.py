@@ -1,4 +1,4 @@
-"""Structs that Go reads without JSON tags, such as those of the extender's verbs: their keys match in any case.
+"""Structs that Go reads without JSON tags, as for the extender's verbs: their keys match in any case.
 
 Source: Go's encoding/json (Unmarshal). Of keys that differ only in case, the last one counts.
 """
@@ -14,7 +14,7 @@ _members_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class GoStruct:
-    """The fields of one Go struct; what they hold stays raw."""
+    """The fields of one Go struct; their values stay raw."""
 
     def __init__(self, name: str, *fields: str) -> None:
         """Take the names of the struct and its fields as Go spells them."""

@@ -1,4 +1,4 @@
-"""What a request may hold at most, and an error may say, whichever the verb."""
+"""Limits of requests and of error messages, for every verb."""
 
 from typing import Final, TypeAlias
 
@@ -16,11 +16,11 @@ FEW_BYTES: Final = 1024 * 1024
 _MAX_ELEMENTS: Final = 5_000_000
 """JSON elements in one body. A decoded element takes up to 80 bytes, however short it was: `{},` 3 bytes, or 64 MiB of
 them 3 GB. The limit is 1,000 elements for each of 5,000 whole nodes."""
-_COUNTED_AT_ONCE: Final = 256 * 1024  # bytes: what is compared stays in the CPU's cache
-_MAX_ERROR_LENGTH: Final = 8192  # characters; a message may quote what the request holds
+_COUNTED_AT_ONCE: Final = 256 * 1024  # bytes: the compared data stays in the CPU's cache
+_MAX_ERROR_LENGTH: Final = 8192  # characters; a message may quote the request
 _MAX_REASON_LENGTH: Final = 1024
-"""Characters of why a node failed. It stands once for each node, and may quote a name of any length, such as that of a
-claim: with one of 30 KB the answer about 5,000 nodes was 150 MB."""
+"""Characters of why a node failed. It occurs once for each node, and may quote a name of any length, such as a claim's:
+with one of 30 KB the response about 5,000 nodes was 150 MB."""
 
 
 def refuse_too_many_elements(body: Body) -> None:
@@ -44,5 +44,5 @@ def error_json(message: str) -> bytes:
 
 
 def reason_json(message: str) -> bytes:
-    """Return why a node failed as JSON, cut to a length that an answer can have once for each node."""
+    """Return why a node failed as JSON, cut to a length that a response can have once for each node."""
     return msgspec.json.encode(message[:_MAX_REASON_LENGTH])

@@ -1,7 +1,7 @@
 """Arguments of plugins: JSON of upstream's *Args by plugin to the arguments of the core's constructors.
 
 Source: k8s.io/kube-scheduler config/v1/types_pluginargs.go, with the defaults of k8s.io/kubernetes
-pkg/scheduler/apis/config/v1/defaults.go; ServiceAffinityArgs is that of v1.18. As upstream decodes them strictly, an
+pkg/scheduler/apis/config/v1/defaults.go; ServiceAffinityArgs is from v1.18. As upstream decodes them strictly, an
 unknown field is an error here, also deep inside; JSON null is an absent field.
 """
 
@@ -33,7 +33,7 @@ class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class _Args(_Strict):
-    """What every *Args may say of itself; a plugin without arguments takes no more."""
+    """The fields of every *Args; a plugin without arguments takes no more."""
 
     api_version: str | None = None
     kind: str | None = None

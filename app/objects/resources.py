@@ -57,7 +57,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def api_version(self) -> str:
-        """What objects say as apiVersion: `v1`, `policy/v1`."""
+        """The apiVersion of objects: `v1`, `policy/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property

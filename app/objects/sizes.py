@@ -1,10 +1,10 @@
 """The sizes that Kubernetes itself bounds, refused on every way in: from the API server, in dumps and in requests.
 
-Only what an API server ensures for every object that it stores is refused, so that nothing of a real cluster is lost:
-k8s.io/apimachinery pkg/api/validation/objectmeta.go and pkg/util/validation/validation.go, and k8s.io/kubernetes
-pkg/apis/core/validation/validation.go. The sizes are looked at, not the characters. An API server ensures none for the
-`values` of a node affinity or, in objects of older releases, of a label selector; for a constraint's `topologyKey`; for
-names of images, claims, owners and schedulers; nor for `spec.nodeName`, which a Binding sets.
+The bounds reject only objects that no API server stores, so that nothing of a real cluster is lost: k8s.io/apimachinery
+pkg/api/validation/objectmeta.go and pkg/util/validation/validation.go, and k8s.io/kubernetes
+pkg/apis/core/validation/validation.go. The sizes are looked at, not the characters. An API server has no bound for the
+`values` of a node affinity or, in objects of older releases, of a label selector. It has none for a constraint's
+`topologyKey`, for names of images, claims, owners and schedulers, nor for `spec.nodeName`, which a Binding sets.
 """
 
 from typing import Final
@@ -21,5 +21,5 @@ MAX_LABEL_VALUE_BYTES: Final = 63
 
 
 def is_longer(text: str, limit: int) -> bool:
-    """Tell whether a text has more bytes than that, as Go counts them."""
+    """Return whether a text has more bytes than that, as Go counts them."""
     return len(text) > limit or (not text.isascii() and len(text.encode()) > limit)

@@ -1,4 +1,4 @@
-"""Wire structs for what people write by hand: an unknown field is an error, not a field of a later release."""
+"""Wire structs for hand-written files: an unknown field is an error, not a field of a later release."""
 
 from collections.abc import Callable
 from functools import reduce

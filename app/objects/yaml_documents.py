@@ -1,8 +1,9 @@
-"""JSON or YAML as JSON documents, bounded by what the text stands for and not only by what is written.
+"""JSON or YAML as JSON documents, with a bound on the expanded text and not only on the written one.
 
-YAML can say much in few bytes. An alias repeats what its anchor holds, and aliases of aliases multiply; all of that is
-one object in memory, and is written out as JSON. So the size of each anchor is counted from the events of the parser,
-before any object is made. Nesting and numbers are bounded there as well, as what reads them recurses or is quadratic.
+YAML can say much in few bytes. An alias repeats the value of its anchor, and aliases of aliases multiply; all of that
+is one object in memory, and is written out as JSON. So the size of each anchor is counted from the events of the
+parser, before any object is made. Nesting and numbers are bounded there as well, because their readers recurse or are
+quadratic.
 """
 
 import re
@@ -14,7 +15,7 @@ import yaml
 from app.logs import one_line
 
 MAX_REPEATED_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of JSON that aliases may stand for beside what is written. That is the largest object that is taken, where
+"""Bytes of JSON that aliases may expand to beside the written text. That is the largest object that is taken, where
 anchors that people write repeat some KB."""
 MAX_DOCUMENTS: Final = 1_000_000
 """YAML documents in one text, a third more than the objects of the largest clusters: 15,000 nodes, 450,000 pods."""
@@ -28,7 +29,7 @@ _JSON: Final = re.compile(rb"\s*[{\[]")
 _READ_AS_TEXT: Final = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
 _NUMBERS: Final = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 _UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
-"""What PyYAML and msgspec raise for a tag that its value does not fit, such as `!!int ""` or `!!timestamp x`."""
+"""The errors of PyYAML and msgspec for a tag that its value does not fit, such as `!!int ""` or `!!timestamp x`."""
 
 
 class DocumentsError(ValueError):
@@ -50,7 +51,7 @@ _TextLoader.yaml_implicit_resolvers = {
 
 
 def is_json(text: bytes) -> bool:
-    """Tell whether a text is taken for JSON."""
+    """Return whether a text is taken for JSON."""
     return _JSON.match(text) is not None
 
 
@@ -69,7 +70,7 @@ def documents(text: bytes) -> list[bytes]:
 
 
 def _told(error: Exception) -> str:
-    # A message may quote what it is about.
+    # A message may quote the input.
     return one_line(" ".join(str(error).split())) or type(error).__name__
 
 
@@ -94,7 +95,7 @@ class _Sizes:
     def __init__(self) -> None:
         self.repeated = 0
         self._total = 0
-        self._anchored: dict[str, int] = {}  # anchor -> bytes under it, those of aliases included
+        self._anchored: dict[str, int] = {}  # anchor -> bytes under it, with those of aliases
         self._open: list[tuple[str | None, int]] = []  # of each open collection: its anchor, the bytes before it
 
     @property

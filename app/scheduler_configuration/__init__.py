@@ -1,4 +1,4 @@
 """A KubeSchedulerConfiguration: reading it as kube-scheduler does, its plugin sets, and which extender is Kindred.
 
-What is wrong with a registration is in `app.commands.doctor`; what a pod is explained by is in `app.explain`.
+Findings about a registration are in `app.commands.doctor`; the rules of explanations are in `app.explain`.
 """

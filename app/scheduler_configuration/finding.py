@@ -1,4 +1,4 @@
-"""What is wrong with a KubeSchedulerConfiguration, as a document or as a registration."""
+"""A finding about a KubeSchedulerConfiguration, as a document or as a registration."""
 
 from enum import Enum
 from typing import Final
@@ -12,7 +12,7 @@ class Severity(Enum):
     """How bad it is."""
 
     ERROR = "error"
-    """kube-scheduler does not start with it, pods are placed wrongly or not at all, or nobody keeps a rule."""
+    """kube-scheduler does not start with it, pods are placed wrongly or not at all, or a rule is not enforced."""
     WARNING = "warning"
     """It works, and not as it should: late, too strong, unsafe."""
     INFO = "info"

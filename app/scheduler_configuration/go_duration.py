@@ -15,12 +15,12 @@ _UNITS: Final = {
 }  # Go takes both signs for micro
 _part: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")  # the same
 PATTERN: Final = rf"\A[+-]?(?:0|(?:{_part.pattern})+)\Z"
-"""What time.ParseDuration takes."""
+"""The syntax of time.ParseDuration."""
 _whole: Final = re.compile(PATTERN)
 
 
 def parse_go_duration(text: str) -> float | None:
-    """Return the seconds of a duration as Go's time.ParseDuration reads it; None for what is none."""
+    """Return the seconds of a duration as Go's time.ParseDuration reads it; None for any other text."""
     if not _whole.match(text):
         return None
     seconds = sum(float(number) * _UNITS[unit] for number, unit in _part.findall(text))

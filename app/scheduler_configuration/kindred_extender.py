@@ -16,7 +16,7 @@ def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Ext
     """
     extenders = config.extenders
     if not extenders:
-        return None, "there is no extender: kube-scheduler does not know of Kindred"
+        return None, "there is no extender: kube-scheduler does not call Kindred"
     if prefix:
         chosen = [each for each in extenders if each.url_prefix.startswith(prefix)]
         return _one(chosen, f"urlPrefix begins with {prefix}")
@@ -31,7 +31,7 @@ def _one(chosen: Iterable[Extender], which: str) -> tuple[Extender | None, str]:
     found = tuple(chosen)
     if len(found) == 1:
         return found[0], ""
-    return None, f"there are {len(found)} extenders whose {which}, of which one has to be Kindred"
+    return None, f"there are {len(found)} extenders whose {which}, and one of them must be Kindred"
 
 
 def _place(url: str) -> tuple[str, int | None]:

@@ -1,4 +1,4 @@
-"""Which plugins a scheduler profile has at which extension point, and with which weight.
+"""The plugins of a scheduler profile at each extension point, with their weights.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/apis/config/v1/default_plugins.go (mergePluginSet) and
 pkg/scheduler/framework/runtime/framework.go (expandMultiPointPlugins).
@@ -79,7 +79,7 @@ _NOTHING: Final = WrittenPluginSet()
 
 
 class Profile(WrittenProfile, frozen=True):
-    """A profile of the scheduler, with the plugins of which defaults and what is written are merged.
+    """A profile of the scheduler, with its defaults and configured plugins merged.
 
     `percentage_of_nodes_to_score` wins over the global one where it is set.
     """
@@ -91,9 +91,9 @@ class Profile(WrittenProfile, frozen=True):
         return f"profiles[{self.index}]" + (f".{field}" if field else "")
 
     def order(self, point: Point) -> list[str]:
-        """Return the plugins that are asked at an extension point, in order: default ones, and those written there.
+        """Return the plugins that run at an extension point, in order: default ones, and those configured there.
 
-        Of others it is not known what they have: one that is written at multiPoint counts at every point.
+        The extension points of other plugins are unknown: one that is configured at multiPoint counts at every point.
         """
         written, disabled = [*self.enabled(point)], self.disabled(point)
         if "*" in disabled:
@@ -108,48 +108,48 @@ class Profile(WrittenProfile, frozen=True):
         return [*dict.fromkeys(first)]
 
     def runs(self, plugin: str, point: Point) -> bool:
-        """Tell whether a plugin, a default one or one that is written there, is asked at an extension point."""
+        """Return whether a plugin, a default one or one that is configured there, runs at an extension point."""
         return plugin in self.order(point)
 
     def switched_off(self, plugin: str, point: Point) -> bool:
-        """Tell whether a default plugin that has something for a point is not asked there."""
+        """Return whether a default plugin of a point does not run there."""
         return point in IMPLEMENTED.get(plugin, ()) and not self.runs(plugin, point)
 
     def weight(self, plugin: str) -> int:
         """Return the weight that its score has, or would have if it were not switched off. Outside ones weigh 1."""
         for point in _OF_WEIGHTS:
             if plugin in (written := self.enabled(point)):
-                return written[plugin] or 1  # also of a default plugin: what is written replaces its weight
+                return written[plugin] or 1  # also of a default plugin: a configured weight replaces its own
         return DEFAULTS.get(plugin, 1) or 1
 
     def scoring(self) -> set[str]:
         """Return the plugins that score."""
         known = {plugin for plugin in DEFAULTS if self.runs(plugin, "score")} - {"VolumeBinding"}
-        # VolumeBinding scores only behind the gate StorageCapacityScoring; of others it is not known what they have.
+        # VolumeBinding scores only behind the gate StorageCapacityScoring; extension points of others are unknown.
         return known | set(self.enabled("score"))
 
     def filtering(self) -> set[str]:
-        """Return the plugins that filter, as far as it is known what they have: default ones, and those written so."""
+        """Return the plugins that filter, default and configured ones, as far as their extension points are known."""
         return {plugin for plugin in IMPLEMENTED if self.runs(plugin, "filter")} | set(self.enabled("filter"))
 
     def post_filtering(self) -> set[str]:
-        """Return the plugins that are asked after no node was left, as far as it is known what they have."""
+        """Return the plugins that run after no node was left, as far as their extension points are known."""
         known = {plugin for plugin in IMPLEMENTED if self.runs(plugin, "postFilter")}
         return known | set(self.enabled("postFilter"))
 
     def enabled(self, point: Point) -> dict[str, int]:
-        """Return what is written as enabled: name -> weight, 0 where there is none."""
+        """Return the plugins configured as enabled: name -> weight, 0 without one."""
         return {each.name: each.weight for each in self._at(point).enabled}
 
     def disabled(self, point: Point) -> list[str]:
-        """Return what is written as disabled."""
+        """Return the plugins configured as disabled."""
         return [each.name for each in self._at(point).disabled]
 
     def _at(self, point: Point) -> WrittenPluginSet:
         return self.plugins.get(point, _NOTHING)
 
     def at_multi_point(self) -> list[str]:
-        """Return the plugins of multiPoint in order: defaults, merged with what is written (mergePluginSet)."""
+        """Return the plugins of multiPoint in order: defaults, merged with the configured ones (mergePluginSet)."""
         disabled, written = self.disabled("multiPoint"), self.enabled("multiPoint")
         kept = [] if "*" in disabled else [plugin for plugin in DEFAULTS if plugin not in disabled]
         return [*dict.fromkeys((*kept, *written))]

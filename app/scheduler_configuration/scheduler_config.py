@@ -65,7 +65,7 @@ class Extender(WrittenExtender, frozen=True):
         return _split(self.url_prefix).hostname or ""
 
     def is_asked_about(self, resources: Container[str]) -> bool:
-        """Tell whether it is asked about pods that request these resources: IsInterested, by requests alone."""
+        """Return whether it is called for pods that request these resources: IsInterested, by requests alone."""
         return not self.managed_resources or any(each.name in resources for each in self.managed_resources)
 
     def at(self, field: str = "") -> str:
@@ -81,7 +81,7 @@ def _split(url: str) -> SplitResult:
 
 
 class SchedulerConfig(NamedTuple):
-    """What the file says; profiles are never empty."""
+    """The contents of the file; profiles are never empty."""
 
     percentage_of_nodes_to_score: int
     profiles: tuple[Profile, ...]
@@ -90,7 +90,7 @@ class SchedulerConfig(NamedTuple):
     leader_election: LeaderElection = LeaderElection()
 
     def percentage_of(self, profile: Profile) -> tuple[str, int]:
-        """Return where the percentageOfNodesToScore of a profile is written, and what it is."""
+        """Return the place and the value of a profile's percentageOfNodesToScore."""
         if profile.percentage_of_nodes_to_score is None:
             return "percentageOfNodesToScore", self.percentage_of_nodes_to_score
         return profile.at("percentageOfNodesToScore"), profile.percentage_of_nodes_to_score
@@ -101,7 +101,7 @@ class SchedulerConfig(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The configuration, None where it is not fit to be looked at, and what is wrong with it as a document."""
+    """The configuration, None if it cannot be checked, and its errors as a document."""
 
     config: SchedulerConfig | None
     findings: tuple[Finding, ...]
@@ -122,7 +122,7 @@ def read_scheduler_config(path: Path) -> Reading:
 
 
 def load_scheduler_config(path: Path) -> SchedulerConfig:
-    """Read the file of a kube-scheduler that runs. Raises UnreadableError for what no kube-scheduler starts with."""
+    """Read the file of a running kube-scheduler. Raises UnreadableError if none starts with it."""
     config, findings = read_scheduler_config(path)
     problems = [f"{each.where}: {each.message}".removeprefix(": ") for each in findings]
     if config is not None:
@@ -133,7 +133,7 @@ def load_scheduler_config(path: Path) -> SchedulerConfig:
 
 
 def _problems(config: SchedulerConfig) -> Iterator[str]:
-    """Yield what kube-scheduler refuses of the values that are looked up, and weights that are too large here."""
+    """Yield the values that kube-scheduler rejects, among those that are read, and weights that are too large here."""
     names = Counter(profile.name for profile in config.profiles)
     places = [("percentageOfNodesToScore", config.percentage_of_nodes_to_score, _ALL)]
     for profile in config.profiles:
@@ -159,7 +159,7 @@ def parse_scheduler_config(text: str) -> Reading:
     duplicates: list[str] = []
 
     class Loader(yaml.SafeLoader):
-        """Takes note of keys that are there twice, of which PyYAML takes the last."""
+        """Records keys that are there twice; PyYAML takes the last."""
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  # PyYAML's
             duplicates.extend(_duplicates(node))

@@ -30,7 +30,7 @@ POINTS: Final[tuple[Point, ...]] = get_args(Point)
 
 
 class _Part(msgspec.Struct, rename="camel", frozen=True):
-    """Base of all parts. A default stands for what is not written, and matters only where a check reads it."""
+    """Base of all parts. A default is for a missing field, and matters only where a check reads it."""
 
 
 class TlsConfig(_Part, frozen=True):
@@ -52,7 +52,7 @@ class TlsConfig(_Part, frozen=True):
 
     @property
     def has_certificate(self) -> bool:
-        """Whether it says who asks; a half of it is as none: client-go transport/config.go, HasCertAuth."""
+        """Whether it has a client certificate; a half of one is as none: client-go transport/config.go, HasCertAuth."""
         return bool((self.cert_file or self.cert_data) and (self.key_file or self.key_data))
 
 
@@ -111,7 +111,7 @@ class WrittenProfile(_Part, frozen=True):
 
 
 class LeaderElection(_Part, frozen=True):
-    """LeaderElectionConfiguration. What is not written is on, for the Lease kube-system/kube-scheduler."""
+    """LeaderElectionConfiguration. Without it, leader election is on, for the Lease kube-system/kube-scheduler."""
 
     leader_elect: bool | None = None
     lease_duration: Duration = "0"
@@ -154,7 +154,7 @@ _SCALARS: Final = {str: "a string", int: "an integer", float: "a number", bool: 
 
 
 def read_document(document: Mapping[str, Any]) -> tuple[WrittenConfig | None, list[Finding]]:
-    """Return what a document says, without unknown fields, and all that is wrong with it: kind, fields, types.
+    """Return the contents of a document, without unknown fields, and all its errors: kind, fields, types.
 
     None stands for a document of another kind, or with a value of a wrong type.
     """
@@ -172,7 +172,7 @@ def read_document(document: Mapping[str, Any]) -> tuple[WrittenConfig | None, li
 
 
 def _fitting(value: Any, wanted: Any, where: str, findings: list[Finding]) -> Any:  # noqa: ANN401  # whatever YAML holds
-    """Return a value without nulls, which are as if they were not there, and without what findings are added for."""
+    """Return a value without nulls, which count as missing, and without fields that have findings."""
     if isinstance(wanted, type) and issubclass(wanted, _Part):
         fields = {field.encode_name: field.type for field in msgspec.structs.fields(wanted)}
         return _fitting_fields(value, fields, where, findings)

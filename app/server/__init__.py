@@ -1,4 +1,4 @@
 """The ports: listening, TLS, connections, bounded HTTP/1.1, who may come in, and the life of the process.
 
-It knows requests and connections only, not what a verb answers.
+It handles requests and connections, and is independent of the verbs.
 """

@@ -38,7 +38,7 @@ IsReading: TypeAlias = Callable[[str, str], bool]
 
 
 class AdminToken:
-    """The text of a file, read again when it changes. An empty file is nobody's token."""
+    """The text of a file, read again when it changes. An empty file matches no token."""
 
     def __init__(self, file: Path, pause: float = LOOKS_EVERY, *, setting: str = "admin_token_file") -> None:
         """Read the file, which a setting names. Raises ConfigurationError."""
@@ -49,11 +49,11 @@ class AdminToken:
         self._token = self._read()
 
     def is_borne(self, given: bytes) -> bool:
-        """Tell whether this is the token, in a time that does not tell how much of it is right."""
+        """Return whether this is the token, in a time that does not depend on how much of it is right."""
         return bool(self._token) and hmac.compare_digest(given, self._token)
 
     async def run(self) -> None:
-        """Follow the file until cancelled. While it cannot be read, what was read before holds."""
+        """Follow the file until cancelled. While it cannot be read, the last token that was read is valid."""
         while True:
             await asyncio.sleep(self._pause)
             try:
@@ -66,7 +66,10 @@ class AdminToken:
             else:
                 if token != self._token:
                     self._token = token
-                    log.info("admin port: %s", "the token was read anew" if token else "the token is empty: nobody's")
+                    log.info(
+                        "admin port: %s",
+                        "the token was read anew" if token else "the token is empty: it matches no request",
+                    )
 
     def _read(self) -> bytes:
         try:

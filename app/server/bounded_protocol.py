@@ -1,8 +1,9 @@
 """uvicorn's HTTP/1.1 connection within limits: of the head, of the bytes and of the time, and of who may ask.
 
-uvicorn itself waits for the rest of a request forever, takes headers of any size, and keeps answers that nobody takes.
+uvicorn itself waits for the rest of a request without a limit, takes headers of any size, and keeps responses that no
+client reads.
 
-What is received is parsed in pieces (unread.py), some in each round of the loop (reading_turns.py). A request that is
+Received bytes are parsed in pieces (unread.py), some in each round of the loop (reading_turns.py). A request that is
 pipelined stays unread until the one before it has its response.
 """
 
@@ -25,7 +26,7 @@ _NEVER: Final = float("inf")
 
 
 class Phase(Enum):
-    """What a connection waits for, which decides what its deadline means."""
+    """The state that a connection waits for, which gives its deadline a meaning."""
 
     IDLE = 0
     """For a request."""
@@ -34,9 +35,9 @@ class Phase(Enum):
     BODY = 2
     """For the rest of a body."""
     ANSWERING = 3
-    """For an answer of ours."""
+    """For a response of Kindred."""
     TAKING = 4
-    """For the client to take an answer that was written."""
+    """For the client to read a response that was written."""
     CLOSING = 5
     """For the client to take the last answer."""
 
@@ -59,7 +60,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.cycle: RequestResponseCycle | None  # type: ignore[assignment]  # uvicorn's own is None at first, too
         self.phase = Phase.IDLE
         self.deadline = _NEVER
-        """Time of the loop after which `expire` is to be called."""
+        """Time of the loop after which `expire` must be called."""
         self._state = server_state
         self._limits = server_state.limits
         self._stranger = False
@@ -85,16 +86,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self.app_state = {**self.app_state, CLIENT_NAMES: names}
         allowed = self._state.client_names
         if allowed and allowed.isdisjoint(names):
-            # It is told so in answer to its first request: who is closed before that cannot know why.
+            # The response to its first request says so: a client whose connection is closed before that gets no reason.
             self._deaf = self._stranger = True
             detail = f"its certificate is for {', '.join(names) or 'nobody'}, not for one of KINDRED_TLS_CLIENT_NAMES"
             self._state.refuse(Refusal.CLIENT_NAME, self.client, detail)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of all that refers back to this, so that it and the buffers of its TLS are freed at once.
+        """Drop all references back to this, so that it and the buffers of its TLS are freed at once.
 
-        The collector finds cycles too, but not what it was told to leave alone while it lived (app/watch/bulk_load.py):
-        the connections of each time when the mirror was synced would stay for ever.
+        The collector would find cycles, but not among frozen objects (app/watch/bulk_load.py): the connections that
+        were open at each sync would leak.
         """
         super().connection_lost(exc)
         self._deaf = True
@@ -104,7 +105,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow = Flow(GONE)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; whoever sends what it may not gets a status and is closed."""
+        """Read on; a client that breaks a limit gets a status, and its connection is closed."""
         if self._deaf:
             self._reject()
             return
@@ -134,7 +135,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._progress.add_trailer()
 
     def end_head(self) -> bool:
-        """Go on to the body; return False if the head is to be parsed again, without its `Upgrade`.
+        """Go on to the body; return False if the head must be parsed again, without its `Upgrade`.
 
         Raises LargeHeadError and FramingError, which end the parsing.
         """
@@ -156,7 +157,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Take note of bytes around the chunks of a body."""
 
     def end_request(self) -> bool:
-        """Wait for the answer, which is to be written only after this; return False if the head is to be parsed again.
+        """Wait for the response, which is written only after this; return False if the head must be parsed again.
 
         Raises LargeHeadError.
         """
@@ -172,7 +173,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return True
 
     def on_response_complete(self) -> None:
-        """Wait for the client to take the answer, and for the next request; uvicorn would set a timer here."""
+        """Wait for the client to read the response, and for the next request; uvicorn would set a timer here."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             self._close()
@@ -185,7 +186,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._go_on()
 
     def pause_writing(self) -> None:
-        """Wait for a client that takes what it asked for slowly."""
+        """Wait for a client that reads its response slowly."""
         super().pause_writing()
         if self.phase is Phase.ANSWERING:
             self.deadline = self.loop.time() + self._limits.read_timeout
@@ -198,7 +199,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._go_on()
 
     def expire(self, now: float) -> None:
-        """Do what the deadline was for: it is over."""
+        """Apply the deadline, which has passed."""
         if self.phase is Phase.CLOSING or self.transport.is_closing():
             self.transport.abort()
         elif self.phase is Phase.IDLE:
@@ -209,7 +210,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self.phase in {Phase.TAKING, Phase.ANSWERING} or self.flow.write_paused:
             self._state.refuse(Refusal.ANSWER_NOT_TAKEN, self.client)
             self.transport.abort()
-        elif self.pipeline:  # it is not read on, as an answer before it is not there
+        elif self.pipeline:  # it is not read further, because an earlier response is not there
             self.deadline = now + self._limits.read_timeout
         else:
             self._refuse(Refusal.SLOW_REQUEST, HTTPStatus.REQUEST_TIMEOUT, "The request took too long to come.")
@@ -266,7 +267,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return self._progress.piece_of_head(self._unread)
 
     def _parse(self, piece: Piece) -> None:
-        """Parse a piece; who sends what it may not gets a status and is closed."""
+        """Parse a piece; a client that breaks a limit gets a status, and its connection is closed."""
         phase, progress = self.phase, self._progress
         try:
             self.parser.feed_data(piece)
@@ -300,7 +301,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.deadline = deadline
 
     def _count_body(self) -> None:
-        """Count what came around a body, which the parser skips unseen or gathers for a header."""
+        """Count the framing of a body, which the parser skips or collects as a header."""
         self.hold_framing(self._progress.piece_framing)
         if not self._progress.add_piece_to_body(at_end=self._unread.at_end):
             self._refuse_head()
@@ -331,7 +332,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._answer_and_close(HTTPStatus.FORBIDDEN, "The client certificate is not one of those that may ask.")
 
     def _answer_and_close(self, status: HTTPStatus, text: str) -> None:
-        """Answer what is not to be read on, unless an answer is being written, which that would be taken for."""
+        """Reject a request that is not read further, unless a response is being written, which it would corrupt."""
         if self._may_answer():
             lines = (
                 f"HTTP/1.1 {status.value} {status.phrase}",
@@ -348,8 +349,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if cycle is None:
             return True
         if cycle.response_complete:
-            return self.phase is not Phase.BODY  # or it was the answer to this very request
-        # Whoever works on it writes no more, and waits no more for the rest.
+            return self.phase is not Phase.BODY  # or it was the response to this very request
+        # Its handler writes no more, and waits no more for the rest.
         cycle.disconnected = True
         cycle.message_event.set()
         return self.phase is Phase.BODY and not cycle.response_started

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 Peer = tuple[str, int] | None
 _SMALL_BODY: Final = 4 * 1024 * 1024
-"""Bytes, for ports that are not sent questions; more than the routes themselves take."""
+"""Bytes, for ports without the verbs; more than the routes themselves take."""
 
 
 class Refusal(Enum):
@@ -38,19 +38,19 @@ class Refusal(Enum):
 
 
 class Limits(NamedTuple):
-    """What one port lets its clients do."""
+    """The limits of one port."""
 
     max_connections: int
     max_header_bytes: int
     max_body_bytes: int
     read_timeout: float
-    """Seconds for a request that has begun to be complete, and for an answer to be taken."""
+    """Seconds for a request that has begun to be complete, and for a response to be read."""
     idle_timeout: float
     """Seconds that a connection may stand without a request."""
 
 
 class Connections(ServerState):
-    """The state of a server, of which uvicorn has a part."""
+    """The state of a server; uvicorn has a part of it."""
 
     def __init__(self, port: str, limits: Limits, client_names: frozenset[str] = frozenset()) -> None:
         """Name the port for messages and metrics; `client_names`, if any, are the certificates that may ask."""
@@ -60,10 +60,10 @@ class Connections(ServerState):
         self.limits: Final = limits
         self.client_names: Final = client_names
         self.beginning: set[asyncio.Protocol] = set()
-        """Connections that shake hands, which uvicorn knows nothing of."""
+        """Connections in the TLS handshake, which uvicorn does not count."""
         self.reading: Final = ReadingTurns()
         self.refused: Counter[Refusal] = Counter(dict.fromkeys(Refusal, 0))
-        # Who can reach the port must not be able to fill the log.
+        # A client of the port must not be able to fill the log.
         self._line_rate = LineRate(1, time.monotonic, later_on_this_loop, self._tell_left_out)
 
     @property
@@ -73,7 +73,7 @@ class Connections(ServerState):
 
     @property
     def is_full(self) -> bool:
-        """Tell whether a further connection is to be closed at once."""
+        """Return whether a further connection must be closed at once."""
         return self.open >= self.limits.max_connections
 
     def refuse(self, reason: Refusal, peer: Peer, detail: str = "") -> None:
@@ -85,7 +85,7 @@ class Connections(ServerState):
             log.warning("%s port: turned away %s: %s", self.port, who, because)
 
     async def watch(self) -> None:
-        """End what takes too long, until cancelled.
+        """End connections past their deadline, until cancelled.
 
         One look over all connections now and then costs less than a timer for each request.
         """
@@ -106,7 +106,7 @@ def _said(reason: Refusal) -> str:
 
 
 def limits_of(settings: Settings, *, large_bodies: bool) -> Limits:
-    """Return the limits of a port; one that only tells of health needs no large bodies."""
+    """Return the limits of a port; a port for probes needs no large bodies."""
     return Limits(
         settings.max_connections,
         settings.max_header_bytes,

@@ -14,11 +14,11 @@ from app.server.open_paths import is_open
 
 _AUTHORITY: Final = re.compile(r"(?:\[(?P<ipv6>[^\]]*)\]|(?P<host>[^:\[\]]+))(?::\d*)?")
 _OURS: Final = frozenset({"same-origin", "none"})
-"""Values of Sec-Fetch-Site: a page of ours asks, or somebody has typed the address."""
+"""Values of Sec-Fetch-Site: the request is from Kindred's page, or from a typed address."""
 
 
 class ForeignPages:
-    """Turns away what a browser sends for a page that is not ours; other clients are let through."""
+    """Rejects requests that a browser sends for another site's page; requests of other clients pass."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class ForeignPages:
         any_host: bool,
         open_paths: frozenset[str] = frozenset(),
     ) -> None:
-        """Take what is guarded; `any_host`: the port has names, for which its clients need a certificate.
+        """Take the guarded app; `any_host`: the port has names, for which its clients need a certificate.
 
         Anybody may link to the paths that are open.
         """
@@ -48,7 +48,7 @@ class ForeignPages:
         if foreign:
             # A name that its owner lets resolve to this machine makes a page of theirs one of ours to the browser.
             rule = "expected localhost or an IP address, as KINDRED_ADMIN_TOKEN_FILE is not set"
-            # 421 rather than 403: nobody is forbidden anything, it is the name that is not ours.
+            # 421 rather than 403: the client may have the right, but the name is not Kindred's.
             status, reason, detail = HTTPStatus.MISDIRECTED_REQUEST, Refusal.HOST, f"Host {foreign[0]!r}: {rule}"
         elif not is_open(scope, self._open_paths) and (told := _foreign_site(headers, hosts)):
             status, reason = HTTPStatus.FORBIDDEN, Refusal.CROSS_SITE
@@ -61,7 +61,7 @@ class ForeignPages:
 
 
 def _needs_no_dns(authority: str) -> bool:
-    """Tell whether a Host is one that nobody else can have resolved to this machine."""
+    """Return whether no other party can have resolved a Host to this machine."""
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
         return False
@@ -76,7 +76,7 @@ def _needs_no_dns(authority: str) -> bool:
 
 
 def _foreign_site(headers: Headers, hosts: list[str]) -> str:
-    """Return the header by which a request comes from a page of another site; empty if it does not.
+    """Return the header that shows that a request comes from a page of another site; empty if it does not.
 
     Browsers say Sec-Fetch-Site wherever this port needs no token: on the loopback, and over TLS. Old ones say Origin.
     """

@@ -1,7 +1,7 @@
 """Accepts the connections of one port: as many as may be, counted from their first byte, and none that only stands.
 
-uvicorn leaves that to the event loop, which gives a client a minute to begin TLS, counts nobody before it has, and does
-not tell whom it did not let in.
+uvicorn leaves that to the event loop, which gives a client a minute to begin TLS, counts no client before that, and
+does not report rejected ones.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _PAUSE: Final = 0.1  # seconds until the next attempt, where the process has no 
 
 
 class Listener:
-    """Listens on sockets, in the place of an asyncio.Server, of which uvicorn uses these two methods."""
+    """Listens on sockets, in place of an asyncio.Server; uvicorn uses these two methods of it."""
 
     def __init__(
         self,
@@ -48,9 +48,9 @@ class Listener:
     def close(self) -> None:
         """Accept no more, and let no handshake go on. Connections that are there already are the server's to close.
 
-        One without TLS that was just accepted is there within a moment, and closed then. To cancel its task instead
-        lets uvloop free the connection without a word to the protocol, if it happens in that very moment; the server
-        then waited for it for the whole grace period, and a leader held its Lease as long.
+        One without TLS that was just accepted is there within a moment, and closed then. If its task were cancelled at
+        that very moment, uvloop would free the connection without a call to the protocol. The server then waited for it
+        for the whole grace period, and a leader held its Lease as long.
         """
         self._closed = True
         for task in self._accepting:
@@ -64,7 +64,7 @@ class Listener:
                 task.cancel()
 
     async def wait_closed(self) -> None:
-        """Wait until nobody is listening any more."""
+        """Wait until no socket listens any more."""
         await asyncio.gather(*self._accepting, *self._beginning.values(), return_exceptions=True)
 
     async def _accept(self, listening: socket.socket) -> None:
@@ -99,7 +99,7 @@ class Listener:
         except ssl.SSLError as error:
             self._connections.refuse(Refusal.HANDSHAKE, peer, openssl_reason(error))
         except OSError as error:
-            # Who says nothing, or goes away: mostly a probe of the port, that comes again every few seconds.
+            # A client that sends nothing, or disconnects: mostly a probe of the port, every few seconds.
             self._connections.refused[Refusal.HANDSHAKE] += 1
             log.debug("%s port: %s: no handshake: %s", self._connections.port, peer, error)
         finally:
@@ -118,7 +118,7 @@ async def listening_sockets(host: str, port: int, backlog: int) -> list[socket.s
         except OSError as error:
             if problem is None or problem.errno in _NOT_HERE:
                 problem = error
-        if port == 0 and sockets:  # whoever asked for any is told of one
+        if port == 0 and sockets:  # a caller that asked for any port gets one
             return sockets
     if problem is not None and (not sockets or problem.errno not in _NOT_HERE):
         for each in sockets:

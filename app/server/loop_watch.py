@@ -10,7 +10,7 @@ Stuck is one callback that
 - waits for 30 s: it neither runs, nor could it run, at each of 30 looks of a thread.
 
 Neither counts the time for which the whole process is stopped (SIGSTOP, a frozen or throttled cgroup, a suspended
-machine): it takes no CPU then, the thread takes no looks, and a loop that is kept from a CPU could run.
+machine). The process takes no CPU then, the thread does not look, and the loop could run with a CPU.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class LoopWatch:
     """Lets the loop beat, and ends the process when it does not."""
 
     def __init__(self, observe: Callable[[float], None]) -> None:
-        """`observe` is told at each beat for how many seconds the loop was held."""
+        """`observe` gets, at each beat, the seconds for which the loop was held."""
         self._observe = observe
         self._beats = 0
 
@@ -87,7 +87,7 @@ class LoopWatch:
 
 @contextmanager
 def _limited_cpu() -> Iterator[Callable[[], None]]:
-    """Limit the CPU time between two calls of what is given; past it, the kernel ends the process."""
+    """Limit the CPU time between two calls of the returned function; past it, the kernel ends the process."""
     # It writes the stack and raises the signal again, which ends the process by default.
     faulthandler.register(signal.SIGPROF, sys.__stderr__ or sys.stderr, all_threads=False, chain=True)
 

@@ -6,5 +6,5 @@ from starlette.types import Scope
 
 
 def is_open(scope: Scope, open_paths: Collection[str]) -> bool:
-    """Tell whether a request only gets one of these paths."""
+    """Return whether a request is a GET of one of these paths."""
     return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in open_paths

@@ -1,4 +1,4 @@
-"""The server of a port: uvicorn with Kindred's protocol, and without what Kindred does itself."""
+"""The server of a port: uvicorn with Kindred's protocol, and without the parts that Kindred does itself."""
 
 from collections.abc import Callable
 

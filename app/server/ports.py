@@ -1,4 +1,4 @@
-"""The ports of a service: what each serves, where, and whom it lets in."""
+"""The ports of a service: the app, the address and the clients of each."""
 
 import logging
 import time
@@ -22,13 +22,13 @@ _ADMIN_HEADERS: Final = (
     (
         "Cache-Control",
         "no-store",
-    ),  # what the cluster holds is for nobody's disk; of the page, an upgrade is seen at once
+    ),  # no data of the cluster on a disk; for the page, an upgrade shows at once
     ("X-Content-Type-Options", "nosniff"),
 )
 
 
 class Port(NamedTuple):
-    """What is served where."""
+    """An app with its address and its clients."""
 
     app: FastAPI
     host: str
@@ -37,7 +37,7 @@ class Port(NamedTuple):
     tls: ReloadedTls | None
     """None is plain HTTP."""
     background: tuple[Background, ...] = ()
-    """What has to run so that its files are followed."""
+    """The tasks that follow its files."""
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every response of the port."""
 
@@ -65,8 +65,8 @@ def admin_port(
 ) -> Port:
     """Return the port of the admins, who have to prove it if anybody can reach the port. Raises ConfigurationError.
 
-    Anybody who reaches the port may get the paths that are open, which hold nothing of the cluster. `is_reading` tells
-    what the bearer of the token for reading may ask.
+    Anybody who reaches the port may get the paths that are open, which hold nothing of the cluster. `is_reading`
+    returns whether the token for reading is enough for a request.
     """
     connections = Connections("admin", limits_of(settings, large_bodies=True))
     tls = _followed("admin", admin_tls(settings))
@@ -91,7 +91,7 @@ def admin_port(
             proxy_names=frozenset(settings.admin_proxy_names),
         )
     if not tokens or with_certificate:
-        # A browser shows its certificate for any page, but bears a token for that page alone to which it was given.
+        # A browser sends its certificate for any page, but a token only for the page that it was given to.
         app.add_middleware(ForeignPages, connections=connections, any_host=with_certificate, open_paths=open_paths)
     return Port(app, settings.admin_host, number, connections, tls, background, _ADMIN_HEADERS)
 

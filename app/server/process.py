@@ -2,10 +2,11 @@
 
 The end, in this order, within the grace period:
 
-1. SIGTERM or SIGINT: `/readyz` says no. After SIGTERM questions are still taken for the drain delay, on new
-   connections, too; each answer closes its connection, so that none is idle when the port closes.
-2. The ports close, but that of health. Requests under way are answered.
-3. What was begun is finished: bindings whose callers have gone; then the lease is given up, as nothing needs it now.
+1. SIGTERM or SIGINT: `/readyz` says no. After SIGTERM requests are accepted for the drain delay, on new connections,
+   too. Each response closes its connection, so that none is idle when the port closes.
+2. All ports close except the health port. Requests under way are answered.
+3. Open work is finished, such as bindings whose callers have disconnected. Then the lease is released, because nothing
+   needs it now.
 4. Background work is cancelled: the mirror follows the cluster as long as anybody is answered.
 
 A SIGINT after the first signal ends the process at once.
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 
 Background = Callable[[], Coroutine[Any, Any, None]]
 
-_CLOSING: Final = 1.0  # seconds of the grace period that are left for what comes after the last request
+_CLOSING: Final = 1.0  # seconds of the grace period for the steps after the last request
 _FAILED: Final = 1
 HEALTH: Final = "health"
 """Name of the port that is closed last."""
@@ -65,7 +66,7 @@ class Server(UvicornServer):
         yield
 
     async def serve(self, sockets: list[Any] | None = None) -> None:
-        """Serve until `should_exit`. A port that cannot be had is in the log, and in `exit_status`."""
+        """Serve until `should_exit`. A port that cannot be opened is in the log, and in `exit_status`."""
         watching = asyncio.create_task(self.server_state.watch())
         try:
             await super().serve(sockets)
@@ -100,12 +101,12 @@ class Server(UvicornServer):
 
 
 class Ending(NamedTuple):
-    """What belongs to the end of a service besides its servers."""
+    """The steps at the end of a service besides its servers."""
 
     state: ServingState
     """Is told of it first."""
     drain_delay: float
-    """Seconds from SIGTERM for which questions are still taken."""
+    """Seconds from SIGTERM for which requests are still accepted."""
     finish: Callable[[], Coroutine[Any, Any, None]]
     """Awaited when no request is under way any more, and before background work is cancelled."""
 
@@ -122,11 +123,11 @@ async def _run(servers: Sequence[Server], background: Sequence[Background], stop
     serving = [asyncio.create_task(server.serve()) for server in servers]
     stopping = asyncio.create_task(stop.told())
     try:
-        # None of them is to end before the signal; when one does, the others are not to go on without it.
+        # No server ends before the signal; if one does, the others must end, too.
         await asyncio.wait([*serving, *work, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopped_early = any(task.done() for task in work)
         ending.state.draining = True
-        # Health is told until the end: a probe that finds nobody is one more failure to explain.
+        # The health port is served until the end: a failed probe would be one more failure to explain.
         await _close([server for server in servers if server.server_state.port != HEALTH], stop)
         await _finish(ending, stop)
         await _close(servers, stop)
@@ -173,18 +174,18 @@ class _Stop:
     def listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """Take the signals from now on."""
         self._loop = loop
-        # Not loop.add_signal_handler: a second SIGINT is to end even a loop that is stuck.
+        # Not loop.add_signal_handler: a second SIGINT must end even a stuck loop.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._take)
 
     def seconds_left(self) -> float:
-        """Return what is left of the grace period; all of it, where no signal has come."""
+        """Return the rest of the grace period, in seconds; all of it, if no signal has come."""
         return min(self._grace_period, self._ends_at - time.monotonic())
 
     async def told(self) -> None:
-        """Return when the ports are to be closed: after a SIGTERM with a delay, in which others hear of it.
+        """Return when to close the ports: after a SIGTERM with a delay, in which clients learn of it.
 
-        No delay for a replica that was elected, or was not: nobody else is ready to be asked until it is gone.
+        No delay for a replica with leader election: no other replica is ready until this one has ended.
         """
         await self._signalled.wait()
         if self._signal == signal.SIGTERM and self._ending.state.leadership is None:

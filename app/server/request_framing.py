@@ -1,4 +1,4 @@
-"""What a head says about the body behind it, held to HTTP/1.1 (RFC 9112) where the parser is more lenient."""
+"""The framing of a body by its head, held to HTTP/1.1 (RFC 9112) where the parser is more lenient."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -15,8 +15,8 @@ def body_length(version: str, headers: Iterable[tuple[bytes, bytes]]) -> int | N
     """Return how long the body is; None if it comes in chunks. Names of headers are in small letters.
 
     Raises FramingError. The parser has rejected lengths that are no numbers or contradict each other. It takes any
-    version up to 2.0, any coding before `chunked`, whose body would then be read as if it were not coded, and `chunked`
-    in HTTP/1.0, which a proxy in front may not know (RFC 9112, 6.1).
+    version up to 2.0, and any coding before `chunked`, whose body would then be read as if it were not coded. It takes
+    `chunked` in HTTP/1.0, which a proxy in front may not support (RFC 9112, 6.1).
     """
     if version not in _VERSIONS:
         raise FramingError

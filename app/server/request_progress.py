@@ -1,4 +1,4 @@
-"""How far a request has been read: what it comes to, against the limits of its port, and how much is parsed next."""
+"""The progress of reading a request: its bytes against the limits of its port, and the next piece to parse."""
 
 from typing import Final
 
@@ -6,8 +6,8 @@ from app.server.connections import Limits
 from app.server.unread import Piece, Unread, head_of_whole_request
 
 _RAW_BODIES: Final = 6
-"""How many times the largest body a request may come to on the wire: what is thrown away of one that is too large, and
-what encoding in chunks adds."""
+"""A request on the wire may have this many times the largest body: for discarded bytes of one that is too large, and
+for the encoding in chunks."""
 _FIELD_COST: Final = 32
 """Bytes that a header counts for besides its own, as in HTTP/2 (RFC 9113, 6.5.2). As objects, headers of 4 bytes take
 40 times their size."""
@@ -31,7 +31,7 @@ class RequestProgress:
         self.piece_body = 0
         """Bytes of a body in the last piece."""
         self._piece = 0  # bytes of the last piece
-        self._piece_head = 0  # those of a head
+        self._piece_head = 0  # headers of a head
         self._stride = _SHORT
         self.begin()
 
@@ -54,18 +54,18 @@ class RequestProgress:
             self._left = length
 
     def whole(self, data: bytes) -> bool:
-        """Tell whether the data looks like one whole request, to be parsed in one piece, and begin it if so."""
+        """Return whether the data looks like one whole request, to be parsed in one piece, and begin it if so."""
         self._piece_head = head_of_whole_request(data, _SHORT)
         self._piece = len(data)
         self.piece_body = 0
         return self._piece_head > 0
 
     def piece_of_head(self, unread: Unread) -> Piece:
-        """Return what is to be parsed next, up to the end of the head."""
+        """Return the next piece to parse, up to the end of the head."""
         return self._begun(unread.take_until_end(_SHORT))
 
     def piece_of_body(self, unread: Unread) -> Piece:
-        """Return what is to be parsed next, up to the end of the body."""
+        """Return the next piece to parse, up to the end of the body."""
         if not self.chunked:
             return self._begun(unread.take(self._left or _SHORT))
         if self._false_ends < _FALSE_ENDS:
@@ -73,7 +73,7 @@ class RequestProgress:
         return self._begun(unread.take(_SHORT))
 
     def begin_piece(self, size: int) -> None:
-        """Count from here what the parser finds in the next bytes."""
+        """Start counting the parser's findings here."""
         self._piece = self._piece_head = size
         self.piece_body = 0
 
@@ -93,13 +93,13 @@ class RequestProgress:
         self._framing += _FIELD_COST
 
     def add_piece_to_head(self, fields: int) -> bool:
-        """Count the last piece, with which the head has so many headers; tell whether it may be that large."""
+        """Count the last piece, with which the head has so many headers; return whether it is within the limits."""
         self._head += self._piece_head + _FIELD_COST * (fields - self._fields)
         self._fields = fields
         return self._head <= self._max_head
 
     def add_piece_to_body(self, *, at_end: bool) -> bool:
-        """Count the last piece, after which the body goes on; tell whether there may be that much around it.
+        """Count the last piece, after which the body goes on; return whether its framing is within the limits.
 
         `at_end`: the piece was cut where the body might have ended.
         """
@@ -112,7 +112,7 @@ class RequestProgress:
         return self._framing_fits(self._framing)
 
     def body_fits_at_end(self) -> bool:
-        """Tell whether the framing of a body in chunks that ends with the last piece may be that large."""
+        """Return whether the framing of a chunked body that ends with the last piece is within the limits."""
         return self._framing_fits(self._framing + self.piece_framing)
 
     @property

@@ -1,7 +1,7 @@
 """Bytes that a connection has received and that are not parsed yet, cut where a head or a request may end.
 
-The parser tells no position. A piece that ends with the head or with the request makes the position known: what is
-behind a request stays unread until that request has its response.
+The parser tells no position. A piece that ends with the head or with the request fixes the position: bytes after a
+request stay unread until that request has its response.
 """
 
 import re
@@ -43,7 +43,7 @@ class Unread:
         return self._at < len(self._data)
 
     def add(self, data: bytes) -> None:
-        """Append what was received."""
+        """Append received bytes."""
         self._data = self._data[self._at :] + data if self else data
         self._at = 0
 

@@ -12,7 +12,7 @@ release may change it. So pyproject.toml has an upper bound. To raise it, compar
                                        Server: `serve`, `startup`, `capture_signals`, how `shutdown` ends connections
     config.py                          Config: `http_protocol_class`, `load`, `timeout_graceful_shutdown`
 
-`tests/app/server` shows what breaks: it runs the protocol over sockets, byte by byte and pipelined.
+`tests/app/server` shows breakage: it runs the protocol over sockets, byte by byte and pipelined.
 """
 
 from uvicorn import Config

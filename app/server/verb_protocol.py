@@ -1,11 +1,11 @@
 """The verbs from the HTTP parser's callbacks, on uvicorn's connection: without ASGI in between.
 
 A verb is answered at once, from bytes to bytes, and needs no task, no queue of messages and no scope. Head and body go
-out in one write, where uvicorn makes two: a system call, a packet, and a wake-up of the client more. A question of
-6.5 KB to a verb that does nothing took 0.08 ms this way, and 0.12 ms by ASGI.
+out in one write, where uvicorn makes two: a system call, a packet, and a wake-up of the client more. A request of 6.5
+KB to a verb that does nothing took 0.08 ms this way, and 0.12 ms by ASGI.
 
-Whatever is out of the ordinary goes uvicorn's way, and comes to the same VerbEndpoint by ASGI: requests that are
-pipelined, that expect `100 Continue`, or whose client does not take what it was answered.
+Unusual requests go through uvicorn, and reach the same VerbEndpoint by ASGI: pipelined ones, those with `100 Continue`,
+and those of a client that does not read its response.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from app.verbs.verb_endpoint import CLOSE, Arrival, Reply, VerbEndpoint, manner_
 
 _STATUS_LINE: Final = b"HTTP/1.1 200 OK\r\n"
 _AT_ONCE: Final = 256 * 1024
-"""Bytes of an answer that are encrypted at once. OpenSSL keeps the room for the longest write as long as the connection
-lives: with 5,000 whole nodes more than the 32 MB of the answer, for each connection."""
+"""Bytes of a response that are encrypted at once. OpenSSL keeps a buffer for the longest write until the connection
+closes: with 5,000 whole nodes more than the 32 MB of the response, for each connection."""
 
 
 class VerbProtocol(BoundedProtocol):
-    """A connection. Of uvicorn's protocol it takes over what comes between a request and its answer, for the verbs."""
+    """A connection. For the verbs, it replaces the part of uvicorn's protocol between a request and its response."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class VerbProtocol(BoundedProtocol):
         self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
-        """Begin a question to a verb, or what uvicorn has for all other requests."""
+        """Begin a request to a verb, or uvicorn's handling of all other requests."""
         if not self.end_head():
             return
         verb = self._verbs.get(self.url)
@@ -59,7 +59,7 @@ class VerbProtocol(BoundedProtocol):
             self.url, self.expect_100_continue = url, expected
             super().on_headers_complete()
             return
-        # In the place of uvicorn's cycle, of which it knows when the client goes away or the server ends.
+        # In place of uvicorn's cycle, so that uvicorn reports the end of the client or of the server.
         self.cycle = VerbRequestCycle(self, verb)
 
     def on_body(self, body: bytes) -> None:
@@ -71,7 +71,7 @@ class VerbProtocol(BoundedProtocol):
             super().on_body(body)
 
     def hold_framing(self, size: int) -> None:
-        """Count what is around the chunks of a question as bytes of it that are held."""
+        """Count the framing of the chunks of a request as held bytes."""
         if isinstance(self.cycle, VerbRequestCycle):
             self.cycle.hold(size)
 
@@ -85,7 +85,7 @@ class VerbProtocol(BoundedProtocol):
             super().on_message_complete()
 
     def respond(self, question: "VerbRequestCycle", reply: Reply) -> None:
-        """Write an answer, and be ready for the next request."""
+        """Write a response, and be ready for the next request."""
         if question.response_complete:
             return
         if question.disconnected or self.transport.is_closing():
@@ -105,7 +105,7 @@ class VerbProtocol(BoundedProtocol):
         self._written(question, closes=closes)
 
     async def _write(self, question: "VerbRequestCycle", head: bytes, body: memoryview, *, closes: bool) -> None:
-        """Write a large answer as its client takes it; TLS would encrypt all of it at once, and keep the room."""
+        """Write a large response as its client reads it; TLS would encrypt all of it at once, and keep the buffer."""
         self.transport.write(head)
         for begin in range(0, len(body), _AT_ONCE):
             if self.flow.write_paused:
@@ -127,7 +127,7 @@ class VerbProtocol(BoundedProtocol):
         question.end()
 
     def respond_later(self, question: "VerbRequestCycle", reply: Awaitable[Reply]) -> None:
-        """Write an answer once it is there."""
+        """Write a response once it is there."""
 
         async def respond() -> None:
             self.respond(question, await reply)
@@ -136,7 +136,7 @@ class VerbProtocol(BoundedProtocol):
 
     def _in_the_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.loop.create_task(work)
-        task.add_done_callback(self.tasks.discard)  # as uvicorn's own: it waits for them when it ends
+        task.add_done_callback(self.tasks.discard)  # like uvicorn's own tasks: uvicorn waits for them at its end
         self.tasks.add(task)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -160,7 +160,7 @@ class VerbRequestCycle(RequestResponseCycle):
     """A request to a verb, while its body comes in, while it waits for its turn, and until it is answered."""
 
     def __init__(self, protocol: VerbProtocol, verb: VerbEndpoint) -> None:
-        # Not what the base class has for ASGI; these are what uvicorn's protocol reads and sets of a cycle.
+        # Not the attributes of the base class for ASGI, but those that uvicorn's protocol reads and sets of a cycle.
         self.disconnected = False
         self.response_started = False
         self.response_complete = False
@@ -177,7 +177,7 @@ class VerbRequestCycle(RequestResponseCycle):
 
     @property
     def gone(self) -> bool:
-        """Whether the client went away."""
+        """Whether the client disconnected."""
         return self.disconnected
 
     def receive_piece(self, piece: bytes) -> None:
@@ -215,11 +215,11 @@ class VerbRequestCycle(RequestResponseCycle):
             self._protocol.respond_later(self, reply)
 
     def reject(self, reason: Shed, waited: float) -> None:
-        """Answer that there is no answer."""
+        """Write an error in place of a missing response."""
         self._protocol.respond(self, self._verb.reject(reason, Arrival(self._arrived, waited, self._body.size)))
 
     def end(self) -> None:
-        """Take note that there is an answer, or nobody to hear it; once."""
+        """Record once that there is a response, or no client to read it."""
         self._verb.admission.in_flight -= 1
         self._body.release()
 
@@ -229,4 +229,4 @@ class VerbRequestCycle(RequestResponseCycle):
 
 
 _NOBODY_WAITS: Final = asyncio.Event()
-"""What uvicorn sets when a client goes away."""
+"""Set by uvicorn when a client disconnects."""

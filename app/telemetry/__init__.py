@@ -1,4 +1,4 @@
-"""What Kindred reports of itself: metrics, the request log, spans, debugged pods, mismatches of the cache.
+"""Reports about Kindred: metrics, the request log, spans, debugged pods, mismatches of the cache.
 
 This room reads the others and changes none. No decision depends on it.
 """

@@ -1,4 +1,4 @@
-"""Pods of which every question is logged in full for a while, whatever the level of the log is.
+"""Pods whose requests are logged in full for a while, at any level of the log.
 
 That is at level debug, by a logger of its own which has that level: what a request says is in no line above it.
 """
@@ -42,14 +42,14 @@ class DebuggedPods:
         log.setLevel(logging.DEBUG)
 
     def begin(self, pod: str, seconds: float) -> None:
-        """Log a pod's questions from now on for so long, whatever was said of it before. Raises TooManyPodsError."""
+        """Log a pod's requests from now on for so long, in place of an earlier setting. Raises TooManyPodsError."""
         left = self.left()
         if pod not in left and len(left) >= MAX_PODS:
             raise TooManyPodsError(f"{MAX_PODS} pods are logged already")
         self._until[pod] = self._clock() + seconds
 
     def end(self, pod: str) -> bool:
-        """Log a pod's questions no more; return whether they were."""
+        """Stop logging a pod's requests; return whether they were logged."""
         self.left()  # without those whose time is over
         return self._until.pop(pod, None) is not None
 
@@ -60,7 +60,7 @@ class DebuggedPods:
         return {pod: until - now for pod, until in self._until.items()}
 
     def __call__(self, observation: Observation) -> None:
-        """Take note of a question."""
+        """Record a request."""
         if not self._until:
             return
         pod = observation.asked.pod
@@ -83,7 +83,7 @@ def _in_full(observation: Observation) -> dict[str, object]:
 
 
 class _FilterResult(msgspec.Struct):
-    """What is summed up of an ExtenderFilterResult."""
+    """The summary of an ExtenderFilterResult."""
 
     failed: dict[str, str] | None = msgspec.field(name="FailedNodes", default=None)
     unresolvable: dict[str, str] | None = msgspec.field(name="FailedAndUnresolvableNodes", default=None)
@@ -107,7 +107,7 @@ def _summary(verb: str, response: bytes) -> dict[str, object]:
             best = sorted(scores, key=lambda each: -each.score)[:_SHOWN]
             return {"highest_scores": {each.host: each.score for each in best}}
     except msgspec.DecodeError:
-        pass  # an answer that is an error alone
+        pass  # a response that is an error alone
     return {}
 
 

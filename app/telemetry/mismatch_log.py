@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class MismatchLog:
-    """Logs the first wrong result of the equivalence cache with what is needed to reproduce it, others are counted.
+    """Logs the first wrong result of the equivalence cache with the data to reproduce it; others are counted.
 
     One is enough to turn the cache off and report it; each would be as large as the first.
     """

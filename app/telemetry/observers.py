@@ -1,4 +1,4 @@
-"""All who are told of each question, in their order; what goes wrong with one of them is no fault of the answer."""
+"""All observers of each request, in their order; an error of one of them does not affect the response."""
 
 import logging
 import time
@@ -19,7 +19,7 @@ Observer: TypeAlias = Callable[[Observation], object]
 
 
 class Observers:
-    """Tells each of them of each question."""
+    """Calls each of them for each request."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
@@ -30,11 +30,11 @@ class Observers:
             try:
                 observer(observation)
             except Exception:
-                log.exception("a question was answered, and could not be noted")
+                log.exception("a request was served, but could not be recorded")
 
 
 class Observing(NamedTuple):
-    """Who is told, and what belongs to them."""
+    """The observers, and their resources."""
 
     observe: Observers
     debugged_pods: DebuggedPods

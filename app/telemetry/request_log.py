@@ -1,6 +1,6 @@
-"""A line of the log for questions that went wrong, or for all.
+"""A line of the log for failed requests, or for all.
 
-No line above level debug has what a request says, but for the name and the uid of its pod.
+No line above level debug has the contents of a request, except the name and the uid of its pod.
 """
 
 import logging
@@ -42,7 +42,7 @@ _IN_OUR_WORDS: Final = frozenset(
 
 
 class RequestLog:
-    """`problems` has a line for each question that went wrong, so many a second; `all` one for every question."""
+    """`problems` has a line for each failed request, up to a number a second; `all` one for every request."""
 
     def __init__(self, which: Literal["problems", "all"], clock: Callable[[], float], later: Later) -> None:
         """Take a clock in seconds, and what calls something later."""
@@ -50,7 +50,7 @@ class RequestLog:
         self._rate = LineRate[tuple[str, VerbOutcome]](MAX_LINES, clock, later, _tell_left_out)
 
     def __call__(self, observation: Observation) -> None:
-        """Take note of a question."""
+        """Record a request."""
         outcome = observation.outcome
         if outcome in PROBLEMS:
             if self._all or self._rate.allows((observation.verb, outcome)):
@@ -60,7 +60,7 @@ class RequestLog:
 
 
 def question_fields(observation: Observation, *, error: bool) -> dict[str, object]:
-    """Return what is known of a question; `error` as well what the answer said, which may quote the request."""
+    """Return the data of a request; with `error` also the response's `Error`, which may quote the request."""
     asked = observation.asked
     cache, _, class_hash = observation.source.partition(" ")
     fields: dict[str, object] = {

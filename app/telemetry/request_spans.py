@@ -1,4 +1,4 @@
-"""Spans of questions, made once these are answered, and sent by a thread of their own. Needs the extra `otel`."""
+"""Spans of requests, made after their responses, and sent by a thread of their own. Needs the extra `otel`."""
 
 import asyncio
 import threading
@@ -19,15 +19,15 @@ from app.telemetry.request_log import PROBLEMS, question_fields
 from app.verbs.observation import Observation, VerbOutcome
 
 _NANOSECONDS: Final = 1_000_000_000
-_EXPORT_TIMEOUT: Final = 5.0  # seconds; a collector that hangs is asked again with the next batch
-_CLOSING: Final = 0.8  # seconds; the process leaves one for what comes after the last request
+_EXPORT_TIMEOUT: Final = 5.0  # seconds; a collector that hangs is called again with the next batch
+_CLOSING: Final = 0.8  # seconds; the process leaves one for the steps after the last request
 _ANYWHERE: Final = Context()  # not the current one: a span of ours has no parent but the caller's
 _FAULTS: Final = PROBLEMS - {VerbOutcome.BAD_REQUEST, VerbOutcome.TOO_MUCH_WORK, VerbOutcome.REFUSED}
 """Outcomes that are the server's fault, which alone make its span an error: OpenTelemetry, HTTP spans."""
 
 
 class RequestSpans:
-    """A span for a share of the questions, and for those whose caller is traced; call it with each Observation.
+    """A span for a share of the requests, and for those whose caller is traced; call it with each Observation.
 
     The caller's decision stands, be it for or against.
     """
@@ -48,7 +48,7 @@ class RequestSpans:
         self._callers = TraceContextTextMapPropagator()
 
     def __call__(self, observation: Observation) -> None:
-        """Take note of a question that was answered just now."""
+        """Record a request that was served just now."""
         caller = self._caller(observation.traceparent) if observation.traceparent else None
         if caller is not None:
             if not get_current_span(caller).get_span_context().trace_flags.sampled:
@@ -58,7 +58,7 @@ class RequestSpans:
         self._trace(observation, caller or _ANYWHERE)
 
     async def run(self) -> None:
-        """Wait to be cancelled, and send what is left, as far as there is time."""
+        """Wait to be cancelled, and send the rest, as far as there is time."""
         try:
             await asyncio.Event().wait()
         finally:
@@ -68,7 +68,7 @@ class RequestSpans:
             await asyncio.to_thread(last.join, _CLOSING)
 
     def _caller(self, traceparent: str) -> Context | None:
-        """Return the context of the caller's span; None if the header is not what it should be."""
+        """Return the context of the caller's span; None if the header is malformed."""
         context = self._callers.extract({"traceparent": traceparent}, _ANYWHERE)
         return context if get_current_span(context).get_span_context().is_valid else None
 
@@ -87,7 +87,7 @@ class RequestSpans:
 
 
 def spans_to(endpoint: str, instance: str) -> TracerProvider:
-    """Return what makes spans and sends them to a URL; headers and certificates are as OTEL_EXPORTER_OTLP_* say."""
+    """Return an exporter of spans to a URL; headers and certificates come from OTEL_EXPORTER_OTLP_*."""
     resource = Resource.create(
         {"service.name": "kindred", "service.version": __version__, "service.instance.id": instance}
     )
@@ -97,7 +97,7 @@ def spans_to(endpoint: str, instance: str) -> TracerProvider:
 
 
 def _attributes(observation: Observation) -> dict[str, str | int]:
-    """Return what is known of a question, but what the request says."""
+    """Return the data of a request, without its contents."""
     namespace, _, name = observation.asked.pod.partition("/")
     fields = question_fields(observation, error=False)
     told = {

@@ -1,4 +1,4 @@
-"""Whether questions are traced, and with what. OpenTelemetry is an extra, imported only where traces go somewhere."""
+"""Whether requests are traced, and the exporter. OpenTelemetry is an extra, imported only where traces go somewhere."""
 
 import random
 import socket
@@ -16,7 +16,7 @@ _PATH: Final = "/v1/traces"
 
 
 def create_tracing(settings: Settings) -> "RequestSpans | None":
-    """Return what makes and sends spans; None if nobody wants any. Raises SettingsError."""
+    """Return the exporter of spans; None without tracing. Raises SettingsError."""
     if not settings.traces_endpoint:
         return None
     endpoint = traces_url(settings)

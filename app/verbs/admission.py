@@ -1,8 +1,8 @@
-"""Whose turn it is: one question at a time, a bounded queue before it, and a deadline for those that wait.
+"""Admission of requests: one at a time, a bounded queue before it, and a deadline for requests that wait.
 
-Between two answers the event loop looks at its sockets and events, so that a flood of questions delays neither the
-watch nor `/livez`, and what arrives is seen, and counted, at once. A question that finds nobody before it is answered
-where it stands. What is turned away is turned away cheaply, or the queue would not get shorter.
+Between two responses the event loop looks at its sockets and events. So a flood of requests delays neither the watch
+nor `/livez`, and each arrival is seen, and counted, at once. A request that finds no other is evaluated at once.
+Shedding is cheap, or the queue would not get shorter.
 """
 
 import asyncio
@@ -13,31 +13,31 @@ from typing import Final, NamedTuple, Protocol
 
 
 class Shed(Enum):
-    """Why a question was turned away; the values are those of the metric's label and of the header."""
+    """Why a request was shed; also the values of the metric's label and of the header."""
 
     DEADLINE = "deadline"
     """It has waited so long that its client has given up, or is about to."""
     QUEUE_FULL = "queue_full"
-    """Too many questions wait."""
+    """Too many requests wait."""
     BYTES = "bytes"
-    """Too many bytes of questions are held."""
+    """Too many bytes of requests are held."""
 
 
 class WaitingRequest(Protocol):
-    """A question that waits for its turn. Exactly one of the two is called, unless it is gone by then."""
+    """A request that waits for its turn. Exactly one of the two is called, unless it is gone by then."""
 
     began: float
     """When its request began, of the clock."""
 
     @property
     def gone(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+        """Whether no client waits for the response any more."""
 
     def take(self, waited: float) -> None:
         """Answer, after so many seconds in the queue."""
 
     def reject(self, reason: Shed, waited: float) -> None:
-        """Say that there will be no answer."""
+        """Report that there will be no response."""
 
 
 class _Waiting(NamedTuple):
@@ -49,7 +49,7 @@ class Admission:
     """The queue before the verbs."""
 
     def __init__(self, *, deadline: float, queue_limit: int, max_bytes: int, clock: Callable[[], float]) -> None:
-        """Let questions wait for `deadline` seconds from their beginning, `queue_limit` at once.
+        """Let requests wait for `deadline` seconds from their beginning, `queue_limit` at once.
 
         All of them, complete or not, may hold `max_bytes`.
         """
@@ -65,15 +65,15 @@ class Admission:
         self._max_bytes = max_bytes
         self._queue: deque[_Waiting] = deque()
         self._taken = False  # since the loop last looked at its sockets
-        self._begun = 0  # questions that had their turn
+        self._begun = 0  # requests that had their turn
 
     @property
     def waiting(self) -> int:
-        """Questions in the queue."""
+        """Requests in the queue."""
         return len(self._queue)
 
     def hold(self, size: int) -> bool:
-        """Take note of bytes that are held from now on; tell whether that many may be."""
+        """Count bytes that are held from now on; return whether they are within the limit."""
         self.bytes_held += size
         return self.bytes_held <= self._max_bytes
 
@@ -89,28 +89,28 @@ class Admission:
                 self._queue.append(_Waiting(turn, now))
             else:
                 self._reject(turn, Shed.QUEUE_FULL, 0.0)
-        elif now - turn.began > self._deadline:  # it was long under way
+        elif now - turn.began > self._deadline:  # the request was sent long ago
             self._reject(turn, Shed.DEADLINE, 0.0)
         else:
             self._take(turn, 0.0)
 
     def reject(self, turn: WaitingRequest, reason: Shed) -> None:
-        """Turn a question away that was never in the queue."""
+        """Shed a request that was never in the queue."""
         self._reject(turn, reason, 0.0)
 
     async def lull(self, patience: float) -> None:
-        """Return when no question waits or comes in, for what takes long and has time; at the latest in `patience`.
+        """Return when no request waits or comes in, before long work without urgency; at the latest in `patience`.
 
-        What is done between this and the next `await` is waited for by the questions that come meanwhile, and a second
-        call makes way for all of them: none ever waits for two, unless the queue is not empty for that long.
+        Requests that come in wait for the work between this and the next `await`, and a second call makes way for all
+        of them. So none waits for two pieces, unless the queue is not empty for that long.
         """
         until = self.clock() + patience
         seen: tuple[int, int, int] | None = None
-        while seen != self._progress():  # which a queue makes in each round of the loop
+        while seen != self._progress():  # a queue does that in each round of the loop
             seen = self._progress()
             if self.clock() >= until:
                 break
-            # The first lets the loop look at its sockets, the second comes after what it has read there.
+            # The first lets the loop look at its sockets, the second comes after the requests that it has read there.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
 

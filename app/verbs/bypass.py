@@ -20,7 +20,7 @@ _IN: Final = {"=": "In", "==": "In", "!=": "NotIn", "in": "In", "notin": "NotIn"
 
 
 class Bypass:
-    """Tells of a pod whether it passes untouched."""
+    """Returns whether a pod passes untouched."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ NOBODY: Final = Bypass()
 
 
 def create_bypass(settings: Settings) -> Bypass:
-    """Return what the settings want. Raises SettingsError."""
+    """Return the bypass by the settings. Raises SettingsError."""
     try:
         selector = parse_label_selector(settings.bypass_labels) if settings.bypass_labels.strip() else None
     except SelectorError as error:

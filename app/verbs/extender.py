@@ -45,7 +45,7 @@ from core.scheduling_cycle import filter_nodes, score_nodes
 
 
 class Extender:
-    """The verbs, from request bytes to response bytes. They never raise for what a request holds."""
+    """The verbs, from request bytes to response bytes. They never raise because of the contents of a request."""
 
     def __init__(  # noqa: PLR0913  # what the verbs need
         self,
@@ -62,9 +62,9 @@ class Extender:
     ) -> None:
         """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100.
 
-        `refused_nodes` is told of what `filter` has found, where somebody wants to know; `nominations` doubt it, where
-        the mirror follows a cluster. `filter` passes on a sample of the nodes that fit; see NodeSample. Pods that
-        `bypass` covers pass untouched. `decider` answers `filter` for the pods that it decides for.
+        `refused_nodes` records the rejections of `filter` for preemption; `nominations` delay them, if the mirror
+        follows a cluster. `filter` passes on a sample of the nodes that fit; see NodeSample. Pods that `bypass` covers
+        pass untouched. `decider` answers `filter` for the pods that it decides for.
         """
         self._profile = profile
         self._mirror = mirror
@@ -75,7 +75,7 @@ class Extender:
         self._sample = NodeSample(percentage_of_nodes_to_score)
         self._bypass = bypass
         self.recent_pods = RecentPods()
-        """The pods of the questions, for whoever has to know one by its uid."""
+        """The pods of the requests, for callers that have only a uid."""
         self._host_priorities = HostPriorities(max_score)
         self._known_names = KnownNames(mirror.nodes)
         self._to_filter = Evaluations(profile, mirror, cache)
@@ -169,7 +169,7 @@ class Extender:
 
     def _pod(self, args: ExtenderArgs) -> Pod:
         raw = bytes(args.pod)
-        pod = self.recent_pods.written_as(raw)  # mostly, as prioritize is asked about the pod of the filter before
+        pod = self.recent_pods.written_as(raw)  # mostly, because prioritize comes with the pod of the filter before
         if pod is None:
             pod = decode_incoming_pod(args.pod)
             self.recent_pods.add(pod, raw)
@@ -214,8 +214,8 @@ def _too_much_work(body: bytes, pod: Pod, batch: NodeBatch, error: WorkLimitErro
 def _neutral_list(body: Body) -> bytes:
     """Return a HostPriorityList of zeros for the nodes of a bad request; empty when they cannot be read.
 
-    The nodes are read once more, as here they may be what `decode_args` has refused: named twice, or beside a field
-    that is unknown. kube-scheduler sends no such request. Where only the pod is wrong, they were read already.
+    The nodes are read once more, because `decode_args` may have rejected them: named twice, or beside an unknown field.
+    kube-scheduler sends no such request. Where only the pod is wrong, they were read already.
     """
     try:
         return neutral_priorities(names_asked(body))

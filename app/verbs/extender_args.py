@@ -1,7 +1,7 @@
-"""ExtenderArgs: what kube-scheduler asks, from bytes.
+"""ExtenderArgs, the body of a request from kube-scheduler, from bytes.
 
-The Go structs have no JSON tags, so Go writes `NodeNames` and reads keys in any case; we do the same. What only Go
-writes is read the short way: the nodes of a long list are looked up without a str for each.
+The Go structs have no JSON tags, so Go writes `NodeNames` and reads keys in any case; we do the same. JSON in Go's form
+is read the short way: the nodes of a long list are looked up without a str for each.
 """
 
 import codecs
@@ -59,14 +59,14 @@ _node_name_decoder: Final = msgspec.json.Decoder(_NodeName)
 
 
 class ExtenderArgs(NamedTuple):
-    """What one request asks: the pod, not decoded yet, and the nodes in their order."""
+    """The contents of one request: the pod, not decoded yet, and the nodes in their order."""
 
     pod: msgspec.Raw
     batch: NodeBatch
     node_list: NodeList | None = None
     """Where the request came with objects; its items are one for each node of the batch."""
     written: memoryview | None = None
-    """The names as they stand in the body, without brackets, where it is such as Go writes it."""
+    """The names as they are in the body, without brackets, if the body has Go's form."""
     known: Known | None = None
     """Where these names were known."""
 
@@ -110,7 +110,7 @@ def names_asked(body: Body) -> Sequence[str]:
 
 
 def _args_by_known_names(body: Body, mirror: ClusterMirror, known_names: KnownNames | None) -> ExtenderArgs | None:
-    """Read what Go writes of nodes that are all known; None: it is something else.
+    """Read Go's form of nodes that are all known; None: it is something else.
 
     The names are the last field, and all of them are names, so that the body is JSON if the rest of it is.
     """
@@ -167,7 +167,7 @@ def _batch_of_objects(items: Sequence[msgspec.Raw], mirror: ClusterMirror) -> No
 
 
 def _names_as_written(items: Sequence[msgspec.Raw]) -> bytes:
-    """Return the names of nodes as they stand in Go's JSON, `"a","b"`; empty where a node begins in another way.
+    """Return the names of nodes as they are in Go's JSON, `"a","b"`; empty if a node begins in another way.
 
     To decode no more than the name of a node is to pass over all of it: 20 ms for 5,000 nodes, where this takes 3.
     """
@@ -209,7 +209,7 @@ def _refuse_none_or_too_many(nodes: int, node_list: NodeList | None) -> None:
 
 
 def _refuse_other_than_utf_8(items: Sequence[msgspec.Raw]) -> None:
-    """Check what is given back as it came, or the whole answer could not be decoded: msgspec checks what it reads."""
+    """Check the part that is returned as it came: msgspec checks only the fields that it reads."""
     for position, item in enumerate(items):
         try:
             codecs.utf_8_decode(item, "strict", True)  # noqa: FBT003 - positional in C: these are all of its bytes
@@ -221,7 +221,7 @@ def _spelled_as_in_go(body: Body) -> _Args:
     try:
         return _args_decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        pass  # not what kube-scheduler writes: look again, field by field
+        pass  # not in kube-scheduler's form: look again, field by field
     fields = EXTENDER_ARGS.decode(body)
     return _Args(
         fields.get("Pod", NULL),

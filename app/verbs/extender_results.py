@@ -1,4 +1,4 @@
-"""ExtenderFilterResult and HostPriorityList: what kube-scheduler is answered, as bytes."""
+"""ExtenderFilterResult and HostPriorityList: the responses to kube-scheduler, as bytes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ from core.mirror.topology import Int64Array
 
 
 class FailedNodes(NamedTuple):
-    """Nodes that did not pass, `"NAME":"message"`, as they stand in an ExtenderFilterResult."""
+    """Nodes that did not pass, `"NAME":"message"`, as in an ExtenderFilterResult."""
 
     resolvable: memoryview
     unresolvable: memoryview
@@ -26,12 +26,12 @@ NONE_FAILED: Final = FailedNodes(memoryview(b""), memoryview(b""))
 
 
 def names_text(names: NameTexts) -> bytes:
-    """Return names as they stand in a JSON array, without its brackets."""
+    """Return names as in a JSON array, without its brackets."""
     return bytes(memoryview(rows(len(names), names, b","))[:-1])
 
 
 def failed_nodes(names: NameTexts, verdicts: Verdicts) -> FailedNodes:
-    """Write out the nodes that fail, of all that were asked about."""
+    """Write out the nodes of the request that fail."""
     texts: dict[bool, list[bytes | bytearray]] = {True: [], False: []}
     for code in np.bincount(verdicts.codes).nonzero()[0].tolist():
         if not code:  # success
@@ -87,7 +87,7 @@ def neutral_priorities(names: Sequence[str]) -> bytes:
 
 
 def prioritize_error(message: str) -> bytes:
-    """Return what takes the place of a HostPriorityList when not even a neutral one can be made."""
+    """Return a stand-in for a HostPriorityList, if not even a neutral one can be made."""
     return b'{"Error":' + error_json(message) + b"}"
 
 
@@ -106,7 +106,7 @@ def _filter_result(fitting: Iterable[bytes | msgspec.Raw], failed: FailedNodes) 
 
 
 def _node_list_pieces(node_list: NodeList, passed: Iterable[int]) -> Iterator[bytes | msgspec.Raw]:
-    """Yield the NodeList of the nodes passed on, in pieces: 32 MB are to be joined once, each copy costs 10 ms."""
+    """Yield the NodeList of the nodes passed on, in pieces: each further copy of 32 MB would cost 10 ms."""
     envelope = {
         b"kind": node_list.kind,
         b"apiVersion": node_list.api_version,

@@ -1,4 +1,4 @@
-"""A v1.Pod that comes with a request, or is asked of the API server, rather than being seen in the watch."""
+"""A v1.Pod from a request, or from a GET of the API server, and not from the watch."""
 
 from typing import Final
 

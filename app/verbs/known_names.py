@@ -1,7 +1,7 @@
 """Lists of node names that were written lately, so that the same bytes need no look-up.
 
-`prioritize` is asked about the nodes that `filter` passed on, in the same order. kube-scheduler writes the names of
-`filter` in the order of its snapshot, and begins somewhere else in that order for each sample (schedule_one.go,
+`prioritize` comes with the nodes that `filter` passed on, in the same order. kube-scheduler writes the names for
+`filter` in the order of its snapshot. It begins somewhere else in that order for each sample (schedule_one.go,
 nextStartNodeIndex). So a list is known if it is a remembered list, or a few pieces of remembered lists, byte for byte.
 To compare 5,000 names takes 3 us, to look them up 100.
 """
@@ -21,8 +21,8 @@ _MAX_LISTS: Final = 16
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _MAX_PIECES: Final = 4
 _MISSES: Final = 16
-"""Unknown lists in a row after which one in so many is remembered. kube-scheduler's own filters run in parallel and
-leave the names in another order each time; to remember such lists takes a fifth of the time of a look-up, for nothing.
+"""Unknown lists in a row after which one in so many is stored. kube-scheduler's own filters run in parallel and leave
+the names in another order each time. Storing such lists takes a fifth of the time of a look-up, for nothing.
 """
 _NO_LIST: Final = -1
 _COMMA: Final = ord(",")
@@ -39,7 +39,7 @@ class Known(NamedTuple):
 
 class _NameList(NamedTuple):
     names: bytes
-    """As they stand in a JSON array, without its brackets."""
+    """As in a JSON array, without its brackets."""
     slots: IntpArray
     begins: Sequence[int]
     """Where each name begins, and where a further one would."""
@@ -50,7 +50,7 @@ class _NameList(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Names of a request that stand in a list, one behind the other."""
+    """Names of a request that are in a list, one after the other."""
 
     of: _NameList
     first: int
@@ -80,7 +80,7 @@ class KnownNames:
         self._passed_on = names, slots, self._nodes.lives
 
     def find(self, body: Body, begin: int, end: int) -> Known | None:
-        """Return the slots of the nodes that a body names between two positions; None: they are to be looked up."""
+        """Return the slots of the nodes that a body names between two positions; None: they must be looked up."""
         names, slots, lives = self._passed_on
         if names and lives == self._nodes.lives and len(names) == end - begin and body.startswith(names, begin):
             return Known(slots, distinct=True)
@@ -109,7 +109,7 @@ class KnownNames:
                 return None
             pieces.append(piece)
             begin = piece.end + 1
-        if begin == end or not pieces:  # it ends with a comma, or is empty
+        if begin == end or not pieces:  # the text ends with a comma, or is empty
             return None
         self._misses = 0
         if len(pieces) == 1:
@@ -140,7 +140,7 @@ class KnownNames:
     def _join(self, first: _NameList, second: _Piece) -> None:
         """Remember two lists as one, where the second goes on behind the end of the first.
 
-        So windows of one order, each of which was looked up once, come to be one list of all its names.
+        So windows of one order, once each was looked up, become one list of all its names.
         """
         slots = np.concatenate((first.slots, second.of.slots[second.first :]))
         if len(slots) <= len(self._nodes.slots) and len(np.unique(slots)) == len(slots):

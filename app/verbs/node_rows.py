@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Piece: TypeAlias = bytes | NDArray[np.bytes_ | np.object_]
-"""What is the same for every node, or an array of what each has: padded with NUL, which no JSON text holds, or, where
-that would be mostly padding, as bytes objects."""
+"""A value that is the same for every node, or an array of values: padded with NUL, which is in no JSON text, or as
+bytes objects if the array would be mostly padding."""
 
 _FEW: Final = 3
 """NULs a node, up to which `replace` takes them out faster, at 12 ns each, than a mask over everything does."""
@@ -39,7 +39,7 @@ def rows(count: int, *pieces: Piece) -> bytearray | bytes:
 
 
 def _joined(count: int, pieces: Sequence[Piece]) -> bytes:
-    """Return what `rows` does, in time and memory that follow the bytes that are there and not the longest piece."""
+    """Return the same as `rows`, in time and memory by the bytes that are there, not by the longest piece."""
     columns: list[Iterable[bytes]] = [
         repeat(piece, count) if isinstance(piece, bytes) else piece.tolist() for piece in pieces
     ]

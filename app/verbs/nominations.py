@@ -1,8 +1,8 @@
 """Whether `filter` may refuse a nominated node, or would only because the watch has not shown yet that victims went.
 
 kube-scheduler nominates a node for a pod, evicts its victims there, and tries the pod again as soon as its own watch
-has shown them go. Where ours is later, a refusal would make it preempt once more, on another node: seen with v1.36.3,
-where a second victim was evicted in vain. So such a refusal is doubted: looked at again for a moment, and if it
+has shown them go. If Kindred's watch lags, a rejection would make it preempt once more, on another node: seen with
+v1.36.3, which evicted a second victim needlessly. So such a refusal is doubted: looked at again for a moment, and if it
 remains, answered with an `Error`. That only ends the attempt (schedule_one.go: no PostFilter behind it, but the
 nomination is lost), and the pod is tried again after its backoff, which is 1 s at first.
 
@@ -28,7 +28,7 @@ _MAX_PODS: Final = 1024
 
 
 class Doubt(NamedTuple):
-    """Why a refusal is doubted, and whether it is to be told all the same if it remains."""
+    """Why a rejection is doubted, and whether it is returned nevertheless if it remains."""
 
     reason: str
     told: bool
@@ -47,7 +47,7 @@ class Nominations:
     ) -> None:
         """Look at the pods of a mirror; times are of `clock`, in seconds.
 
-        `is_ours` tells whether Kindred itself preempts for the pod of a uid.
+        `is_ours` returns whether Kindred itself preempts for the pod of a uid.
         """
         self._mirror = mirror
         self._clock = clock
@@ -55,10 +55,10 @@ class Nominations:
         self._is_ours = is_ours
 
     def doubt(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> Doubt | None:
-        """Return why the verdicts should not be told yet; None if they may be.
+        """Return why the verdicts should not be returned yet; None if they may be.
 
-        They are held back for a while where no node fits, and on the nominated one stand pods of lower priority that
-        are not known to be going: these are what makes room there, or have taken it in the meantime.
+        They are held back for a while if no node fits, and the nominated node has pods of lower priority that are not
+        terminating in the mirror. These are the victims, or pods that took their place.
         """
         name = pod.nominated_node_name
         if not name or not self._refused_only_for_now(name, batch, verdicts):

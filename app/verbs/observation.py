@@ -1,4 +1,4 @@
-"""What one question to a verb came to: its answer, and what metrics, logs and traces are told of it."""
+"""The result of one request to a verb: its response, and the data for metrics, logs and traces."""
 
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
@@ -12,7 +12,7 @@ from core.objects.pod import Pod
 
 
 class VerbOutcome(Enum):
-    """How a question ended. The values are those of the label `outcome`, and in logs."""
+    """How a request ended. Also the values of the label `outcome`, and in logs."""
 
     FIT = "fit"
     """`filter` passed on at least one node; for other verbs: it was done."""
@@ -31,7 +31,7 @@ class VerbOutcome(Enum):
     BYPASSED = "bypassed"
     """Passed untouched, as the settings want it for that pod."""
     REFUSED = "refused"
-    """`filter` cannot decide for that pod; the `Error` says what to do."""
+    """`filter` cannot decide for that pod; the `Error` names the remedy."""
     NOT_LEADING = "not_leading"
     """Refused, as another replica leads."""
     FAILED = "failed"
@@ -44,7 +44,7 @@ class VerbOutcome(Enum):
 
 
 class Asked(NamedTuple):
-    """What is known of a question besides how it ended. Fields that do not apply are empty."""
+    """Data about a request besides its outcome. Fields that do not apply are empty."""
 
     pod: str = ""
     """namespace/name"""
@@ -61,12 +61,11 @@ VerbResult: TypeAlias = BindingResult | PreemptResult
 
 
 class VerbResponse(msgspec.Struct, frozen=True, gc=False):
-    """The body of a response, and what is to be known of it.
+    """The body of a response, with data about it.
 
-    `source` is where it is from, see Evaluation.source; empty for an error. `doubtful` is an answer that may be another
-    in a moment, see Nominations. `error` is what it says in `Error`. `result` is
-    that of `bind` and `preempt`, where they answered themselves. `unknown_pod` has to be looked up before it can be
-    decided for, see Decider.
+    `source` is where it is from, see Evaluation.source; empty for an error. A `doubtful` response may be another one in
+    a moment, see Nominations. `error` is the text of its `Error`. `result` is the outcome of `bind` and `preempt`, if
+    they were reached. `unknown_pod` has to be looked up before it can be decided for, see Decider.
     """
 
     body: bytes
@@ -80,12 +79,12 @@ class VerbResponse(msgspec.Struct, frozen=True, gc=False):
 
 
 class Observation(NamedTuple):
-    """One question, once its answer is written."""
+    """One request, once its response is written."""
 
     verb: str
     outcome: VerbOutcome
     seconds: float
-    """From when the request was complete until its answer was there, waiting included."""
+    """From the complete request until the response, waiting included."""
     waited: float
     """Of these, in the queue."""
     request_bytes: int
@@ -94,14 +93,14 @@ class Observation(NamedTuple):
     source: str
     """As the header Kindred-Equivalence: `hit HASH`, `none` ...; empty without a cache."""
     error: str
-    """What the answer said in `Error`; empty where it had none."""
+    """The `Error` of the response; empty if it had none."""
     stale: str
     """Why the mirror may be behind, where it was answered all the same; else empty."""
     traceparent: str = ""
     """The header of that name, by which a caller that is traced names its span (W3C Trace Context); else empty."""
     request: Body = b""
-    """The body of the request, to be kept by nobody: it may be 64 MB."""
+    """The body of the request. Do not keep it: it may be 64 MB."""
     response: bytes = b""
-    """The body of the answer, likewise."""
+    """The body of the response, likewise."""
     result: VerbResult | None = None
     """Of `bind` and `preempt`, where the verb itself answered."""

@@ -63,9 +63,9 @@ class PreemptionArgs(msgspec.Struct, frozen=True, gc=False):
 
 
 class PreemptVerb:
-    """The verb, from request bytes to response bytes. It never raises for what a request holds."""
+    """The verb, from request bytes to response bytes. It never raises because of the contents of a request."""
 
-    def __init__(  # what a preemption needs
+    def __init__(  # the events that a preemption needs
         self,
         profile: Profile,
         mirror: ClusterMirror,
@@ -76,7 +76,7 @@ class PreemptVerb:
     ) -> None:
         """Answer from the mirror, and look for victims on refused nodes, too; pods that pass untouched get all offers.
 
-        `offset` of so many nodes says with which of them to begin.
+        `offset` returns, for a number of nodes, the index of the first one to try.
         """
         self._profile = profile
         self._mirror = mirror
@@ -120,10 +120,10 @@ class PreemptVerb:
 
 
 class PreemptVerbOff:
-    """The verb where it is switched off: nobody is preempted, and whoever looks learns why."""
+    """The verb while it is switched off: no pod is preempted, and the `Error` says why."""
 
     def preempt(self, _: Body) -> VerbResponse:
-        """Answer that nobody is to be preempted."""
+        """Respond without a node, so that no pod is preempted."""
         log.warning("preempt: %s", _OFF)
         off = PreemptResult(PreemptOutcome.OFF)
         return VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF, result=off)
@@ -158,7 +158,7 @@ def preemption_result(accepted_offers: Mapping[str, Offer]) -> bytes:
 
 
 def preempt_error(message: str) -> bytes:
-    """Return an ExtenderPreemptionResult that drops every node, so that nobody is preempted, and says why."""
+    """Return an ExtenderPreemptionResult that drops every node, so that no pod is preempted, and says why."""
     return b'{"NodeNameToMetaVictims":{},"Error":' + error_json(message) + b"}"
 
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 
 class PreemptOutcome(Enum):
-    """What a call was answered with; the values are those of the metric's label."""
+    """The outcome of a call; also the values of the metric's label."""
 
     CANDIDATES = "candidates"
     """At least one node where preemption helps."""
     NONE = "none"
-    """No node at all, so that nobody is preempted."""
+    """No node at all, so that no pod is preempted."""
     INVALID = "invalid"
     """The arguments could not be read."""
     OFF = "off"
@@ -18,8 +18,8 @@ class PreemptOutcome(Enum):
 
 
 class PreemptResult(NamedTuple):
-    """What a call was answered with."""
+    """The response to a call, in numbers."""
 
     outcome: PreemptOutcome
     added_nodes: int = 0
-    """Nodes in the answer that were not offered."""
+    """Nodes in the response that were not offered."""

@@ -1,6 +1,6 @@
-"""The pods that were asked about lately.
+"""The pods of recent requests.
 
-`bind` is told no more of a pod than what it is called, and `prioritize` is asked in the very bytes of `filter`.
+`bind` gets only the name of a pod, and `prioritize` gets the very bytes of `filter`.
 """
 
 from collections import OrderedDict
@@ -31,7 +31,7 @@ class RecentPods:
         self._last: _Written | None = None
 
     def __iter__(self) -> Iterator[Pod]:
-        """Yield the pods, the one that was asked about last first."""
+        """Yield the pods, the latest request first."""
         yield from [written.pod for written in reversed(self._pods.values())]
 
     def add(self, pod: Pod, raw: bytes) -> None:
@@ -43,12 +43,12 @@ class RecentPods:
             self._bytes -= _weight(self._pods.popitem(last=False)[1].raw)
 
     def get(self, uid: str) -> Pod | None:
-        """Return a pod, if it was asked about lately."""
+        """Return a pod, if it was in a recent request."""
         found = self._pods.get(uid)
         return found.pod if found is not None else None
 
     def json_of(self, uid: str) -> bytes:
-        """Return the JSON of a pod, if it was asked about lately; else nothing."""
+        """Return the JSON of a pod, if it was in a recent request; else nothing."""
         found = self._pods.get(uid)
         return found.raw if found is not None else b""
 

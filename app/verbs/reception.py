@@ -1,4 +1,4 @@
-"""What stands before and behind every verb: who is let in, when, and who is told how it went."""
+"""The steps before and after every verb: access, the queue, and the observers."""
 
 import time
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from app.verbs.stale_policy import StalePolicy
 
 
 class Reception(NamedTuple):
-    """What the verbs of one port share."""
+    """The parts that the verbs of one port share."""
 
     state: ServingState
     stale_policy: StalePolicy
     admission: Admission
     observe: Callable[[Observation], object]
-    """Told of each question, once its answer is there."""
+    """Called for each request, once its response is there."""
     max_body_bytes: int
     traces: bool = False
-    """Whether who observes wants to know of traces."""
+    """Whether an observer needs traces."""
 
 
 def create_admission(settings: Settings) -> Admission:

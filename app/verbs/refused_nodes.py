@@ -1,7 +1,7 @@
-"""Which nodes `filter` refused for the pods that were asked about lately, for whoever looks for victims there.
+"""The nodes that `filter` rejected for the pods of recent requests, for the search of victims there.
 
-kube-scheduler asks an extender about nodes that passed its own filters. So a node that was refused here was refused
-here alone, and whoever makes Kindred content with it makes the pod fit.
+kube-scheduler asks an extender about nodes that passed its own filters. So only Kindred rejected such a node: if
+Kindred accepts it, the pod fits.
 """
 
 from collections import OrderedDict
@@ -20,8 +20,9 @@ from core.objects.pod import Pod
 
 _MAX_PODS: Final = 4096
 _MAX_BYTES: Final = 8 * 1024 * 1024  # of bits, one a node: 0.6 KB for 5,000 nodes
-# A later question is of another attempt, before which kube-scheduler may have refused the node itself. Within an
-# attempt, this is the time from the filter to the preemption; between two there is podInitialBackoffSeconds, mostly.
+# A request after this time belongs to another scheduling attempt, and kube-scheduler may have rejected the node itself
+# in between. Within an attempt, this is the time from the filter to the preemption; between two there is
+# podInitialBackoffSeconds, mostly.
 _ONE_ATTEMPT: Final = 1.0  # seconds
 
 
@@ -29,7 +30,7 @@ class _Refusal(NamedTuple):
     at: float
     node_lives: int  # how many nodes had come and gone by then
     slots: bytes  # bit of a slot -> whether preemption might help on its node
-    asked: bytes  # bit of a slot -> whether its node was asked about; empty where some node was not refused
+    asked: bytes  # bit of a slot -> whether its node was in the request; empty if some node was not rejected
 
     @property
     def size(self) -> int:
@@ -66,7 +67,7 @@ class RefusedNodes:
             self._changed_hands[change.slot] = self._node_lives
 
     def note(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> None:
-        """Take note of what `filter` has found; what it found for the pod before is forgotten."""
+        """Record the result of `filter`, in place of the pod's earlier result."""
         self.forget(pod.uid)
         resolvable: BoolArray = np.array([status.code is Code.UNSCHEDULABLE for status in verdicts.statuses])
         known = batch.slots != NO_SLOT
@@ -80,19 +81,19 @@ class RefusedNodes:
             self._refused_everywhere(pod, len(batch))
 
     def forget(self, uid: str) -> None:
-        """Forget what `filter` found for a pod that a node was found for since."""
+        """Drop the results for a pod that got a node since."""
         before = self._refusals.pop(uid, None)
         self._bytes -= before.size if before is not None else 0
 
     def of_this_attempt(self, uid: str) -> list[str]:
-        """Return the names of the nodes, by slot, if the pod was asked about a moment ago; else none."""
+        """Return the names of the nodes, by slot, if the pod was in a request a moment ago; else none."""
         refusal = self._refusals.get(uid)
         if refusal is None or self._clock() - refusal.at > _ONE_ATTEMPT:
             return []
         return self._names(refusal, refusal.slots)
 
     def all_of_last_filter(self, uid: str) -> list[str]:
-        """Return the names of all nodes that the last `filter` was asked about, by slot, if no node was left."""
+        """Return the names of all nodes of the last `filter`, by slot, if no node was left."""
         refusal = self._refusals.get(uid)
         return self._names(refusal, refusal.asked) if refusal is not None else []
 

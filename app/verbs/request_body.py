@@ -8,15 +8,15 @@ from starlette.types import Message, Receive
 from app.objects.limits import Body
 
 DRAINED_BODIES: Final = 4
-"""How many times the largest body is read and thrown away, so that a client which writes before it reads gets its
-answer; after that the connection is closed."""
+"""This many times the largest body is read and discarded, so that a client which writes before it reads gets its
+response; after that the connection is closed."""
 
 
 class ByteBudget(Protocol):
     """The bytes that all requests may hold together."""
 
     def hold(self, size: int) -> bool:
-        """Take note of bytes that are held from now on; tell whether that many may be."""
+        """Count bytes that are held from now on; return whether they are within the limit."""
 
     def release(self, size: int) -> None:
         """Take note of bytes that are held no longer."""
@@ -39,7 +39,7 @@ class RequestBody:
     __slots__ = ("_budget", "_drained", "_held", "_max_bytes", "content", "is_over_budget", "is_too_large", "size")
 
     content: Body
-    """What is held of it."""
+    """The bytes of it that are held."""
 
     def __init__(self, max_bytes: int, budget: ByteBudget = UNLIMITED, drained_bodies: int = DRAINED_BODIES) -> None:
         """Allow a body of `max_bytes`; a larger one is read on up to so many times that."""
@@ -74,7 +74,7 @@ class RequestBody:
         return True
 
     def hold(self, size: int) -> bool:
-        """Take note of bytes that came; tell whether they may stay. Once they may not, none of this body may."""
+        """Count received bytes; return whether they may be kept. Once they may not, none of this body may."""
         if not self.is_over_budget:
             self._held += size
             if not self._budget.hold(size):

@@ -75,11 +75,11 @@ class ExtenderApp(FastAPI):
     """The app of the scheduler's port, which reaches the verbs before FastAPI's own middleware and routing.
 
     Measured with a scheduler at 500 nodes: those took 8 % of Kindred's time for a pod that is filtered, scored and
-    bound. What they do, `VerbEndpoint` does: it bounds bodies, and answers whatever happens.
+    bound. `VerbEndpoint` does the work: it bounds bodies, and responds after every error.
     """
 
     verbs: Mapping[str, VerbEndpoint] = MappingProxyType({})
-    """Path -> what answers a POST there."""
+    """Path -> the endpoint for a POST there."""
 
     def add_verbs(self, *routes: Route) -> None:
         """Serve routes of verbs; with other methods they are answered as all others are."""
@@ -137,7 +137,7 @@ def binding_route(binder: Binder, reception: Reception) -> Route:
 
 
 class Preempts(Protocol):
-    """What answers `preempt`: a PreemptVerb, or its stand-in."""
+    """The endpoint of `preempt`: a PreemptVerb, or its stand-in."""
 
     def preempt(self, body: Body) -> VerbResponse | Awaitable[VerbResponse]:
         """Answer."""
@@ -167,6 +167,6 @@ def _route(endpoint: VerbEndpoint) -> Route:
 def _no_priorities(_: str) -> bytes:
     """Return an empty HostPriorityList, which adds nothing to any node (schedule_one.go, prioritizeNodes).
 
-    A 0 for every node would say the same, but to find the nodes is what most of an ordinary answer costs.
+    A 0 for every node would say the same, but finding the nodes is most of the cost of an ordinary response.
     """
     return b"[]"

@@ -1,11 +1,11 @@
-"""Whether this process takes questions, as its end, its leadership, its health and its verbs see it in common.
+"""Whether this process accepts requests: the state that its end, its leadership, its health and its verbs share.
 
-With leader election a replica that does not lead decides nothing: every verb is answered with an `Error`, which for
-`prioritize` kube-scheduler passes over, and each answer closes its connection. kube-scheduler keeps connections alive,
-also to a pod that has left the Service, so without that it would go on to ask the replica that led before. Its `filter`
-would break no rule, as `bind` checks all of them again; but it lacks the pods that the leader has assumed, and what
-`preempt` has to know of refusals, so that many of its answers would end as conflicts. The price is one attempt of the
-pods that are under way when the leader changes. Nor does it bind pods that pass untouched: they would still take room.
+With leader election a replica that does not lead decides nothing. Every verb gets an `Error`, which kube-scheduler
+ignores for `prioritize`, and each response closes its connection. kube-scheduler keeps connections alive, also to a pod
+that has left the Service. Without that it would continue to call the previous leader. Its `filter` would break no rule,
+because `bind` checks all of them again. But it lacks the pods that the leader has assumed, and the rejections that
+`preempt` needs, so many of its decisions would end as conflicts. The price is one attempt of the pods that are under
+way when the leader changes. Nor does it bind pods that pass untouched: they would still take room.
 """
 
 import math
@@ -15,11 +15,11 @@ from app.watch.memory_watch import UNLIMITED, MemoryWatch
 
 
 class Leadership(Protocol):
-    """What is known of who leads."""
+    """The known state of the leadership."""
 
     @property
     def leader(self) -> str:
-        """Who holds the Lease, or held it last; empty if nobody is known."""
+        """The present or last holder of the Lease; empty if none is known."""
 
     def leads(self) -> bool:
         """Whether this replica may decide now."""
@@ -35,14 +35,14 @@ class Leadership(Protocol):
 
 
 class Obstacle(Protocol):
-    """What keeps a replica from deciding besides the election."""
+    """A reason besides the election that keeps a replica from deciding."""
 
     def problem(self) -> str:
         """Return why it may not, one line; empty if it may."""
 
 
 class ServingState:
-    """Changed at the start and at the end; read at every question."""
+    """Changed at the start and at the end; read in every request."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ServingState:
         memory: MemoryWatch = UNLIMITED,
         obstacle: Obstacle | None = None,
     ) -> None:
-        """Take part in an election, where there is one; no question is answered while there is an `obstacle`."""
+        """Take part in an election, if there is one; no request is evaluated while there is an `obstacle`."""
         self.leadership = leadership
         """None where there is no leader election: then every replica decides."""
         self.draining = False
@@ -60,17 +60,17 @@ class ServingState:
         self._obstacle = obstacle
 
     def may_decide(self) -> bool:
-        """Tell whether a decision of this replica counts now."""
+        """Return whether a decision of this replica counts now."""
         if self._obstacle is not None and self._obstacle.problem():
             return False
         return self.leadership is None or self.leadership.leads()
 
     def closes_connections(self) -> bool:
-        """Tell whether clients are to move on to another replica after their next answer."""
+        """Return whether clients must move on to another replica after their next response."""
         return self.draining or not self.may_decide()
 
     def refusal(self) -> str:
-        """Return why no question is answered, one line; empty if they are."""
+        """Return why no request is evaluated, in one line; empty if requests are."""
         problem = self.leadership.problem() if self.leadership is not None else ""
         if problem:
             return f"not leading: {problem}"

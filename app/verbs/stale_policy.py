@@ -1,4 +1,4 @@
-"""What questions get while the mirror cannot be trusted."""
+"""The responses to requests while the mirror is stale."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -7,12 +7,12 @@ from app.watch.freshness import Freshness, SyncStatus
 
 
 class Reserve(NamedTuple):
-    """What stands against an ordinary answer: at most one of the two is not empty."""
+    """The obstacles to an ordinary response: at most one of the two is not empty."""
 
     refusal: str = ""
-    """Why there is no answer."""
+    """Why there is no result."""
     warning: str = ""
-    """What is to be known of the answer."""
+    """A warning about the response."""
 
 
 NO_RESERVE = Reserve()
@@ -21,17 +21,17 @@ NO_RESERVE = Reserve()
 class StalePolicy:
     """`fail` refuses to answer from a stale mirror, `answer` answers with a warning.
 
-    A mirror that was never complete is refused under both: nothing is known that could make an answer right.
+    A mirror that was never complete is rejected under both: no response could be right.
     """
 
     def __init__(self, freshness: Freshness, policy: Literal["fail", "answer"], count: Callable[[str], None]) -> None:
-        """Call `count` with the verb for each question that is asked of a mirror which cannot be trusted."""
+        """Call `count` with the verb for each request to a stale mirror."""
         self._freshness = freshness
         self._answers = policy == "answer"
         self._count = count
 
     def reserve(self, verb: str) -> Reserve:
-        """Judge the mirror for one question."""
+        """Judge the mirror for one request."""
         standing = self._freshness.status()
         if standing is SyncStatus.FRESH:
             return NO_RESERVE

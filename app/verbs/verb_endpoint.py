@@ -25,20 +25,20 @@ log = logging.getLogger(__name__)
 
 Header: TypeAlias = tuple[bytes, bytes]
 CACHE_OFF: Final[Header] = (b"kindred-cache", b"off")
-"""Of a request that is to be answered afresh, to see whether the cache makes a difference."""
+"""Header of a request for a fresh evaluation, to see whether the cache makes a difference."""
 DRY_RUN: Final = b"kindred-dry-run"
-"""The header of a request from which nothing may follow, with any value but `false`."""
+"""The header of a request without effects, with any value but `false`."""
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _SHED: Final = {
     Shed.DEADLINE: "it has waited for longer than the deadline (KINDRED_DEADLINE)",
-    Shed.QUEUE_FULL: "too many questions wait (KINDRED_QUEUE_LIMIT)",
-    Shed.BYTES: "questions take too many bytes (KINDRED_QUEUE_MAX_BYTES)",
+    Shed.QUEUE_FULL: "too many requests wait (KINDRED_QUEUE_LIMIT)",
+    Shed.BYTES: "requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)",
 }
 CLOSE: Final[Header] = (b"connection", b"close")  # or a client that writes on would be read on
 
 
 class Reply(NamedTuple):
-    """What is answered, with status 200."""
+    """The response, with status 200."""
 
     body: bytes
     headers: tuple[Header, ...]
@@ -50,14 +50,14 @@ class Manner(NamedTuple):
     cached: bool = True
     """Whether the equivalence cache may be asked."""
     dry_run: bool = False
-    """Whether nothing may follow from the answer."""
+    """Whether the request may have no effect."""
 
 
 ORDINARY: Final = Manner()
 
 
 def manner_of(headers: Collection[Header]) -> Manner:
-    """Return what the headers of a request say."""
+    """Return the values of a request's headers."""
     if not any(name.startswith(b"kindred-") for name, _ in headers):
         return ORDINARY
     dry_run = any(name == DRY_RUN and value.strip().lower() != b"false" for name, value in headers)
@@ -68,10 +68,10 @@ Answer: TypeAlias = VerbResponse | Awaitable[VerbResponse]
 
 
 class Verb(Protocol):
-    """What answers a body."""
+    """The handler of a body."""
 
     def __call__(self, body: Body, manner: Manner) -> Answer:
-        """Answer, at once or later where others are to be asked."""
+        """Respond, at once or after calls to other services."""
 
 
 class Arrival(NamedTuple):
@@ -101,7 +101,7 @@ class VerbEndpoint:
         turned_away: Callable[[str], bytes],
         untouched: Callable[[Body], Answer | None],
     ) -> None:
-        """Answer with what `verb` makes of the body, or with what `error` makes of a message.
+        """Respond with the result of `verb` for the body, or of `error` for a message.
 
         `turned_away` does so under load, and has to be cheap. `untouched` answers a body about a pod that passes
         whatever the mirror is like, and nothing else.
@@ -137,7 +137,7 @@ class VerbEndpoint:
             turn.end()
 
     def traceparent(self, headers: Iterable[Header]) -> str:
-        """Return the trace that a request is a part of; empty where nobody wants to know."""
+        """Return the trace that a request is a part of; empty if no observer needs it."""
         if not self._reception.traces:
             return ""
         return next((value.decode("latin-1") for name, value in headers if name == b"traceparent"), "")
@@ -220,7 +220,7 @@ class AsgiTurn:
 
     def __init__(self, admission: Admission, body: RequestBody) -> None:
         self.began: float = admission.clock()
-        self.gone: Final = False  # whoever goes away while it waits is answered all the same, which is rare here
+        self.gone: Final = False  # a client that disconnects while it waits is served nevertheless; rare
         self.body: Final = body
         self._admission = admission
         self._came: asyncio.Future[tuple[Shed | None, float]] = asyncio.get_running_loop().create_future()
@@ -243,7 +243,7 @@ class AsgiTurn:
         self._came.set_result((reason, waited))
 
     def end(self) -> None:
-        """Take note that there is an answer, or nobody to hear it."""
+        """Record that there is a response, or no client to read it."""
         self._admission.in_flight -= 1
         self.body.release()
 

@@ -7,11 +7,11 @@ class Backoff:
     """Exponential backoff with jitter, as client-go's reflector has it (wait.NewExponentialBackoffManager).
 
     The wait doubles from `first` up to `longest` seconds; the jitter adds up to as much again, so that a fleet does not
-    come back in step. The time that went well before a failure counts as a part of the wait, which is never less than
-    `first`: so a resource that breaks again and again is asked for no more often than one that never works. After a
-    success of `longest` seconds the waits begin anew. client-go goes by the time since the last failure, 2 min; so
-    after a long refusal, that of a missing rule perhaps, a break of the connection a minute later costs it half a
-    minute, in which nothing is followed.
+    come back in step. The time of success before a failure counts as a part of the wait, which is never less than
+    `first`. So a resource that breaks again and again is requested no more often than one that never works. After a
+    success of `longest` seconds the waits begin anew. client-go uses the time since the last failure, 2 min. So after a
+    long rejection, perhaps for a missing rule, a broken connection a minute later costs it half a minute without a
+    watch.
     """
 
     def __init__(self, first: float, longest: float, random: Callable[[], float]) -> None:

@@ -1,10 +1,10 @@
 """The garbage collector, kept away while objects are loaded in bulk, and from the mirror ever after.
 
-Next to nothing that a load makes is garbage, but the collector would look through it again and again: one full
-collection over an unfrozen mirror of 150,000 pods was measured to stop the process for 244 ms, and 0.01 ms after
-`gc.freeze()`. Before all freezes but the first there has to be a collection, though: what is garbage then would stay
-for ever, such as connections that were closed since the last one, with the buffers of their TLS. It looks through what
-has changed since. After the first load that is the whole mirror, and next to nothing of it was found to be garbage.
+A load makes hardly any garbage, but the collector would look through its objects again and again. One full collection
+over an unfrozen mirror of 150,000 pods stopped the process for 244 ms, and for 0.01 ms after `gc.freeze()`. Every
+freeze but the first needs a collection before it. Otherwise garbage would be frozen and leak, such as connections
+closed since the last one, with the buffers of their TLS. It looks only through the objects that are new since. After
+the first load that is the whole mirror, and next to nothing of it was found to be garbage.
 """
 
 import gc
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 
 class BulkLoads:
-    """Turns collection off while any load is under way, and freezes what lives after the last.
+    """Turns collection off while any load is under way, and freezes the live objects after the last.
 
     Not after one that failed alone: that made nothing that is to stay.
     """
@@ -42,8 +42,9 @@ class BulkLoads:
                 gc.collect()
             gc.freeze()
             self._frozen = True
-            # A full collection is put off until a quarter of what the last one found has come anew (gcmodule.c,
-            # long_lived_total). That is in the freeze now, so that garbage would wait for tens of thousands of objects.
+            # A full collection is put off until the new objects are a quarter of those that the last one found
+            # (gcmodule.c, long_lived_total). That is in the freeze now, so that garbage would wait for tens of
+            # thousands of objects.
             gc.collect()
             self._loaded = False
         gc.enable()

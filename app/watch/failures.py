@@ -1,4 +1,4 @@
-"""What a failed request costs: the wait before the next one, a line in the log, and a word in the resource's state."""
+"""The effects of a failed request: a wait before the next one, a line in the log, a message in the resource's state."""
 
 import logging
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from app.watch.watch_stream import BrokenWatchError, InStreamError
 log = logging.getLogger(__name__)
 
 OUTSIDE_ERRORS: Final = (ApiError, CredentialsError, DecodeError, BrokenWatchError)
-"""What may be the trouble of the server, or of what is between. All else is ours."""
+"""Errors that may be the fault of the server, or of the network in between. All else is ours."""
 
 _SAME_PROBLEM_EVERY: Final = 60.0  # seconds between two log lines that say the same
 _MAX_RETRY_AFTER_LENGTH: Final = 300.0  # seconds; more than that no server gets
@@ -56,9 +56,9 @@ class Failures:
         return Wait(now + delay, now + max(self._backoff.first, retry_after), is_ours)
 
     def is_absence(self, error: Exception) -> bool:
-        """Tell whether the server does not have the resource, and need not have it.
+        """Return whether the server does not have the resource, and need not have it.
 
-        While other resources fail, a 404 may be that of a proxy or of a server that has trouble, and says nothing.
+        While other resources fail, a 404 may come from a proxy or from a failing server, and proves nothing.
         """
         is_missing = isinstance(error, StatusError) and error.code == HTTPStatus.NOT_FOUND
         return is_missing and self._state.resource.optional and not self._retries.is_server_unwell
@@ -80,7 +80,7 @@ class Failures:
         if self._well_since is None:
             self._well_since = self._clock()
         if self._retries.followed():
-            self._backoff.reset()  # it was the server's trouble, which says nothing of the next one
+            self._backoff.reset()  # the fault was the server's, and says nothing about the next request
         if self._state.problem:
             log.info("%s: following again", self._state.plural)
             self._state.problem, self._state.forbidden = "", False
@@ -111,7 +111,7 @@ def status_of(error: Exception) -> StatusError | None:
 
 
 def is_server_error(status: StatusError) -> bool:
-    """Tell whether something is wrong with the server."""
+    """Return whether the fault is the server's."""
     return status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 

@@ -1,4 +1,4 @@
-"""Where all that is watched ends: the mirror, with a word in the log for what should not happen."""
+"""Passes all watched changes to the mirror, and logs those that should not happen."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ _FAILURE_LATE: Final = 30.0  # seconds: by then a condition of the attempt befor
 
 
 class Feed(Protocol):
-    """What is told of a cluster's changes."""
+    """The receiver of a cluster's changes."""
 
     def apply(self, event: ClusterEvent) -> None:
         """Take over one change."""
@@ -31,7 +31,7 @@ class Feed(Protocol):
 
 
 class MirrorFeed:
-    """Tells the mirror what happens in the cluster. Only this and the verbs change it while the service runs."""
+    """Passes the cluster's changes to the mirror. Only this and the verbs change it while the service runs."""
 
     def __init__(
         self, mirror: ClusterMirror, clock: Callable[[], float], observe_confirmation: Callable[[float], None]

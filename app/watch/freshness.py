@@ -1,4 +1,4 @@
-"""How far the mirror can be trusted: what each watched resource has come to, and whether that is recent enough."""
+"""Freshness of the mirror: the state of each watched resource, and whether it is recent enough."""
 
 import time
 from collections import Counter
@@ -11,7 +11,7 @@ from core.events import Kind
 
 
 class ResourceState:
-    """What list+watch of one resource has come to. Times are of the monotonic clock, in seconds."""
+    """The state of list+watch of one resource. Times are of the monotonic clock, in seconds."""
 
     def __init__(self, resource: Resource, *, serves: bool = True) -> None:
         self.resource = resource
@@ -22,9 +22,9 @@ class ResourceState:
         self.absent = False
         """Whether the server does not have the resource, so that there is nothing to follow."""
         self.followed_at = 0.0
-        """When the server last showed that the mirror follows it: a line of a watch that resumes from what the mirror
-        has, such a watch standing open for a second, or the begin of a list that was completed since, as it tells the
-        state of then. Bytes of a list that is not complete, or of a watch that breaks at once, show nothing."""
+        """When the server last showed that the mirror follows it. Signs are a line of a watch that resumes from the
+        mirror's version, such a watch open for a second, or the begin of a list that was completed since. Bytes of a
+        list that is not complete, or of a watch that breaks at once, show nothing."""
         self.last_event_at: float | None = None
         self.requests: Counter[str] = Counter()  # list, watch, watch-list -> number
         self.relists: Counter[str] = Counter()  # reason -> number
@@ -33,7 +33,7 @@ class ResourceState:
         self.retries: Counter[str] = Counter()  # backoff, probe, woken -> number
         self.decode_errors = 0
         self.objects = 0
-        """How many the mirror has been told of."""
+        """The number of objects that the mirror has got."""
         self.listed = 0
         """How many a sync that is under way has gathered, or the last one, if it ended for want of memory."""
         self.read_objects = 0
@@ -41,7 +41,7 @@ class ResourceState:
         """Of the objects that were decoded so far, as they came."""
         self.decode_seconds = 0.0
         self.problem = ""
-        """What went wrong with the last request, one line; empty when it went well."""
+        """The error of the last request, in one line; empty if it succeeded."""
         self.forbidden = False
 
     @property
@@ -50,7 +50,7 @@ class ResourceState:
         return self.resource.plural
 
     def held(self) -> int:
-        """Return how many objects there are in memory. A sync shares what is known already."""
+        """Return how many objects there are in memory. A sync shares the known objects."""
         return max(self.objects, self.listed)
 
     def wire_size(self) -> int:
@@ -74,13 +74,13 @@ class ResourceState:
 
 
 class SyncStatus(Enum):
-    """Whether questions can be answered from the mirror."""
+    """Whether requests can be evaluated with the mirror."""
 
     FRESH = "fresh"
     STALE = "stale"
     """It was complete, and has not followed the server for longer than allowed."""
     NOT_SYNCED = "not synced"
-    """It never was complete: no answer can be right."""
+    """It never was complete: no result can be right."""
 
 
 class Freshness:
@@ -140,4 +140,4 @@ class Freshness:
 
 
 OF_A_DUMP: Final = Freshness((), float("inf"), time.monotonic)
-"""A mirror that was loaded once and follows nothing is what was asked for."""
+"""A mirror that was loaded once and follows nothing is fresh: the operator chose that."""

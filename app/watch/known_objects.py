@@ -1,6 +1,6 @@
-"""The objects of one resource as the API server last told them, and what each new telling changes.
+"""The objects of one resource in the API server's last version, and the changes by each new one.
 
-Source: Replace and Update of client-go's DeltaFIFO and Store, for a consumer that wants to hear of differences only.
+Source: Replace and Update of client-go's DeltaFIFO and Store, for a consumer that needs only the differences.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ from core.events import ClusterEvent, Object
 class KnownObjects:
     """full name -> object. Versions are compared for equality only; their order is the server's secret.
 
-    A change is known once `apply` has taken it, so one at which `apply` raised is told again by the next sync.
+    A change is recorded once `apply` has taken it, so the next sync repeats a change for which `apply` raised.
     """
 
     def __init__(self, apply: Callable[[ClusterEvent], None]) -> None:
@@ -48,14 +48,14 @@ class KnownObjects:
         self._objects[name] = told
 
     def drop(self, full_name: str, uid: str = "") -> None:
-        """Take over a deletion, of the object with the uid if one is given; the last state known of it is told."""
+        """Take over a deletion, of the object with the uid if one is given; `apply` gets its last known state."""
         known = self._objects.get(full_name)
         if known is not None and uid in {"", known.uid}:
             self._apply(ClusterEvent("Delete", known))
             del self._objects[full_name]
 
     def drop_predecessor(self, full_name: str, uid: str) -> None:
-        """Take over that an object of another uid has the name now, of which nothing else could be read."""
+        """Take over that an object of another uid has the name now, when only its identity could be read."""
         known = self._objects.get(full_name)
         if known is not None and uid and known.uid != uid:
             self.drop(full_name)
@@ -68,8 +68,8 @@ class KnownObjects:
     def replace(self, present: Mapping[str, Object], unreadable: Mapping[str, str]) -> Iterator[None]:
         """Take over a whole list, one object at each step, so that the caller can let others run in between.
 
-        `unreadable` are objects, full name -> uid, that are present, but could not be decoded: what was known of them
-        stays. Nothing else may be told between the steps.
+        `unreadable` are objects, full name -> uid, that are present, but could not be decoded: their last known state
+        stays. No other change may come between the steps.
         """
         for name in list(self._objects):
             if name in unreadable:

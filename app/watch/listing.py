@@ -1,4 +1,4 @@
-"""What a sync has told so far; only when it is complete does the mirror learn of it."""
+"""The objects of an unfinished sync; the mirror gets them only when it is complete."""
 
 from app.watch.object_reader import Unreadable
 from core.events import Object

@@ -4,11 +4,11 @@ import asyncio
 from time import perf_counter
 from typing import Final
 
-_MAX_LENGTH: Final = 0.005  # seconds; a question waits for at most so much of a sync
+_MAX_LENGTH: Final = 0.005  # seconds; a request waits for at most so much of a sync
 
 
 class LoopShare:
-    """Lets others have the loop once a turn has lasted; asked between two steps of which each is short."""
+    """Yields the loop once a turn has lasted long enough; called between short steps."""
 
     def __init__(self) -> None:
         self._began = 0.0

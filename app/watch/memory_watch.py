@@ -1,8 +1,8 @@
 """The memory watermark: how near the process is to being killed, and which kind of objects takes most.
 
-Past the mark nothing more is loaded, and the replica is not ready and says why. To be killed would say nothing, and
-the next start would end the same way. What is served meanwhile is up to the mirror, as ever: it answers while it is
-complete and recent, and by the stale policy when it is not.
+Past the mark nothing more is loaded, and the replica is not ready and says why. To be killed would say nothing, and the
+next start would end the same way. Meanwhile the mirror serves as ever: while it is complete and recent, and by the
+stale policy when it is not.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ _MAX_KINDS: Final = 3  # that a message names
 
 
 class MemoryPressureError(Exception):
-    """There is too little memory left to load more; the message says what takes it."""
+    """There is too little memory left to load more; the message names the largest part."""
 
 
 class MemoryWatch:
-    """Compares what the process holds with a mark below what it may hold."""
+    """Compares the memory of the process with a mark below its limit."""
 
     def __init__(  # noqa: PLR0913  # a clock and two doors to the system
         self,
@@ -45,11 +45,11 @@ class MemoryWatch:
         self._looked_at = self._given_back_at = float("-inf")
 
     def is_above(self) -> bool:
-        """Tell whether the process holds more than the mark."""
+        """Return whether the process holds more than the mark."""
         return bool(self.mark) and self._look() > self.mark
 
     def is_full(self) -> bool:
-        """Tell whether it is halfway from the mark to the limit: not even what a watch tells is taken any more."""
+        """Return whether it is halfway from the mark to the limit: then even watch events are refused."""
         return bool(self.mark) and self._look() > self._full
 
     def room(self) -> int:
@@ -57,7 +57,7 @@ class MemoryWatch:
         return max(0, self.mark - self._look()) if self.mark else 1 << 62
 
     def problem(self) -> str:
-        """Return what takes too much, one line; empty below the mark."""
+        """Return the cause, in one line; empty below the mark."""
         if not self.is_above():
             return ""
         return self._told()
@@ -77,8 +77,8 @@ class MemoryWatch:
     def allowance(self) -> int:
         """Return up to how many bytes a sync may go that begins now. Raises MemoryPressureError near the limit.
 
-        Above the mark it may take no more from the system than there is now. What an ended sync has left may be free
-        within the process, and nothing but another attempt can tell: a cluster that has become smaller gets through.
+        Above the mark it may take no more from the system than there is now. Memory of an ended sync may be free within
+        the process, and only another attempt can show that: a cluster that has become smaller gets through.
         """
         if self.is_full():
             self.refuse(0)

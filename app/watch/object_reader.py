@@ -25,7 +25,7 @@ server has validated has about ten bytes for each at least: 1.5 MiB are 150,000.
 
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):
-    """An object of which no more than the identity could be read, or not even that (empty)."""
+    """An object with only a readable identity, or not even that (empty)."""
 
     full_name: str = ""
     uid: str = ""
@@ -47,7 +47,7 @@ class ObjectReader:
         self._decode = state.resource.decode
 
     def read(self, raw: msgspec.Raw) -> Object | Unreadable:
-        """Return what the core needs of an object."""
+        """Return the fields of an object that the core needs."""
         began = perf_counter()
         size = memoryview(raw).nbytes
         self._state.read_objects += 1
@@ -65,7 +65,7 @@ class ObjectReader:
         return decoded
 
     def read_unless_known(self, raw: msgspec.Raw, known: KnownObjects) -> Object | Unreadable:
-        """Return what is known of an object, or read it if that is of another version.
+        """Return the known object, or read it if it has another version.
 
         A list of 150,000 pods that are known already would be as many Pods for a while.
         """

@@ -1,7 +1,7 @@
 """Pages of a list, bounded in objects and in bytes.
 
 500 pods are a few MB, but a tenant may have as many of the largest that etcd takes: 1.5 MiB each, which as JSON may be
-nine. So a page that is too large is asked for again, of fewer objects: the continue token does not say how many.
+nine. So a page that is too large is requested again, with fewer objects: the continue token does not fix the number.
 """
 
 from collections.abc import Mapping

@@ -29,7 +29,7 @@ def memory_limit(cgroups: Path = _CGROUPS, own_cgroups: Path = _OWN_CGROUPS) -> 
 
 
 def resident_bytes(own_pages: Path = _OWN_PAGES) -> int:
-    """Return what the process holds of the memory, swap and pages of files that it has mapped aside; 0 if unknown."""
+    """Return the memory of the process in bytes, without swap and mapped files; 0 if unknown."""
     try:
         return int(own_pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -57,10 +57,10 @@ def _limits(cgroups: Path, own_cgroups: Path) -> Iterator[int]:
 
 
 def _upwards(mounted: Path, path: str, name: str) -> Iterator[int]:
-    # In a container the path may be that of the host, of which only the end, mounted as the root, can be seen.
+    # In a container the path may be the host's: only its end is visible, mounted as the root.
     folder = PurePosixPath(path.lstrip("/"))
     for each in (folder, *folder.parents):
         try:
             yield int((mounted / each / name).read_text())
-        except (OSError, ValueError):  # it is not there, or says `max`
+        except (OSError, ValueError):  # the file is missing, or has `max`
             continue

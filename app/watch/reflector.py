@@ -1,16 +1,16 @@
-"""Keeps what is known of one resource equal to the API server, through every fault of the connection.
+"""Keeps the known objects of one resource equal to the API server, through every fault of the connection.
 
 Source: k8s.io/client-go tools/cache/reflector.go (v1.34). The order of things:
 
 1. A sync tells the whole state: by WatchList (a watch that begins with all objects, and goes on as a watch), or page by
-   page where the server has no WatchList. Only its end changes the mirror, and only by what differs.
+   page where the server has no WatchList. Only its end changes the mirror, and only by the differences.
 2. A watch follows from the version that the sync, or the last event, left. A normal end resumes from there.
-3. An error waits, with backoff, and resumes from the same version. The next request is a sync again only where that
-   cannot get better: the server no longer has the version (410), does not have it yet ("too large resource version"),
-   refuses the request as such, or breaks the watch off at the same version twice.
+3. An error waits, with backoff, and resumes from the same version. The next request is a sync again only if the watch
+   cannot continue. That is so if the server no longer has the version (410), does not have it yet ("too large resource
+   version"), rejects the request as such, or ends the watch at the same version twice.
 4. A watch that stays quiet is checked: from a version that is yet to come a server accepts one, and tells nothing.
 
-The mirror keeps what it has meanwhile: `ResourceState` says how far it can be trusted.
+The mirror keeps its objects meanwhile: `ResourceState` has its freshness.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 _EXPIRED_LISTS: Final = 2  # lists in a row that expired between two pages, before one without pages
 _REFUSALS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
-"""Of a request as such: asked again, it would be refused again."""
+"""Errors of a request as such: a retry would be rejected again."""
 
 
 class Reflector:
@@ -86,7 +86,7 @@ class Reflector:
     async def resync(self) -> None:
         """Sync once more, and return when the mirror has all that the server has now: syncs are consistent reads.
 
-        For who must know of what has happened so far: a watch may be late, and does not tell by how much.
+        For callers that need all changes up to now: a watch may be late by an unknown time.
         """
         done = asyncio.get_running_loop().create_future()
         self._asked.append(done)
@@ -108,7 +108,7 @@ class Reflector:
             except (*OUTSIDE_ERRORS, MemoryPressureError) as error:
                 wait = self._recover(error)
             except Exception as error:
-                # A fault of ours must not end the watch for ever; what it left half done, a sync mends.
+                # A bug of Kindred must not end the watch; a sync repairs a half-applied change.
                 log.exception("%s: internal error", self.state.plural)
                 self._relist("internal")
                 wait = self._failures.record(error)
@@ -210,7 +210,7 @@ class Reflector:
             else:
                 body = await pages.get(params)
         except StatusError as error:
-            if error.code == HTTPStatus.GONE:  # the list took longer than the server remembers
+            if error.code == HTTPStatus.GONE:  # the list took longer than the server keeps versions
                 self._expired_lists += 1
                 self._relist("expired-continue")
             raise
@@ -232,7 +232,7 @@ class Reflector:
         self.state.listed = 0
 
     def _admit(self, listing: Listing) -> None:
-        """Take note of what a sync has gathered. Raises MemoryPressureError."""
+        """Record the objects of a sync. Raises MemoryPressureError."""
         self.state.listed = len(listing.present)
         self._memory.refuse(self._allowed)
 
@@ -282,7 +282,7 @@ class Reflector:
         try:
             async for event in events:
                 if event.type == "ADDED" and self._memory.is_full():
-                    self._memory.refuse(0)  # what goes, and what changes, is taken as long as it comes first
+                    self._memory.refuse(0)  # deletions and changes are taken as long as they come first
                 self._take(event)
                 self._follows_now()
         except ReadTimeoutError:
@@ -323,7 +323,7 @@ class Reflector:
         else:
             self.known.put(told)
         self.state.objects = len(self.known)
-        # Only now: an event that could not be applied is to be told again.
+        # Only now: an event that could not be applied must come again.
         self._version = told.resource_version or self._version
 
     def _told(self, event: WatchEvent) -> Object | Unreadable:
@@ -331,7 +331,7 @@ class Reflector:
 
     def _named(self, told: Object | Unreadable, event: WatchEvent) -> Object | Unreadable:
         if isinstance(told, Unreadable) and not told.full_name:
-            # What happened to which object cannot be guessed, and it may be that one is gone.
+            # The change and its object are unknown, and an object may be deleted.
             raise GarbledWatchError(f"{self._resource.path}: {event.type} of an object without a readable name")
         return told
 
@@ -342,7 +342,7 @@ class Reflector:
         self.state.followed_at = as_of
         self._failures.over()
 
-    # Requests and what goes wrong with them.
+    # Requests and their errors.
 
     def _params(self) -> dict[str, str]:
         return {"fieldSelector": self._resource.field_selector} if self._resource.field_selector else {}
@@ -352,7 +352,7 @@ class Reflector:
         return {**self._params(), "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout)}
 
     def _recover(self, error: Exception) -> Wait | None:
-        """Decide what the next request is; return how long to wait before it, None if not at all."""
+        """Choose the next request; return the seconds to wait before it, None if not at all."""
         if self._failures.is_absence(error):
             self._version = ""
             self.known.clear()
@@ -381,14 +381,14 @@ class Reflector:
             self._broken_version = self._version
 
     def _falls_back(self, error: Exception) -> bool:
-        """Tell whether the sync is to be tried at once by a list, as WatchList will not do."""
+        """Return whether to try the sync at once by a list, because WatchList does not work."""
         if self._uses_watch_list:  # it was not accepted
             self._has_watch_list = not (isinstance(error, StatusError) and error.code in _REFUSALS)
             return not self._has_watch_list
         if isinstance(error, NoInitialEventsEndError):
             self._has_watch_list = False
             return True
-        # Such as an etcd without progress notification; it may be another one by the next sync.
+        # Such as an etcd without progress notification; another server may answer the next sync.
         return isinstance(error, GarbledWatchError) or (
             isinstance(error, InStreamError) and error.status.code == HTTPStatus.INTERNAL_SERVER_ERROR
         )

@@ -32,7 +32,7 @@ class Retries:
         return retries
 
     async def wait(self, attempts: Attempts, wait: Wait) -> Next:
-        """Return when the resource is to be tried again, which is why."""
+        """Return when to try the resource again, with the reason."""
         self._plan.wait(attempts, wait)
         granted: asyncio.Future[Next] = asyncio.get_running_loop().create_future()
         self._waiting[attempts] = granted
@@ -90,7 +90,7 @@ class ResourceRetries:
 
     @property
     def is_server_unwell(self) -> bool:
-        """Tell whether several resources fail, so that the trouble is that of the server."""
+        """Return whether several resources fail, so that the fault is the server's."""
         return self._plan.is_unwell
 
     def begin(self) -> None:
@@ -109,7 +109,7 @@ class ResourceRetries:
         self._retries.reschedule()
 
     def followed(self) -> bool:
-        """Take note that the resource is followed; return whether its failures were those of the server."""
+        """Record that the resource is followed; return whether its failures were the server's."""
         if not self.attempts.is_failing:
             return False
         was_unwell = self._plan.is_unwell
@@ -119,7 +119,7 @@ class ResourceRetries:
         return of_server
 
     async def wait(self, wait: Wait) -> None:
-        """Return when the resource is to be tried again."""
+        """Return when to try the resource again."""
         due = await self._retries.wait(self.attempts, wait)
         if due.cause is not None:
             self._state.retries[due.cause] += 1

@@ -27,7 +27,7 @@ Cause: TypeAlias = Literal["backoff", "probe", "woken"]
 """Why a request is made again: its wait is over, it is the unwell server's turn to be probed, or another succeeded."""
 
 _PROBE_JITTER: Final = 0.25  # of `probe_every`
-_MIN_FAILING: Final = 2  # of one resource alone, nothing can be told about the server
+_MIN_FAILING: Final = 2  # one resource alone shows nothing about the server
 _STUCK: Final = 1.0  # seconds: most answers of a server that is well take less
 
 

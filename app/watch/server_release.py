@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 PATH: Final = "/version"
 _EVERY: Final = 60.0  # seconds
-_WHILE_ANOTHER: Final = 30.0  # seconds between two answers while another version is told
+_WHILE_ANOTHER: Final = 30.0  # seconds between two responses while another version is reported
 _AFTER_FAILURE: Final = 10.0  # seconds
 _AT_FIRST: Final = 1.0  # seconds between two attempts while no release is known: requests wait for it
 _AFTER_TROUBLE: Final = 5.0  # seconds from a failed list or watch, which may be the restart of an upgrade
@@ -43,7 +43,7 @@ _decoder: Final = msgspec.json.Decoder(_Version)
 
 
 async def fetch_version(client: ApiClient) -> str:
-    """Return the version of the API server, `v1.37.1`; empty if its answer has none.
+    """Return the version of the API server, `v1.37.1`; empty if its response has none.
 
     Raises ApiError, CredentialsError, DecodeError.
     """
@@ -51,7 +51,7 @@ async def fetch_version(client: ApiClient) -> str:
 
 
 class _Candidate(NamedTuple):
-    """A version that was told in place of the one that is answered for."""
+    """A reported version other than the release whose rules apply."""
 
     told: str
     since: float
@@ -121,7 +121,7 @@ class ServerRelease:
         """Take note that the server did not say its version, for good if `is_final`."""
         self._failures += 1
         if not self._problem:
-            return _EVERY if is_final else _AFTER_FAILURE  # what was known stays true
+            return _EVERY if is_final else _AFTER_FAILURE  # the known version stays valid
         # A server that cannot be reached says nothing to anybody. One that says everything else does not say this.
         if not is_final and (self._failures < _MAX_FAILURES or not all(state.synced for state in self._states)):
             self._problem = _not_known(str(error))

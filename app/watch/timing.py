@@ -8,12 +8,12 @@ import msgspec
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """The waits of the reflectors, in seconds. The defaults are those of client-go where it has them, but one."""
+    """The waits of the reflectors, in seconds. The defaults are client-go's where it has them, but one."""
 
     backoff_first: float = 0.8
     backoff_longest: float = 10.0
-    """client-go: 30. Under faults every few seconds that left the mirror unfollowed for up to a minute at a time, and
-    now and then stale; and the replicas of Kindred are no fleet that an API server would have to be spared."""
+    """client-go: 30. Under faults every few seconds, client-go's value left the mirror without a watch for up to a
+    minute, and sometimes stale. The few replicas of Kindred are no load for an API server."""
     probe_every: float = 1.0
     """While most resources fail, one request of all of them together so often, less up to a quarter of jitter."""
     wake_gap: float = 0.05

@@ -58,7 +58,7 @@ async def watch_events(
 
 
 def bookmark_of(event: WatchEvent) -> Bookmark:
-    """Return what a BOOKMARK event says. Raises GarbledWatchError."""
+    """Return the contents of a BOOKMARK event. Raises GarbledWatchError."""
     try:
         return decode_bookmark(event.object)
     except DecodeError as error:

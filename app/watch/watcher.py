@@ -24,7 +24,7 @@ class Watcher:
         timing: Timing,
         memory: MemoryWatch = UNLIMITED,
     ) -> None:
-        """Take one reflector for each state; what they are told goes to `feed`, between two requests."""
+        """Take one reflector for each state; their changes go to `feed`, between two requests."""
         self._client = client
         retries = Retries(timing)
         self.reflectors = [Reflector(state, client, feed, retries, memory) for state in states]

@@ -37,7 +37,7 @@ class ListPage(msgspec.Struct, frozen=True, gc=False):
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """One line of a watch, with the object as bytes. What another type would mean for the object, nobody can tell."""
+    """One line of a watch, with the object as bytes. The meaning of another type for the object is unknown."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
     object: msgspec.Raw
@@ -92,7 +92,7 @@ def decode_bookmark(raw: msgspec.Raw) -> Bookmark:
 
 
 def is_older(version: str, other: str) -> bool:
-    """Tell whether a resource version is older than another of the same resource; of unknown forms it is not.
+    """Return whether a resource version is older than another of the same resource; False for unknown forms.
 
     Source: k8s.io/apimachinery pkg/util/resourceversion CompareResourceVersion (v0.35).
     """

@@ -1,4 +1,4 @@
-"""The ports, each with its app: the scheduler's, that of health without a client certificate, and the admins'."""
+"""The ports, each with its app: the scheduler's, the health port without client certificates, and the admin port."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -49,14 +49,14 @@ App = TypeVar("App", bound=FastAPI)
 
 
 class Ports(NamedTuple):
-    """What is served where; None is a port that the settings do not want."""
+    """The app of each port; None is a port that the settings switch off."""
 
     extender: Port
     health: Port | None
     admin: Port | None
 
     def wanted(self) -> list[Port]:
-        """Return those that there are, that of the scheduler first."""
+        """Return the ports that exist, the scheduler's first."""
         return [port for port in self if port is not None]
 
 
@@ -73,7 +73,7 @@ def create_ports(  # noqa: PLR0913  # all that there is to see of a service
 ) -> Ports:
     """Return the ports that the settings want. Raises ConfigurationError.
 
-    `sources` tells which settings were made, and where; see Configuration. `samples` are offered by the page.
+    `sources` has the place where each setting was made; see Configuration. `samples` are offered by the page.
     """
     health = health_router(engine.mirror, cluster.freshness, cluster.state, release)
     probes = (health, metrics_router(metrics, verbs.work))
@@ -158,7 +158,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
 def _app(
     kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None, admitted: Admission | None = None
 ) -> App:
-    """Return an app; `admitted` is asked before each of its routes."""
+    """Return an app; `admitted` is called before each of its routes."""
     # The interactive pages of FastAPI load scripts from elsewhere, and the verbs are not for browsers.
     dependencies = [] if admitted is None else [Depends(admitted)]
     app = kind(title="Kindred", version=__version__, openapi_url=None, lifespan=lifespan, dependencies=dependencies)

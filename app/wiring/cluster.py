@@ -34,7 +34,7 @@ from core.objects.pod_group import PodGroup
 
 
 class Cluster(NamedTuple):
-    """What is known of the cluster besides the mirror."""
+    """State of the cluster besides the mirror."""
 
     freshness: Freshness
     state: ServingState
@@ -114,7 +114,7 @@ def _reviews(settings: Settings, client: ApiClient, credentials: Credentials) ->
 
 
 def _is_known(state: ResourceState) -> bool:
-    """Tell whether the objects are in the mirror, or it is known why not."""
+    """Return whether the objects are in the mirror, or the reason for their absence is known."""
     return state.synced or bool(state.problem)
 
 

@@ -50,7 +50,7 @@ def create_decider(  # noqa: PLR0913  # what decides
     refusal: Callable[[], str] = lambda: "",
     preemption: Preemption | None = None,
 ) -> Decider | None:
-    """Return what the settings want; None where `filter` answers all nodes that fit. Raises SettingsError.
+    """Return the decider by the settings; None if `filter` returns all nodes that fit. Raises SettingsError.
 
     Decisions stand for the pods at `pods`, and none does where there is no cluster; so nothing is reserved there.
     """

@@ -1,4 +1,4 @@
-"""What answers from a mirror: the plugins, the cache and the verbs `filter` and `prioritize`. For commands, too."""
+"""The engine over a mirror: the plugins, the cache and the verbs `filter` and `prioritize`. For commands, too."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ from core.profile import Profile, ProfileError, full_profile, parse_profile
 
 
 class Engine(NamedTuple):
-    """A mirror with what answers from it."""
+    """A mirror with its plugins, cache and verbs."""
 
     mirror: ClusterMirror
     profile: Profile
@@ -73,14 +73,14 @@ def grouping_kinds(settings: Settings) -> tuple[Kind, ...]:
 
 
 def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
-    """Return what explanations judge where this profile serves. Raises SettingsError."""
+    """Return the rules of explanations beside this serving profile. Raises SettingsError."""
     if settings.explain == "profile":
         return served_alone(profile)
     return every_rule(profile, plugin_arguments(settings))
 
 
 def scheduler_profiles(settings: Settings, every: ExplainedProfile) -> SchedulerProfiles | None:
-    """Return what explanations judge by the scheduler's configuration, where `every` is judged without one.
+    """Return the rules of explanations by the scheduler's configuration; without one it is `every`.
 
     None: the settings name none. It reads the file. Raises SettingsError.
     """
@@ -93,7 +93,7 @@ def scheduler_profiles(settings: Settings, every: ExplainedProfile) -> Scheduler
 
 
 def check_explained(settings: Settings) -> None:
-    """Raise SettingsError for what keeps explanations from being made, before there is a mirror."""
+    """Raise SettingsError if explanations cannot be made, before there is a mirror."""
     scheduler_profiles(settings, explained_profile(settings, create_profile(settings)))
 
 
@@ -147,19 +147,19 @@ def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition
 
 
 def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
-    """Return the verbs over a mirror, for a few questions: without a cache."""
+    """Return the verbs over a mirror, for a few requests: without a cache."""
     return Extender(create_profile(settings), mirror, None, settings.max_score)
 
 
 def create_replayer(settings: Settings, mirror: ClusterMirror) -> Replayer:
-    """Return what asks decisions again of a mirror, as a service with these settings does. Raises SettingsError."""
+    """Return the replay of decisions over a mirror, as in a service with these settings. Raises SettingsError."""
     create_partition(settings, mirror)
     profile = prepare_mirror(settings, mirror)
     return _replayer(settings, mirror, profile, create_bypass(settings))
 
 
 def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
-    """Make the mirror keep what the plugins of the settings need, and limit its work. Raises SettingsError."""
+    """Make the mirror keep the plugins' state, and limit its work, by the settings. Raises SettingsError."""
     profile = create_profile(settings)
     mirror.work.limit = settings.max_work
     derive_states(profile, mirror)
@@ -177,7 +177,7 @@ def create_engine(  # noqa: PLR0913  # what answers
     preemption: Preemption,
     metrics: Metrics,
 ) -> Engine:
-    """Return what answers schedulers from a prepared mirror. Raises SettingsError."""
+    """Return the engine for schedulers over a prepared mirror. Raises SettingsError."""
     cache = create_cache(settings, mirror, profile)
     if cache is not None:
         metrics.register(CacheCollector(cache))
@@ -213,7 +213,7 @@ def _refusal(cluster: Cluster) -> str:
 
 def _replayer(settings: Settings, mirror: ClusterMirror, profile: Profile, bypass: Bypass) -> Replayer:
     def fresh_extender(preferred: Collection[str]) -> Extender:
-        """Return the verbs as they answer schedulers, without the cache and all that is told of questions.
+        """Return the verbs as for schedulers, without the cache and without observers.
 
         Of nodes that are equally good, a preferred one is decided for.
         """

@@ -1,4 +1,4 @@
-"""Preemption: what `filter` notes for it, and the evictor, where Kindred itself evicts.
+"""Preemption: the record that `filter` keeps for it, and the evictor, if Kindred itself evicts.
 
 `filter` and the evictor need each other. Both get the pods that wait for a turn, and the preemptions under way.
 """
@@ -25,10 +25,10 @@ from core.profile import Profile
 
 
 class Preemption(NamedTuple):
-    """What `filter` notes for preemption, and what reads it in the background."""
+    """The record that `filter` keeps for preemption, and its reader in the background."""
 
     refused_nodes: RefusedNodes | None
-    """None where nobody preempts."""
+    """None without preemption."""
     nominations: Nominations
     background: tuple[Background, ...] = ()
 
@@ -36,7 +36,7 @@ class Preemption(NamedTuple):
 def create_preemption(
     settings: Settings, mirror: ClusterMirror, profile: Profile, cluster: Cluster, metrics: Metrics
 ) -> Preemption:
-    """Return what the settings want."""
+    """Return the parts by the settings."""
     clock = time.monotonic
     if settings.preempt == "off":
         return Preemption(None, Nominations(mirror, clock))

@@ -29,13 +29,13 @@ from app.wiring.preemption import Preemption
 
 
 class Verbs(NamedTuple):
-    """The verbs of kube-scheduler's extender, and what is known of their requests."""
+    """The verbs of kube-scheduler's extender, and the state about their requests."""
 
     routes: Sequence[Route]
     finish: Background
     """To be awaited when no request is under way any more: it ends the bindings whose callers have gone."""
     work: LongWork
-    """For what takes long and makes way for the verbs."""
+    """For long work that makes way for the verbs."""
     decisions: Decisions
     debugged_pods: DebuggedPods
     background: tuple[Background, ...]

@@ -1,1 +1,1 @@
-"""Why: what filter and prioritize say of each node, taken apart."""
+"""Explanations: the results of filter and prioritize for each node, in their parts."""

@@ -1,4 +1,4 @@
-"""All nodes by zone, rack and use, as columns: what a picture of the whole cluster takes, and no more."""
+"""All nodes by zone, rack and use, as columns: only the data for a picture of the whole cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
@@ -14,12 +14,12 @@ Unit: TypeAlias = Literal["millicores", "bytes", "count"]
 
 _ALWAYS: Final = ("cpu", "memory", "pods")
 _MAX_OTHERS: Final = 5
-"""Resources beside these three: those of which most is requested. A cluster may have hundreds."""
+"""Resources beside these three: those with the highest requested share. A cluster may have hundreds."""
 _BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 
 
 class ResourceUse(msgspec.Struct, frozen=True):
-    """What placed pods request of one resource, and what there is, by node."""
+    """Requests of placed pods for one resource, and the allocatable amount, by node."""
 
     resource: str
     unit: Unit
@@ -30,7 +30,7 @@ class ResourceUse(msgspec.Struct, frozen=True):
 
 
 class ClusterView(msgspec.Struct, frozen=True):
-    """All known nodes; numbers are places in the lists of what they stand for."""
+    """All known nodes; numbers are indexes in the lists of names."""
 
     generation: int
     """Of the mirror, when the first node was visited; nodes may have changed since."""
@@ -45,7 +45,7 @@ class ClusterView(msgspec.Struct, frozen=True):
     """The first one is empty: of the nodes without this label."""
     rack: Sequence[int]
     resources: Sequence[ResourceUse]
-    """cpu, memory and pods, then up to five others, the one of which the largest share is requested first."""
+    """cpu, memory and pods, then up to five others, the highest requested share first."""
 
 
 class _Labels:
@@ -118,7 +118,7 @@ class ClusterSurvey:
             yield
 
     def view(self) -> ClusterView:
-        """Return what the steps have found."""
+        """Return the result of the steps."""
         return ClusterView(
             generation=self._generation,
             zone_key=self._zones.key,

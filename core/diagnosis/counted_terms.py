@@ -1,4 +1,4 @@
-"""The inter-pod affinity terms that have a part in a decision, with what each counts, where, and which pods make it."""
+"""The inter-pod affinity terms of a decision, with their counts by domain and the counted pods."""
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
@@ -21,7 +21,7 @@ from core.plugins.interpodaffinity.filtering import PreFilterState
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 
 _MAX_TEXT_LENGTH: Final = 500
-"""Characters of what a term selects, which may name thousands of namespaces and values, for each node."""
+"""Characters of a term's selector for each node; it may name thousands of namespaces and values."""
 _MAX_LOOKED_AT: Final = 2_000_000
 
 
@@ -35,7 +35,7 @@ class Direction(Enum):
 
 
 class Rule(Enum):
-    """What the term asks."""
+    """The kind of the term."""
 
     REQUIRED_AFFINITY = "requiredAffinity"
     REQUIRED_ANTI_AFFINITY = "requiredAntiAffinity"
@@ -44,14 +44,14 @@ class Rule(Enum):
 
 
 class Effect(Enum):
-    """What a term does to one node."""
+    """The effect of a term on one node."""
 
     NONE = "none"
     BLOCKS = "blocks"
     SATISFIED = "satisfied"
-    """A required affinity finds what it wants."""
+    """A required affinity is met."""
     FIRST_POD = "firstPod"
-    """A required affinity finds nothing anywhere, and the pod would be the first of those that it wants."""
+    """A required affinity finds no pod anywhere, and the pod itself matches the term, as its first one."""
     SCORES = "scores"
 
 
@@ -74,7 +74,7 @@ class PodSearch:
         self._left = _MAX_LOOKED_AT
 
     def may_look_at(self, pods: int) -> bool:
-        """Tell whether so many pods may be looked at, and take note that they are."""
+        """Return whether so many pods may be looked at, and count them."""
         self._left -= pods
         return self._left >= 0
 
@@ -103,11 +103,11 @@ class CountedTerm:
         self._mirror = mirror
         self._counter = counter
         self._named: dict[tuple[int, int], Sequence[CountedPod]] = {}  # (value id, limit) -> pods
-        self._counted: IntpArray | None = None  # rows of the pods of all domains, once they are asked for
+        self._counted: IntpArray | None = None  # rows of the pods of all domains, read on first use
 
     @cached_property
     def selects(self) -> str:
-        """What it selects, for people: the beginning, where it is long."""
+        """Its selector, for people: the beginning, if it is long."""
         text = ""
         for matcher in self.matchers:  # a pod may have a thousand of them, for each of as many topology keys
             text = f"{text} and {_matcher_text(matcher)}" if text else _matcher_text(matcher)
@@ -136,7 +136,7 @@ class CountedTerm:
         return ABSENT if node is None else column.id_of(node.labels)
 
     def effect(self, value_id: int, pods: int) -> Effect:
-        """Tell what it does to a node of a domain with so many pods that it counts."""
+        """Return its effect on a node of a domain with so many counted pods."""
         if self.rule is Rule.REQUIRED_AFFINITY and self.direction is Direction.INCOMING:
             if value_id == ABSENT:
                 return Effect.BLOCKS

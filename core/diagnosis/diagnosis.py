@@ -1,4 +1,4 @@
-"""One decision with all its parts: what filter and prioritize would answer, and what each plugin had to do with it."""
+"""One decision with all its parts: the results of filter and prioritize, and the part of each plugin."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -34,7 +34,7 @@ NOTHING_MISSING: Final[Mapping[Kind, str]] = MappingProxyType({})
 
 
 class ScorePart(msgspec.Struct, frozen=True, gc=False):
-    """What one plugin has to do with the score of a node."""
+    """The part of one plugin in the score of a node."""
 
     plugin: str
     weight: int
@@ -46,10 +46,11 @@ class ScorePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Diagnosis:
-    """What there is to be said of a pod and some nodes. Made from the mirror at one time, and stale after any event.
+    """The diagnosis of a pod and some nodes. Made from the mirror at one time, and stale after any event.
 
-    `verdicts` are those of `filter` for the nodes; `scores` those of `prioritize` for the nodes that fit, as
-    kube-scheduler asks about no others, or for all with `score_all`. `not_judged` are rules that have no part in them.
+    `verdicts` are the results of `filter` for the nodes. `scores` are the results of `prioritize` for the nodes that
+    fit, because kube-scheduler sends no others, or for all with `score_all`. `not_judged` are rules that have no part
+    in them.
     """
 
     def __init__(  # noqa: PLR0913  # what a decision follows from
@@ -71,7 +72,7 @@ class Diagnosis:
         found = judged(self.explained.profile, pod, missing)
         profile = found.profile
         self.profile: Final = profile
-        """What is judged."""
+        """The judged pod and nodes."""
         self.scheduler: Final = self._scheduler_state(found.not_judged, mirror)
         """The scheduler profile by its configuration; None where that is unknown."""
         self.not_judged: Final = self._not_judged(found.not_judged)
@@ -94,7 +95,7 @@ class Diagnosis:
         return None if scheduler is None else scheduler.state(not_judged, len(mirror.nodes.slots))
 
     def _not_judged(self, found: Sequence[NotJudged]) -> Sequence[NotJudged]:
-        """Return what was found out for the pod and what the configuration says, without what is off."""
+        """Return the rules of the configuration that apply to the pod, without those that are off."""
         scheduler = self.explained.scheduler
         if scheduler is None:
             return found
@@ -102,7 +103,7 @@ class Diagnosis:
 
     @cached_property
     def answered(self) -> Verdicts:
-        """What `filter` answers by the serving profile, which has fewer plugins or as many."""
+        """The results of `filter` by the serving profile, which has at most as many plugins."""
         served = self.explained.served
         if served is self.profile:
             return self.verdicts
@@ -145,7 +146,7 @@ class Diagnosis:
         return deciding
 
     def state_of(self, plugin: str) -> Any:  # noqa: ANN401  # each plugin has a type of its own
-        """Return what PreFilter of a plugin gathered. Stale after the next event, and under any supposition.
+        """Return the PreFilter state of a plugin. Stale after the next event, and under any supposition.
 
         None: the plugin is not enabled, has nothing to say of the pod, or its PreFilter has failed.
         """
@@ -166,22 +167,22 @@ class Diagnosis:
         return known
 
     def node(self, position: int) -> Node | None:
-        """Return a node, known or a stranger; None if nothing is known of it."""
+        """Return a node of the mirror or of the request; None if it is in neither."""
         if position in self.batch.strangers:
             return self.batch.strangers[position]
         return self.mirror.nodes.infos[self.batch.names[position]].node
 
     def deciding_plugin(self, position: int) -> str:
-        """Return the plugin that failed a node first; NO_PLUGIN if it fits, or if no plugin was asked."""
+        """Return the plugin that failed a node first; NO_PLUGIN if it fits, or if no plugin ran."""
         place = int(self.deciding[position])
         return self.profile.filters[place - 1].name if place else NO_PLUGIN
 
     def judge_of(self, plugin: str) -> Judge:
-        """Return who filters by a plugin; NO_PLUGIN: Kindred, which refuses what it does not know."""
+        """Return the program that filters by a plugin; NO_PLUGIN: Kindred, which rejects unknown nodes."""
         return Judge.KINDRED if plugin == NO_PLUGIN else self.explained.judge_of_filter(plugin)
 
     def predicates(self, position: int) -> Sequence[tuple[str, Status]]:
-        """Return what every predicate says of a node without nominated pods, whatever those before it say."""
+        """Return every predicate's verdict on a node without nominated pods, also after a failed predicate."""
         return [
             (plugin.name, _status(self._recorded.of_filters.get(plugin.name), position))
             for plugin in self.profile.filters
@@ -227,7 +228,7 @@ def _status(verdicts: Verdicts | None, position: int) -> Status:
 
 
 def _known(batch: NodeBatch) -> IntpArray:
-    """Return the positions of the nodes of which something is known, in the partition."""
+    """Return the positions of the known nodes in the partition."""
     outside = batch.out_of_partition
     known: BoolArray = np.ones(len(batch), np.bool_) if outside is None else ~outside
     known[batch.unknown] = False

@@ -17,16 +17,16 @@ class Judge(Enum):
     SCHEDULER = "kube-scheduler"
     """kube-scheduler runs its own. Where its configuration is unknown: if that enables it."""
     BOTH = "kindred and kube-scheduler"
-    """As the configuration says: kube-scheduler runs its own, and Kindred is asked, too."""
+    """By the configuration: kube-scheduler runs its own, and calls Kindred, too."""
 
 
 class ExplainedProfile(msgspec.Struct, frozen=True):
-    """The plugins that an explanation asks, and those of them that the service answers schedulers by."""
+    """The plugins of an explanation, and the subset that serves schedulers."""
 
     profile: Profile
     served: Profile
     scheduler: SchedulerRules | None = None
-    """What the configuration of kube-scheduler says; None: it is unknown."""
+    """The rules of kube-scheduler's configuration; None: it is unknown."""
 
     def under(self, rules: Rules) -> "ExplainedProfile":
         """Return all of it as it is in a release, see Profile.under."""
@@ -39,7 +39,7 @@ class ExplainedProfile(msgspec.Struct, frozen=True):
         return self.scheduler if self.scheduler is not None and self.scheduler.has_profile else None
 
     def runs_in_scheduler(self, plugin: str) -> bool:
-        """Tell whether kube-scheduler filters by a plugin, which it may where its configuration is unknown."""
+        """Return whether kube-scheduler filters by a plugin; it may, if its configuration is unknown."""
         return self.configured is None or plugin in self.configured.filters
 
     def judge_of_filter(self, plugin: str) -> Judge:
@@ -62,12 +62,12 @@ def _judge(plugin: str, scheduler: frozenset[str], asked: frozenset[str]) -> Jud
 
 
 def served_alone(profile: Profile) -> ExplainedProfile:
-    """Return what explains the serving profile and nothing else."""
+    """Return the explained profile with only the serving profile."""
     return ExplainedProfile(profile, profile)
 
 
 def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS) -> ExplainedProfile:
-    """Return what explains the serving profile and the rest of the profile `full`.
+    """Return the explained profile with the serving profile and the rest of the profile `full`.
 
     Plugins of the serving profile keep their arguments and weights, and those that `full` does not have come last. A
     plugin that is part of a served composite is not asked twice. Raises ProfileError for the arguments.

@@ -16,7 +16,7 @@ _MAX_TERMS: Final = 500
 
 
 class PredicateVerdict(msgspec.Struct, frozen=True, gc=False):
-    """What one predicate says of the node."""
+    """The verdict of one predicate on the node."""
 
     plugin: str
     code: str
@@ -25,7 +25,7 @@ class PredicateVerdict(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeTerm(msgspec.Struct, frozen=True, gc=False):
-    """What a term does to the node."""
+    """The effect of a term on the node."""
 
     direction: Direction
     rule: Rule
@@ -63,18 +63,18 @@ class NodeDetail(msgspec.Struct, frozen=True, gc=False):
     answered: bool
     """Whether `filter` passes the node by the serving profile."""
     predicates: Sequence[PredicateVerdict]
-    """What each predicate says without nominated pods, whatever those before it say."""
+    """Each predicate's verdict without nominated pods, also after a failed predicate."""
     nominated: Sequence[NominatedPod]
-    """The other pods that are nominated for the node and count there: those of the same or a greater priority."""
+    """The other pods that are nominated for the node and count there, by their same or greater priority."""
     refused_beside_nominated: bool
-    """Whether the status is that of the node together with these pods; else the node is judged without them."""
+    """Whether the status is for the node together with these pods; else the node is judged without them."""
     terms: Sequence[NodeTerm]
     """At most 500."""
     score: int | None
     """None where it is not scored."""
     score_parts: Sequence[ScorePart]
     amounts: NodeAmounts
-    """What the predicates measured on the node."""
+    """The measurements of the predicates on the node."""
 
 
 def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:

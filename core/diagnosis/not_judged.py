@@ -24,17 +24,17 @@ class NotJudged(msgspec.Struct, frozen=True, gc=False):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What can be judged of a profile, and what cannot."""
+    """The plugins of a profile that can be judged, and those that cannot."""
 
     profile: Profile
     not_judged: Sequence[NotJudged]
 
 
 def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, str]) -> Judged:
-    """Return the profile without what cannot be judged for the pod.
+    """Return the profile without the plugins that cannot be judged for the pod.
 
     `missing` are the kinds of objects that the mirror should hold and does not, with why. A plugin is left out only if
-    its answer for this pod follows from such objects: a pod without volumes is judged without any claim.
+    its result for this pod depends on such objects: a pod without volumes is judged without any claim.
     """
     left_out = {
         plugin.name: "; ".join(missing[kind] for kind in kinds)

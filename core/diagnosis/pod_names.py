@@ -68,13 +68,13 @@ class PodUid(str):
 
 
 class PodText(str):
-    """Text for people, some pieces of which are names of pods."""
+    """Text for people, in pieces; some are names of pods."""
 
     __slots__ = ("_pieces",)
     _pieces: Sequence[str]
 
     def __new__(cls, *pieces: str) -> Self:
-        """Join the pieces, those of other texts among them."""
+        """Join the pieces, also of other texts."""
         made = super().__new__(cls, "".join(pieces))
         made._pieces = pieces
         return made

@@ -1,4 +1,4 @@
-"""An evaluation that remembers what each plugin said, so that an explanation is of the very decision that was made."""
+"""An evaluation that records each plugin's results, so that an explanation shows the very decision."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -21,7 +21,7 @@ class RecordedEvaluation:
         self.of_filters: dict[str, Verdicts | None] = {}
         """Plugin -> its verdicts on every node that was filtered; None: all pass."""
         self.states: dict[str, Any] = {}
-        """Plugin, or part of a composite one -> what its PreFilter gathered; None: nothing to say, or a failure."""
+        """Plugin, or part of a composite one -> its PreFilter state; None: skipped, or a failure."""
         self.of_scores: dict[str, Int64Array | None] = {}
         """Plugin -> its raw scores of every node that was scored; None: it has nothing to say."""
         self.mirror: Final = mirror
@@ -29,7 +29,7 @@ class RecordedEvaluation:
         self._fresh = FreshEvaluation(mirror, pod)
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
-        """Run PreFilter and Filter, once: a plugin that is asked again says the same."""
+        """Run PreFilter and Filter, once: a second run returns the recorded result."""
         if plugin.name in self.of_filters:
             return self.of_filters[plugin.name]
         status, state = plugin.pre_filter(self.mirror, self._fresh.pod)
@@ -51,5 +51,5 @@ class RecordedEvaluation:
     def best(
         self, _filters: Sequence[AnyFilter], _scores: Sequence[tuple[AnyScore, int]], _batch: NodeBatch
     ) -> IntpArray | None:
-        """Return None: what plugins have not said cannot be explained."""
+        """Return None: only results of plugins can be explained."""
         return None

@@ -1,4 +1,4 @@
-"""What the configuration of kube-scheduler says about a pod: which plugins it runs, and which Kindred runs for it."""
+"""The rules of kube-scheduler's configuration for a pod: the plugins that run in it, and those that run in Kindred."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -14,17 +14,17 @@ NOTHING: Final = Profile((), ())
 
 
 class SchedulerState(msgspec.Struct, frozen=True, gc=False):
-    """The scheduler profile by which an explanation is made."""
+    """The scheduler profile of an explanation."""
 
     name: str
     """spec.schedulerName of the pod."""
     has_profile: bool
     """Whether the configuration has a profile of that name. If not, every rule is judged as without a configuration."""
     filters_off: Sequence[str]
-    """Rules that nobody judges: neither the profile nor Kindred, as registered, has the plugin. They refuse no node."""
+    """Rules that are off: neither the profile nor Kindred, as registered, has the plugin. They refuse no node."""
     scores_off: Sequence[str]
     not_scored: Sequence[NotJudged]
-    """What adds to the scores in the cluster, and is not in the scores here."""
+    """Scores in the cluster that are missing in the scores here."""
     extender: str
     """urlPrefix of the extender that is taken for Kindred; empty where none is."""
     percentage_of_nodes_to_score: int
@@ -34,7 +34,7 @@ class SchedulerState(msgspec.Struct, frozen=True, gc=False):
 
 
 class SchedulerRules(msgspec.Struct, frozen=True):
-    """What the configuration says about the pods of one spec.schedulerName."""
+    """The configuration for the pods of one spec.schedulerName."""
 
     name: str
     has_profile: bool = False
@@ -56,12 +56,12 @@ class SchedulerRules(msgspec.Struct, frozen=True):
     percentage_of_nodes_to_score: int = ALL
 
     def under(self, rules: Rules) -> "SchedulerRules":
-        """Return what is said in a release: what that does not have is not off, either."""
+        """Return the rules in a release: a plugin that it does not have is not off, either."""
         off = self.off.under(rules)
         return self if off is self.off else msgspec.structs.replace(self, off=off)
 
     def state(self, never_judged: Sequence[NotJudged], nodes: int) -> SchedulerState:
-        """Return what an explanation shows, in a cluster of so many nodes; `never_judged` are those of the pod."""
+        """Return the part of an explanation, in a cluster of so many nodes; `never_judged` are the pod's."""
         unjudged = [each.plugin for each in never_judged if each.plugin in self.never_judged_off]
         return SchedulerState(
             name=self.name,
@@ -76,10 +76,10 @@ class SchedulerRules(msgspec.Struct, frozen=True):
 
 
 def joined(scheduler: Profile, asked: Profile, weights: Mapping[str, int], *, in_default_order: bool) -> Profile:
-    """Return the plugins of kube-scheduler and then those that Kindred is asked by, each once, as kube-scheduler asks.
+    """Return the plugins of kube-scheduler and then those of Kindred, each once, in kube-scheduler's order.
 
     It asks extenders about the nodes that its own filters passed: findNodesThatFitPod in
-    k8s.io/kubernetes pkg/scheduler/schedule_one.go. `weights` are those of all scores.
+    k8s.io/kubernetes pkg/scheduler/schedule_one.go. `weights` are for all scores.
     """
     filters = {plugin.name: plugin for plugin in (*asked.filters, *scheduler.filters)}
     order = dict.fromkeys(plugin.name for plugin in (*scheduler.filters, *asked.filters))

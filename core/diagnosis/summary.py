@@ -1,4 +1,4 @@
-"""A decision in a few lines: nodes by reason, by topology domain, what the terms count, and how the scores lie."""
+"""A decision in a few lines: nodes by reason and by topology domain, the counts of terms, and the scores."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -25,11 +25,11 @@ from core.objects.waiting import NOT_WAITING, Waiting
 ZONE: Final = "topology.kubernetes.io/zone"
 _EXAMPLES: Final = 3
 _MAX_TOPOLOGIES: Final = 20
-"""Topology keys by which nodes are told. Each costs a pass over all nodes, and a pod may name hundreds."""
+"""Topology keys by which nodes are summed up. Each costs a pass over all nodes, and a pod may name hundreds."""
 
 
 class ReasonSummary(msgspec.Struct, frozen=True, gc=False):
-    """Nodes that fail for one reason: that of the first predicate that fails there."""
+    """Nodes that fail for one reason, from the first predicate that fails there."""
 
     reason: str
     plugin: str
@@ -61,21 +61,21 @@ class TopologySummary(msgspec.Struct, frozen=True, gc=False):
 
 
 class TermDomain(msgspec.Struct, frozen=True, gc=False):
-    """What a term counts in one domain."""
+    """The count of a term in one domain."""
 
     value: str
     pods: int
 
 
 class TermSummary(msgspec.Struct, frozen=True, gc=False):
-    """A term with what it counts; where there are more domains than are shown, those with most pods."""
+    """A term with its counts; if not all domains are shown, those with most pods."""
 
     direction: Direction
     rule: Rule
     topology_key: str
     selects: str
     weight: int
-    """What each pod adds to the raw score of the nodes of its domain; 0: nothing."""
+    """The addition of each pod to the raw score of the nodes of its domain; 0: nothing."""
     first_pod: bool
     """Whether it holds though there is no such pod, as this one would be the first."""
     pods: int
@@ -84,7 +84,7 @@ class TermSummary(msgspec.Struct, frozen=True, gc=False):
 
 
 class ScoreSummary(msgspec.Struct, frozen=True, gc=False):
-    """What one plugin says of the nodes that are scored; without numbers if it has nothing to say of this pod."""
+    """The scores of one plugin; without numbers if it skips this pod."""
 
     plugin: str
     weight: int
@@ -110,7 +110,7 @@ class RefusedBeside(msgspec.Struct, frozen=True, gc=False):
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
-    """A decision about all nodes that were asked about."""
+    """A decision about all nodes of the request."""
 
     pod: str
     """NAMESPACE/NAME"""
@@ -140,13 +140,13 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     best: Sequence[ScoredNode]
     """The best of those that are scored, best first."""
     amounts: ClusterAmounts
-    """What the plugins measured over all nodes."""
+    """The measurements of the plugins over all nodes."""
     helps: Sequence[Remedy]
-    """The smallest changes after each of which the pod fits; none where it fits on a node."""
+    """The smallest changes, each of which lets the pod fit; none if it fits on a node."""
     wakes: Sequence[Wake]
     """Events after which kube-scheduler tries the pod again; none where it fits on a node."""
     scheduler: SchedulerState | None = None
-    """The scheduler profile by which this was judged; null where the scheduler's configuration is unknown."""
+    """The scheduler profile of this judgement; null if the scheduler's configuration is unknown."""
 
 
 def summary(decision: Diagnosis, limit: int) -> Summary:
@@ -204,7 +204,7 @@ def reasons_of(decision: Diagnosis) -> list[ReasonSummary]:
 
 
 def fit_message(decision: Diagnosis, reasons: Sequence[ReasonSummary]) -> str:
-    """Write what kube-scheduler does (framework types.go, FitError), sorted by text as there.
+    """Write kube-scheduler's message (framework types.go, FitError), sorted by text as there.
 
     A PreFilter that fails has looked at no node: its reason has no number.
     """

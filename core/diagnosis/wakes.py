@@ -87,7 +87,8 @@ EVENTS: Final[Mapping[str, Sequence[Wake]]] = {
         Wake("NodeDeclaredFeatures", "Pod", ("Update",), of_pod_itself=True),
     ),
 }
-"""Plugin -> what it registers in every release. One that is not here registers nothing, or is not upstream's."""
+"""Plugin -> the events that it registers in every release. One that is not here registers nothing, or is not
+upstream's."""
 
 _Holds: TypeAlias = Callable[[Rules], bool]
 
@@ -107,11 +108,11 @@ _BY_RULE: Final[Mapping[str, Sequence[tuple[_Holds, Wake]]]] = {
         ),
     ),
 }
-"""Plugin -> what it registers where a release, with its feature gates, has the rule."""
+"""Plugin -> the events that it registers if a release, with its feature gates, has the rule."""
 
 
 def events_of(plugin: str, rules: Rules) -> Sequence[Wake]:
-    """Return what a plugin registers, none for one that is not upstream's."""
+    """Return the events that a plugin registers, none for one that is not upstream's."""
     return [*EVENTS.get(plugin, ()), *(wake for holds, wake in _BY_RULE.get(plugin, ()) if holds(rules))]
 
 

@@ -1,1 +1,1 @@
-"""The equivalence-class result cache: what plugins said of nodes to a pod, kept for all pods of its class."""
+"""The equivalence-class result cache: the results of plugins for a pod, kept for all pods of its class."""

@@ -1,7 +1,7 @@
 """The cache: (node, predicate, class) -> (fit, reasons), and (node, priority, class) -> raw score.
 
-Source: the equivalence class design. It hears of every change with the mirror, before the next question, and drops what
-the plugins' rules name.
+Source: the equivalence class design. It gets every change with the mirror, before the next request, and drops the cells
+that the plugins' rules name.
 """
 
 from collections import Counter, OrderedDict
@@ -26,25 +26,25 @@ from core.objects.pod import Pod
 from core.releases import Rules
 
 RESULTS: Final = ("hit", "partial", "miss", "none")
-"""How a question was answered: all cells were there, some, or none; or the pod has no class."""
+"""How a request was served: all cells were there, some, or none; or the pod has no class."""
 _REMEMBERED_EVICTIONS: Final = 16384
 
 
 class CacheOptions(msgspec.Struct, frozen=True):
-    """Which pods have a class (see Classifier), and what the cache may cost."""
+    """Which pods have a class (see Classifier), and the limits of the cache."""
 
     mode: Mode = "spec"
     max_bytes: int = 128 * 1024 * 1024
     """Of all classes together, about."""
     shadow_share: float = 0.0
-    """Share of the questions, 0..1, whose answers are computed again."""
+    """Share of the requests, 0..1, whose results are computed again."""
 
 
 DEFAULT_OPTIONS: Final = CacheOptions()
 
 
 class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that were wrong, with what is needed to reproduce it together with a dump of the mirror."""
+    """Cells that were wrong, with the data to reproduce it together with a dump of the mirror."""
 
     equivalence_hash: str
     differences: Sequence[Difference]
@@ -69,19 +69,19 @@ class Statistics(msgspec.Struct):
     misses: Counter[str] = msgspec.field(default_factory=Counter)
     """Cells evaluated, by the name of the Miss."""
     questions: Counter[str] = msgspec.field(default_factory=Counter)
-    """Questions by how they were answered, see RESULTS."""
+    """Requests by how they were served, see RESULTS."""
     evictions: int = 0
     """Classes dropped to make room."""
     checks: int = 0
     """Cells that the shadow check computed again."""
     mismatches: int = 0
-    """Those of them that were wrong. Must be 0."""
+    """Checked cells that were wrong. Must be 0."""
 
 
 class EquivalenceCache:
-    """The results of all plugins of a profile for the classes of pods that were asked about last.
+    """The results of all plugins of a profile for the most recently requested classes of pods.
 
-    Bounded by bytes; the class that was asked about least recently goes first.
+    Bounded by bytes; evicts the least recently requested class first.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class EquivalenceCache:
     ) -> None:
         """Listen to the mirror. Raises ClassFieldError for a plugin that declares a field that pods do not have.
 
-        `clock` says for people when a class was asked about; nothing is decided by it.
+        `clock` gives the time of a class's last request, for people only.
         """
         self.statistics = Statistics()
         self.validities = Validities(plugins, mirror.nodes.extent)
@@ -119,18 +119,18 @@ class EquivalenceCache:
         return self._mirror.rules
 
     def __iter__(self) -> Iterator[ClassEntry]:
-        """Yield the classes, the one asked about least recently first."""
+        """Yield the classes, the least recently requested first."""
         yield from self._entries.values()
 
     def changed(self, change: Change) -> None:
         """Take note of a change that the mirror has made."""
         if isinstance(change, RulesChange):
-            self.clear()  # what is kept follows from rules that hold no more
+            self.clear()  # the cached results follow from rules that no longer hold
         else:
             self.validities.changed(change, self._mirror.nodes.extent)
 
     def evaluation(self, pod: Pod) -> Evaluation:
-        """Return what answers for a pod: from the cache, if it has a class."""
+        """Return the evaluation for a pod: from the cache, if it has a class."""
         pod = self._mirror.counted(pod)
         key = self._classifier.key(self._mirror, pod)
         if key is None:
@@ -147,7 +147,7 @@ class EquivalenceCache:
         )
 
     def class_of(self, pod: Pod) -> tuple[str, ClassEntry | None]:
-        """Return the hash of a pod's class and what is kept of it, without asking; an empty hash: it has no class."""
+        """Return the hash of a pod's class and its entry, without a request; an empty hash: it has no class."""
         key = self._classifier.key(self._mirror, self._mirror.counted(pod))
         if key is None:
             return "", None
@@ -155,7 +155,7 @@ class EquivalenceCache:
         return f"{equivalence_hash(key):016x}" if entry is None else entry.hash_text, entry
 
     def find(self, class_hash: int) -> ClassEntry | None:
-        """Return the class of a hash, the one asked about least recently if they should be two; a loop over all."""
+        """Return the class of a hash, the least recently requested of two; a loop over all."""
         return next((entry for entry in self if entry.hash == class_hash), None)
 
     def lookup(self, entry: ClassEntry, node: str) -> CellLookup | None:
@@ -165,7 +165,7 @@ class EquivalenceCache:
         return CellLookup(self._mirror, self.validities, entry, node)
 
     def finish(self, evaluation: Evaluation) -> str:
-        """Count a question that was answered; return where the answer was from (Evaluation.source)."""
+        """Count a served request; return the source of its results (Evaluation.source)."""
         source = evaluation.source
         self.statistics.questions[source.partition(" ")[0]] += 1
         return source
@@ -177,7 +177,7 @@ class EquivalenceCache:
         self._entries.clear()
         self.nbytes = 0
 
-    # What evaluations tell (cached_evaluation.Keeper).
+    # Reports of evaluations (cached_evaluation.Keeper).
 
     def hit(self, cells: int) -> None:
         """Take note of cells that were there."""
@@ -197,7 +197,7 @@ class EquivalenceCache:
             self._evict()
 
     def ranker(self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]]) -> Ranker:
-        """Return what makes and reads the rankings of classes; it is always for the same plugins."""
+        """Return the maker of the rankings of classes; it is always for the same plugins."""
         if self._ranker is None or not self._ranker.ranks(filters, scores):
             self._ranker = Ranker(filters, scores, self.validities)
         return self._ranker

@@ -1,4 +1,4 @@
-"""The answers of plugins for one pod from the rows of its class, of which only what is invalid is evaluated again."""
+"""The results of plugins for one pod from the rows of its class; only invalid cells are evaluated again."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeAlias
@@ -34,11 +34,11 @@ class Keeper(Protocol):
         """Take note that a class may have grown."""
 
     def ranker(self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]]) -> Ranker:
-        """Return what makes and reads the rankings of classes."""
+        """Return the maker of the rankings of classes."""
 
 
 class CachedEvaluation:
-    """The answers of plugins for one pod. Valid until the next event."""
+    """The results of plugins for one pod. Valid until the next event."""
 
     def __init__(
         self, mirror: ClusterMirror, pod: Pod, entry: ClassEntry, validities: Validities, keeper: Keeper
@@ -58,12 +58,12 @@ class CachedEvaluation:
 
     @property
     def source(self) -> str:
-        """Whether the cells so far were there: all (hit), some (partial) or none (miss), and of which class."""
+        """Whether the cells so far were there: all (hit), some (partial) or none (miss), with the class."""
         result = "partial" if self._hits and self._misses else "miss" if self._misses else "hit"
         return f"{result} {self._entry.hash_text}"
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
-        """Return the verdicts of the class's row; what is missing there is evaluated and kept."""
+        """Return the verdicts of the class's row; missing ones are evaluated and kept."""
         row = self._entry.filter_row(plugin.name)
         found = self._look_up(FilterAspect(plugin), row, batch)
         if isinstance(found, Status):
@@ -71,7 +71,7 @@ class CachedEvaluation:
         return Verdicts(found, tuple(row.statuses))
 
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
-        """Return the verdicts of the class's chain; what is missing there is put together from the plugins' rows."""
+        """Return the verdicts of the class's chain; missing ones are combined from the plugins' rows."""
         if len(filters) == 1:
             return first_failures(filters, batch, self.verdicts)
         chain = self._entry.chain_row()
@@ -98,10 +98,10 @@ class CachedEvaluation:
         return Verdicts(numbers if part is batch else found, tuple(chain.statuses))
 
     def _chain_cells(self, chain: Row, filters: Sequence[AnyFilter], batch: NodeBatch) -> Cells | None:
-        """Drop of the chain what events have made invalid for any of its plugins; None where that is all of it.
+        """Remove the cells of the chain that events invalidated for any of its plugins. Return None if no cell is left.
 
-        Then it is not worth making again before another question has come: where each question is followed by a
-        placement that changes its counters, that would cost 0.1 ms every time, for nothing.
+        Then it is not worth making again before another request. If a placement changes the counters after each
+        request, it would cost 0.1 ms every time, for nothing.
         """
         as_of, now = chain.as_of, self._validities.now
         if as_of == now:
@@ -111,7 +111,7 @@ class CachedEvaluation:
             return chain.cells
         changed = self._chain_changes(filters, batch, as_of)
         drops = self._drops(filters)
-        chain.as_of = now  # only now: a plugin that raises leaves the chain to be looked at again
+        chain.as_of = now  # only now: if a plugin raises, the chain must be checked again
         chain.grow(self._validities.capacity)
         keeps = changed is not None and drops == chain.versions
         if not keeps:
@@ -136,12 +136,12 @@ class CachedEvaluation:
         return changed
 
     def _drops(self, filters: Sequence[AnyFilter]) -> Versions:
-        """Tell how often the rows of the plugins that read counters were dropped; a chain follows from these rows."""
+        """Return how often the rows of the plugins that read counters were dropped; a chain depends on these rows."""
         of = self._validities.of
         return tuple(self._entry.filter_row(each.name).drops for each in filters if of[each.name].reads_counters)
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
-        """Return the raw scores of the class's row; what is missing there is evaluated and kept."""
+        """Return the raw scores of the class's row; missing ones are evaluated and kept."""
         if not plugin.scores_alone:
             return FreshEvaluation(self.mirror, self._representative).raw_scores(plugin, batch)
         found = self._look_up(ScoreAspect(plugin), self._entry.score_row(plugin.name), batch)
@@ -150,7 +150,7 @@ class CachedEvaluation:
     def best(
         self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]], batch: NodeBatch
     ) -> IntpArray | None:
-        """Return the best nodes by the class's ranking, which is made when the same nodes are asked about again."""
+        """Return the best nodes by the class's ranking, which is made at the second request with the same nodes."""
         entry = self._entry
         if entry.last_slots is not batch.slots or batch.strangers or not len(batch):
             entry.last_slots = batch.slots
@@ -183,7 +183,7 @@ class CachedEvaluation:
         return found
 
     def _kept(self, row: Row, batch: NodeBatch) -> Status | Integers | None:
-        """Return what an up-to-date row has for all nodes of the batch; None: it has not."""
+        """Return an up-to-date row's results for all nodes of the batch; None: some are missing."""
         if row.outcome is not None:
             self._hit(len(batch))
             return row.outcome
@@ -210,16 +210,16 @@ class CachedEvaluation:
         return self._from_cells(aspect, row, row.cells, batch, prepared)
 
     def _bring_up_to_date(self, aspect: Aspect, row: Row, batch: NodeBatch) -> _Prepared | None:
-        """Drop what events have made invalid; returns what PreFilter or PreScore said if it had to be asked."""
+        """Drop the cells that events invalidated; return the result of PreFilter or PreScore, if it had to run."""
         validity = self._validities.of[aspect.name]  # fails at once for a plugin that no event would invalidate
         as_of, now = row.as_of, self._validities.now
-        if self._prepared_at != now:  # what was prepared before an event must not be used after it
+        if self._prepared_at != now:  # a state from before an event must not be used after it
             self._prepared.clear()
             self._prepared_at = now
         if as_of == now:
             return self._prepared.get(row)
         prepared = None if as_of == NEVER else self._drop_invalid(aspect, row, batch, validity)
-        row.as_of = now  # only now: a plugin that raises leaves the row to be looked at again
+        row.as_of = now  # only now: if a plugin raises, the row must be checked again
         if prepared is not None:
             self._prepared[row] = prepared
         return prepared
@@ -276,7 +276,7 @@ class CachedEvaluation:
         return numbers
 
     def _settle(self, row: Row, status: Status) -> Status:
-        if status.code is not Code.ERROR:  # which may be gone by the next question
+        if status.code is not Code.ERROR:  # which may be gone by the next request
             row.settle(status)
         return status
 
@@ -298,7 +298,7 @@ class CachedEvaluation:
 
 
 def _put(cells: Cells, part: NodeBatch, numbers: Int64Array, kept: BoolArray | None) -> None:
-    """Keep numbers, but for those of nodes that have no slot."""
+    """Keep numbers, except for nodes without a slot."""
     if part.strangers:
         known: BoolArray = part.slots != NO_SLOT
         kept = known if kept is None else known & kept

@@ -16,19 +16,19 @@ class Miss(IntEnum):
     """Why there is no valid result in a cell."""
 
     NEW_CLASS = 0
-    """Nobody has asked for it yet."""
+    """It was not requested yet."""
     EVICTED = 1
     """The class was there, and was dropped to make room."""
     NODE_CHANGED = 2
-    """An event changed what the plugin reads of the node."""
+    """An event changed a field of the node that the plugin reads."""
     COUNTERS_CHANGED = 3
     """An event changed a counter that the class reads."""
     CLUSTER_CHANGED = 4
-    """An event changed what the plugin reads for all nodes."""
+    """An event changed an input of the plugin for all nodes."""
 
     @property
     def label(self) -> str:
-        """As people are told it, `new_class`."""
+        """The name in metrics, such as `new_class`."""
         return self.name.lower()
 
 
@@ -60,11 +60,11 @@ class Cells:
         return found
 
     def complete(self, found: Integers) -> bool:
-        """Tell whether all numbers found are numbers."""
+        """Return whether all found entries are numbers."""
         return not len(found) or int(found.min()) >= self._floor
 
     def missing(self, found: Integers) -> BoolArray:
-        """Tell which of the numbers found are none."""
+        """Return which of the found entries are no numbers."""
         missing: BoolArray = found < self._floor
         return missing
 
@@ -89,7 +89,7 @@ class Cells:
         if not len(numbers):
             return
         lowest = int(numbers.min())
-        if lowest < _LOWEST_NUMBER:  # what a score becomes that has overflowed as a float
+        if lowest < _LOWEST_NUMBER:  # the value of a score that has overflowed as a float
             fitting = numbers >= _LOWEST_NUMBER
             self.put(slots[fitting], numbers[fitting])
             return
@@ -106,7 +106,7 @@ class Cells:
         self.values[self.values >= self._floor] = self._lowest + reason
 
     def grow(self, capacity: int) -> None:
-        """Make room for `capacity` slots; nobody has asked for the new ones."""
+        """Grow to `capacity` slots; the new ones were not requested yet."""
         if capacity > len(self.values):
             more = np.full(capacity - len(self.values), self._lowest + Miss.NEW_CLASS, self.values.dtype)
             self.values = np.concatenate((self.values, more))

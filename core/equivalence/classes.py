@@ -1,6 +1,6 @@
-"""Which pods are of one class: those of one controller whose fields are alike, as far as any enabled plugin reads them.
+"""The classes of pods: pods of one controller whose fields are alike, as far as any enabled plugin reads them.
 
-Source: the equivalence class design ("same controller = same class"), and what upstream learned of it: pods of one
+Source: the equivalence class design ("same controller = same class"), corrected by upstream's experience: pods of one
 controller can differ (kubernetes issue 56265, PR 58555). So the fields are part of the class, too.
 """
 
@@ -17,7 +17,7 @@ from core.objects.pod_volumes import PodClaim
 
 Mode: TypeAlias = Literal["controller", "spec"]
 ClassKey: TypeAlias = tuple[Hashable, ...]
-"""All that makes a class, compared whole on every hit, so that no collision of hashes can give a wrong answer."""
+"""All that makes a class, compared whole on every hit, so that no collision of hashes can give a wrong result."""
 
 _ALL_FIELDS: Final = tuple(Pod.__struct_fields__)
 _BLANK: Final = Pod(uid="", namespace="", name="")
@@ -32,7 +32,7 @@ class Classifier:
     """Tells the class of a pod, by the fields that the enabled plugins declare."""
 
     def __init__(self, plugins: Iterable[Plugin], mode: Mode) -> None:
-        """Mode `controller`: pods without a controller have no class. Mode `spec`: whoever looks alike is of one class.
+        """Mode `controller`: pods without a controller have no class. Mode `spec`: pods that look alike are one class.
 
         Raises ClassFieldError.
         """
@@ -65,8 +65,7 @@ class Classifier:
     def representative(self, pod: Pod) -> Pod:
         """Return the pod with nothing but the declared fields, which is all that plugins are given for a class.
 
-        So what a plugin reads without having declared it is blank from the first question on, and not only wrong in a
-        cached answer.
+        So an undeclared field is blank from the first request on, and not only wrong in a cached result.
         """
         known = {field: getattr(pod, field) for field in self.fields}
         if self._reads_volumes and _identity(pod) is not None:
@@ -75,7 +74,7 @@ class Classifier:
 
 
 def equivalence_hash(key: ClassKey) -> int:
-    """Return the 64 bits by which people know a class: the same in every process. Any number is legal, 0 too."""
+    """Return the 64 bits that name a class for people: the same in every process. Any number is legal, 0 too."""
     return int.from_bytes(blake2b(key_text(key), digest_size=_HASH_BYTES).digest(), "big")
 
 

@@ -28,7 +28,7 @@ class HeavyPods:
 
     def __init__(self, mirror: ClusterMirror, plugins: Iterable[Plugin]) -> None:
         self._mirror = mirror
-        # Pods without a controller are remembered, too: they may be as heavy, and are asked about as often.
+        # Pods without a controller are recorded, too: they may be as heavy, and come as often.
         self._classifier = Classifier(plugins, "spec")
         self._refused: OrderedDict[ClassKey, _Refused] = OrderedDict()
 
@@ -40,7 +40,7 @@ class HeavyPods:
 
         The work grows with the nodes and the pods of the mirror, so a refusal holds while there are as many.
         """
-        if not self._refused:  # which is so wherever nobody tries: an ordinary pod costs nothing here
+        if not self._refused:  # which is normal: an ordinary pod costs nothing here
             return
         key = self._key(pod)
         refused = self._refused.get(key)

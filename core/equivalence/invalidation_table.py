@@ -48,7 +48,7 @@ class TableRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def invalidation_table(plugins: Iterable[Plugin]) -> list[TableRow]:
-    """Return the rules of plugins, by kind, then in their order; what is true of every plugin comes once."""
+    """Return the rules of plugins, by kind, then in their order; rules of every plugin come once."""
     rows = [_row(ALL_PLUGINS, rule) for rule in NODE_LIFE]
     rows += [_row(plugin.name, rule) for plugin in plugins for rule in plugin.invalidated_by]
     return sorted(rows, key=lambda row: row.kind)

@@ -1,4 +1,4 @@
-"""What the cache has for one class on one node, told without evaluating a cell or changing a row.
+"""The cells of one class on one node, read without evaluating a cell or changing a row.
 
 Source: PredicateWithECache of the equivalence class design, which gives fit, reasons and invalid.
 """
@@ -79,7 +79,7 @@ class CellLookup:
         return found if dropped is None else dropped
 
     def _dropped(self, aspect: Aspect, row: Row) -> Miss | None:
-        """Return why the next question drops what is there. Counters tell by their versions, so PreFilter is run."""
+        """Return why the next request drops the row. Counters tell by their versions, so PreFilter is run."""
         if row.as_of in (NEVER, self._validities.now):
             return None
         validity = self._validities.of[aspect.name]

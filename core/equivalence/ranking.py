@@ -1,4 +1,4 @@
-"""The best nodes for a class, from what is kept in one piece: which nodes fit, and the sum of their own scores.
+"""The best nodes for a class, from two cached arrays: which nodes fit, and the sum of their own scores.
 
 A decision changes one node. To visit the rows of all plugins after it takes 0.4 ms at 5,000 nodes, most of it in
 calls that find nothing to do. A ranking visits the plugins that the event concerns, for the nodes that have changed.
@@ -30,7 +30,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Question(NamedTuple):
-    """What is asked: where a class of pods, for which one stands, would best go of a batch without strangers."""
+    """The request: the best nodes of a batch without strangers, for a pod that represents its class."""
 
     mirror: ClusterMirror
     pod: Pod
@@ -38,7 +38,7 @@ class Question(NamedTuple):
 
 
 class _Said(NamedTuple, Generic[_Answer]):
-    """What a plugin said at a time of the cache, when its counters had these versions."""
+    """The results of a plugin at a time of the cache, with the versions of its counters."""
 
     at: int
     versions: Versions
@@ -46,7 +46,7 @@ class _Said(NamedTuple, Generic[_Answer]):
 
 
 class Ranking:
-    """What is kept of one class for one order of nodes, by position.
+    """The cached ranking of one class for one order of nodes, by position.
 
     `fits` tells where all filters pass whose verdict on a node is the node's own. `own` has the normalised scores, 0 to
     100, of the plugins whose score is the node's own, without those that score no node, and `sums` their weighted sum.
@@ -118,7 +118,7 @@ class _Score(NamedTuple):
 class Ranker:
     """Makes rankings for the plugins of one profile, and finds the best nodes with them.
 
-    A plugin that reads counters, or whose score of a node depends on the other nodes, is asked each time.
+    A plugin that reads counters, or whose score of a node depends on the other nodes, runs each time.
     """
 
     def __init__(self, filters: Sequence[AnyFilter], scores: Scores, validities: Validities) -> None:
@@ -134,7 +134,7 @@ class Ranker:
         self._other_scores = [each for each in each_score if not each.is_own]
 
     def ranks(self, filters: Sequence[AnyFilter], scores: Scores) -> bool:
-        """Tell whether it is for these plugins."""
+        """Return whether it is for these plugins."""
         return self._profile[0] is filters and self._profile[1] is scores
 
     @property
@@ -143,7 +143,7 @@ class Ranker:
         return len(self._own_filters) + len(self._own_scores)
 
     def made(self, evaluation: Evaluation, batch: NodeBatch) -> Ranking | None:
-        """Return the ranking of a class from the answers of its evaluation; None: an error must not be kept."""
+        """Return the ranking of a class from the results of its evaluation; None: an error must not be kept."""
         now = self._validities.now
         ranking = Ranking(batch.slots, self._validities.capacity)
         for asked in self._own_filters:
@@ -165,7 +165,7 @@ class Ranker:
     def refreshed(self, ranking: Ranking, question: Question) -> int | None:
         """Bring a ranking up to date; return how many nodes were looked at again.
 
-        None: it has to be made again, because other nodes are asked about, too many have changed, or all.
+        None: it must be made again, because the nodes are other ones, or too many or all have changed.
         """
         as_of, now = ranking.as_of, self._validities.now
         if ranking.slots is not question.batch.slots:
@@ -224,7 +224,7 @@ class Ranker:
         return True
 
     def _fitting(self, ranking: Ranking, question: Question) -> BoolArray | None:
-        """Tell where all filters pass; None: one fails everywhere, or with an error, which must not be kept."""
+        """Return where all filters pass; None: one fails everywhere, or with an error, which must not be kept."""
         fits = ranking.fits
         for plugin, validity in self._counting_filters:
             status, state = plugin.pre_filter(question.mirror, question.pod)

@@ -1,4 +1,4 @@
-"""What one plugin said of the nodes to one class: a verdict or a raw score per node, or one status for all of them."""
+"""The results of one plugin for one class: a verdict or a raw score per node, or one status for all nodes."""
 
 from typing import Final, Protocol
 
@@ -13,7 +13,7 @@ from core.mirror.topology import BoolArray, Int64Array
 from core.objects.pod import Pod
 
 _MANY_STATUSES: Final = 1024
-"""Statuses from which on those that no node has any more are worth getting rid of."""
+"""From this many statuses on, removing unused ones pays."""
 NEVER: Final = -1
 """Time of a row that has no results yet."""
 ROW_BYTES: Final = 600
@@ -26,7 +26,7 @@ class Row:
     """The results of one plugin for one class. `cells` hold codes into `statuses`, or raw scores.
 
     `outcome` is set where the plugin had one status for all nodes, and then there are no cells. `as_of` is the time of
-    the cache at which all that has a result was right, and `versions` are those of the counters that it follows from.
+    the cache at which all its results were right, and `versions` are the versions of the counters that it depends on.
     """
 
     __slots__ = ("_codes", "as_of", "cells", "drops", "empty", "miss", "outcome", "statuses", "versions")
@@ -73,7 +73,7 @@ class Row:
         self.statuses, self._codes = [SUCCESS], {SUCCESS: 0}  # no code is in use now
 
     def drop_some(self, which: BoolArray, miss: Miss) -> None:
-        """Forget the results of some slots; of all, where it has become long what statuses there have been."""
+        """Drop the results of some slots; of all slots, if the list of statuses has become long."""
         if self.cells is None:
             return
         if len(self.statuses) > max(_MANY_STATUSES, 2 * len(self.cells.values)):
@@ -99,7 +99,7 @@ class Aspect(Protocol):
     name: str
 
     def prepare(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, object]:
-        """Run the Pre extension point; a state of None: the status is that of all nodes."""
+        """Run the Pre extension point; with a state of None, the status is for all nodes."""
 
     def versions(self, state: object) -> Versions:
         """Return the versions of the counters that the state reads."""
@@ -162,7 +162,7 @@ def kept_codes(row: Row, verdicts: Verdicts) -> tuple[Int64Array, BoolArray | No
 
 
 def counters_unchanged(row: Row, aspect: Aspect, prepared: tuple[Status, object]) -> bool:
-    """Tell whether what a row has still follows from the counters, by what PreFilter or PreScore says now."""
+    """Return whether a row's results still agree with the counters, by the present state of PreFilter or PreScore."""
     status, state = prepared
     if state is None:
         return status == row.outcome

@@ -1,4 +1,4 @@
-"""A share of the answers from the cache, computed again: the law of the cache, held while it is in service."""
+"""A share of the cached results, computed again: checks in service that cached and fresh results are equal."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
@@ -19,15 +19,15 @@ Result: TypeAlias = Status | int | None
 
 
 CHAIN: Final = "first failing filter"
-"""What the verdicts of all filters together are called where plugins are called by their names."""
+"""The name for the verdicts of all filters together, beside the names of plugins."""
 
 
 BEST: Final = "best nodes"
-"""What a choice among the nodes that fit is called there; 1 stands for a node that may be chosen, 0 for the others."""
+"""The name for a choice among the nodes that fit; 1 is a node that may be chosen, 0 another."""
 
 
 class Difference(msgspec.Struct, frozen=True, gc=False):
-    """A cell that is not what a fresh evaluation gives: a status, or a raw score, None where there is none."""
+    """A cell that differs from a fresh evaluation: a status, or a raw score, None if there is none."""
 
     plugin: str
     node: str
@@ -36,15 +36,15 @@ class Difference(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sampler:
-    """Chooses the questions to check: every so many that the share is kept, without any chance."""
+    """Chooses the requests to check, at even distances by the share, without randomness."""
 
     def __init__(self, share: float) -> None:
-        """Take the share of questions to check, 0..1."""
+        """Take the share of requests to check, 0..1."""
         self._share: Final = share
         self._due = 0.0
 
     def chosen(self) -> bool:
-        """Tell whether the next question is to be checked."""
+        """Return whether to check the next request."""
         self._due += self._share
         if self._due < 1.0:
             return False
@@ -53,7 +53,7 @@ class Sampler:
 
 
 class ShadowedEvaluation:
-    """Compares each answer of a cache with a fresh one, which is the one that it gives."""
+    """Compares each result of a cache with a fresh one, and returns the fresh one."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ShadowedEvaluation:
 
     @property
     def mirror(self) -> ClusterMirror:
-        """What the plugins are asked about."""
+        """The pod and the nodes of the plugins."""
         return self._fresh.mirror
 
     @property
@@ -80,7 +80,7 @@ class ShadowedEvaluation:
 
     @property
     def source(self) -> str:
-        """As the cache has it, although each answer was computed again."""
+        """As the cache has it, although each result was computed again."""
         return self._cached.source
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:

@@ -47,7 +47,7 @@ class Validities:
 
     def __init__(self, plugins: Iterable[Plugin], capacity: int) -> None:
         self.now = 1
-        """Number of the last change; what was computed now is right until the next one."""
+        """Number of the last change; a result of now is right until the next one."""
         self._capacity = capacity
         self._slots: deque[int] = deque(
             maxlen=_REMEMBERED_CHANGES
@@ -86,7 +86,7 @@ class Validities:
         self._slots.append(touched)
 
     def slots_since(self, as_of: int) -> Collection[int] | None:
-        """Return the slots of which anything became invalid after a time; None: too long ago to tell."""
+        """Return the slots with a cell invalidated after a time; None: the time is too long ago."""
         changes = self.now - as_of
         if changes > len(self._slots):
             return None

@@ -1,1 +1,1 @@
-"""What a plugin is, and what it answers."""
+"""The interface of a plugin, and its results."""

@@ -2,7 +2,8 @@
 
 Source: k8s.io/kubernetes v1.13 pkg/scheduler/algorithm/predicates/predicates.go (GeneralPredicates): all parts judge
 every node, whatever the others say. Upstream's equivalence cache dropped results of a composite and kept those of its
-parts (kubernetes PR 70991). Here a composite has results of its own, and what makes a part's invalid does so for them.
+parts (kubernetes PR 70991). Here a composite has results of its own, and an event that invalidates a part's results
+invalidates them, too.
 """
 
 from collections.abc import Hashable, Sequence
@@ -22,7 +23,7 @@ _NO_FAILURES: Final = (SUCCESS,)
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """What PreFilter of a part said. Without a state, its status is that of all nodes."""
+    """The result of a part's PreFilter. Without a state, its status is for all nodes."""
 
     part: AnyFilter
     status: Status
@@ -46,7 +47,7 @@ class Composite:
         self._parts = tuple(parts)
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
-        """Return what the names in the pod's fields stand for, part by part; None if they do for none of them."""
+        """Return the objects behind the names in the pod's fields, part by part; None if no part has any."""
         found = tuple(part.references(mirror, pod) for part in self._parts)
         return None if all(each is None for each in found) else found
 
@@ -73,7 +74,7 @@ class Composite:
         return combined
 
     def filter_versions(self, state: CompositeState) -> Versions:
-        """Return the versions of all parts; what a part without a state says of all nodes is one, too."""
+        """Return the versions of all parts; the status of a part without a state is one, too."""
         return tuple(each.status if each.state is None else each.part.filter_versions(each.state) for each in state)
 
 

@@ -14,11 +14,11 @@ from core.objects.pod import Pod
 
 
 class Evaluation(Protocol):
-    """The answers of plugins for one pod. Valid until the next event."""
+    """The results of plugins for one pod. Valid until the next event."""
 
     @property
     def mirror(self) -> ClusterMirror:
-        """What the plugins are asked about."""
+        """The pod and the nodes of the plugins."""
 
     @property
     def pod(self) -> Pod:
@@ -26,7 +26,7 @@ class Evaluation(Protocol):
 
     @property
     def source(self) -> str:
-        """Where the answers so far are from: `hit HASH`, `partial HASH` or `miss HASH` of a cache, or `none`."""
+        """The source of the results so far: `hit HASH`, `partial HASH` or `miss HASH` of a cache, or `none`."""
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Return a plugin's verdict on every node of the batch; None: all pass."""
@@ -43,7 +43,7 @@ class Evaluation(Protocol):
     def best(
         self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]], batch: NodeBatch
     ) -> IntpArray | None:
-        """Return what `best_nodes` finds among the nodes on which all filters pass, where that is known at less cost.
+        """Return the result of `best_nodes` among the nodes on which all filters pass, if it is known at less cost.
 
         None: it has to be found by `filtered` and `raw_scores`. So it is where no node fits, which has reasons.
         """

@@ -1,4 +1,4 @@
-"""Whether a pod fits its nodes, asked again and again while pods are supposed to go and to come back."""
+"""Whether a pod fits its nodes, checked repeatedly while pods are removed and put back by suppositions."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -42,10 +42,9 @@ class FitChecks:
     """The predicates of a profile for one pod over some nodes that the mirror knows.
 
     Upstream runs PreFilter once and tells it of every pod that is supposed to go or to come back (AddPod, RemovePod of
-    PreFilterExtensions). Here the counters follow, and the predicates that read pods are asked afresh. The others, as
-    they declare it by what invalidates them, answer the same whichever pods there are; they are asked once, as are
-    those whose PreFilter has nothing to say with all pods there (SKIP): upstream leaves them out from then on. Stale
-    after the next event.
+    PreFilterExtensions). Here the counters follow, and the predicates that read pods run afresh. The others return the
+    same with any pods, by their declared invalidation rules, and run once. So do predicates whose PreFilter returns
+    SKIP with all pods there: upstream leaves them out from then on. Stale after the next event.
     """
 
     def __init__(self, mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]) -> None:
@@ -107,7 +106,7 @@ class FitChecks:
 
 
 def _entries(pod: Pod) -> int:
-    """Count what the predicates that are asked anew go through at each look."""
+    """Count the work of the predicates that run at each check."""
     affinity = pod.affinity
     lists = (affinity.required_affinity, affinity.required_anti_affinity, pod.spread, pod.host_ports, pod.volumes)
     return sum(map(len, lists)) + len(pod.requests)

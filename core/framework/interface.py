@@ -1,7 +1,7 @@
-"""What a plugin offers at each extension point, over all nodes of a question at once.
+"""The extension points of a plugin, over all nodes of a request at once.
 
 Source: k8s.io/kube-scheduler framework interfaces PreFilter, Filter, PreScore, Score and NormalizeScore; Filter and
-Score take the whole batch, because a call per node would cost more than the answer.
+Score take the whole batch, because a call per node would cost more than the result.
 """
 
 from collections.abc import Hashable
@@ -49,7 +49,7 @@ class Verdicts:
 
 
 class Plugin(Protocol):
-    """What every plugin tells of itself, so that its answers can be kept for a class of pods, and dropped in time."""
+    """The declarations of every plugin, by which its results are cached for a class of pods, and invalidated."""
 
     @property
     def name(self) -> str:
@@ -57,7 +57,7 @@ class Plugin(Protocol):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of objects that its answers follow from; what is not watched is missing in the mirror."""
+        """The kinds of objects that its results depend on; objects that are not watched are missing in the mirror."""
 
     @property
     def class_fields(self) -> tuple[str, ...]:
@@ -65,20 +65,20 @@ class Plugin(Protocol):
 
     @property
     def invalidated_by(self) -> tuple[InvalidationRule, ...]:
-        """What changes its answer for a node, but for the coming and going of the node itself (NODE_LIFE)."""
+        """The events that change its result for a node, except creation and deletion of the node itself (NODE_LIFE)."""
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
-        """Return what the names in the pod's fields stand for, such as the UIDs of its claims; None for nothing."""
+        """Return the objects behind the names in the pod's fields, such as the UIDs of its claims; None for none."""
 
 
 class FilterPlugin(Plugin, Protocol[FilterState]):
     """A predicate. The state that `pre_filter` gives is stale after the next event."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, FilterState | None]:
-        """Gather what the pod asks. No state: all nodes pass (SKIP), or all fail with the status."""
+        """Gather the pod's requirements. No state: all nodes pass (SKIP), or all fail with the status."""
 
     def filter(self, state: FilterState, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch; whatever it says of a node of which nothing is known, nobody looks at."""
+        """Judge every node of the batch; its verdict on an unknown node is ignored."""
 
     def filter_versions(self, state: FilterState) -> Versions:
         """Return the versions of all counters that the verdicts follow from; for a Scope.COUNTERS."""
@@ -89,14 +89,14 @@ class ScorePlugin(Plugin, Protocol[ScoreState]):
 
     @property
     def scores_alone(self) -> bool:
-        """Whether a node's raw score is the same whichever other nodes are asked about, so that it can be kept."""
+        """Whether a node's raw score is independent of the other nodes of the request, so that it can be cached."""
 
     @property
     def normalizes_alone(self) -> bool:
-        """Whether a node's normalised score is the same whichever other nodes are asked about."""
+        """Whether a node's normalised score is independent of the other nodes of the request."""
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, ScoreState | None]:
-        """Gather what the pod prefers. No state: every node gets 0 (SKIP)."""
+        """Gather the pod's preferences. No state: every node gets 0 (SKIP)."""
 
     def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
         """Return the raw score of every node of the batch."""

@@ -1,6 +1,6 @@
-"""What makes cached results of a plugin invalid, declared by the plugin itself, so that it can be applied and printed.
+"""Rules that invalidate cached results of a plugin, declared by the plugin itself, to be applied and printed.
 
-Source: the table of the equivalence class design (operation, invalid predicates, scope), and what was wrong with it.
+Source: the table of the equivalence class design (operation, invalid predicates, scope), and its known errors.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from core.objects.node import Node
 
 
 class Operation(Enum):
-    """What happened to an object. For pods: on a node, be it watched or assumed, forgotten or expired."""
+    """The operation on an object. For pods: on a node, be it watched or assumed, forgotten or expired."""
 
     ADD = "ADD"
     UPDATE = "UPDATE"
@@ -36,7 +36,7 @@ class Scope(Enum):
     ALL = "all nodes"
     """Of every node."""
     COUNTERS = "all nodes of the classes whose counters changed"
-    """Not by the event: a plugin's `versions` tell for each class whether what it reads has changed."""
+    """Not by the event: a plugin's `versions` show for each class whether its inputs have changed."""
 
 
 Touches: TypeAlias = Callable[[Any, Any], bool]
@@ -48,7 +48,7 @@ def always(_before: object, _after: object) -> bool:
 
 
 class InvalidationRule(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that makes cells invalid; `when` says in words what `touches` decides from the two states."""
+    """An event that invalidates cells; `when` says in words how `touches` decides from the two states."""
 
     kind: Kind
     operations: tuple[Operation, ...]

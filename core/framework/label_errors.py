@@ -1,4 +1,4 @@
-"""What is wrong with a label of a pod, in the words of the release that is answered for."""
+"""The error of a pod's label, in the words of the release in effect."""
 
 from core.mirror.cluster import ClusterMirror
 from core.objects.label_validation import in_bytes

@@ -18,7 +18,7 @@ from core.objects.node_selector import Comparison, FieldRequirement, NodeSelecto
 
 
 class NodeMatcher:
-    """Tells which nodes of a batch meet what is asked of labels and names, all nodes at once.
+    """Finds the nodes of a batch that meet requirements on labels and names, all nodes at once.
 
     A requirement costs a look-up for each of its values and some arithmetic over the nodes, 5 to 10 us at 5,000. One on
     a key that no node has costs no arithmetic. Nothing is kept of a requirement, so memory does not grow with them.
@@ -38,14 +38,14 @@ class NodeMatcher:
                 self._strangers[node.name].append(position)
 
     def required(self, affinity: NodeAffinity) -> BoolArray:
-        """Tell which nodes have all labels of the nodeSelector and meet a required term, if terms are required."""
+        """Return which nodes have all labels of the nodeSelector and meet a required term, if terms are required."""
         met = self._labelled(affinity.selector.requirements)
         if affinity.required is not None and met.any():
             met &= self.any_of(affinity.required.terms)
         return met
 
     def any_of(self, terms: Iterable[NodeSelectorTerm], *, fields: bool = True) -> BoolArray:
-        """Tell which nodes meet any of the terms; without `fields`, by their labels alone, as a volume asks."""
+        """Return which nodes meet any of the terms; without `fields`, by their labels alone, as for a volume."""
         met = np.zeros(len(self._batch), np.bool_)
         for term in terms:
             met |= self.term(term, fields=fields)
@@ -54,7 +54,7 @@ class NodeMatcher:
         return met
 
     def term(self, term: NodeSelectorTerm, *, fields: bool = True) -> BoolArray:
-        """Tell which nodes meet every requirement of a term; a broken one is met by none."""
+        """Return which nodes meet every requirement of a term; a broken one is met by none."""
         if term.errors:
             return np.zeros(len(self._batch), np.bool_)
         met = self._labelled((*term.requirements, *term.comparisons))
@@ -80,7 +80,7 @@ class NodeMatcher:
         return known
 
     def _judged(self, requirement: Requirement) -> BoolArray | None:
-        """Tell which nodes meet a requirement; None: all do."""
+        """Return which nodes meet a requirement; None: all do."""
         column = self._labels.of(requirement.key)
         negative = requirement.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
         if column is None:
@@ -101,7 +101,7 @@ class NodeMatcher:
         return valid & (numbers > comparison.bound if comparison.greater else numbers < comparison.bound)
 
     def _named(self, field: FieldRequirement) -> BoolArray:
-        # What holds for all other names, of which nothing else can be asked.
+        # The value for all other names; the only possible check on them.
         met = self._all() if field.matches(f"not {field.value}") else np.zeros(len(self._batch), np.bool_)
         if field.key != "metadata.name":
             return met
@@ -114,7 +114,7 @@ class NodeMatcher:
 
 
 def label_keys(affinity: NodeAffinity) -> set[str]:
-    """Return the label keys that decide whether a node meets what is required."""
+    """Return the label keys that decide whether a node meets the requirements."""
     keys = {requirement.key for requirement in affinity.selector.requirements}
     return keys | keys_of_terms(() if affinity.required is None else affinity.required.terms)
 

@@ -1,4 +1,4 @@
-"""The claims of a pod: what stands behind their names, and whose they are."""
+"""The claims of a pod: the objects behind their names, and their owners."""
 
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod

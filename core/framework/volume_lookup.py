@@ -20,7 +20,7 @@ _RESOURCES: Final = {
 
 
 def named_claims(pod: Pod) -> tuple[PodClaim, ...]:
-    """Return the claims that the pod names itself, in the order of its volumes: all but those of ephemeral volumes."""
+    """Return the claims that the pod names itself, in the order of its volumes: without claims of ephemeral volumes."""
     return tuple([each for each in pod.volumes if isinstance(each, PodClaim) and not each.ephemeral])
 
 
@@ -35,5 +35,5 @@ def not_found(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass
 
 
 def not_found_text(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> str:
-    """Return what the lister says of an object that is not there."""
+    """Return the lister's error for a missing object."""
     return f"{_RESOURCES[kind]} {quoted(name)} not found"

@@ -1,1 +1,1 @@
-"""The cluster mirror: the state of a cluster, kept by events, with what the plugins count kept incrementally."""
+"""The cluster mirror: the state of a cluster, updated by events, with the plugins' counts updated incrementally."""

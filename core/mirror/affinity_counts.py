@@ -7,7 +7,7 @@ Two directions (terms are interned, equal ones of different pods share a counter
 - a *match counter* counts the placed pods that a term of an incoming pod selects, per topology domain: see
   core/mirror/match_counters.py.
 
-At any time a counter equals what a recount over the pods gives (`audit`).
+At any time a counter equals a recount over the pods (`audit`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ from core.objects.pod import Pod
 
 
 class Role(IntEnum):
-    """What an existing pod's term does to an incoming pod that it selects."""
+    """The effect of an existing pod's term on an incoming pod that it selects."""
 
     REQUIRED_ANTI_AFFINITY = 0
     """Keeps it out of the domain."""
@@ -85,7 +85,7 @@ class AffinityCounts:
         self._owner_index: TermIndex[OwnerTerm] = TermIndex()
         self.matches = MatchCounters(self.columns, nodes, pods, namespaces, work)
 
-    # What plugins ask.
+    # Read by plugins.
 
     def owners(self, namespace: str, labels: Mapping[str, str]) -> list[OwnerCounter]:
         """Return the counters of the existing pods' terms that select a pod; stale after the next event.
@@ -104,10 +104,10 @@ class AffinityCounts:
         return found
 
     def rows_carrying(self, counter: OwnerCounter) -> IntpArray:
-        """Return the rows of the placed pods that have a term; to name what is counted."""
+        """Return the rows of the placed pods that have a term, to name the counted pods."""
         return self._pods.rows_with(counter.term_sets)
 
-    # What the mirror tells.
+    # Called by the mirror.
 
     def hold(self, pod: Pod) -> int:
         """Make counters for the terms of a pod that enters the mirror, placed or not; return the number of their set.
@@ -125,7 +125,7 @@ class AffinityCounts:
         return term_set.number
 
     def drop(self, pod: Pod) -> None:
-        """Let go of the terms of a pod that leaves the mirror and is no longer placed."""
+        """Release the terms of a pod that leaves the mirror and is no longer placed."""
         if not _has_terms(pod.affinity):
             return
         term_set = self._term_sets[pod.affinity]
@@ -143,7 +143,7 @@ class AffinityCounts:
                 counter.add(slot, delta)
         self.matches.count(pod, slot, delta)
 
-    # What tests and operators check.
+    # Checked by tests and operators.
 
     def owner_counts(self) -> dict[str, dict[str, int]]:
         """Return each owner counter as topology value -> pods, under a name that is the same for the same term."""

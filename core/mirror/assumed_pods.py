@@ -8,7 +8,7 @@ from core.objects.pod import Pod
 
 
 class AssumedPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod as it was assumed, with its node. Times are seconds on the clock of whoever tells the mirror the time."""
+    """A pod as it was assumed, with its node. Times are seconds on the caller's clock."""
 
     pod: Pod
     assumed_at: float

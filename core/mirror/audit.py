@@ -1,4 +1,4 @@
-"""Recounts by plain loops what the mirror keeps by increments, and says where the two differ."""
+"""Recounts by plain loops the values that the mirror updates by increments, and reports differences."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ _FIGURES: Final = ("guaranteed_allocatable", "guaranteed_requested", "best_effor
 
 
 class Auditor:
-    """Looks over the parts of a mirror. What it yields are differences for people to read; none if all is well."""
+    """Looks over the parts of a mirror. It yields differences for people to read; none if all is well."""
 
     def __init__(self, nodes: NodeTable, pods: PodColumns) -> None:
         self._nodes = nodes
@@ -37,7 +37,7 @@ class Auditor:
                 yield f"{name}: neither a known node nor named by a pod"
 
     def figures(self, kept: Figures) -> Iterator[str]:
-        """Add up what nodes offer and pods ask for."""
+        """Add up allocatable resources of nodes and requests of pods."""
         cluster: dict[str, Counter[str]] = {figure: Counter() for figure in _FIGURES}
         for name, info in self._nodes.infos.items():
             recounted = _recounted(info, self._on.get(name, {}).values())
@@ -56,11 +56,11 @@ class Auditor:
                 yield f"{node.name}: is out of a partition that is said to be whole"
 
     def generations(self, last: int) -> Iterator[str]:
-        """Check that the known nodes stand in the order of their changes, and that none is ahead of the mirror."""
+        """Check that the known nodes are in the order of their changes, and that none is ahead of the mirror."""
         ordered = list(self._nodes.known.generations())
         ascending = [generation for _, generation in ordered]
         if ascending != sorted(set(ascending)):
-            yield f"the nodes do not stand in the order of their generations: {ordered}"
+            yield f"the nodes are not in the order of their generations: {ordered}"
         known = {name: info.generation for name, info in self._nodes.infos.items() if info.node is not None}
         if known != dict(ordered) or known.keys() != self._nodes.known.values.keys():
             yield f"the nodes have the generations {known}, and stand there with {ordered}"
@@ -68,7 +68,7 @@ class Auditor:
             yield f"a node is ahead of the mirror's generation {last}"
 
     def assumed(self, assumed: Mapping[str, AssumedPod]) -> Iterator[str]:
-        """Check that what is assumed is counted as it was assumed."""
+        """Check that assumed pods are counted as they were assumed."""
         for uid, each in assumed.items():
             if self._pods.get(uid) is not each.pod:
                 yield f"{each.pod.full_name}: is assumed as {each.pod}, and held as {self._pods.get(uid)}"

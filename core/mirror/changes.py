@@ -1,4 +1,4 @@
-"""What a change of the mirror was, for those who keep something that follows from it: told once the mirror has it."""
+"""A change of the mirror, for listeners with state that depends on it: sent once the mirror has it."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
@@ -63,14 +63,14 @@ Change: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange | Ru
 
 
 class Listener(Protocol):
-    """One who is told of every change, in order; the mirror must not be changed meanwhile."""
+    """A listener gets every change, in order; the mirror must not be changed meanwhile."""
 
     def changed(self, change: Change) -> None:
         """Take note of a change that the mirror has made."""
 
 
 class Listeners:
-    """All who are told."""
+    """All listeners."""
 
     __slots__ = ("_listeners",)
 
@@ -78,7 +78,7 @@ class Listeners:
         self._listeners: list[Listener] = []
 
     def __bool__(self) -> bool:
-        """Whether there is anybody, so that nobody has to describe a change to nobody."""
+        """Whether there is any listener; without one, changes need no description."""
         return bool(self._listeners)
 
     def add(self, listener: Listener) -> None:

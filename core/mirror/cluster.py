@@ -39,7 +39,7 @@ _OF_A_NODE: Final = (CSINode, NodeMetrics)
 
 
 class ClusterMirror:
-    """State of a cluster, changed by events and by what is assumed, asked by plugins between two changes.
+    """State of a cluster, changed by events and by assumptions, read by plugins between two changes.
 
     It holds the pods that occupy a node: assigned and not Succeeded or Failed, or assumed. A pod whose node is not
     known (yet) is held, on no node, and counts from when the node appears. The order of events does not matter: the
@@ -64,7 +64,7 @@ class ClusterMirror:
     Expired and Deleted are the same as Initial for all that comes after: an event or `assume` takes the pod in again.
     An event of an Assumed pod that is still unassigned changes nothing: it was on its way when the pod was assumed. An
     Assumed pod expires when `assumed_pod_ttl` seconds have passed since `finish_binding`, and never before that call; a
-    TTL of 0 keeps it for ever. Time is what the caller says, in seconds; it must not run backwards.
+    TTL of 0 keeps it for ever. Time comes from the caller, in seconds; it must not run backwards.
     Source: k8s.io/kubernetes pkg/scheduler/backend/cache (interface.go, cache.go).
 
     Each change of a NodeInfo or of an object without a rule of its own takes a new generation, by which copies and
@@ -91,7 +91,7 @@ class ClusterMirror:
         self._figures = ClusterFigures()
         self._derived: dict[object, Listener] = {}
 
-    # What happens in the cluster.
+    # Changes of the cluster.
 
     def apply(self, event: ClusterEvent) -> PodTransition | None:
         """Take over one change. Repeated, missed and unexpected events do no harm (see ClusterEvent).
@@ -105,7 +105,7 @@ class ClusterMirror:
                 self._see_whether_pending(pod, deleted=deleted)
                 if pod.group is not None or pod.uid in self.groups.key_of:
                     self.groups.see(pod, deleted=deleted)
-                if pod.uid in self._assumed.by_uid:  # not through `in`: this is asked at every event
+                if pod.uid in self._assumed.by_uid:  # not through `in`: this runs at every event
                     return self._see_assumed_pod(pod, deleted=deleted)
                 return self._see_pod(pod, deleted=deleted)
             case Node() as node:
@@ -123,7 +123,7 @@ class ClusterMirror:
 
     @property
     def rules(self) -> Rules:
-        """The rules by which plugins answer: a fact of the cluster, which an upgrade changes."""
+        """The rules of the plugins: a fact of the cluster, which an upgrade changes."""
         return self._placement.rules
 
     def change_rules(self, rules: Rules) -> None:
@@ -138,7 +138,7 @@ class ClusterMirror:
         """Return a pod with its requests as the rules count them, which every pod in the mirror has already."""
         return pod if pod.resources is None else counted(pod, self._placement.counting)
 
-    # What is decided here.
+    # Decisions made here.
 
     def assume(self, pod: Pod, node_name: str, now: float) -> Pod:
         """Count a pod on the node that was decided for it, known or not; return it as it is held.
@@ -164,14 +164,14 @@ class ClusterMirror:
         self._assumed.finish_binding(uid, now)
 
     def forget(self, uid: str) -> None:
-        """Let go of an Assumed pod, whose binding failed. Raises PodStateError if it is Added or not there."""
+        """Drop an Assumed pod, whose binding failed. Raises PodStateError if it is Added or not there."""
         if uid not in self._assumed.by_uid:
             raise self._state_error(uid, "cannot be forgotten")
         self._placement.remove_pod(self._assumed.remove(uid).pod)
         self.pod_states.forgotten += 1
 
     def expire(self, now: float) -> list[Pod]:
-        """Let go of the Assumed pods whose binding was finished longer ago than the TTL, and return them.
+        """Drop the Assumed pods whose binding was finished longer ago than the TTL, and return them.
 
         Costs nothing where none can be due, so it may be called as often as the time is looked at.
         """
@@ -181,7 +181,7 @@ class ClusterMirror:
         self.pod_states.expired += len(expired)
         return expired
 
-    # What pods and objects there are.
+    # The present pods and objects.
 
     @property
     def assumed(self) -> Mapping[str, AssumedPod]:
@@ -189,11 +189,11 @@ class ClusterMirror:
         return MappingProxyType(self._assumed.by_uid)
 
     def is_assumed(self, uid: str) -> bool:
-        """Tell whether a pod is Assumed, and neither confirmed nor expired."""
+        """Return whether a pod is Assumed, and neither confirmed nor expired."""
         return uid in self._assumed.by_uid
 
     def is_mirrored(self, uid: str) -> bool:
-        """Tell whether a pod is in the mirror: Assumed or Added."""
+        """Return whether a pod is in the mirror: Assumed or Added."""
         return uid in self.pods.rows
 
     def get_pod(self, uid: str) -> Pod | None:
@@ -215,24 +215,24 @@ class ClusterMirror:
 
     @property
     def figures(self) -> Figures:
-        """What the known nodes offer and their pods ask for, now; a node's own are its NodeInfo's `figures`.
+        """Resources of the known nodes and requests of their pods; a node's own are its NodeInfo's `figures`.
 
-        A look costs what has changed since the last one.
+        The cost of a look is the number of changes since the last one.
         """
         return self._figures.follow(self.nodes.known)
 
     def follow_figures(self) -> Iterator[None]:
-        """Do most of what the next look at `figures` is to do, in steps between which the mirror may change."""
+        """Do most of the work of the next look at `figures`, in steps; the mirror may change in between."""
         return self._figures.steps(self.nodes.known)
 
     # Questions, copies, checks.
 
     def batch(self, names: Sequence[str], objects: Mapping[int, Node] | None = None) -> NodeBatch:
-        """Return the nodes of a question. `objects` are whole nodes by position, read only where a name is unknown."""
+        """Return the nodes of a request. `objects` are whole nodes by position, read only where a name is unknown."""
         return NodeBatch.of(self.nodes, names, objects or {})
 
     def all_nodes(self) -> NodeBatch:
-        """Return all known nodes as a question would ask about them."""
+        """Return all known nodes as the batch of a request."""
         return NodeBatch.of_slots(self.nodes, self.nodes.all_slots())
 
     @property
@@ -289,7 +289,7 @@ class ClusterMirror:
         self.nodes.partition_changed([name])
 
     def node_in_partition(self, name: str, labels: Mapping[str, str] | None = None) -> bool:
-        """Tell whether a node is in the partition, by the given labels, else its own; an unknown one has none."""
+        """Return whether a node is in the partition, by the given labels, else its own; an unknown one has none."""
         if labels is None:
             info = self.nodes.known.values.get(name)
             labels = info.node.labels if info is not None and info.node is not None else {}

@@ -24,7 +24,7 @@ class ClusterFigures:
         self._best_effort_requested: Amounts = {}
 
     def steps(self, nodes: GenerationStore[NodeInfo]) -> Iterator[None]:
-        """Do most of what `follow` is to do, in steps between which nodes may change."""
+        """Do most of the work of `follow`, in steps; nodes may change in between."""
         for name in self._follower.steps(nodes):
             self._look(name, nodes)
             yield

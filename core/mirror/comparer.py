@@ -18,7 +18,7 @@ _VERSION = "resource_version"
 
 
 class Difference(msgspec.Struct, frozen=True, gc=False):
-    """An object of which the list and the mirror do not say the same."""
+    """An object that differs between the list and the mirror."""
 
     name: str
     """NAMESPACE/NAME, or the name where the kind has no namespaces."""
@@ -29,7 +29,7 @@ class Difference(msgspec.Struct, frozen=True, gc=False):
 
 
 class Differences(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What differs of one kind, in the order of names."""
+    """The differences of one kind, in the order of names."""
 
     listed: int
     """Objects in the list that the mirror should hold, as it says, broken ones and assumed pods aside."""
@@ -51,7 +51,7 @@ class Differences(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return bool(self.missed or self.redundant or self.differing)
 
     def persisting(self, earlier: "Differences") -> "Differences":
-        """Return these without what was not found earlier, too: the same object (name, uid) in the same list."""
+        """Return only the differences that were found earlier, too: the same object (name, uid) in the same list."""
         return msgspec.structs.replace(
             self,
             missed=_in_both(self.missed, earlier.missed),
@@ -68,15 +68,15 @@ def _in_both(now: tuple[Difference, ...], earlier: tuple[Difference, ...]) -> tu
 class Comparer:
     """One comparison of one kind: `add` every object of the list, run `finish` to its end, read `differences`.
 
-    The mirror may change meanwhile, and the list is of one moment: what is found may be a matter of time, until a
-    second comparison finds it again. Besides the differences, only the keys of what the mirror holds are kept.
+    The mirror may change meanwhile, and the list is of one moment: a difference may be a matter of time, until a second
+    comparison finds it again. Besides the differences, only the keys of the mirror's objects are kept.
     """
 
     def __init__(self, mirror: ClusterMirror, kind: Kind) -> None:
         self._mirror = mirror
         self._held = _held(mirror, kind)
         self._assumed = mirror.assumed if kind is Pod else {}
-        self._seen: set[str] = set()  # keys in the list that the mirror holds, or of which nothing is said
+        self._seen: set[str] = set()  # keys in the list that the mirror holds, or that are not compared
         self._listed = 0
         self._missed: list[Difference] = []
         self._redundant: list[Difference] = []
@@ -109,7 +109,7 @@ class Comparer:
         self._seen.add(self._held.key_by(full_name, uid))
 
     def finish(self) -> Iterator[None]:
-        """Look for what the mirror holds beyond the list, in steps, so that the caller can let others run between."""
+        """Look for objects that only the mirror has, in steps, so that the caller can yield in between."""
         for key in list(self._held.keys()):
             if key not in self._seen and key not in self._assumed:
                 held = self._held.get(key)
@@ -118,7 +118,7 @@ class Comparer:
             yield
 
     def differences(self) -> Differences:
-        """Return what was found."""
+        """Return the differences."""
         return Differences(
             listed=self._listed,
             missed=_sorted(self._missed),
@@ -145,7 +145,7 @@ class _Held(Protocol):
     """The objects of one kind that the mirror holds, by key."""
 
     fields: tuple[str, ...]
-    """What the mirror knows of an object."""
+    """The mirror's state of an object."""
 
     def keys(self) -> Collection[str]: ...
 
@@ -203,7 +203,7 @@ class _Nodes(_ByName):
 
 
 class _Namespaces(_ByName):
-    """name -> namespace, of which the mirror knows the labels only."""
+    """name -> namespace; the mirror has only its labels."""
 
     fields: tuple[str, ...] = ("labels",)
 

@@ -1,4 +1,4 @@
-"""Numbers of pods per domain of a topology key, with a version by which caches know whether they have changed."""
+"""Numbers of pods per domain of a topology key, with a version that shows caches whether they have changed."""
 
 from itertools import count
 
@@ -11,7 +11,7 @@ _births = count(step=1 << 32)
 class DomainCounts:
     """Numbers of pods per domain of one topology key.
 
-    `version` is another one after every change, and never that of another counter.
+    `version` is another one after every change, and never the version of another counter.
     """
 
     __slots__ = ("column", "counts", "version")

@@ -1,4 +1,4 @@
-"""What the mirror holds, written out for people who look for an error."""
+"""The contents of the mirror, written out for people who look for an error."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -43,7 +43,7 @@ class PendingPodDump(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeDump(msgspec.Struct, frozen=True, gc=False):
-    """A known node with its pods, in the order of their names; see Node. What it offers is among the figures."""
+    """A known node with its pods, in the order of their names; see Node. The figures have its resources."""
 
     name: str
     slot: int
@@ -79,12 +79,12 @@ class VictimDump(msgspec.Struct, frozen=True, gc=False):
 
 
 class MirrorDump(msgspec.Struct, frozen=True, gc=False):
-    """The mirror at one generation, or the part of it that was asked for; the figures are the whole cluster's."""
+    """The mirror at one generation, or the requested part of it; the figures are the whole cluster's."""
 
     generation: int
     figures: Figures
     nodes: tuple[NodeDump, ...]
-    """In the order of their names; where one pod was asked for, only the node that has it."""
+    """In the order of their names; in a dump of one pod, only the node that has it."""
     pods_of_unknown_nodes: tuple[PodDump, ...]
     pending_pods: tuple[PendingPodDump, ...]
     """In the order of their names; where one node was asked for, those that are nominated for it."""
@@ -93,7 +93,7 @@ class MirrorDump(msgspec.Struct, frozen=True, gc=False):
 
 
 class HeldNode(msgspec.Struct, frozen=True, gc=False):
-    """A known node at one generation, by reference: what a NodeDump is written from."""
+    """A known node at one generation, by reference: the source of a NodeDump."""
 
     node: Node
     slot: int
@@ -144,7 +144,7 @@ class Dumper:
         )
 
     def pending(self, node: str | None) -> Iterator[Pod]:
-        """Yield the pods that have no node and are not assumed, or those of them that are nominated for one node."""
+        """Yield the pods that have no node and are not assumed; with a node, only those nominated for it."""
         pods = self._pending if node is None else self._pending.nominated_for(node).values()
         return (each for each in pods if each.uid not in self._pods.rows)
 
@@ -207,7 +207,7 @@ def victim_dumps(waits: Iterable[VictimWait]) -> Iterator[VictimDump]:
 
 
 class MirrorCopy:
-    """What a dump of the whole mirror shows, all of one generation, copied and written out in steps.
+    """A dump of the whole mirror at one generation, copied and written out in steps.
 
     It holds references: to copy 5,000 nodes takes about 25 ms, to write them out several times as long. While it is
     copied, the mirror may change between two steps; the last step makes it whole (see NodeFollower). While it is

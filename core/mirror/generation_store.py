@@ -1,4 +1,4 @@
-"""Values in the order of their last change, so that a reader who was here before is told only of what changed since."""
+"""Values in the order of their last change, so that a returning reader gets only the changes since."""
 
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
@@ -28,7 +28,7 @@ class GenerationCounter:
 class GenerationStore(Generic[Value]):
     """Key -> value, each with the generation of its last change (upstream cache.go: the list from `headNode` on).
 
-    Removals take a generation too and stand in a bounded journal.
+    Removals take a generation too and are in a bounded journal.
     """
 
     def __init__(self, counter: GenerationCounter) -> None:

@@ -55,7 +55,7 @@ class LabelColumn(TopologyColumn):
 
 
 class LabelColumns:
-    """Label key -> its column, for the keys that nodes have and that were asked for last; a derived state."""
+    """Label key -> its column, for the keys that nodes have and that were requested last; a derived state."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._nodes = mirror.nodes
@@ -139,11 +139,11 @@ class BatchColumn:
         return self.column.ids.get(value, self._others.get(value))
 
     def present(self) -> BoolArray:
-        """Tell which nodes have the label."""
+        """Return which nodes have the label."""
         return self.ids >= 0
 
     def among(self, values: Iterable[str]) -> BoolArray | None:
-        """Tell which nodes have one of the values; None: no node has. The cost is that of as many look-ups."""
+        """Return which nodes have one of the values; None: no node has. The cost is one look-up for each value."""
         known, others = self.column.ids, self._others
         ids = [known[value] for value in values if value in known]
         if others:
@@ -208,7 +208,7 @@ class BatchLabels:
             if not of_strangers:
                 return None
             column = LabelColumn(key, self._capacity)
-        ids = column.of_slot.take(self._batch.slots).astype(np.intp)  # NO_SLOT looks up the last slot, mended below
+        ids = column.of_slot.take(self._batch.slots).astype(np.intp)  # NO_SLOT looks up the last slot, corrected below
         if self._strangers:
             ids[self._strangers] = ABSENT
         others: dict[str, int] = {}

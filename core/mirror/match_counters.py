@@ -23,8 +23,8 @@ from core.objects.pod import Pod
 MAX_MATCH_COUNTERS = 8192
 """Match counters kept. One costs about 5 KB where it counts 50 pods, and at most 33 KB over 5,000 domains."""
 MAX_KEPT_MATCHERS = 256
-"""Matchers of the counters that one question may leave behind. Every event of a pod looks at counters that are kept, so
-a question with more gets counters that are gone with it."""
+"""Matchers of the counters that one request may leave behind. Every event of a pod visits the kept counters, so a
+request with more gets counters that end with it."""
 
 # Units of work, see core/mirror/work.py.
 _PER_COUNTER: Final = 10_000
@@ -32,7 +32,7 @@ _PER_NODE: Final = 3
 
 
 class MatchTerms(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """What a match counter counts: pods that *all* the matchers select, by the values of the topology key."""
+    """The key of a match counter: it counts pods that *all* the matchers select, by the values of the topology key."""
 
     matchers: tuple[PodMatcher, ...]
     topology_key: str
@@ -76,14 +76,14 @@ class MatchCounters:
         return [self._kept(terms) for terms in wanted]
 
     def selects_all(self, matchers: Sequence[PodMatcher], pod: Pod) -> bool:
-        """Tell whether every matcher of an incoming pod selects a pod (which may be the incoming one itself)."""
+        """Return whether every matcher of an incoming pod selects a pod (which may be the incoming one itself)."""
         return all(
             self._selects_namespace(matcher, pod.namespace) and matcher.selector.matches(pod.labels)
             for matcher in matchers
         )
 
     def rows_of(self, matchers: Sequence[PodMatcher]) -> IntpArray:
-        """Return the rows of the placed pods that all matchers of an incoming pod select; to name what is counted."""
+        """Return the rows of the placed pods that all matchers of an incoming pod select, to name the counted pods."""
         return self._pods.rows_on_nodes(matchers, self._selects_namespace)
 
     def count(self, pod: Pod, slot: int, delta: int) -> None:
@@ -93,7 +93,7 @@ class MatchCounters:
                 self._counters[terms].add(slot, delta)
 
     def namespace_changed(self, name: str, before: Mapping[str, str] | None) -> None:
-        """Count again what reaches a namespace that it did not reach before, or the other way round.
+        """Recount the matchers that reach a namespace now and did not before, or the other way round.
 
         `before` are its labels until now, None if there was no such Namespace; the present ones are already known.
         """
@@ -108,7 +108,7 @@ class MatchCounters:
                 counter.recount(self._recounted(terms.matchers, counter.column))
 
     def _known(self, wanted: Sequence[MatchTerms]) -> list[DomainCounts] | None:
-        """Return the counters if all are kept, as those of a known class are: in 0.3 us each."""
+        """Return the counters if all are kept, as for a known class: in 0.3 us each."""
         counters = self._counters
         known = []
         for terms in wanted:

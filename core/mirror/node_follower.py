@@ -1,10 +1,9 @@
 """Follows the known nodes by generation in steps, for copies of all nodes that are too long to make at once.
 
-To look at all of 5,000 nodes takes tens of milliseconds, for which the event loop should not stop, and under a
-thousand events a second a pass with pauses never sees one generation. So a pass notes the generation at its beginning,
-and the next pass looks only at what has changed since. The passes shrink quickly: a node is looked at in 10 us, and
-changes come every millisecond. When few names are left, they are looked at without a pause: then all is of one
-generation.
+To look at all of 5,000 nodes takes tens of milliseconds, for which the event loop should not stop, and under a thousand
+events a second a pass with pauses never sees one generation. So a pass records the generation at its beginning, and the
+next pass reads only the changes since. The passes shrink quickly: a node is looked at in 10 us, and changes come every
+millisecond. When few names are left, they are looked at without a pause: then all is of one generation.
 """
 
 from collections.abc import Collection, Iterator
@@ -25,7 +24,7 @@ class NodeFollower:
     def __init__(self, held: Collection[str]) -> None:
         """`held` is a view of the names that the follower has an entry for."""
         self.generation = 0
-        """What the mirror has changed since then is still to be looked at."""
+        """Later changes of the mirror are not read yet."""
         self._held = held
 
     def steps(self, known: GenerationStore[NodeInfo]) -> Iterator[str]:

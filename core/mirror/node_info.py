@@ -42,7 +42,7 @@ class NodeInfo:
 
     @property
     def figures(self) -> Figures:
-        """What the node offers (nothing, while it is unknown) and its pods ask for; added up at every call."""
+        """Resources of the node (none, while it is unknown) and requests of its pods; added up at every call."""
         return self.requested.figures(self.node.allocatable if self.node is not None else {})
 
 
@@ -57,12 +57,13 @@ class NodeTable:
         self.infos: dict[str, NodeInfo] = {}  # node name -> NodeInfo, also of unknown nodes that pods name
         self.slots: dict[str, int] = {}  # name of a known node -> slot
         self.name_json: NameTexts = np.zeros(MIN_SLOTS, "S1")
-        """Slot -> b'"name"', ready for an answer; stale where the slot is free."""
+        """Slot -> b'"name"', ready for a response; stale if the slot is free."""
         self.name_index = NameIndex()
         self.label_keys: Counter[str] = Counter()
         """Label key -> number of known nodes that have it; no key has 0."""
         self.lives = 0
-        """How often a node has come or gone: what was found out about slots at another number may be of other nodes."""
+        """The number of additions and removals of nodes: facts about slots at another number may be about other
+        nodes."""
         self._free: list[int] = []
         self._used = 0
         self._all = (-1, np.empty(0, np.intp))  # `lives`, and the slots of all known nodes then
@@ -214,7 +215,7 @@ class NodeTable:
 
 
 class _LazyNames(Sequence[str]):
-    """Names that hardly anybody looks at, found when somebody does: to list 200 of them takes 10 us."""
+    """Names that are rarely read, made on first use: to list 200 of them takes 10 us."""
 
     def __init__(self, name_of: Callable[[int], str], places: IntpArray) -> None:
         """Stand for the names that `name_of` finds for places, such as slots or positions in other names."""
@@ -237,10 +238,10 @@ class _LazyNames(Sequence[str]):
 
 
 class NodeBatch:
-    """The nodes of one question, in its order: slots of known nodes, whole objects of others, and names unknown.
+    """The nodes of one request, in its order: slots of known nodes, whole objects of others, and unknown names.
 
-    `slots` has NO_SLOT where the mirror does not know the node; `strangers` has those by position, None where
-    nothing is known of it. Valid until the next event: slots are reused.
+    `slots` has NO_SLOT for nodes that are not in the mirror; `strangers` has their objects by position, None without
+    one. Valid until the next event: slots are reused.
     """
 
     def __init__(
@@ -264,7 +265,7 @@ class NodeBatch:
 
     @classmethod
     def found(cls, table: NodeTable, body: bytes | bytearray, begin: int, end: int) -> "NodeBatch | None":
-        """Look up the nodes whose names stand in a JSON array, inside of its brackets; None: see NameIndex.find."""
+        """Look up the nodes whose names are in a JSON array, inside of its brackets; None: see NameIndex.find."""
         slots = table.name_index.find(body, begin, end)
         return None if slots is None else cls.of_slots(table, slots)
 
@@ -277,7 +278,7 @@ class NodeBatch:
         return len(self.slots)
 
     def position(self, name: str) -> int:
-        """Return where a name stands in the batch, or -1."""
+        """Return the position of a name in the batch, or -1."""
         slot = self._table.slots.get(name, NO_SLOT)
         found = [*self.strangers] if slot == NO_SLOT else np.flatnonzero(self.slots == slot).tolist()
         return next((position for position in found if self.names[position] == name), -1)
@@ -292,7 +293,7 @@ class NodeBatch:
 
     @property
     def unknown(self) -> list[int]:
-        """Positions of the names of which nothing is known: neither in the mirror nor given as an object."""
+        """Positions of the unknown names: neither in the mirror nor given as an object."""
         return [position for position, node in self.strangers.items() if node is None]
 
     @property
@@ -326,7 +327,7 @@ class NodeBatch:
         return texts
 
     def repeated(self) -> int:
-        """Return the position of the first name that stands earlier in the batch already, or -1."""
+        """Return the position of the first name that is earlier in the batch already, or -1."""
         if self.strangers:
             seen: set[str] = set()
             for position, name in enumerate(self.names):
@@ -347,7 +348,7 @@ class NodeBatch:
 
 
 def _wide_enough(texts: NameTexts, more: Sequence[bytes]) -> NameTexts:
-    """Return names in a form that has room for some more of them, in the place of as many."""
+    """Return names in a form that takes as many further names in their place."""
     widest = max(map(len, more))
     if texts.dtype == np.object_ or widest <= texts.itemsize:
         return texts

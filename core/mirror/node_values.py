@@ -1,4 +1,4 @@
-"""What is read of every node, kept by distinct value, so that plugins judge a value once for all nodes that have it."""
+"""A value of every node, stored by distinct value, so that plugins judge a value once for all nodes that have it."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
@@ -24,10 +24,10 @@ LabelValues = tuple[str | None, ...]
 
 
 class NodeValues(Generic[Value]):
-    """Node slot -> what `read` gives for its node; None is no value."""
+    """Node slot -> the result of `read` for its node; None is no value."""
 
     def __init__(self, mirror: ClusterMirror, read: Callable[[Node], Value | None]) -> None:
-        """Read all nodes; from then on `changed` has to be told of their changes."""
+        """Read all nodes; from then on `changed` must be called for their changes."""
         self._read = read
         self._column: DistinctValues[Value] = DistinctValues(mirror.nodes.capacity)
         for slot, node in mirror.nodes:
@@ -46,7 +46,7 @@ class NodeValues(Generic[Value]):
             self._column.assign(change.slot, None if change.after is None else self._read(change.after))
 
     def judged(self, batch: NodeBatch, judge: Callable[[Value | None], int]) -> Int64Array:
-        """Return what `judge` says of each node's value, asked once per distinct value; 0 for an unknown node."""
+        """Return the result of `judge` for each node's value, called once per distinct value; 0 for an unknown node."""
         results = self._results(batch, judge)
         for position, node in batch.strangers.items():
             results[position] = 0 if node is None else judge(self._read(node))
@@ -55,7 +55,7 @@ class NodeValues(Generic[Value]):
     def places(self, batch: NodeBatch) -> tuple[list[Value | None], Int64Array]:
         """Return values, some of no node, and for each node the place of its value; 0 for none, or an unknown node."""
         values: list[Value | None] = [None, *self._column.values]
-        places = self._column.of_slot[batch.slots].astype(np.int64) + 1  # ABSENT is 0; NO_SLOT is mended below
+        places = self._column.of_slot[batch.slots].astype(np.int64) + 1  # ABSENT is 0; NO_SLOT is corrected below
         ids = self._column.ids
         for position, node in batch.strangers.items():
             value = None if node is None else self._read(node)
@@ -67,7 +67,7 @@ class NodeValues(Generic[Value]):
         return values, places
 
     def _results(self, batch: NodeBatch, judge: Callable[[Value | None], int]) -> Int64Array:
-        ids = self._column.of_slot[batch.slots]  # NO_SLOT looks up the last slot, which the caller mends
+        ids = self._column.of_slot[batch.slots]  # NO_SLOT looks up the last slot, which the caller corrects
         values = self._column.values
         # The last one is for ABSENT. A value whose id is free is judged for nothing, which is seldom and does no harm.
         if len(values) < len(ids):
@@ -78,7 +78,7 @@ class NodeValues(Generic[Value]):
 
 
 class LabelProjections:
-    """Label keys -> the values of these labels on every node together, for the keys that were asked for last.
+    """Label keys -> the values of these labels on every node together, for the keys that were requested last.
 
     For answers that follow from several labels at once. Where each label is judged by itself, LabelColumns costs less.
     """
@@ -110,7 +110,7 @@ class LabelProjections:
     def _make_room(self) -> None:
         sizes = [self._size(keys, values) for keys, values in self._by_keys.items()]
         total = sum(sizes)
-        for size in sizes[:-1]:  # what was just asked for stays, however large
+        for size in sizes[:-1]:  # the last requested one stays, however large
             if total <= MAX_BYTES:
                 break
             self._by_keys.popitem(last=False)

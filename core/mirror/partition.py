@@ -14,13 +14,13 @@ class Partition:
 
     def __init__(self) -> None:
         self.whole = True
-        """Whether the rule lets every node in, so that nobody needs to look at any."""
+        """Whether the rule lets every node in, so that no node needs a check."""
         self._selector = EVERYTHING
         self._names: dict[str, bool] = {}  # node name -> whether it is in, for the names that were set
         self._outside = 0  # how many of them are out: a rule may name hundreds of thousands
 
     def includes(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether a node of this name with these labels is in."""
+        """Return whether a node of this name with these labels is in."""
         inside = self._names.get(name)
         return self._selector.matches(labels) if inside is None else inside
 

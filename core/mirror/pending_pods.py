@@ -13,8 +13,8 @@ _NONE: Final[Mapping[str, Pod]] = MappingProxyType({})
 class PendingPods:
     """uid -> pod, for the pods that the API server has, and that are neither bound nor ended.
 
-    Source of `nominated_for`: k8s.io/kubernetes pkg/scheduler/backend/queue/nominator.go, but for the nominations that
-    a scheduler has not written yet, which nobody else sees.
+    Source of `nominated_for`: k8s.io/kubernetes pkg/scheduler/backend/queue/nominator.go, without the nominations that
+    a scheduler has not written yet: they are only in its memory.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class PendingPods:
                 call()
 
     def remove(self, uid: str) -> None:
-        """Let go of a pod that is bound, has ended or was deleted; of an unknown one there is nothing to let go."""
+        """Drop a pod that is bound, has ended or was deleted; an unknown one changes nothing."""
         known = self._pods.pop(uid, None)
         if known is not None and known.nominated_node_name:
             there = self._nominated[known.nominated_node_name]

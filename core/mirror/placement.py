@@ -73,7 +73,7 @@ class Placement:
         self.listeners.tell(RulesChange(before, rules))
         return recounted
 
-    # For Supposition, which tells those who have to know. Nothing here takes a generation.
+    # For Supposition, which informs the listeners. Nothing here takes a generation.
 
     def suppose_deleted(self, uid: str) -> None:
         """Count a placed pod nowhere, though it is held."""
@@ -91,7 +91,7 @@ class Placement:
         return held
 
     def withdraw_pod(self, pod: Pod, held: int | None) -> None:
-        """Take away a pod that was supposed, given with what `suppose_pod` returned."""
+        """Take away a supposed pod, given with the result of `suppose_pod`."""
         self._displace(self.pods.rows[pod.uid])
         self.affinity.drop(pod)
         if held is None:
@@ -144,7 +144,7 @@ class Placement:
             del self.namespaces[name]
         else:
             self.namespaces[name] = labels
-        # Owner counters are not concerned: the labels of the incoming pod's namespace are read at the question.
+        # Owner counters do not change: a request reads the labels of the incoming pod's namespace.
         self.affinity.matches.namespace_changed(name, before)
         if self.listeners:
             self.listeners.tell(NamespaceChange(name, before, labels))

@@ -98,7 +98,7 @@ class PodGroups:
         return len(self._pods)
 
     def any_in(self, namespace: str) -> bool:
-        """Tell whether there are pods of a namespace."""
+        """Return whether there are pods of a namespace."""
         value = self._namespace.ids.get(namespace)
         if value is None:
             return False
@@ -278,7 +278,7 @@ class PodColumns:
         return selected[self.slot_of_row.take(selected) >= 0]
 
     def rows_with(self, term_sets: Collection[int]) -> IntpArray:
-        """Return the row of each pod, on a known node, whose terms are those of one of the sets."""
+        """Return the row of each pod, on a known node, whose terms are one of the sets."""
         of_row = self.term_set_of_row[: len(self.pods)]
         rows = np.isin(of_row, [*term_sets]).nonzero()[0]
         return rows[self.slot_of_row.take(rows) >= 0]
@@ -301,7 +301,7 @@ class PodColumns:
 
 
 def namespace_is_selected(matcher: PodMatcher, name: str, labels: Mapping[str, str] | None) -> bool:
-    """Tell whether an *incoming* pod's term reaches the pods of a namespace; labels None: no such Namespace object.
+    """Return whether an *incoming* pod's term reaches the pods of a namespace; labels None: no such Namespace object.
 
     A namespaceSelector is turned into the names of the Namespaces that exist, so it never reaches a namespace that is
     not there, except `{}`, which upstream leaves alone (plugin.go, mergeAffinityTermNamespacesIfNotEmpty).

@@ -1,4 +1,4 @@
-"""The states of a pod in the mirror, their names, and what of their transitions is worth telling."""
+"""The states of a pod in the mirror, their names, and the transitions that are worth reporting."""
 
 from enum import Enum
 
@@ -21,7 +21,7 @@ class PodState(Enum):
 
 
 class PodStateError(Exception):
-    """What was asked for is not possible in the state in which the pod is; nothing was changed."""
+    """The operation is not possible in the pod's present state; nothing was changed."""
 
 
 class PodTransition(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -1,13 +1,13 @@
-"""Sums of what a node, or the cluster, offers and what placed pods ask for.
+"""Sums of allocatable resources, of a node or the cluster, and of placed pods' requests.
 
 Terms; a resource whose sum is 0 does not appear:
 
-- *guaranteed allocatable*: what the nodes offer (`Node.allocatable`).
-- *guaranteed requested*: what placed pods ask for that are not of QoS class BestEffort; the scheduler reserves it.
-- *best-effort requested*: what placed BestEffort pods ask for, which is never cpu or memory.
-- *best-effort allocatable*: what guaranteed pods leave to best-effort ones: allocatable less guaranteed requested, on
-  each node, and never under 0. The cluster's is the sum of the nodes', not the difference of the cluster's sums: what
-  one node is over-committed by takes nothing from another.
+- *guaranteed allocatable*: the nodes' resources (`Node.allocatable`).
+- *guaranteed requested*: the requests of placed pods that are not of QoS class BestEffort; the scheduler reserves them.
+- *best-effort requested*: the requests of placed BestEffort pods, never cpu or memory.
+- *best-effort allocatable*: the rest for best-effort pods: allocatable less guaranteed requested, on each node, and
+  never under 0. The cluster's is the sum of the nodes', not the difference of the cluster's sums: the over-commitment
+  of one node takes nothing from another.
 
 Every placed pod asks for 1 of `pods`. The cluster's sums are over known nodes: pods on an unknown one count there when
 it appears. Source of the division: the Collectable of reference/scheduler-cache-api (Guaranteed, BestEffort).
@@ -35,7 +35,7 @@ class Figures(msgspec.Struct, frozen=True, gc=False):
 
 
 class PlacedRequests:
-    """What the pods of one node ask for, kept by every event; begun with what was asked for already."""
+    """The requests of one node's pods, updated by every event; begun with the present requests."""
 
     __slots__ = ("best_effort", "guaranteed")
 

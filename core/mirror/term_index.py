@@ -11,7 +11,7 @@ Entry = TypeVar("Entry", bound=Hashable)
 _Pair: TypeAlias = tuple[str, str]
 _Bucket: TypeAlias = tuple[str | None, _Pair | None]
 
-# Not "": a question may hold names that no API server admits, and an entry must not be found twice.
+# Not "": a request may hold names that no API server admits, and an entry must not be found twice.
 _ANY_NAMESPACE: Final = None
 _NO_PAIR: Final = None
 
@@ -34,7 +34,7 @@ class TermIndex(Generic[Entry]):
         self._homes: dict[Entry, list[_Bucket]] = {}
 
     def add(self, entry: Entry, matcher: PodMatcher) -> None:
-        """Enter a term under what its matcher demands."""
+        """Enter a term under the requirement of its matcher."""
         homes = self._homes[entry] = self._homes_of(matcher)
         for bucket in homes:
             self._buckets.setdefault(bucket, {})[entry] = None

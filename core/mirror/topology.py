@@ -33,8 +33,8 @@ MAX_UNUSED_COLUMNS: Final = 64
 """Columns that are kept without a user. One costs 20 KB at 5,000 nodes."""
 
 _DENSE_FROM: Final = 256
-"""Domains with pods up to which they are a dict: 9 KB and 16 us to add up at 256, where an array over 5,000 domains
-takes 20 KB and 5 us; with 50 domains 2 KB and 7 us."""
+"""Domains with pods up to which they are a dict. At 256 it takes 9 KB, and 16 us to add up; an array over 5,000 domains
+takes 20 KB and 5 us. With 50 domains a dict takes 2 KB and 7 us."""
 
 
 class DistinctValues(Generic[Value]):
@@ -89,8 +89,8 @@ class DistinctValues(Generic[Value]):
 class TopologyColumn(DistinctValues[str]):
     """The value of one label key on every node.
 
-    That ids are given to other values is safe for counts, as a pod is counted only while its node has the value: all
-    counts of an id are back at 0 before it is freed. So no pod of a slot may be counted while its value is assigned.
+    Reuse of ids for other values is safe for counts. A pod is counted only while its node has the value, so all counts
+    of an id are back at 0 before it is freed. So no pod of a slot may be counted while its value is assigned.
     """
 
     __slots__ = ("key", "users")

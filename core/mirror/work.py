@@ -11,7 +11,7 @@ terms 6.1 million."""
 
 
 class WorkLimitError(Exception):
-    """A pod whose evaluation takes more work than allowed. `field` is what asks for it."""
+    """A pod whose evaluation takes more work than allowed. `field` is the field that causes it."""
 
     def __init__(self, field: str, entries: int, needed: int, limit: int) -> None:
         self.field: Final = f"Pod.{field}"
@@ -20,10 +20,9 @@ class WorkLimitError(Exception):
 
 
 class Work:
-    """What the evaluation in progress has done so far.
+    """The work of the evaluation in progress so far.
 
-    Only what the pod itself asks for is charged. What pods of others make it cost is not its fault, and must not keep
-    it from being scheduled.
+    Only the pod's own terms are charged. Work that other pods cause must not keep it from being scheduled.
     """
 
     __slots__ = ("limit", "spent")
@@ -49,7 +48,7 @@ class Work:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Let other evaluations begin and end; then the one in progress goes on with what it had spent."""
+        """Let other evaluations begin and end; then the one in progress continues with its own count."""
         spent = self.spent
         try:
             yield

@@ -29,7 +29,7 @@ class AffinityTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 class WeightedAffinityTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """A preferred term with its weight, 1..100; the sign (affinity or anti-affinity) is the list it stands in."""
+    """A preferred term with its weight, 1..100; the sign (affinity or anti-affinity) is the list that contains it."""
 
     term: AffinityTerm
     weight: int
@@ -61,7 +61,7 @@ class PodAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     @property
     def parse_error(self) -> str:
-        """What upstream's NewPodInfo reports for these terms; empty when all could be parsed."""
+        """The error of upstream's NewPodInfo for these terms; empty when all could be parsed."""
         if not self.errors:
             return ""
         return errors_text([f"{error.group}: {error.message}" for error in self.errors])

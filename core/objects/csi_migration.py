@@ -61,19 +61,19 @@ class CSIVolume(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def unique_name(self) -> str:
-        """What volumes are told apart by (upstream getVolumeUniqueName)."""
+        """The identity of a volume (upstream getVolumeUniqueName)."""
         return f"{self.driver}/{self.handle}"
 
 
 def is_migratable(source: VolumeSource | None) -> bool:
-    """Tell whether a volume has an in-tree source whose migration matters to the scheduler."""
+    """Return whether a volume has an in-tree source whose migration matters to the scheduler."""
     return source is not None and source.in_tree and source.plugin in CSI_DRIVERS
 
 
 def translate_inline(disk: InlineDisk) -> CSIVolume:
     """Return a disk that a pod names itself as its driver knows it. Raises TranslationError.
 
-    No zone is known of it, so a GCE disk is another than the same disk behind a PersistentVolume with a zone label.
+    Its zone is unknown, so a GCE disk differs from the same disk behind a PersistentVolume with a zone label.
     """
     source = disk.source
     if source.plugin == AZURE_DISK and disk.kind is not None and disk.kind.lower() != "managed":
@@ -118,7 +118,7 @@ def translate_affinity(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _topology_labels(terms: Iterable[NodeSelectorTerm], labels: Mapping[str, str]) -> tuple[str, str]:
-    """Return the zone and region keys that a volume uses, of which the affinity tells first (getTopologyLabel)."""
+    """Return the zone and region keys that a volume uses, from the affinity first (getTopologyLabel)."""
     keys = {each.key for term in terms for each in _expressions(term)}
     for known in (keys, labels):
         if ZONE in known:

@@ -1,4 +1,4 @@
-"""Text in Go's notation: upstream's messages quote what they complain of, and ours are compared with them."""
+"""Text in Go's notation: upstream's messages quote the faulty value, and Kindred's are compared with them."""
 
 from typing import Final
 
@@ -16,10 +16,10 @@ _NAMED_ESCAPES: Final = {
     '"': r"\"",
 }
 MAX_LENGTH: Final = 1024
-"""Characters of a message, or of what it quotes. Names have at most 253, label keys 317."""
+"""Characters of a message, or of its quotation. Names have at most 253, label keys 317."""
 _LAST_ASCII: Final = 0x7F
 _LAST_BMP: Final = 0xFFFF
-# encoding/json escapes what HTML and JavaScript would misread.
+# encoding/json escapes characters that HTML and JavaScript would misread.
 _JSON_ESCAPES: Final = str.maketrans(
     {char: f"\\u{ord(char):04x}" for char in ("<", ">", "&", "\N{LINE SEPARATOR}", "\N{PARAGRAPH SEPARATOR}")}
 )

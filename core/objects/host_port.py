@@ -20,4 +20,4 @@ class HostPort(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 NO_HOST_PORTS: Final[frozenset[HostPort]] = frozenset()
-"""What pods without host ports share: Python makes an empty set anew each time."""
+"""Shared by pods without host ports: Python makes an empty set anew each time."""

@@ -1,8 +1,8 @@
 """The syntax of label keys and values, with upstream's messages.
 
-A selector with an invalid key or value fails the whole affinity term, and kube-scheduler prints these very words,
-so they are kept to the letter (k8s.io/apimachinery pkg/util/validation/validation.go, as it is until v1.34; since v1.35
-pkg/api/validate/content, see `in_bytes`).
+A selector with an invalid key or value fails the whole affinity term, and kube-scheduler prints these very words, so
+they are kept to the letter. Source: k8s.io/apimachinery pkg/util/validation/validation.go until v1.34; since v1.35
+pkg/api/validate/content, see `in_bytes`.
 """
 
 import re
@@ -33,7 +33,7 @@ _too_long_text = re.compile(f"must be no more than ({_MAX_NAME}|{_MAX_SUBDOMAIN}
 
 
 def label_key_errors(key: str) -> list[str]:
-    """Return what is wrong with a label key (upstream IsQualifiedName); empty when nothing is."""
+    """Return the errors of a label key (upstream IsQualifiedName); empty when it is valid."""
     prefix, slash, name = key.partition("/")
     errors: list[str] = []
     if not slash:
@@ -55,7 +55,7 @@ def label_key_errors(key: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """Return what is wrong with a label value (upstream IsValidLabelValue); empty when nothing is."""
+    """Return the errors of a label value (upstream IsValidLabelValue); empty when it is valid."""
     if len(value) <= _MAX_NAME and _label_value.fullmatch(value):  # which makes it ASCII
         return []
     errors = [_too_long(_MAX_NAME)] if _length(value) > _MAX_NAME else []

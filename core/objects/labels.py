@@ -26,7 +26,7 @@ class SelectorError(ValueError):
 
 
 class Operator(IntEnum):
-    """What a requirement asks of a label. `matchLabels` are `IN` with one value."""
+    """The operator of a requirement. `matchLabels` are `IN` with one value."""
 
     IN = 0
     NOT_IN = 1
@@ -37,7 +37,7 @@ class Operator(IntEnum):
 _FEW_VALUES: Final = 16
 """Values up to which looking at one after the other is faster than halving."""
 _MAX_ERRORS: Final = 16
-"""Broken values of a requirement that are told: a message is much longer than what it complains of."""
+"""Broken values of a requirement that are reported: a message is much longer than the value."""
 
 OPERATORS: Final = {
     "In": Operator.IN,
@@ -55,7 +55,7 @@ class Requirement(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=F
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether the labels meet the condition; the negative operators are also met by an absent key."""
+        """Return whether the labels meet the condition; the negative operators are also met by an absent key."""
         value = labels.get(self.key)
         if self.operator is Operator.IN:
             return self._lists(value)
@@ -82,7 +82,7 @@ class Selector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     @property
     def everything(self) -> bool:
-        """Whether this is the empty selector, which also matches what has no labels (upstream `Empty()`)."""
+        """Whether this is the empty selector, which also matches objects without labels (upstream `Empty()`)."""
         return not self.requirements and not self.nothing
 
     @property
@@ -91,7 +91,7 @@ class Selector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
         return sum([1 + len(requirement.values) for requirement in self.requirements])
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether the labels meet every requirement."""
+        """Return whether the labels meet every requirement."""
         if self.nothing:
             return False
         return all(requirement.matches(labels) for requirement in self.requirements)
@@ -130,15 +130,14 @@ def _requirement(field: str, key: str, operator: Operator, values: Sequence[str]
 
 
 def requirement(key: str, operator: Operator, values: Sequence[str]) -> Requirement:
-    """Make a requirement of what is known to be valid: its values sorted and without duplicates."""
+    """Make a requirement of valid parts: its values sorted and without duplicates."""
     return Requirement(key, operator, tuple(sorted(set(values))))
 
 
 def requirement_errors(key: str, values: Sequence[str], operator_errors: Sequence[str], path: str = "") -> list[str]:
-    """Return what is wrong with a requirement, in the order and words of upstream's labels.NewRequirement.
+    """Return the errors of a requirement, in the order and words of upstream's labels.NewRequirement.
 
-    `operator_errors` are the operator's own complaints about the values, see `set_errors`; `path` stands in front of
-    each message.
+    `operator_errors` are the operator's own complaints about the values, see `set_errors`; `path` begins each message.
     """
     dot = f"{path}." if path else ""
     errors: list[str] = []

@@ -12,11 +12,11 @@ CONDITION_TYPES: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "
 
 
 NO_FEATURES: Final[frozenset[str]] = frozenset()
-"""What nodes that declare no features share."""
+"""Shared by nodes that declare no features."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A v1.Node reduced to what the plugins and the mirror read.
+    """A v1.Node reduced to the fields that the plugins and the mirror read.
 
     `allocatable` has cpu in millicores and all others in their own unit (bytes, pieces), `pods` among them. `taints`
     keep the order of the spec, as the first one that a pod does not tolerate is reported. `images` has every name of

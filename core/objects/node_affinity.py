@@ -14,19 +14,19 @@ from core.objects.node_selector import NodeSelector, NodeSelectorTerm
 
 
 class PreferredTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """A PreferredSchedulingTerm: what a node that meets the term is worth."""
+    """A PreferredSchedulingTerm: the weight of a node that meets the term."""
 
     weight: int
     term: NodeSelectorTerm
 
 
 class NodeAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """What a pod requires of its node, and what it prefers.
+    """The requirements and preferences of a pod for its node.
 
     `selector` is its nodeSelector. `required` is None when the pod has no required node affinity, whereas one without
     terms matches nothing; its terms are sorted, as they are alternatives. `preferred` leaves out terms of weight 0 and
     empty ones; it is sorted, unless a term is broken, as `preferred_error` tells the errors in their order.
-    `empty_preferences` tells that the pod has preferences, and that all of them are left out.
+    `empty_preferences` means that the pod has preferences, and that all of them are left out.
 
     `node_names` are the only nodes that the `metadata.name` fields of the required terms allow: None when a term has no
     such field, empty when every term contradicts itself.
@@ -39,7 +39,7 @@ class NodeAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     empty_preferences: bool = False
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Tell whether a node meets what is required; a broken term is met by none (RequiredNodeAffinity.Match)."""
+        """Return whether a node meets the requirements; a broken term is met by none (RequiredNodeAffinity.Match)."""
         if not self.selector.matches(labels):
             return False
         return self.required is None or self.required.matches(labels, name)
@@ -52,7 +52,7 @@ class NodeAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     @property
     def preferred_error(self) -> str:
-        """What upstream reports for broken preferred terms, which is an error; empty when all could be parsed."""
+        """Upstream's error for broken preferred terms; empty when all could be parsed."""
         errors = [error for preferred in self.preferred for error in preferred.term.errors]
         return errors_text(errors) if errors else ""
 

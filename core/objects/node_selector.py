@@ -1,4 +1,4 @@
-"""Node selectors: what the nodeAffinity of pods and volumes, and the topologies of a StorageClass, ask of a node.
+"""Node selectors: requirements on a node by nodeAffinity (pods, volumes), and by topologies of a StorageClass.
 
 Source: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go and k8s.io/apimachinery
 pkg/labels/selector.go.
@@ -32,7 +32,7 @@ class Comparison(msgspec.Struct, frozen=True, order=True, gc=False):
     bound: int
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether the label is there and lies beyond the bound."""
+        """Return whether the label is there and is beyond the bound."""
         number = label_number(labels.get(self.key, ""))
         if number is None:
             return False
@@ -47,7 +47,7 @@ class FieldRequirement(msgspec.Struct, frozen=True, order=True, gc=False):
     negated: bool = False
 
     def matches(self, name: str) -> bool:
-        """Tell whether the node of that name meets it."""
+        """Return whether the node of that name meets it."""
         field = name if self.key == "metadata.name" else ""
         return (field == self.value) is not self.negated
 
@@ -61,7 +61,7 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     errors: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Tell whether a node meets every requirement; without a name, its fields are not looked at."""
+        """Return whether a node meets every requirement; without a name, its fields are ignored."""
         if self.errors or (name and not all(field.matches(name) for field in self.fields)):
             return False
         return all(each.matches(labels) for each in self.requirements) and all(
@@ -81,7 +81,7 @@ class NodeSelector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     terms: tuple[NodeSelectorTerm, ...] = ()
 
     def matches(self, labels: Mapping[str, str], name: str = "") -> bool:
-        """Tell whether a node meets a term. Without a name (a volume's affinity), fields are not looked at.
+        """Return whether a node meets a term. Without a name (a volume's affinity), fields are not looked at.
 
         A broken term matches nothing and the others stand, as upstream's LazyErrorNodeSelector has it.
         """
@@ -94,7 +94,7 @@ class NodeSelector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     @property
     def parse_error(self) -> str:
-        """What upstream reports for the broken terms when no other term matches; empty when all could be parsed."""
+        """Upstream's error for the broken terms when no other term matches; empty when all could be parsed."""
         errors = [error for term in self.terms for error in term.errors]
         return errors_text(errors) if errors else ""
 

@@ -21,7 +21,7 @@ class ControllerRef(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 class ReplicaSet(msgspec.Struct, frozen=True, gc=False):
-    """An apps/v1 ReplicaSet: its labels, which are those of its pods' template, who controls it, and its selector."""
+    """An apps/v1 ReplicaSet: its labels (those of its pods' template), its controller, and its selector."""
 
     namespace: str
     name: str

@@ -20,26 +20,26 @@ from core.objects.waiting import NOT_WAITING, Waiting
 from core.releases import RequestCounting
 
 NO_FEATURES: Final[frozenset[str]] = frozenset()
-"""What pods and nodes without features share."""
+"""Shared by pods and nodes without features."""
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
-    """A v1.Pod reduced to what the enabled plugins and the mirror read.
+    """A v1.Pod reduced to the fields that the enabled plugins and the mirror read.
 
     `uid` identifies the pod through all its updates. `node_name` is empty while the pod is not bound. `terminal` is
     phase Succeeded or Failed: such a pod holds nothing any more, whereas one with a deletionTimestamp still counts.
-    `requests` is what the scheduler reserves for the whole pod: cpu in millicores, all others in their own unit (bytes,
-    pieces). `non_zero_requests` and `scored_requests` are the cpu and the memory that scoring takes it for, on the node
-    that it occupies and while it is being scheduled. `best_effort` is QoS class BestEffort: no cpu and no memory asked
-    for or limited. `resources` is what the first two follow from where releases count them differently, and None where
-    they do not; see `counted`.
+    `requests` is the amount that the scheduler reserves for the whole pod: cpu in millicores, all others in their own
+    unit (bytes, pieces). `non_zero_requests` and `scored_requests` are the cpu and the memory that scoring takes it
+    for, on the node that it occupies and while it is being scheduled. `best_effort` is QoS class BestEffort: no cpu and
+    no memory asked for or limited. `resources` has the source of the first two if releases count them differently, else
+    None; see `counted`.
 
     `images` has one normalized name a container, init containers too, sorted, and `image_volumes` one an image volume.
-    `volumes` are those that a plugin reads, in the order of the spec, as the first one at fault is told; `spread` keeps
-    its order for the same reason. `needed_features` are the features that a node has to declare for the pod, of those
-    that any release knows.
+    `volumes` are the volumes that a plugin reads, in the order of the spec, because the first faulty one is reported;
+    `spread` keeps its order for the same reason. `needed_features` are the features that a node has to declare for the
+    pod, of those that any release knows.
 
-    What preemption reads: `start_time` is the text of status.startTime, empty while the pod has not started. The API
+    Read by preemption: `start_time` is the text of status.startTime, empty while the pod has not started. The API
     server writes it in UTC and whole seconds, so that texts are in the order of their times. `preemption_policy` is
     empty where the pod says nothing. `preempted` is a pod that terminates because a scheduler preempted it.
 
@@ -104,7 +104,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def assigned(self) -> bool:
-        """Whether the pod occupies a node, which is what the mirror holds and the plugins count."""
+        """Whether the pod occupies a node: the mirror holds such pods and the plugins count them."""
         return bool(self.node_name) and not self.terminal
 
 

@@ -1,4 +1,4 @@
-"""Pods that are placed together, all or none: the PodGroup object, and what a member says about its group.
+"""Pods that are placed together, all or none: the PodGroup object, and a member's fields about its group.
 
 Source of PodGroup: sigs.k8s.io/scheduler-plugins apis/scheduling/v1alpha1/types.go.
 """
@@ -77,7 +77,7 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Membership(msgspec.Struct, frozen=True, gc=False):
-    """What a pod says about its group.
+    """A pod's fields about its group.
 
     `by_object`: the group is a PodGroup, which has the minimum, the timeout and the packing. Otherwise they are those
     of the pod's annotations, 0 and None where the pod says nothing; `problem` is what is wrong with the first two.

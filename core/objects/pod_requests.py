@@ -1,4 +1,4 @@
-"""What the scheduler reserves for a pod, from the resources of its containers, and whether it is best effort.
+"""The resources that the scheduler reserves for a pod, from its containers, and whether it is best effort.
 
 Source: k8s.io/component-helpers resource/helpers.go (PodRequests, as NodeInfo calls it: see RequestCounting),
 k8s.io/kubernetes pkg/scheduler/framework/types.go (CalculateResource, getNonMissingContainerRequests),
@@ -24,7 +24,7 @@ _HUGE_PAGES: Final = "hugepages-"
 _PREFIXES: Final = (_HUGE_PAGES, "attachable-volumes-")
 _NOTHING: Final[Amounts] = {}
 _MISSING: Final[Amounts] = {"cpu": nanos("100m"), "memory": nanos("200Mi")}
-"""What a container that asks for none is taken to use (schedutil.DefaultMilliCPURequest, DefaultMemoryRequest)."""
+"""The assumed use of a container without requests (schedutil.DefaultMilliCPURequest, DefaultMemoryRequest)."""
 _BY_CONTAINER_SPECS: Final = RequestCounting(status=False, pod_level=False)
 
 
@@ -38,8 +38,8 @@ class Resources(msgspec.Struct, frozen=True, gc=False):
 class Container(msgspec.Struct, frozen=True, gc=False):
     """A container's resources. `sidecar` is an init container with restartPolicy Always.
 
-    `actual` is what its status reports as configured, `allocated` what the node has set aside, while it is resized in
-    place; None where the status does not say. `reported` tells whether the status has resources at all.
+    `actual` has the configured resources in its status, `allocated` those that the node has set aside, while it is
+    resized in place; None if the status has none. `reported` is whether the status has resources at all.
     """
 
     resources: Resources = Resources()
@@ -52,11 +52,10 @@ class Container(msgspec.Struct, frozen=True, gc=False):
 class PodResources(msgspec.Struct, frozen=True, gc=False):
     """All that the resources of a pod follow from.
 
-    `pod_level` is None when the pod has none of its own. Of what its status reports for the pod as a whole,
-    `pod_level_actual` is what is configured, and `pod_level_allocated` what the node has set aside; None where the
-    status does not say. `pod_level_reported` tells whether it has resources at all. `resize_infeasible` is a
-    PodResizePending condition that says so: what was asked for will not come. `qos_class` is what the status says,
-    empty when it says nothing.
+    `pod_level` is None when the pod has none of its own. In its status for the pod as a whole, `pod_level_actual` has
+    the configured resources, and `pod_level_allocated` those that the node has set aside; None if the status has none.
+    `pod_level_reported` is whether it has resources at all. `resize_infeasible` is a PodResizePending condition with
+    that reason: the resize will not happen. `qos_class` is from the status, empty without one.
     """
 
     containers: Sequence[Container] = ()
@@ -83,7 +82,7 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
 
 
 def pod_requests(pod: PodResources, counting: RequestCounting) -> dict[str, int]:
-    """Return what is reserved: cpu in millicores, all others in whole units, rounded up.
+    """Return the reserved amounts: cpu in millicores, all others in whole units, rounded up.
 
     Names that kube-scheduler does not account (Resource.Add) are left out.
     """
@@ -93,7 +92,8 @@ def pod_requests(pod: PodResources, counting: RequestCounting) -> dict[str, int]
 def non_zero_requests(pod: PodResources, counting: RequestCounting) -> tuple[int, int]:
     """Return the millicores and the bytes that scoring takes the pod for: a container that asks for none uses some.
 
-    This is what NodeInfo counts. In a pod with requests of its own, only what nothing in it asks for is made up.
+    NodeInfo counts these amounts. In a pod with requests of its own, defaults fill in only resources that nothing in it
+    requests.
     """
     missing = _MISSING
     if counting.pod_level and _asks_as_a_whole(pod):
@@ -127,7 +127,7 @@ def scored_requests(pod: PodResources) -> tuple[int, int]:
 
 
 def is_best_effort(pod: PodResources) -> bool:
-    """Tell whether QoS class is BestEffort: no cpu and no memory asked for or limited.
+    """Return whether QoS class is BestEffort: no cpu and no memory requested or limited.
 
     The resources of a pod as a whole decide alone where there are any, even empty ones.
     """
@@ -150,7 +150,7 @@ def rounded(amounts: Amounts) -> dict[str, int]:
 
 
 def _requests(pod: PodResources, counting: RequestCounting, missing: Amounts = _NOTHING) -> dict[str, int]:
-    """Upstream PodRequests; `missing` stands in for what a container does not ask for."""
+    """Upstream PodRequests; `missing` replaces the missing requests of a container."""
     if not counting.status:
         total = _summed(pod, missing, lambda each, _: each.resources.requests)
     elif counting.aggregates:
@@ -164,7 +164,7 @@ def _requests(pod: PodResources, counting: RequestCounting, missing: Amounts = _
 
 
 def _as_a_whole(pod: PodResources, asked: Resources, counting: RequestCounting) -> Iterable[tuple[str, int]]:
-    """Yield what is requested for the pod as a whole, whatever its containers ask for."""
+    """Yield the requests of the pod as a whole, without those of its containers."""
     if not (counting.pod_level_status and counting.status and pod.pod_level_reported):
         return asked.requests.items()
     most = {} if pod.resize_infeasible else dict(asked.requests)
@@ -172,7 +172,8 @@ def _as_a_whole(pod: PodResources, asked: Resources, counting: RequestCounting) 
     _combine(most, pod.pod_level_allocated or _NOTHING, max)
     if counting.aggregates:
         return most.items()
-    # Until v1.36 what is not asked for does not count, and what only an infeasible spec asks for counts as 0.
+    # Until v1.36 a resource without a request does not count, and one that only an infeasible spec requests counts as
+    # 0.
     return [(name, most.get(name, 0)) for name in asked.requests]
 
 
@@ -202,7 +203,7 @@ def _actual(container: Container, pod: PodResources) -> Amounts:
 
 
 def _effective(container: Container, pod: PodResources, *, init: bool) -> Amounts:
-    """Upstream determineContainerReqs, until v1.36: the most of what is asked for, configured and allocated."""
+    """Upstream determineContainerReqs, until v1.36: the maximum of requested, configured and allocated."""
     if not container.reported or (init and not container.sidecar):
         return container.resources.requests
     most = {} if pod.resize_infeasible else dict(container.resources.requests)
@@ -212,16 +213,16 @@ def _effective(container: Container, pod: PodResources, *, init: bool) -> Amount
 
 
 def _summed(pod: PodResources, missing: Amounts, asked: Callable[[Container, bool], Amounts]) -> dict[str, int]:
-    """Return the most that is held at once, starting or running, if each container holds what `asked` says of it.
+    """Return the maximum that is held at once, starting or running, if each container holds the result of `asked`.
 
-    `asked` is told whether it is an init container.
+    `asked` gets whether it is an init container.
     """
     running: dict[str, int] = {}
     for container in pod.containers:
         _combine(running, {**missing, **asked(container, False)}, int.__add__)  # noqa: FBT003  one of two kinds
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
-    # Only what a container asks for itself is compared: the rest of what is held then, was compared when it last grew.
+    # Only the container's own request is compared: the rest was compared when it last grew.
     for container in pod.init_containers:
         requests = {**missing, **asked(container, True)}  # noqa: FBT003  as above
         if container.sidecar:
@@ -236,7 +237,7 @@ def _summed(pod: PodResources, missing: Amounts, asked: Callable[[Container, boo
 
 
 def _as_asked(container: Container) -> bool:
-    """Tell whether the status says of a container what its spec does, or nothing."""
+    """Return whether a container's status agrees with its spec, or has no resources."""
     asked = container.resources.requests
     if container.allocated is not None and container.allocated != asked:
         return False

@@ -2,7 +2,7 @@
 
 Source: what k8s.io/kubernetes pkg/scheduler/framework/plugins/{volumebinding,volumezone,nodevolumelimits,
 volumerestrictions} and k8s.io/csi-translation-lib (IsInlineMigratable) read of v1.Volume. Inline CSI volumes, Azure
-files and vSphere volumes are in no answer of theirs.
+files and vSphere volumes change no result of these plugins.
 """
 
 from typing import TypeAlias
@@ -24,7 +24,7 @@ class InlineDisk(msgspec.Struct, frozen=True, gc=False):
 
     `name` is the volume's in the pod, for messages. The source of an iSCSI disk, which counts against no limit, is
     `kubernetes.io/iscsi` and the IQN. `read_only` is kept of GCE and iSCSI disks alone: no plugin reads it of the
-    others. `kind` is that of an Azure disk; None is taken for Managed.
+    others. `kind` is for an Azure disk; None means Managed.
     """
 
     name: str

@@ -10,7 +10,7 @@ from typing import Final
 
 MAX_INT64: Final = 2**63 - 1
 
-_NANO: Final = 9  # upstream keeps nine decimal places and rounds what is smaller up
+_NANO: Final = 9  # upstream keeps nine decimal places and rounds smaller fractions up
 _NANOS: Final = 10**_NANO
 _NANOS_PER_MILLI: Final = 10**6
 _LARGEST: Final = MAX_INT64 * _NANOS
@@ -18,7 +18,7 @@ _MAX_LENGTH: Final = 1024  # characters; the API server writes at most some twen
 _MEMO_ENTRIES: Final = 4096
 _MANY_DOUBLINGS: Final = 50  # of Pi and Ei
 
-_FORMAT: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"  # what upstream quotes; its scanner decides by this:
+_FORMAT: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"  # the quoted text; upstream's scanner decides by this:
 # Possessive: digits that were taken are never given back to the suffix, or a text that does not match costs its square.
 _scanned: Final = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*)")
 _exponent: Final = re.compile("[eE]([+-]?[0-9]+)")
@@ -42,7 +42,7 @@ def millis(amount: int) -> int:
 
 @lru_cache(maxsize=_MEMO_ENTRIES)
 def nanos(text: str) -> int:
-    """Return a quantity in billionths, the finest that upstream tells apart: what sums and comparisons must be made of.
+    """Return a quantity in billionths, upstream's finest unit: sums and comparisons must use it.
 
     Raises QuantityError.
     """

@@ -1,4 +1,4 @@
-"""Taints of nodes, and what a pod says to tolerate them.
+"""Taints of nodes, and tolerations of pods.
 
 Source: k8s.io/api core/v1 toleration.go (ToleratesTaint).
 """
@@ -25,8 +25,8 @@ class Taint(msgspec.Struct, frozen=True, order=True, gc=False):
 class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
     """A v1.Toleration: which taints do not keep the pod off a node.
 
-    An empty `key` stands for every key, an empty `effect` for every effect. An empty `operator` means Equal, which is
-    what decoding makes of it, so that equal tolerations are equal values.
+    An empty `key` stands for every key, an empty `effect` for every effect. An empty `operator` means Equal; decoding
+    writes Equal, so that equal tolerations are equal values.
     """
 
     key: str = ""
@@ -35,7 +35,7 @@ class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
     effect: str = ""
 
     def tolerates(self, taint: Taint, *, numeric: bool = False) -> bool:
-        """Tell whether the taint does not matter to the pod; an unknown operator tolerates nothing.
+        """Return whether the pod tolerates the taint; an unknown operator tolerates nothing.
 
         `numeric` is whether the operators Lt and Gt are known (TaintTolerationComparisonOperators).
         """
@@ -54,7 +54,7 @@ class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 def _number(text: str) -> int | None:
-    """Return a decimal integer in canonical form, None for anything else, and for what an int64 does not hold."""
+    """Return a decimal integer in canonical form, None for anything else, and for values outside of int64."""
     if len(text) > _LONGEST_INT64 or not _canonical.fullmatch(text):
         return None
     number = int(text)
@@ -80,7 +80,7 @@ class ToleratedTaints:
                 self._equal.add((each.key, each.effect, each.value))
 
     def __contains__(self, taint: Taint) -> bool:
-        """Tell whether any toleration tolerates the taint, as Toleration.tolerates does."""
+        """Return whether any toleration tolerates the taint, as Toleration.tolerates does."""
         for key in (taint.key, ""):
             for effect in (taint.effect, ""):
                 if (key, effect) in self._existing or (key, effect, taint.value) in self._equal:
@@ -89,4 +89,4 @@ class ToleratedTaints:
 
 
 NO_TOLERATIONS: Final[frozenset[Toleration]] = frozenset()
-"""What pods without tolerations share: Python makes an empty set anew each time."""
+"""Shared by pods without tolerations: Python makes an empty set anew each time."""

@@ -16,10 +16,10 @@ IGNORE: Final = "Ignore"
 
 
 class SpreadConstraint(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """A v1.TopologySpreadConstraint; what it leaves open is filled in as the plugin does.
+    """A v1.TopologySpreadConstraint, with the plugin's defaults for missing fields.
 
-    `selector` does not hold what `match_label_keys` (sorted) add from the pod's labels. When it is invalid, it selects
-    nothing and `selector_error` says why: such a pod is an error for the plugin.
+    `selector` is without the requirements that `match_label_keys` (sorted) add from the pod's labels. When it is
+    invalid, it selects nothing and `selector_error` says why: such a pod is an error for the plugin.
     """
 
     max_skew: int

@@ -17,10 +17,10 @@ FILESYSTEM = "Filesystem"
 
 
 class VolumeSource(msgspec.Struct, frozen=True, gc=False):
-    """What backs a volume, where it counts against a node's limits.
+    """The backend of a volume, if it counts against a node's limits.
 
-    `plugin` is a CSI driver's name, or that of an in-tree plugin (`kubernetes.io/aws-ebs`) whose volumes a CSI driver
-    has taken over. `volume` is the volumeHandle, or what the in-tree plugin goes by: volumeID, pdName, diskURI.
+    `plugin` is a CSI driver's name, or the name of an in-tree plugin (`kubernetes.io/aws-ebs`) whose volumes a CSI
+    driver has taken over. `volume` is the volumeHandle, or the in-tree plugin's key: volumeID, pdName, diskURI.
     """
 
     plugin: str
@@ -40,7 +40,7 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A v1.PersistentVolume.
 
     `storage_class` is what the beta annotation says where there is one. `capacity` is in bytes, 0 when not given.
-    `node_affinity` is None when every node can reach the volume. `source` is None for kinds that nobody counts.
+    `node_affinity` is None when every node can reach the volume. `source` is None for kinds that do not count.
     """
 
     name: str
@@ -68,7 +68,7 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False)
     """A v1.PersistentVolumeClaim.
 
     `volume` is the name of its volume, empty while there is none; it is *bound* only when `bind_completed`, too.
-    `storage_class` is what the beta annotation says where there is one, and empty when no class was asked for.
+    `storage_class` is from the beta annotation if there is one, and empty when no class was requested.
     `selected_node` is the node for which it is being provisioned, None before one was selected. `requested` is in
     bytes, None when not given. `selector` restricts the volumes; when it is invalid, `selector_error` says why, and
     looking for a volume is an error. `controller` tells for which pod an ephemeral claim was made.
@@ -141,8 +141,8 @@ class CSINode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class CSIDriver(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 CSIDriver; it bears the name that classes have as their provisioner.
 
-    `storage_capacity` is whether it publishes CSIStorageCapacities, so that a volume it has no room for is not tried.
-    `prevents_scheduling_if_missing` is whether pods are kept off nodes that do not have it.
+    `storage_capacity` is whether it publishes CSIStorageCapacities, so that a volume without free capacity is not
+    tried. `prevents_scheduling_if_missing` is whether pods are kept off nodes that do not have it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a pod without a node says about its wait."""
+"""The status of a pod without a node."""
 
 import msgspec
 
@@ -6,9 +6,9 @@ import msgspec
 class Waiting(msgspec.Struct, frozen=True, gc=False):
     """The wait of a pod without a node, as its object has it. Times are RFC 3339, in UTC; empty where unknown.
 
-    `reason`, `message` and `changed` are those of the condition PodScheduled while it is False: of the last attempt
-    that failed (`Unschedulable`, `SchedulerError`), or of its gates (`SchedulingGated`). A condition that says nothing
-    leaves all three empty. No plugin reads any of this.
+    `reason`, `message` and `changed` are from the condition PodScheduled while it is False. They are of the last
+    attempt that failed (`Unschedulable`, `SchedulerError`), or of its gates (`SchedulingGated`). A condition that says
+    nothing leaves all three empty. No plugin reads any of this.
     """
 
     created: str = ""
@@ -22,4 +22,4 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
 
 
 NOT_WAITING = Waiting()
-"""What every pod on a node shares."""
+"""Shared by every pod on a node."""

@@ -52,9 +52,9 @@ _INVALIDATED_BY: Final = (
 
 
 class ImageStates:
-    """How many nodes have an image, and for the images that were asked for last, how large it is on each node.
+    """How many nodes have an image, and for recently requested images, the size on each node.
 
-    The size is what the node itself says. Upstream's cache takes it from the node that was first to have the image, so
+    The size is the node's own value. Upstream's cache takes it from the node that was first to have the image, so
     that there the order of events decides; NewSnapshot, which tests use, takes the node's own.
     Source: k8s.io/kubernetes pkg/scheduler/backend/cache (addNodeImageStates, getNodeImageStates).
     """
@@ -96,9 +96,9 @@ class ImageStates:
                 column[change.slot] = after.get(name, 0)
 
     def added_up(self, times: Mapping[str, int]) -> Int64Array:
-        """Return by slot the scaled sizes of many images, each so many times, in one pass over what nodes have.
+        """Return by slot the scaled sizes of many images, each so many times, in one pass over the nodes' images.
 
-        For images of which no columns are kept: many of them would take megabytes.
+        For images without columns: columns for many of them would take megabytes.
         """
         sums = np.zeros(self._capacity, np.int64)
         spreads = {name: self.holders[name] / self.total for name in times}
@@ -142,7 +142,7 @@ class Preference:
         states = self._states
         present = {name: times for name, times in self._images.items() if name in states.holders}
         if len(present) > MANY_IMAGES:
-            sums = states.added_up(present)[batch.slots]  # NO_SLOT looks up the last slot, mended below
+            sums = states.added_up(present)[batch.slots]  # NO_SLOT looks up the last slot, corrected below
         else:
             sums = np.zeros(len(batch), np.int64)
             for (name, times), sizes in zip(present.items(), states.sizes([*present]), strict=True):
@@ -166,7 +166,7 @@ class Preference:
 
 
 class ImageLocality:
-    """Score by the images that nodes have already, with exactly the answers of the in-tree plugin."""
+    """Score by the images that nodes have already, exactly as the in-tree plugin."""
 
     name = "ImageLocality"
     kinds: tuple[Kind, ...] = (Node,)

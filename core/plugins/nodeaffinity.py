@@ -56,7 +56,7 @@ _INVALIDATED_BY = (
 
 
 class RequiredState(msgspec.Struct, frozen=True):
-    """What one incoming pod requires of its node, and what the scheduler does. Stale after the next event."""
+    """The requirements of one incoming pod on its node, and of the scheduler. Stale after the next event."""
 
     mirror: ClusterMirror
     asked: AffinityToNodes
@@ -64,7 +64,7 @@ class RequiredState(msgspec.Struct, frozen=True):
 
 
 class PreferredState(msgspec.Struct, frozen=True):
-    """What one incoming pod prefers, and the scheduler for it. Stale after the next event."""
+    """The preferences of one incoming pod, and of the scheduler for it. Stale after the next event."""
 
     mirror: ClusterMirror
     terms: tuple[PreferredTerm, ...]
@@ -73,7 +73,7 @@ class PreferredState(msgspec.Struct, frozen=True):
 class NodeAffinity:
     """Filter by the pod's nodeSelector and required affinity to nodes, and score by its preferred one.
 
-    `added_affinity` is asked for on behalf of every pod, beside what the pod itself asks for. Raises ValueError for one
+    `added_affinity` applies to every pod, beside the pod's own affinity. Raises ValueError for one
     with a broken term, as upstream's ValidateNodeAffinityArgs.
     """
 
@@ -93,7 +93,7 @@ class NodeAffinity:
         """Return None: the pod's fields name no other object; of nodes they give the names, which stay theirs."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequiredState | None]:
-        """Gather what is required; fails for a pod each of whose terms wants a node to have two names.
+        """Gather the requirements; fails for a pod if each of its terms requires two names of a node.
 
         Upstream narrows the search to `node_names` here. It needs no doing: Filter fails all other nodes by itself.
         """
@@ -105,7 +105,7 @@ class NodeAffinity:
         return SUCCESS, RequiredState(mirror, asked, self._added)
 
     def filter(self, state: RequiredState, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch; what the scheduler enforces comes before what the pod asks for."""
+        """Judge every node of the batch; the scheduler's requirements come before the pod's."""
         matcher = NodeMatcher(state.mirror, batch, label_keys(state.asked) | label_keys(state.added))
         _charge(state.mirror, state.asked.selector, _required(state.asked), len(batch))
         codes = np.zeros(len(batch), np.uint8)
@@ -118,7 +118,7 @@ class NodeAffinity:
         return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, PreferredState | None]:
-        """Gather what is preferred; an error for a pod of whose terms one is broken.
+        """Gather the preferences; an error for a pod with a broken term.
 
         SKIP only for a pod without preferences: with empty ones each node gets a 0, as upstream has it.
         """

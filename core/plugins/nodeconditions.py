@@ -24,7 +24,7 @@ Reasons: TypeAlias = tuple[str, ...]
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
-    """What a node says of itself: type and status of its conditions, in the order of its status, and its cordon."""
+    """A node's report: type and status of its conditions, in the order of its status, and its cordon."""
 
     conditions: tuple[tuple[str, str], ...]
     unschedulable: bool
@@ -36,7 +36,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
 
 class _ConditionPredicate:
-    """What the predicates have in common: the reasons follow from a node's report, of which they read what they say."""
+    """The common part of the predicates: the reasons follow from the declared fields of a node's report."""
 
     kinds: tuple[Kind, ...] = (Node,)
     class_fields: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class _ConditionPredicate:
 
 
 class CheckNodeCondition(_ConditionPredicate):
-    """Filter by readiness, network and cordon, whatever the pod tolerates; what a node does not report is no reason.
+    """Filter by readiness, network and cordon, regardless of tolerations; a missing condition is no reason.
 
     Source: CheckNodeConditionPredicate.
     """

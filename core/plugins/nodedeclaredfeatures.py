@@ -29,14 +29,14 @@ _INVALIDATED_BY: Final = (
         operations=(Operation.UPDATE,),
         scope=Scope.NODE,
         when="a declared feature came or went",
-        because="the node has to declare what the pod needs",
+        because="the node must declare the features that the pod needs",
         touches=lambda before, after: before.declared_features != after.declared_features,
     ),
 )
 
 
 class NeededFeatures(msgspec.Struct, frozen=True):
-    """The features that a pod needs, and what all nodes declare. Stale after the next event."""
+    """The features that a pod needs, and those that all nodes declare. Stale after the next event."""
 
     declared: NodeValues[Features]
     needed: Features
@@ -56,7 +56,7 @@ class NodeDeclaredFeatures:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NeededFeatures | None]:
-        """Find what the pod needs of what the release knows; SKIP for nothing."""
+        """Find the needed features that the release has; SKIP for none."""
         needed = pod.needed_features.intersection(mirror.rules.declared_features)
         if not needed:
             return SKIP, None
@@ -86,6 +86,6 @@ def _declared(mirror: ClusterMirror) -> NodeValues[Features]:
 
 
 def _named(missing: Features) -> Status:
-    """Return what v1.35 says, with the features in the order of their names."""
+    """Return the message of v1.35, with the features in the order of their names."""
     reason = f"node declared features check failed - unsatisfied requirements: {', '.join(sorted(missing))}"
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))

@@ -49,7 +49,7 @@ class NodeName:
 
     def filter(self, state: RequestedNode, batch: NodeBatch) -> Verdicts:
         """Fail every node but the one."""
-        codes = (batch.slots != state.slot).astype(np.uint8)  # NO_SLOT is that of all strangers, mended below
+        codes = (batch.slots != state.slot).astype(np.uint8)  # NO_SLOT is for all strangers, corrected below
         for position in batch.strangers:
             codes[position] = batch.names[position] != state.name
         return Verdicts(codes, _STATUSES)

@@ -52,7 +52,7 @@ class HostPortsInUse:
     __slots__ = ("_nodes", "in_use")
 
     def __init__(self, mirror: ClusterMirror) -> None:
-        """Read all pods; from then on `changed` has to be told of their changes."""
+        """Read all pods; from then on `changed` must be called for their changes."""
         self._nodes = mirror.nodes
         # (port, protocol) -> port on an address -> slot -> number of pods that have it, never 0
         self.in_use: dict[tuple[int, str], dict[HostPort, dict[int, int]]] = {}
@@ -125,14 +125,14 @@ class NodePorts:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BoolArray | None]:
-        """Look up by slot where the pod's ports are taken; SKIP for a pod that wants none."""
+        """Look up by slot where the pod's ports are taken; SKIP for a pod without host ports."""
         if not pod.host_ports:
             return SKIP, None
         return SUCCESS, mirror.derived(HostPortsInUse).conflicts(pod.host_ports)
 
     def filter(self, state: BoolArray, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch; one that the mirror does not know has no pods, so all its ports are free."""
-        codes = state[batch.slots].astype(np.uint8)  # NO_SLOT looks up the last slot, and is mended below
+        codes = state[batch.slots].astype(np.uint8)  # NO_SLOT looks up the last slot, and is corrected below
         codes[list(batch.strangers)] = 0
         return Verdicts(codes, _STATUSES)
 

@@ -33,7 +33,7 @@ _ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
 
 class ServiceIndex:
-    """The services by what they select, kept by every event."""
+    """The services by their selectors, updated by every event."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._matchers: dict[str, PodMatcher] = {}  # full name of a service -> the pods that it selects
@@ -51,7 +51,7 @@ class ServiceIndex:
                 self._add(change.after)
 
     def selects(self, pod: Pod) -> bool:
-        """Tell whether the pod is of any service."""
+        """Return whether any service selects the pod."""
         return any(
             self._matchers[name].selector.matches(pod.labels)
             for name in self._index.candidates(pod.namespace, pod.labels)
@@ -117,7 +117,7 @@ class ServiceAffinity:
         return state.judge(batch)
 
     def filter_versions(self, state: RequiredLabels) -> Versions:
-        """Return the labels that are asked for, as nothing else of pods and services decides."""
+        """Return the requested labels, the only input from pods and services."""
         return (state.labels,)
 
     def _labels_of_another_pod(self, mirror: ClusterMirror, pod: Pod) -> dict[str, str]:

@@ -41,7 +41,7 @@ _INVALIDATED_BY = (
 
 
 class TaintsAndTolerations(msgspec.Struct, frozen=True):
-    """The taints of all nodes, and what a pod tolerates. Stale after the next event."""
+    """The taints of all nodes, and the tolerations of a pod. Stale after the next event."""
 
     taints: NodeValues[Taints]
     tolerated: ToleratedTaints

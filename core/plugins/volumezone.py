@@ -22,7 +22,7 @@ from core.objects.pod import Pod
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 Topology: TypeAlias = tuple[str, frozenset[str]]
-"""A topology label of a volume, and the values of which a node must have one."""
+"""A topology label of a volume, and its values; a node must have one of them."""
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -35,14 +35,14 @@ WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 ZONE_CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had no available volume zone",))
 _STATUSES: Final = (SUCCESS, ZONE_CONFLICT)
 
-_GA_LABELS: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}  # beta label -> what a node may have instead
+_GA_LABELS: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}  # beta label -> the label that a node may have instead
 _VALUE_DELIMITER: Final = "__"  # cloud-provider volume/constants.go (LabelMultiZoneDelimiter)
 
 _ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
 
 def volume_topologies(volume: PersistentVolume) -> frozenset[Topology]:
-    """Return what a volume asks of nodes. A label with an empty value among those that it lists asks for nothing.
+    """Return the requirements of a volume on nodes. A label with an empty value in its list requires nothing.
 
     Source: getPVTopologies, k8s.io/cloud-provider volume/helpers/zones.go (LabelZonesToSet).
     """
@@ -95,7 +95,7 @@ _INVALIDATED_BY: Final = (
         operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or names another volume, or another class while it names no volume",
-        because="it says which volume is to be looked at, or that there is none yet",
+        because="it names the volume, or none yet",
         touches=lambda before, after: _read_of_claim(before) != _read_of_claim(after),
     ),
     InvalidationRule(
@@ -110,7 +110,7 @@ _INVALIDATED_BY: Final = (
 
 
 class ZoneConstraints:
-    """What the bound volumes of one incoming pod ask of nodes. Stale after the next event."""
+    """The requirements of one incoming pod's bound volumes on nodes. Stale after the next event."""
 
     __slots__ = ("_nodes", "_topologies")
 
@@ -133,7 +133,7 @@ class ZoneConstraints:
 
 
 class VolumeZone:
-    """Filter by the zones and regions of bound volumes, with exactly the answers of the in-tree plugin."""
+    """Filter by the zones and regions of bound volumes, exactly as the in-tree plugin."""
 
     name = "VolumeZone"
     kinds: tuple[Kind, ...] = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)

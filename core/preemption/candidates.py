@@ -20,5 +20,5 @@ def candidates_wanted(nodes: int) -> int:
 
 
 def are_enough(candidates: Mapping[str, Victims], wanted: int) -> bool:
-    """Tell whether no more nodes have to be looked at: enough are there, and one violates no PodDisruptionBudget."""
+    """Return whether the search may end: enough nodes are there, and one violates no PodDisruptionBudget."""
     return len(candidates) >= wanted and any(not each.pdb_violations for each in candidates.values())

@@ -20,7 +20,7 @@ _HARM: Final[tuple[Callable[[Victims], Any], ...]] = (
 
 
 def best_nodes(candidates: Mapping[str, Victims]) -> list[str]:
-    """Return the nodes of which upstream takes any, as it goes through a map, in the order of the candidates.
+    """Return the nodes that upstream chooses among at random (it loops over a map), in the order of the candidates.
 
     They have the fewest violations of PodDisruptionBudgets; of these the least important first victim; the lowest sum
     of priorities; the fewest victims; and the latest of the earliest start times of the most important victims.

@@ -29,13 +29,13 @@ def accepted(
 ) -> dict[str, Offer]:
     """Return the nodes where preemption helps, each with all its victims: the offers in their order, then the others.
 
-    What the scheduler offers is enough for its own predicates, which may be others than ours: its victims stay victims,
-    also those that the mirror does not know (yet). Where the pod then fits, the offer is taken as it is; else further
-    victims are looked for. A node is dropped where none help, where nobody has to go, as the scheduler refuses an empty
-    list, where the mirror does not know it, or where it is another scheduler's.
+    The scheduler's offer is enough for its own predicates, which may differ from Kindred's: its victims stay victims,
+    also those that are not in the mirror (yet). Where the pod then fits, the offer is taken as it is; else further
+    victims are looked for. A node is dropped if no victims help, if none are needed (the scheduler rejects an empty
+    list), if it is not in the mirror, or if it is another scheduler's.
 
-    `more` are nodes that the scheduler does not offer, as only our predicates refuse them, where its dry run finds
-    nobody in the way. They are looked at in their order, until there are as many candidates as the scheduler wants to
+    `more` are nodes that the scheduler does not offer: only Kindred's predicates reject them, and its dry run finds no
+    pod in the way. They are looked at in their order, until there are as many candidates as the scheduler wants to
     choose from, and no more of them than that: at 5,000 nodes it is 500.
     """
     if pod.preemption_policy == NEVER:

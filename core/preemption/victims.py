@@ -40,10 +40,10 @@ class Victims(msgspec.Struct, frozen=True, gc=False):
 
 
 class DryRun:
-    """What would be on some nodes, which the mirror knows, if pods made room for another. Stale after the next event.
+    """The dry run on some nodes of the mirror: pods make room for another one. Stale after the next event.
 
-    Upstream looks only where a predicate fails with a status that preemption can mend; here the caller chooses the
-    nodes. They are named by their positions.
+    Upstream looks only at nodes whose failed status preemption can resolve; here the caller chooses the nodes. They are
+    named by their positions.
     """
 
     def __init__(self, mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ class DryRun:
         self._budgets = mirror.objects(PodDisruptionBudget).values()
 
     def fits_without(self, position: int, uids: Collection[str]) -> bool:
-        """Tell whether the pod fits a node if those of these pods that are there go."""
+        """Return whether the pod fits a node without those of these pods that are on it."""
         with self._mirror.suppose(after_pre_filter=True) as supposed:
             for each in pods_on(self._mirror, self._names[position]):
                 if each.uid in uids:

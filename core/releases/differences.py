@@ -1,4 +1,4 @@
-"""The table of what differs between the known releases, with its sources, and the rules that follow from it."""
+"""The table of differences between the known releases, with sources, and the rules that follow from it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ from core.releases.rules import (
 
 
 class Answer(NamedTuple):
-    """What a release answers: the value of the rule, and the same in words."""
+    """The rule of a release: its value, and the same in words."""
 
     value: Any  # of the type of the field of Rules; None in a row without a rule
     text: str
@@ -47,13 +47,13 @@ class Difference(msgspec.Struct, frozen=True):
     without_gate: Answer = _NO
 
     def at(self, release: Release, gates: Mapping[str, bool]) -> Answer:
-        """Return the answer of a release with all its gates (see gates_of)."""
+        """Return the rule of a release with all its gates (see gates_of)."""
         if self.gate and not gates.get(self.gate, False):
             return self.without_gate
         return self.answers[RELEASES.index(release)]
 
     def defaults(self) -> Iterator[Answer]:
-        """Yield the answer of each of RELEASES with its default gates."""
+        """Yield the rule of each of RELEASES with its default gates."""
         return (self.at(release, gates_of(release)) for release in RELEASES)
 
 
@@ -166,7 +166,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "pod_level_requests",
         "NodeResourcesFit, NodeResourcesBalancedAllocation",
-        "requests of a pod as a whole replace those of its containers",
+        "requests of a whole pod replace the requests of its containers",
         f"{_RESOURCES} (PodRequests)",
         _since(v1_34=_YES),
         gate="PodLevelResources",
@@ -210,7 +210,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "portworx_needs_annotation",
         "NodeVolumeLimits",
-        "Portworx volumes count as those of its CSI driver",
+        "Portworx volumes count as volumes of its CSI driver",
         "nodevolumelimits/utils.go (isCSIMigrationOn)",
         _since(
             v1_34=Answer(value=True, text="where the CSINode's annotation says so"),
@@ -238,7 +238,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "node_name_first",
         "NodeName, NodeUnschedulable",
-        "the order, by which the reason of a node is found",
+        "the order, which decides the reason of a node",
         "k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go",
         _since(
             v1_34=Answer(value=False, text="NodeUnschedulable first"),
@@ -278,7 +278,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "label_errors_in_bytes",
         "all plugins with selectors",
-        "what is said of an invalid label",
+        "the message for an invalid label",
         "k8s.io/apimachinery pkg/api/validate/content/kube.go",
         _since(
             v1_34=Answer(value=False, text="`a qualified name ...`, `no more than 63 characters`"),

@@ -1,4 +1,4 @@
-"""The feature gates of kube-scheduler that change an answer, with their stage in each release."""
+"""The feature gates of kube-scheduler that change a result, with their stage in each release."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from core.releases.release import RELEASES, Release, nearest
 
 
 class Stage(NamedTuple):
-    """What a feature gate is in one release."""
+    """The stage of a feature gate in one release."""
 
     default: bool
     locked: bool = False
@@ -41,7 +41,7 @@ GATES: Final[Mapping[str, Mapping[Release, Stage]]] = MappingProxyType(
         "TaintTolerationComparisonOperators": _stages({"1.35": _OFF}),
     }
 )
-"""The feature gates that change an answer: name -> release that has it -> its stage there.
+"""The feature gates that change a result: name -> release that has it -> its stage there.
 
 Source: k8s.io/kubernetes pkg/features/kube_features.go of v1.34.1, v1.35.4, v1.36.3 and v1.37.1.
 """

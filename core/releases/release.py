@@ -1,4 +1,4 @@
-"""The known minor releases of Kubernetes, and the nearest of them to a version that somebody says."""
+"""The known minor releases of Kubernetes, and the nearest of them to a given version."""
 
 import re
 from typing import Final, NamedTuple
@@ -18,17 +18,17 @@ class Release(NamedTuple):
 RELEASES: Final = (Release(1, 34), Release(1, 35), Release(1, 36), Release(1, 37))
 """The known releases, oldest first."""
 DEFAULT_RELEASE: Final = RELEASES[0]
-"""What is answered for where nothing says a release.
+"""The release to apply without any other information.
 
-It is the oldest known one, whose answers were given before releases were told apart: a dump or a recorded decision that
-says nothing is from that time, and has to be answered as it was.
+It is the oldest known one, which Kindred applied before it distinguished releases. A dump or a recorded decision
+without a release is from that time, and must be evaluated as then.
 """
 
 _number: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 
 
 class Nearest(NamedTuple):
-    """The known release that is nearest to what somebody said. `exact` tells whether it is the one that was said."""
+    """The known release that is nearest to a given version. `exact` is whether it is the given one."""
 
     release: Release
     exact: bool
@@ -38,7 +38,7 @@ class Nearest(NamedTuple):
 def nearest(text: str) -> Nearest:
     """Return the known release for a version such as `v1.36.3`, `1.36+` or `v1.33.5-eks-1a2b`.
 
-    What follows the minor version does not count. For an older or a newer release than all that are known, it is the
+    The part after the minor version does not count. For an older or a newer release than all that are known, it is the
     oldest or the newest one; for a text without a version, DEFAULT_RELEASE.
     """
     found = _number.match(text.strip())

@@ -1,4 +1,4 @@
-"""The rules by which a release answers: what plugins read instead of a release."""
+"""The rules of a release: plugins read these instead of a release."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -51,11 +51,11 @@ class RequestCounting(msgspec.Struct, frozen=True):
     aggregates: bool = False
     """Each of spec, status and allocation is summed over the containers before the maximum is taken."""
     status: bool = True
-    """What the status reports counts (InPlacePodVerticalScaling)."""
+    """The resources in the status count (InPlacePodVerticalScaling)."""
     pod_level: bool = True
     """Requests of the pod as a whole count (PodLevelResources)."""
     pod_level_status: bool = False
-    """What the status reports of the pod as a whole counts (InPlacePodLevelResourcesVerticalScaling)."""
+    """The resources of the whole pod in the status count (InPlacePodLevelResourcesVerticalScaling)."""
 
 
 class Rules(msgspec.Struct, frozen=True):

@@ -178,12 +178,12 @@ def test_a_manifest_extender_args_and_a_template_are_answered(page: Page) -> Non
 def test_an_unknown_pod_or_node_is_told_beside_its_field(page: Page) -> None:
     page.browser.type("#pod-name", "shop/nobody")
     page.browser.click("#ask")
-    assert "pod shop/nobody: neither in the mirror nor asked about lately" in page.complaint("#pod-name")
+    assert "pod shop/nobody: neither in the mirror nor in a recent request" in page.complaint("#pod-name")
     page.ask("data/queue-0")
     assert page.text("#pod-name-error") == ""
     page.browser.type("#show-node", "node77")
     page.browser.press("Enter")
-    assert "node node77: not among those that are asked about" in page.complaint("#show-node")
+    assert "node node77: not among the nodes of the request" in page.complaint("#show-node")
 
 
 @pytest.mark.parametrize(

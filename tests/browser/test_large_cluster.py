@@ -62,7 +62,7 @@ def test_the_pointer_is_followed_fluently(large_page: Page) -> None:
 def test_an_unknown_pod_is_told_beside_its_field(large_page: Page) -> None:
     large_page.browser.type("#pod-name", "ns-000/nobody")
     large_page.browser.click("#ask")
-    assert "neither in the mirror nor asked about lately" in large_page.complaint("#pod-name")
+    assert "neither in the mirror nor in a recent request" in large_page.complaint("#pod-name")
 
 
 def test_the_page_opens_with_15_000_nodes_drawn_within_a_second(huge_page: Page) -> None:

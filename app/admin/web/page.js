@@ -261,7 +261,7 @@ async function chooseNamed(input) {
     return;
   }
   // The service says best what is wrong with it.
-  const wrong = await explained(name, answer).then(() => "not among those that are asked about", messageOf);
+  const wrong = await explained(name, answer).then(() => "not among the nodes of the request", messageOf);
   complain(input, slot, wrong);
 }
 

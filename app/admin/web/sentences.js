@@ -60,7 +60,7 @@ export function notes(summary) {
 export function schedulerText(scheduler, fit) {
   const { name, filters_off: off, nodes_to_score: sample, percentage_of_nodes_to_score: percentage } = scheduler;
   if (!scheduler.has_profile) {
-    return `No profile of the configuration has schedulerName ${name}: nobody schedules this pod unless another scheduler does.`;
+    return `No profile of the configuration has schedulerName ${name}: this kube-scheduler does not schedule this pod.`;
   }
   const parts = [
     off.length ? `Not in the scheduler's profile ${name}, nor judged by Kindred: ${off.join(", ")}.` : "",

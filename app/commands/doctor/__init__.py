@@ -1,1 +1,1 @@
-"""`kindred doctor`: says what is wrong with a registration or a running service, and how to mend it."""
+"""`kindred doctor`: finds errors of a registration or a running service, and says how to fix them."""

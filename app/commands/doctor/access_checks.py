@@ -1,4 +1,4 @@
-"""Whether the settings of who sees what on the admin port do what they are meant to."""
+"""Whether the settings for access on the admin port have their intended effect."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,8 +18,8 @@ def access_findings(settings: Settings) -> Iterator[Finding]:
     if settings.explain_access == "review" and no_admin:
         yield _warning(
             "explainAccess",
-            "review, and nobody is an admin: nobody can set the partition, or see decisions without the right to list "
-            "all pods",
+            "review, and there is no admin: no caller can set the partition, or see decisions without the right to "
+            "list all pods",
             "adminTokenFile, or adminClientCaFile",
         )
     if settings.explain_access == "all" and settings.admin_read_token_file is not None:

@@ -39,7 +39,7 @@ def _binders(registration: Registration) -> Found:
         binds = [each for each in registration.config.extenders if each.bind_verb]
         ours = binds == [registration.extender]
         if profile.switched_off("DefaultBinder", "bind") and not profile.enabled("bind"):
-            needed = "pods that an extender is not asked about are never bound" if binds else "nobody binds a pod"
+            needed = "pods without a call to an extender are never bound" if binds else "no program binds a pod"
             yield (warning if binds else error)(
                 profile.at("plugins.bind"),
                 f"DefaultBinder is switched off in the profile {profile.name}, with no other in its place: {needed}",

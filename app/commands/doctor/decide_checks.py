@@ -1,4 +1,4 @@
-"""What has to hold where Kindred alone decides for a node (`answer: decide`), besides what every registration needs."""
+"""Checks for a registration in which Kindred alone decides (`answer: decide`), besides those of every registration."""
 
 from difflib import get_close_matches
 from typing import Final
@@ -220,7 +220,7 @@ def _claims_profile(registration: Registration, profile: Profile) -> Found:
             profile.at("plugins"),
             f"{names} is switched off in the profile {profile.name}, which is for pods with claims: they are bound, "
             f"and their claims are not",
-            f"take {names} out of what is disabled there",
+            f"take {names} out of the disabled plugins there",
         )
     if registration.scope_of(profile) is not DecideScope.QUESTION:
         yield error(
@@ -255,7 +255,7 @@ def _preemption(registration: Registration) -> Found:
             yield warning(
                 where,
                 f"no PostFilter plugin is on in the profile {profile.name}: kube-scheduler clears nominatedNodeName "
-                f"after each attempt that fails, and other pods may take the room of the victims",
+                f"after each attempt that fails, and other pods may take the capacity of the victims",
                 "enable DefaultPreemption, as manifests/scheduler/decide.yaml does; without filters it evicts nobody",
             )
 

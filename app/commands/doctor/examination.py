@@ -51,7 +51,7 @@ _NEEDS_KUBECONFIG: Final = "--kubeconfig FILE or --context NAME"
 
 
 class Inputs(NamedTuple):
-    """What was given."""
+    """The inputs."""
 
     scheduler_config: Path | None = None
     extender: str = ""
@@ -67,7 +67,7 @@ class Inputs(NamedTuple):
 
 
 class _Notes:
-    """What comes together in the course of an examination."""
+    """The results that an examination collects."""
 
     def __init__(self) -> None:
         self.inputs: dict[str, str] = {}
@@ -94,7 +94,7 @@ def examine(inputs: Inputs, clock: Callable[[], float], now: datetime) -> Report
 
 
 def _known_settings(inputs: Inputs, notes: _Notes) -> KnownSettings:
-    """Return Kindred's settings: those of the running service, else of file and environment, else the defaults."""
+    """Return Kindred's settings: from the running service, else from file and environment, else the defaults."""
     if inputs.admin_url:
         told = fetch_settings(inputs.admin_url, inputs.tls, inputs.admin_token_file)
         settings = _settings_of(told)
@@ -116,14 +116,14 @@ def _known_settings(inputs: Inputs, notes: _Notes) -> KnownSettings:
 
 
 def _settings_of(told: Mapping[str, Mapping[str, object]]) -> Settings:
-    """Return the settings that a service tells of; those that are not known here are of another version."""
+    """Return the settings that a service reports; unknown ones are of another version."""
     fields = {key_of(name): name for name in Settings.model_fields}
     given = {
         fields[key]: entry.get("value")
         for key, entry in told.items()
         if key in fields and entry.get("source") != DEFAULT
     }
-    # Every field by itself: what is not given would be taken from the environment here.
+    # Every field by itself: a missing one would be taken from the environment here.
     defaults = {name: field.get_default() for name, field in Settings.model_fields.items() if name not in given}
     try:
         return Settings.model_construct(_fields_set=set(given), **Settings(**{**defaults, **given}).model_dump())

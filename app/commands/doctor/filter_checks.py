@@ -1,4 +1,4 @@
-"""Who keeps the hard rules, and whether all nodes are asked about."""
+"""Whether the hard rules are enforced, and whether requests have all nodes."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -67,7 +67,7 @@ def _by_nobody(registration: Registration) -> Found:
     if off and not extender.filter_verb:
         yield error(
             extender.at("filterVerb"),
-            f"not set, and kube-scheduler does not filter by {', '.join(off)}: nobody keeps that rule",
+            f"not set, and kube-scheduler does not filter by {', '.join(off)}: the rule is not enforced",
             f"filterVerb: filter, or take {', '.join(off)} out of filter.disabled and multiPoint.disabled",
         )
     for profile in registration.config.profiles:
@@ -83,7 +83,7 @@ def _by_nobody(registration: Registration) -> Found:
 
 
 def _stands_in(registration: Registration, profile: Profile, plugin: str) -> bool:
-    """Tell whether Kindred does without an in-tree plugin in a profile that it decides for.
+    """Return whether Kindred does without an in-tree plugin in a profile that it decides for.
 
     A pod with claims that a plugin would have to see gets an `Error` there. See `decide-claims`.
     """

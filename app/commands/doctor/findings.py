@@ -1,4 +1,4 @@
-"""What the doctor has to say: findings with their mending, what was not checked, and the report of both."""
+"""The results of the doctor: findings with their fixes, skipped checks, and the report of both."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ EXTENDER_TYPE: Final = "kube-scheduler config/v1 types.go (Extender)"
 
 
 class Problem(NamedTuple):
-    """What a check has found. `fix` is what to write or do; empty where there is nothing to do."""
+    """A finding of a check. `fix` is the text to write or the step to take; empty if there is none."""
 
     severity: Severity
     where: str
@@ -34,7 +34,7 @@ def setting(name: str, value: object = None) -> str:
 
 
 class NotChecked(NamedTuple):
-    """What a check could not look at, and what it needs for that."""
+    """A skipped check, and the input that it needs."""
 
     needs: str
 
@@ -59,7 +59,7 @@ class Report(msgspec.Struct, frozen=True):
     """All that the doctor has to say. The worst comes first."""
 
     inputs: dict[str, str]
-    """What was looked at."""
+    """The checked sources."""
     findings: Sequence[Finding]
     skipped: Sequence[Skipped]
     summary: Summary

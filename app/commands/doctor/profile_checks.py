@@ -76,7 +76,7 @@ def _differences(registration: Registration) -> Found:
                 yield warning(
                     on[0].at(f"plugins.{point}"),
                     f"{plugin} is switched off at {point} in the profile {', '.join(each.name for each in off)}, and "
-                    f"not in {', '.join(each.name for each in on)}: the extender is asked for the pods of all",
+                    f"not in {', '.join(each.name for each in on)}: the extender is called for the pods of all",
                     f"switch {plugin} off at {point} in each profile",
                 )
 

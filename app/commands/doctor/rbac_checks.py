@@ -1,4 +1,4 @@
-"""Whether a service account may do what Kindred needs, as the API server says: one SubjectAccessReview a verb."""
+"""Whether a service account has the rights that Kindred needs, by one SubjectAccessReview for each verb."""
 
 import asyncio
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ _review_decoder: Final = msgspec.json.Decoder(_Review)
 
 
 def denied(credentials: Credentials, wanted: list[Need], account: Account) -> list[Need]:
-    """Ask the API server, and return what the account may not do. Raises UnreadableError."""
+    """Call the API server, and return the missing rights of the account. Raises UnreadableError."""
     try:
         return asyncio.run(_denied(credentials, wanted, account))
     except StatusError as error:
@@ -98,7 +98,7 @@ async def _denied(credentials: Credentials, wanted: list[Need], account: Account
         return _review_decoder.decode(body).status.allowed
 
     try:
-        async with asyncio.TaskGroup() as group:  # none is on its way any more when the client is closed
+        async with asyncio.TaskGroup() as group:  # no request is open when the client is closed
             asked = [group.create_task(is_allowed(need)) for need in wanted]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None

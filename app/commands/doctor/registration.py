@@ -1,4 +1,4 @@
-"""What the checks of a registration look at: the scheduler's configuration, Kindred in it, and Kindred's settings."""
+"""The input of checks of a registration: the scheduler's configuration, Kindred in it, and Kindred's settings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ class KnownSettings(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """What to say behind a value of it."""
+        """The remark after a value of it."""
         return " (the default)" if self.assumed else ""
 
 
@@ -99,7 +99,7 @@ class Check(NamedTuple):
     of_settings: bool = False
 
     def findings(self, registration: Registration) -> tuple[list[Finding], list[NotChecked]]:
-        """Look. Where the settings are assumed, what follows from them is no error yet."""
+        """Look. If the settings are assumed, a finding that depends on them is no error yet."""
         findings: list[Finding] = []
         not_checked: list[NotChecked] = []
         for found in self.look(registration):

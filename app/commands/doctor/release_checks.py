@@ -1,4 +1,4 @@
-"""Whether the release of Kubernetes that is answered for is that of the cluster."""
+"""Whether the applied release of Kubernetes is the cluster's."""
 
 import asyncio
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ _SETTING: Final = setting("kubernetes")
 
 
 def told_problems(status: ReleaseStatus, where: str) -> Iterator[Problem]:
-    """Yield what is to be known of the release that a running service answers for."""
+    """Yield findings about the release that a running service applies."""
     if status.exact:
         yield info(where, f"answers as {status}", "")
     elif status.told:
-        yield warning(where, f"answers as {status}: what changed since or before is not known", _newer(status.told))
+        yield warning(where, f"answers as {status}: later or earlier changes are unknown", _newer(status.told))
     else:
         yield warning(where, f"answers as {status}", f"{_SETTING} with the release of kube-scheduler")
     if status.ignored_gates:
@@ -38,7 +38,7 @@ def told_problems(status: ReleaseStatus, where: str) -> Iterator[Problem]:
 
 
 def release_findings(credentials: Credentials, settings: Settings) -> Iterator[Finding]:
-    """Yield a finding where the settings, or what is known, do not fit the API server's version.
+    """Yield a finding if the settings, or the known releases, do not fit the API server's version.
 
     Raises UnreadableError where the API server cannot be asked.
     """

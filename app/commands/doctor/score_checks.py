@@ -83,7 +83,7 @@ def _switched_off(registration: Registration, profile: Profile) -> list[str]:
 
 
 def _has_rivals(registration: Registration, profile: Profile) -> bool:
-    """Tell whether anything else scores, against which the weight matters."""
+    """Return whether anything else scores, so that the weight matters."""
     others = [each for each in registration.config.extenders if each.prioritize_verb]
     return len(others) > 1 or bool(profile.scoring() - {"DynamicResources"})
 

@@ -1,4 +1,4 @@
-"""Asks a running Kindred what it says of itself, and a question that no scheduler has asked. Judges nothing."""
+"""Calls a running Kindred: its routes about itself, and a request without a scheduler. Judges nothing."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ GET_PATHS: Final = ("/version", "/readyz", "/metrics")
 
 
 class TlsFiles(NamedTuple):
-    """Whom to trust, and who asks; None: the authorities of the machine, nobody."""
+    """The trusted authorities and the caller's certificate; None: the machine's authorities, no certificate."""
 
     ca_file: Path | None = None
     cert_file: Path | None = None
@@ -39,19 +39,19 @@ class TlsFiles(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """The response."""
 
     status: int
     body: bytes
 
 
 class Visit(NamedTuple):
-    """What a service has answered, by path. `failure` is why there is no answer, in one line; `mending` may help."""
+    """The responses of a service, by path. `failure` is why there is no response, in one line; `mending` may help."""
 
     url: str
     answers: Mapping[str, Answer]
     seconds: float | None = None
-    """The fastest of several questions about one node."""
+    """The fastest of several requests about one node."""
     failure: str = ""
     mending: str = ""
 
@@ -156,7 +156,7 @@ def _asked(
         response = client.request(method, path, content=body, headers=headers)
     except httpx.TimeoutException:
         raise _FailedError(
-            f"{path}: no answer within {_TIMEOUT:g} s",
+            f"{path}: no response within {_TIMEOUT:g} s",
             "look whether a network policy or a firewall is between, or Kindred hangs",
         ) from None
     except (httpx.TransportError, ssl.SSLError) as error:
@@ -180,7 +180,7 @@ def _failed(path: str, error: BaseException, *, https: bool) -> _FailedError:
                 f"the host is not known: {cause.strerror}", "look at the name, and at the DNS of this machine"
             )
         case ConnectionRefusedError():
-            return _FailedError("connection refused: nobody listens there", "start Kindred, or give its port")
+            return _FailedError("connection refused: no process listens there", "start Kindred, or give its port")
         case OSError(errno=int(number)):
             return _FailedError(f"{path}: {os.strerror(number)}", mending)
     return _FailedError(f"{path}: {str(error) or type(error).__name__}", mending)

@@ -1,4 +1,4 @@
-"""What a running Kindred has said, judged."""
+"""Checks of the responses of a running Kindred."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
@@ -57,19 +57,19 @@ class _HostPriority(msgspec.Struct):
 
 
 class Running(NamedTuple):
-    """A visit, with what else is known."""
+    """A visit, with further data."""
 
     visit: Visit
     known: KnownSettings
     registration: Registration | None
 
     def is_kindred(self) -> bool:
-        """Tell whether Kindred has answered."""
+        """Return whether Kindred has responded."""
         return not self.visit.failure and _decoded(self.visit, "/version", _Version) is not None
 
     @property
     def readiness(self) -> _Readiness | None:
-        """What /readyz has said."""
+        """The response of /readyz."""
         return _decoded(self.visit, "/readyz", _Readiness)
 
 
@@ -169,7 +169,7 @@ def _stale(running: Running) -> Iterator[Problem]:
             f"{running.visit.url}/readyz resources.{name}",
             f"nothing heard of {name} for {age:.0f} s{told}; past {limit:g} s, its staleAfter{running.known.remark}, "
             f"the mirror is stale",
-            "look at the API server, and at what is between",
+            "look at the API server, and at the network in between",
         )
 
 
@@ -191,7 +191,7 @@ def _answers(running: Running) -> Iterator[Problem]:
 def _odd(visit: Visit, path: str) -> str:
     answer = visit.answers[path]
     if answer.status != HTTPStatus.OK:
-        return f"a tiny pod is answered with the status {answer.status}, and kube-scheduler throws away what is with it"
+        return f"a tiny pod is answered with the status {answer.status}, and kube-scheduler discards the body"
     return f"a tiny pod is answered with {answer.body[:80].decode(errors='replace')!r}"
 
 
@@ -202,7 +202,7 @@ def _latency(running: Running) -> Iterator[Problem]:
     where = f"{running.visit.url}/filter"
     registration = running.registration
     limit = _SLOW if registration is None else registration.extender.timeout * _SHARE
-    shown = f"a question about one node takes {seconds * 1000:.1f} ms from here"
+    shown = f"a request about one node takes {seconds * 1000:.1f} ms from here"
     if seconds > limit:
         whose = "" if registration is None else ", a tenth of the httpTimeout"
         yield warning(
@@ -223,7 +223,7 @@ def _metrics(running: Running) -> Iterator[Problem]:
     try:
         outcomes, mismatches, stale = _totals(answer.body.decode(errors="replace"))
     except ValueError:
-        yield error(where, "is not in the text format of Prometheus", "look at what is between")
+        yield error(where, "is not in the text format of Prometheus", "look at the network in between")
         return
     if mismatches:
         yield error(
@@ -232,7 +232,7 @@ def _metrics(running: Running) -> Iterator[Problem]:
             f"{setting('equivalence_cache', 'false')}, and report the line of the log",
         )
     if stale:
-        yield info(where, f"{stale:g} questions came while the mirror was stale", "look at the log of that time")
+        yield info(where, f"{stale:g} requests came while the mirror was stale", "look at the log of that time")
     for outcome, (tell, what, fix) in _OUTCOMES.items():
         if outcomes.get(outcome):
             yield tell(where, f"{outcomes[outcome]:g} questions {what} since the start (outcome {outcome})", fix)
@@ -276,7 +276,7 @@ CHECKS: Final = (
     ServiceCheck("service-reachable", "docs/run.md", _reachable),
     ServiceCheck("service-identity", "docs/run.md", _identity),
 )
-"""What is asked of whatever answers."""
+"""Checks of any responding service."""
 CHECKS_OF_KINDRED: Final = (
     ServiceCheck("service-ready", "docs/run.md", _ready),
     ServiceCheck("service-release", VERSIONS, _release),
@@ -286,4 +286,4 @@ CHECKS_OF_KINDRED: Final = (
     ServiceCheck("service-latency", "docs/run.md", _latency),
     ServiceCheck("service-metrics", "docs/run.md", _metrics),
 )
-"""What is asked of Kindred alone."""
+"""Checks of Kindred alone."""

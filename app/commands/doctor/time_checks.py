@@ -6,7 +6,7 @@ from app.scheduler_configuration.go_duration import go_duration
 from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT
 
 _LONG = 10.0  # seconds that the whole scheduling loop stands still for one pod
-_ROOM = 1.0  # seconds for the way there and back, and for what is under way
+_ROOM = 1.0  # seconds for the way there and back, and for open requests
 
 
 def _deadline(registration: Registration) -> Found:

@@ -146,7 +146,7 @@ def _when(where: str, name: str, begin: datetime, end: datetime, now: datetime) 
     if now > end:
         return [error(where, f"{name}: expired on {end:%Y-%m-%d %H:%M} UTC: no call gets through", "renew it")]
     if now < begin:
-        return [error(where, f"{name}: valid only from {begin:%Y-%m-%d %H:%M} UTC on", "wait, or mend the clock")]
+        return [error(where, f"{name}: valid only from {begin:%Y-%m-%d %H:%M} UTC on", "wait, or correct the clock")]
     if end - now < _SOON:
         return [info(where, f"{name}: expires on {end:%Y-%m-%d %H:%M} UTC", "see to it that it is renewed")]
     return []

@@ -1,4 +1,4 @@
-"""Where the verbs of an extender lead to, which pods it is asked about, and in which order."""
+"""The addresses of an extender's verbs, the pods of its requests, and the order of extenders."""
 
 from difflib import get_close_matches
 from typing import Final

@@ -1,4 +1,4 @@
-"""`kindred why`: which pod is meant, who is asked about it, and what the caller may not do.
+"""`kindred why`: the chosen pod, the service or cluster to read, and the caller's missing rights.
 
 Everything is done with the caller's kubeconfig, and nothing is changed in the cluster.
 """

@@ -98,7 +98,7 @@ _SERVICE_OPTIONS: Final = (
     click.option(
         "--send-token",
         is_flag=True,
-        help="Send the token of the kubeconfig to the service, which asks the API server what you may see.",
+        help="Send the token of the kubeconfig to the service, which checks your rights at the API server.",
     ),
     click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
 )
@@ -106,7 +106,7 @@ _SERVICE_OPTIONS: Final = (
 
 @click.command("why", params=settings_options(OF_EXPLANATIONS))
 @click.argument("pod", nargs=-1, required=True, metavar="(NAME | TYPE/NAME)")
-@click.option("--namespace", "-n", help="Namespace of the pod.  [default: that of the context]")
+@click.option("--namespace", "-n", help="Namespace of the pod.  [default: the namespace of the context]")
 @click.option("--all-namespaces", "-A", is_flag=True, help="Look for the pod in all namespaces.")
 @click.option("--why-not", multiple=True, metavar="NODE", help="Tell all of this node. Can be repeated.")
 @click.option(
@@ -122,15 +122,15 @@ _SERVICE_OPTIONS: Final = (
 def why_command(**options: Unpack[Options]) -> None:
     """Explain why a pod of the cluster is pending.
 
-    TYPE is pod, deploy, sts, rs, ds, job or rc; of a workload, the pod that has waited for longest is explained. A
-    Kindred service in the cluster is asked if there is one. Otherwise the cluster is listed with the rights of the
+    TYPE is pod, deploy, sts, rs, ds, job or rc; of a workload, the pod that has waited for longest is explained. It
+    calls a Kindred service in the cluster if there is one. Otherwise the cluster is listed with the rights of the
     caller. Ends with 0 if the pod fits somewhere, 1 if nowhere, and 2 for errors.
     """
     argument = parse_argument(options["pod"])
     if options["namespace"] is not None and options["all_namespaces"]:
         raise click.UsageError("Give either -n or -A.")
     if options["send_token"] and (options["impersonated"] or options["groups"]):
-        raise click.UsageError("--send-token: the token is your own, not that of --as")
+        raise click.UsageError("--send-token: the token is your own, not the one of --as")
     if options["local"]:
         refuse_options(_OF_A_SERVICE, "for a service, not for --local")
     else:
@@ -156,9 +156,9 @@ def why_command(**options: Unpack[Options]) -> None:
 
 
 async def _answer(argument: Argument, options: Options) -> bytes:
-    """Return the explanation as JSON. Raises what `why_command` turns into a line."""
+    """Return the explanation as JSON. Raises errors that `why_command` turns into a line."""
     settings = _settings(options)
-    check_explained(settings)  # before anything is asked for nothing
+    check_explained(settings)  # before a needless request
     credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
     impersonation = Impersonation(options["impersonated"] or "", options["groups"])
     client = ApiClient(credentials, impersonation)
@@ -214,7 +214,7 @@ async def _way(client: ApiClient, options: Options) -> Way | None:
 
 
 async def _of_service(way: Way, caller: Caller, inquiry: Inquiry, *, is_wanted: bool) -> bytes | None:
-    """Return what the service answers; None where it cannot be asked, and was not asked for by name."""
+    """Return the service's response; None if it cannot be called, and was not named."""
     click.echo(f"Asking {way}", err=True)
     query = {"node": inquiry.nodes, "limit": [str(inquiry.limit)], "score": [inquiry.score]}
     try:
@@ -279,7 +279,7 @@ class _Progress:
             click.echo(f"\r\033[KListing {plural}: {number:,}", nl=False, err=True)
 
     def end(self, listed: Sequence[tuple[str, int]], server: str) -> None:
-        """Say what there is."""
+        """Print a summary of the cluster."""
         begin = "\r\033[K" if self._is_shown else ""
         kinds = ", ".join(f"{number:,} {plural}" for plural, number in listed if number)
         click.echo(f"{begin}Listed {kinds or counted(0, 'object')} of {server}", err=True)

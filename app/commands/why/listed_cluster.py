@@ -81,7 +81,7 @@ async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror, 
 
 
 def _may_go_on(state: ResourceState, error: StatusError) -> bool:
-    """Take note of why a kind is missing, and tell whether the others are of use without it."""
+    """Record why a kind is missing, and return whether the others are of use without it."""
     if error.code == HTTPStatus.NOT_FOUND and state.resource.optional:
         state.synced = state.absent = True
         return True

@@ -1,4 +1,4 @@
-"""The pod that is meant: its name, or TYPE/NAME of what has pods, as kubectl takes them, looked up in the cluster."""
+"""The chosen pod: its name, or TYPE/NAME of an owner of pods, as kubectl takes them, looked up in the cluster."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -29,7 +29,7 @@ class Workload(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What kubectl takes as TYPE."""
+        """The TYPE names of kubectl."""
         plain = (self.short, self.plural, self.kind.lower())
         return (*plain, *(f"{each}.{self.group}" for each in plain[1:])) if self.group else plain
 
@@ -53,7 +53,7 @@ class NotPendingError(Exception):
 
 
 class Argument(NamedTuple):
-    """What stands on the command line."""
+    """The argument on the command line."""
 
     kind: Workload
     name: str

@@ -1,4 +1,4 @@
-"""What the caller's role does not allow: the verb, the resource and the namespace, and the rule that is missing."""
+"""Missing rights of the caller: the verb, the resource and the namespace, and the RBAC rule to add."""
 
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -24,7 +24,7 @@ class Right(NamedTuple):
 
 
 class MissingRightsError(Exception):
-    """The API server forbids what is needed; the message has a line for people, and one for each rule to be added."""
+    """The API server rejects a needed request; the message has a line for people, and one for each rule to add."""
 
     def __init__(self, rights: Sequence[Right], user: str = "") -> None:
         """Take rights of one verb, in one place."""

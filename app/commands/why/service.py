@@ -1,6 +1,6 @@
 """A Kindred service in the cluster, reached through the API server with the caller's rights.
 
-A Service with a port `admin` is asked through the API server's service proxy. Of any other, a pod is asked by a
+A Service with a port `admin` is called through the API server's service proxy. For any other, a pod is called by a
 port-forward, which reaches an admin port on the loopback of the pod, too.
 """
 
@@ -43,7 +43,7 @@ class NoServiceError(Exception):
 
 
 class Caller(NamedTuple):
-    """Who asks, and with what."""
+    """The caller and its credentials."""
 
     client: ApiClient
     credentials: Credentials
@@ -53,23 +53,23 @@ class Caller(NamedTuple):
     ca_file: Path | None
     """Authorities of the service's certificate; None: a port-forward does not check it."""
     own_token: str = ""
-    """The caller's own, of the API server; empty: the service is not shown who asks."""
+    """The caller's own token of the API server; empty: the service gets no identity."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a request to the service says."""
+        """The contents of a request to the service."""
         of_port = {TOKEN_HEADER: self.token} if self.token else {}
         return {**of_port, CALLER_HEADER: self.own_token} if self.own_token else of_port
 
 
 class Way(Protocol):
-    """How a service is asked."""
+    """The way to call a service."""
 
     def __str__(self) -> str:
         """Return it for people."""
 
     async def post(self, caller: Caller, path: str, query: Query, body: bytes) -> httpx.Response:
-        """Return what the service answers, whatever its status is.
+        """Return the service's response, with any status.
 
         Raises MissingRightsError, CannotAskError, ApiError and CredentialsError.
         """

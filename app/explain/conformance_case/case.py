@@ -1,4 +1,4 @@
-"""What the mirror holds, and what a pod is answered from it, as one line of golden data."""
+"""The contents of the mirror, and the results for a pod, as one line of golden data."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -89,13 +89,13 @@ class ConformanceCase(msgspec.Struct, frozen=True):
     expected: Expected
     note: str = ""
     release: str = ""
-    """The release of Kubernetes whose answer it is."""
+    """The release of Kubernetes of the results."""
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the line, with its end, in pieces of which each is made in a short time.
+        """Yield the line, with its end, in pieces that each take a short time.
 
-        Raises NotExpressibleError for an object that no v1 object stands for, see encode_pod; of pods that exist what
-        is broken and in no answer is left out.
+        Raises NotExpressibleError for an object without a v1 form, see encode_pod. Broken parts of existing pods that
+        affect no result are left out.
         """
         yield b'{"name":%b,"note":%b' % (_encoder.encode(self.name), _encoder.encode(self.note))
         yield b',"kubernetes":' + _encoder.encode(self.release)
@@ -105,7 +105,7 @@ class ConformanceCase(msgspec.Struct, frozen=True):
         yield from _member("pods", (encode_pod(without_broken_parts(pod)) for pod in compress(self.pods, self.placed)))
         if self.nominated:
             yield from _member("nominated", (encode_pod(without_broken_parts(pod)) for pod in self.nominated))
-        # As the scheduler wrote it, but in one line, and UTF-8 also where nobody reads it.
+        # As the scheduler wrote it, but in one line, and as valid UTF-8 also in unread parts.
         yield b',"pod":' + msgspec.json.format(self.pod.decode(errors="replace").encode(), indent=-1)
         for member, objects in self.volumes.items():
             yield from _member(member, map(ENCODERS[_VOLUMES[member]], objects))
@@ -113,13 +113,13 @@ class ConformanceCase(msgspec.Struct, frozen=True):
 
 
 def conformance_case(name: str, mirror: ClusterMirror, pod: bytes, args: CaseArgs, note: str = "") -> ConformanceCase:
-    """Take a case: the cluster as the mirror holds it now, a pod as a scheduler sends it, and what it is answered.
+    """Take a case: the cluster as the mirror holds it now, a pod as a scheduler sends it, and its results.
 
-    `expected` is what *this engine* answers now, with these arguments, by InterPodAffinity alone, over all nodes that
-    the mirror knows. It is a claim, and no truth: whoever makes a test of a bug report corrects it first where it is
-    wrong, by what upstream's plugin answers; where it is right, the case keeps it so.
+    `expected` is the present result of *this engine*, with these arguments, by InterPodAffinity alone, over all nodes
+    of the mirror. It is a claim, not a reference. To make a test of a bug report, first correct it by the results of
+    upstream's plugin; a right one guards against regressions.
 
-    The pods are those on known nodes, assumed ones too. Pods that are nominated for a node stand apart: they count when
+    The pods are those on known nodes, assumed ones too. Pods that are nominated for a node are apart: they count when
     the case is explained, and not in `expected`. No other pods count. The pod itself, which may have been bound
     meanwhile, is in neither list. The partition, Services and owners of pods have no place in a case.
 

@@ -1,7 +1,7 @@
-"""What encoding has in common for all kinds: core values to v1 objects from which decoding makes equal values.
+"""Common parts of encoding for all kinds: core values to v1 objects that decode to equal values.
 
-The reverse of app/objects/decode*.py. Quantities are written in one form, lists that are sets are sorted, and what an
-object does not say is left out.
+The reverse of app/objects/decode*.py. Quantities are written in one form, lists that are sets are sorted, and missing
+fields are left out.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ _METADATA: Final[Mapping[str, str | Callable[[Any], object]]] = {
     "metadata.uid": "uid",
     "metadata.resourceVersion": "resource_version",
 }
-IN_TREE_DISKS: Final = {  # plugin -> member of a volume, and what the disk is called there
+IN_TREE_DISKS: Final = {  # plugin -> member of a volume, and the disk's name there
     "kubernetes.io/aws-ebs": ("awsElasticBlockStore", "volumeID"),
     "kubernetes.io/gce-pd": ("gcePersistentDisk", "pdName"),
     "kubernetes.io/azure-disk": ("azureDisk", "diskURI"),
@@ -65,7 +65,7 @@ IN_TREE_DISKS: Final = {  # plugin -> member of a volume, and what the disk is c
     "kubernetes.io/portworx-volume": ("portworxVolume", "volumeID"),
     "kubernetes.io/iscsi": ("iscsi", "iqn"),
 }
-DELETED: Final = "1970-01-01T00:00:00Z"  # when it was is not known, and in no answer
+DELETED: Final = "1970-01-01T00:00:00Z"  # the time is unknown, and affects no result
 
 
 def present(members: Mapping[str, object]) -> V1:
@@ -108,7 +108,7 @@ def label_selector(selector: Selector) -> V1 | None:
 
 
 def node_selector(selector: NodeSelector, whose: str) -> V1:
-    """Return a v1.NodeSelector. Raises NotExpressibleError for a broken term, of which only the error is known."""
+    """Return a v1.NodeSelector. Raises NotExpressibleError for a broken term: only its error is known."""
     return {"nodeSelectorTerms": [node_selector_term(term, whose) for term in selector.terms]}
 
 

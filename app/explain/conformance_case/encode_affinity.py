@@ -23,9 +23,9 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def without_broken_parts(pod: Pod) -> Pod:
-    """Return a pod that exists without what of its affinity and spreading is broken, which no answer reads.
+    """Return an existing pod without the broken parts of its affinity and spreading, which affect no result.
 
-    Of a broken list of inter-pod affinity terms none counts; node affinity and spreading are those of incoming pods.
+    No term of a broken list of inter-pod affinity counts; node affinity and spreading matter only for incoming pods.
     """
     replaced: dict[str, object] = {}
     if pod.affinity.errors:

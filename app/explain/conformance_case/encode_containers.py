@@ -1,8 +1,8 @@
-"""Containers that ask for what a pod is known to ask for.
+"""Containers with the known requests of a pod.
 
-Of a pod's containers only sums are kept, unless releases count them differently: what is reserved, and what scoring
-takes it for, with the 100m and 200Mi that a container is taken to use which asks for none. What is written are not the
-containers that the pod has, but as many, which come to the same.
+Only sums of a pod's containers are kept, unless releases count them differently: the reserved amount, and the amount
+for scoring, which assumes 100m and 200Mi for a container without requests. The written containers are not the pod's
+own, but as many, with the same sums.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from core.objects.host_port import HostPort
 from core.objects.pod import Pod
 
 _DEFAULTS: Final = {"cpu": 100, "memory": 200 * 1024 * 1024}
-"""What a container is taken for that asks for none (see core/objects/pod_requests.py)."""
+"""The assumed use of a container without requests (see core/objects/pod_requests.py)."""
 _MEMO_ENTRIES: Final = 8192
 
 
@@ -29,7 +29,7 @@ class Containers(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Demand(NamedTuple):
-    """What a pod asks for, as a key: the pods of a controller ask for the same."""
+    """The requests of a pod, as a key: the pods of a controller have the same."""
 
     requests: tuple[tuple[str, int], ...]
     non_zero: tuple[int, int]
@@ -38,23 +38,23 @@ class _Demand(NamedTuple):
     images: tuple[str, ...]
 
     def compute(self) -> Iterator[tuple[str, int | None, int]]:
-        """Yield what is asked for of cpu and memory: name, reserved (None: not named), taken for."""
+        """Yield cpu and memory: name, reserved amount (None: not named), amount for scoring."""
         requests = dict(self.requests)
         for name, taken in zip(_DEFAULTS, self.non_zero, strict=True):
             yield name, requests.get(name), taken
 
     def others(self) -> dict[str, int]:
-        """Return what is asked for besides."""
+        """Return the other requests."""
         return {name: amount for name, amount in self.requests if name not in _DEFAULTS}
 
 
 class _Asking:
-    """What the containers of a pod ask for, as it is put together."""
+    """The requests of a pod's containers, while they are put together."""
 
     def __init__(self, running: int, starting: int) -> None:
         self.running: list[dict[str, int]] = [{} for _ in range(running)]
         self.starting: list[dict[str, int]] = [{} for _ in range(starting)]
-        """Init containers, of which the largest counts, if it is larger than all that run."""
+        """Init containers: the largest counts, if it is larger than all that run."""
         self.overhead: dict[str, int] = {}
 
     def all_on_last(self, name: str, amount: int) -> None:
@@ -69,7 +69,7 @@ class _Asking:
 
 
 def containers_of(pod: Pod) -> Containers:
-    """Return containers from which decoding makes the same demand. Raises NotExpressibleError if none were found."""
+    """Return containers that decode to the same demand. Raises NotExpressibleError if none were found."""
     demand = _Demand(
         tuple(pod.requests.items()),
         pod.non_zero_requests,
@@ -111,9 +111,9 @@ def _without_containers(demand: _Demand) -> _Asking | None:
 
 
 def _plain(demand: _Demand, running: int) -> _Asking | None:
-    """Let some running containers ask for none, and the last one, else the overhead, for what is missing to the sum.
+    """Let some running containers have no requests, and the last one, else the overhead, the rest of the sum.
 
-    An init container asks for what is reserved beyond that.
+    An init container requests the rest of the reserved amount.
     """
     asking = _Asking(running, len(demand.images) - running)
     for name, reserved, taken in demand.compute():

@@ -42,7 +42,7 @@ _BUT_CONTAINERS: Final = Encoder(
 
 
 def encode_pod(pod: Pod) -> V1:
-    """Return a v1.Pod from which `decode_pod` makes an equal one. Raises NotExpressibleError.
+    """Return a v1.Pod that `decode_pod` decodes to an equal one. Raises NotExpressibleError.
 
     That is for broken terms and selectors (see `without_broken_parts`), and for a demand that no containers were found
     for. The containers are not those of the pod (see containers_of). Times of its deletion, and the names of its group
@@ -62,7 +62,7 @@ def encode_pod(pod: Pod) -> V1:
 
 
 def _use_features(pod: Pod, written: Any) -> None:  # noqa: ANN401  the pod as it is put together
-    """Let containers use what the pod needs a node to declare."""
+    """Let containers use the features that the pod needs a node to declare."""
     spec = written.setdefault("spec", {})
     containers = [dict(each) for each in spec.get("containers", ())]
     if not containers:

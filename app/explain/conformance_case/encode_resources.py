@@ -1,6 +1,6 @@
 """Containers with the resources that a pod is known to have, of a pod that releases count differently.
 
-Of such a pod nothing is lost: its containers are written one by one, with what their status reports.
+Such a pod loses nothing: its containers are written one by one, with their reported status.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _NANOS: Final = 10**9
 
 
 def resources_of(pod: Pod, resources: PodResources) -> Containers:
-    """Return what the resources of a pod follow from; its images and host ports are where they count the same."""
+    """Return the source of a pod's resources, without its images and host ports, which count the same."""
     containers = [_container(each, f"c{index}") for index, each in enumerate(resources.containers)]
     starting = [_container(each, f"i{index}") for index, each in enumerate(resources.init_containers)]
     for container, image in zip((*containers, *starting), pod.images, strict=True):

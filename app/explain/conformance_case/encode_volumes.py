@@ -1,4 +1,4 @@
-"""Persistent volumes, claims, classes and what CSI drivers publish as v1 objects."""
+"""Persistent volumes, claims, classes and objects of CSI drivers as v1 objects."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What InterPodAffinity answers for a pod over some nodes, in the shape of the golden data."""
+"""The results of InterPodAffinity for a pod over some nodes, in the shape of the golden data."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ _RUNNING: Final = frozenset({Code.SUCCESS, Code.SKIP})
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What the filter says of a node."""
+    """The verdict of the filter on a node."""
 
     code: str
     reasons: tuple[str, ...] = ()

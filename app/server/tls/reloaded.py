@@ -1,4 +1,4 @@
-"""The TLS of a port that follows its files: certificates end, and whoever renews them does not restart the service."""
+"""The TLS of a port that follows its files: certificates expire, and a renewal does not restart the service."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ LOOKS_EVERY: Final = 5.0
 
 
 class ReloadedTls:
-    """The context of one port, with what its files held last. Connections that stand go on as they began."""
+    """The context of one port, with the last contents of its files. Open connections keep theirs."""
 
     def __init__(self, port: str, tls: ServerTls, wall_clock: Callable[[], float], pause: float = LOOKS_EVERY) -> None:
         """Read the files for a port that is called so in messages and metrics. Raises ConfigurationError."""
@@ -39,7 +39,7 @@ class ReloadedTls:
             log.warning("%s: has expired; clients that look will refuse it", tls.certificate)
 
     async def run(self) -> None:
-        """Follow the files until cancelled. What cannot be used is logged, tried again, and changes nothing."""
+        """Follow the files until cancelled. Files that cannot be used are logged, tried again, and change nothing."""
         while True:
             await asyncio.sleep(self._pause)
             try:

@@ -38,7 +38,7 @@ class ServerTls(msgspec.Struct, frozen=True):
         return material
 
     def context(self, material: TlsMaterial) -> ssl.SSLContext:
-        """Make a context of what was read. Raises ConfigurationError."""
+        """Make a context of the files that were read. Raises ConfigurationError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = self.minimum_version
         context.options |= ssl.OP_NO_RENEGOTIATION
@@ -46,7 +46,7 @@ class ServerTls(msgspec.Struct, frozen=True):
         identify(context, self.certificate, self.key, material)
         if self.client_ca is not None:
             context.verify_mode = self.client_verification
-            # As in Go, what is configured is trusted even where it is an intermediate authority.
+            # As in Go, a configured certificate is trusted even if it is an intermediate authority.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             trust(context, self.client_ca, material.authority)
         return context

@@ -32,7 +32,7 @@ def not_after(pem: bytes) -> float:
 
 
 def _elements(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield tag and content of the elements that stand after each other in DER."""
+    """Yield tag and content of successive elements in DER."""
     at = 0
     while at < len(der):
         tag, length = der[at], der[at + 1]

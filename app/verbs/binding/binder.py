@@ -1,17 +1,16 @@
-"""Binds pods so that no hard rule is broken by what the watch has not told yet.
+"""Binds pods so that no hard rule is broken by pods that the watch has not shown yet.
 
-In this order: the pod is found, all predicates are asked again against the mirror with its assumed pods, the pod is
-assumed, and only then the binding is posted. Nothing is awaited between the predicates and the assumption, so two
-bindings cannot both find the room that is there for one. What the API server says then decides what becomes of the
-assumption:
+In this order: the pod is found, all predicates run again over the mirror with its assumed pods, the pod is assumed, and
+only then the binding is posted. Nothing is awaited between the predicates and the assumption, so two bindings cannot
+both use the last free capacity. The response of the API server then decides about the assumption:
 
     bound                            stays, until the watch confirms it or the TTL is over
     not bound, for certain           is forgotten; the scheduler is told why, and tries again
     not known, and cannot be asked   stays likewise: a pod that counts for too long costs a retry, one that does not
                                      count breaks a rule
 
-A binding whose answer is lost is not known at first; then the pod is looked at. A request that the server has begun
-and lets go of with its connection is taken as not carried out, if the pod has no node by then.
+A binding whose answer is lost is not known at first; then the pod is looked at. A request that the server has begun and
+drops with its connection counts as not carried out, if the pod has no node by then.
 """
 
 import asyncio
@@ -63,7 +62,7 @@ class _Running(NamedTuple):
 
 
 class Binder:
-    """The verb `bind`; it never raises for what a request holds."""
+    """The verb `bind`; it never raises because of the contents of a request."""
 
     def __init__(  # noqa: PLR0913  # what a binding needs
         self,
@@ -172,7 +171,7 @@ class Binder:
             async with asyncio.timeout_at(deadline):
                 live = await pods.get(args)
         except _FAILURES as error:
-            why = str(error) or f"no answer within {self._timeout:g} s"
+            why = str(error) or f"no response within {self._timeout:g} s"
             return BindingOutcome(BindingResult.UNREACHABLE, f"pod {args.full_name} could not be looked at: {why}")
         if live is None:
             return _gone(args)
@@ -189,8 +188,8 @@ class Binder:
             return not_leading
         batch = self._mirror.batch([args.node])
         evaluation = FreshEvaluation(self._mirror, pod)
-        # Without nominated pods. They hold no room yet, and kube-scheduler does not look at them after its filters. It
-        # has counted this pod as assumed when it nominated any of them since: a refusal would only cost an attempt.
+        # Without nominated pods. They hold no capacity yet, and kube-scheduler does not look at them after its filters.
+        # It has counted this pod as assumed when it nominated any of them since: a refusal would only cost an attempt.
         verdicts = filter_nodes(self._profile, evaluation, batch, beside_nominated=False)
         status = verdicts.statuses[int(verdicts.codes[0])]
         if status.code is not Code.SUCCESS and not self._bypass.covers(pod):
@@ -247,7 +246,7 @@ class Binder:
         return _placed(args, known.node_name)
 
     def _outcome_by_server(self, args: BindingArgs, live: Pod) -> BindingOutcome | None:
-        """Return the outcome by what the API server has under the pod's name; None if that can be bound."""
+        """Return the outcome by the API server's pod of that name; None if that pod can be bound."""
         if live.uid != args.uid:
             return BindingOutcome(BindingResult.REFUSED, f"pod {args.full_name} has uid {live.uid} now, not {args.uid}")
         if live.terminal:
@@ -258,7 +257,7 @@ class Binder:
         return _placed(args, live.node_name)
 
     def _remember(self, live: Pod) -> None:
-        """Let a bound pod count on its node, of which the watch has not told yet."""
+        """Let a bound pod count on its node before the watch shows it there."""
         known = self._mirror.get_pod(live.uid)
         if known is not None and (known.node_name == live.node_name or not self._mirror.is_assumed(live.uid)):
             return

@@ -16,14 +16,14 @@ from app.objects.limits import Body
 _ARGS: Final = GoStruct("ExtenderBindingArgs", "PodName", "PodNamespace", "PodUID", "Node")
 _MAX_BYTES: Final = 64 * 1024  # four names are not longer, and a million keys would take a gigabyte when decoded
 _MAX_NAME_LENGTH: Final = 253
-# RFC 1123, as the API server has it; what is no name must not get into a path.
+# RFC 1123, as the API server has it; an invalid name must not get into a path.
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 _text_decoder: Final = msgspec.json.Decoder(str | None)
 
 
 class BindingArgs(msgspec.Struct, frozen=True, gc=False):
-    """Which pod is to be bound to which node."""
+    """The pod of a binding, and its node."""
 
     namespace: str
     name: str
@@ -55,7 +55,7 @@ def decode_binding_args(body: Body) -> BindingArgs:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether an object of the API server can have a name."""
+    """Return whether an object of the API server can have a name."""
     return len(text) <= _MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
 
 

@@ -6,14 +6,14 @@ import msgspec
 
 
 class BindingResult(Enum):
-    """What became of a binding; the values are those of the metric's label."""
+    """The outcome of a binding; also the values of the metric's label."""
 
     BOUND = "bound"
     """By this call."""
     ALREADY_BOUND = "already_bound"
-    """The pod was found bound to that very node, by an earlier call or one whose answer was lost."""
+    """The pod was found bound to that very node, by an earlier call or one whose response was lost."""
     CONFLICT = "conflict"
-    """A hard rule does not let the pod onto the node, by what is known now."""
+    """A hard rule keeps the pod off the node, by the present mirror."""
     BOUND_ELSEWHERE = "bound_elsewhere"
     """The pod is bound to another node, or on its way there."""
     REFUSED = "refused"
@@ -21,7 +21,7 @@ class BindingResult(Enum):
     UNREACHABLE = "unreachable"
     """The API server could not be asked, or has not done it; the pod is not bound."""
     UNKNOWN = "unknown"
-    """The API server was asked and may have done it."""
+    """The request was sent, and the API server may have carried it out."""
     NOT_LEADING = "not_leading"
     """Another replica leads, and nothing was posted."""
     INVALID = "invalid"

@@ -1,8 +1,8 @@
 """Single pods at the API server: read, and bound.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/defaultbinder/default_binder.go for what is posted, and
-pkg/registry/core/pod/storage/storage.go (BindingREST) for what comes back: 201, or 409 for a pod that has a node
-already, be it the same, that is being deleted, or that has another uid. So to post it twice does no harm.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/defaultbinder/default_binder.go for the request, and
+pkg/registry/core/pod/storage/storage.go (BindingREST) for the response: 201, or 409. It is 409 for a pod that already
+has a node, even the same one, that is being deleted, or that has another uid. So to post it twice does no harm.
 """
 
 import asyncio
@@ -62,10 +62,10 @@ class PodApi:
         return decode_incoming_pod(msgspec.Raw(body))
 
     async def bind(self, args: BindingArgs, until: float, may_post: Callable[[], bool]) -> None:
-        """Bind the pod, if its uid is still that one; try again what fails for a while. Raises BindError.
+        """Bind the pod, if it still has that uid; retry after temporary errors. Raises BindError.
 
         `until` is on the clock of the event loop: no attempt begins later. To stop it then is up to the caller.
-        `may_post` is asked right before each attempt is written.
+        `may_post` is called right before each attempt is written.
         """
         body = _binding(args)
         may_be_done = False

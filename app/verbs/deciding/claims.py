@@ -1,4 +1,4 @@
-"""Pods that an in-tree plugin has to see before a node is reserved for them, whoever decides for that node.
+"""Pods that an in-tree plugin must see before a node is reserved for them, also if Kindred chooses the node.
 
 VolumeBinding reserves only for nodes that its own Filter saw; for another one it binds nothing, without a word
 (k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, Reserve). DynamicResources is the
@@ -13,7 +13,7 @@ from core.plugins.volumebinding.claims import ClaimError, claims_of
 
 
 class InTreeNeeds:
-    """Tells whether a pod can be decided for in a scope."""
+    """Returns whether a pod can be decided for in a scope."""
 
     def __init__(self, mirror: ClusterMirror, claims_scheduler: str = "") -> None:
         """Take the scheduler whose profile keeps VolumeBinding and DynamicResources; empty: there is none."""
@@ -21,7 +21,7 @@ class InTreeNeeds:
         self._claims_scheduler = claims_scheduler
 
     def problem(self, pod: Pod, scope: DecideScope) -> str:
-        """Return why a pod cannot be decided for, one line with what to do; empty if it can."""
+        """Return why a pod cannot be decided for, in one line with the remedy; empty if it can."""
         if not (pod.volumes or pod.claims_resources or pod.in_group):
             return ""
         need = self._need(pod)
@@ -43,7 +43,7 @@ class InTreeNeeds:
         try:
             unbound = claims_of(self._mirror, pod).unbound
         except ClaimError:
-            return ""  # which fails it on all nodes, and says why
+            return ""  # the plugin fails the pod on all nodes, with the reason
         return (
             f"has the unbound claim {unbound[0].name}, which needs the in-tree plugin VolumeBinding" if unbound else ""
         )

@@ -1,8 +1,8 @@
 """Decides where a pod goes, and lets it count there in the same step.
 
-In this order: it is clear whether a decision may stand, what was decided for the pod before is forgotten, all nodes
-are judged, one of the best is taken, and the pod is assumed there. Nothing is awaited in between, so two decisions
-never see the same room. Nobody tells an extender what became of its answer. An assumption ends
+In this order: check that a decision is possible, drop the pod's earlier decision, evaluate all nodes, take one of the
+best, and assume the pod there. Nothing is awaited in between, so two decisions never see the same room. kube-scheduler
+does not report the result of a decision to an extender. An assumption ends
 
     when the watch shows the pod bound, there or elsewhere, deleted or ended       (ClusterMirror)
     when the pod comes again, which it does if anything behind `filter` has failed  (here)
@@ -12,7 +12,7 @@ never see the same room. Nobody tells an extender what became of its answer. An 
 A pod of a group gets the place that its gang has for it, if the gang has one; see core/gangs/gangs.py.
 
 A decision stands only for a pod that the API server has without a node, that is not scheduled as one of a group, and
-whose request does not forbid it. Whoever else asks gets the same answer, and nothing is assumed: people with curl,
+whose request does not forbid it. Other callers get the same response, and nothing is assumed: people with curl,
 simulators, a dump.
 """
 
@@ -42,12 +42,12 @@ from core.scheduling_cycle import choose_nodes
 
 
 class Decision(Enum):
-    """What came of a decision; the values are those of the metric's label."""
+    """The outcome of a decision; also the values of the metric's label."""
 
     ASSUMED = "assumed"
     """The pod counts on the node that was answered."""
     REPLACED = "replaced"
-    """The same, for a pod that was assumed already: what was decided before has come to nothing."""
+    """The same, for a pod that was assumed already: the earlier decision has failed."""
     NOT_ASSUMED = "not_assumed"
     """A node was answered, and nothing follows from it."""
     NO_FIT = "no_fit"
@@ -55,11 +55,11 @@ class Decision(Enum):
     REFUSED = "refused"
     """An `Error` was answered."""
     GANG_WAITS = "gang_waits"
-    """There is no node, as not all members of the pod's group are there, or have room."""
+    """There is no node, because a member of the pod's group is missing or does not fit."""
 
 
 class Decider:
-    """Decides for one pod at a time; it never raises for what a request holds."""
+    """Decides for one pod at a time; it never raises because of the contents of a request."""
 
     def __init__(  # noqa: PLR0913  # what a decision needs
         self,
@@ -111,7 +111,7 @@ class Decider:
         await self._lookup.wait(pod, seconds)
 
     async def look_up(self, pod: Pod) -> VerbResponse | None:
-        """Find out whether a decision for a pod stands; return what to answer where that cannot be known."""
+        """Find out whether a decision for a pod is valid; return the response if that cannot be known."""
         problem = await self._lookup.ask(pod)
         return self._error(f"{_not_seen(pod)}, and could not be looked at: {problem}", pod) if problem else None
 
@@ -200,8 +200,8 @@ class Decider:
     def _batch(self, args: ExtenderArgs, pod: Pod, scope: DecideScope) -> NodeBatch:
         """Return the nodes to judge.
 
-        A scheduler asks about a nominated node by itself first (schedule_one.go, evaluateNominatedNode), and goes on
-        to others if it is refused: so that question is about this node.
+        A scheduler first sends a request with the nominated node alone (schedule_one.go, evaluateNominatedNode), and
+        goes on to others if it is rejected. So that request is about this node.
         """
         asks_nominated = len(args.batch) == 1 and args.batch.names[0] == pod.nominated_node_name
         return args.batch if scope is DecideScope.QUESTION or asks_nominated else self._mirror.all_nodes()
@@ -209,7 +209,7 @@ class Decider:
     def _assume(self, pod: Pod, node: str) -> None:
         now = self._clock()
         self._mirror.assume(pod, node, now)
-        self._mirror.finish_binding(pod.uid, now)  # nobody tells when it is: the time runs from here
+        self._mirror.finish_binding(pod.uid, now)  # no message says when it is: the time runs from here
         if self._refused_nodes is not None:
             self._refused_nodes.forget(pod.uid)
 
@@ -223,8 +223,8 @@ class Decider:
 
     def _no_node(self, args: ExtenderArgs, pod: Pod, batch: NodeBatch, verdicts: Verdicts, source: str) -> VerbResponse:
         asked = Asked(pod.full_name, pod.uid, len(batch))
-        # Refused even if the doubt remains. An `Error` would take the nomination off the pod, and here it would keep
-        # nobody from preempting once more: without filters, kube-scheduler finds no victims.
+        # Refused even if the doubt remains. An `Error` would clear the nomination of the pod, and here it would prevent
+        # no second preemption: without filters, kube-scheduler finds no victims.
         doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
         if self._refused_nodes is not None:
             self._refused_nodes.note(pod, batch, verdicts)

@@ -21,10 +21,10 @@ _MAX_PODS: Final = 4096
 
 
 class Standing(Enum):
-    """What a pod is to the API server."""
+    """The state of a pod at the API server."""
 
     PENDING = "pending"
-    """It has the pod, without a node: a decision for it stands."""
+    """It has the pod, without a node: a decision for it is valid."""
     SETTLED = "settled"
     """It has not, or the pod has a node or has ended: there is nothing to decide."""
     UNKNOWN = "unknown"
@@ -37,7 +37,7 @@ class _Found(NamedTuple):
 
 
 class PodLookup:
-    """Tells the standing of pods, by the watch, and else by what the API server has answered lately."""
+    """Returns the standing of pods, from the watch, or from recent responses of the API server."""
 
     def __init__(self, mirror: ClusterMirror, pods: PodApi | None, clock: Callable[[], float]) -> None:
         """Ask at `pods`; None for a mirror without a cluster, where nothing is decided. Times are of `clock`."""
@@ -47,13 +47,13 @@ class PodLookup:
         self._found: OrderedDict[str, _Found] = OrderedDict()  # uid -> answer; the oldest first
 
     def standing(self, pod: Pod) -> Standing:
-        """Return what is known of a pod now.
+        """Return the present knowledge about a pod.
 
-        That the API server has it without a node is told once: at the next question it may be deleted, after the watch
-        has shown it come and go.
+        That the API server has it without a node is returned once: at the next request it may be deleted, after the
+        watch has shown both.
         """
         if self._pods is None or not pod.resource_version or not (is_name(pod.namespace) and is_name(pod.name)):
-            return Standing.SETTLED  # no API server has written it; what is no name must not get into a path
+            return Standing.SETTLED  # no API server has written it; an invalid name must not get into a path
         if pod.uid in self._mirror.pending or self._mirror.is_assumed(pod.uid):
             return Standing.PENDING
         if self._mirror.is_mirrored(pod.uid):

@@ -1,9 +1,9 @@
-"""What kube-scheduler is answered where one node was decided for, or none fits.
+"""The responses to kube-scheduler for a decision: one node, or none that fits.
 
-The scheduler uses a single node at once (schedule_one.go, schedulePod), and of an answer that has `Nodes` alone only
-their names, whether it has asked about them or not (extender.go, Filter). It counts reasons by node for its message
-(framework/types.go, FitError), so the reason of 5,000 nodes would have to be sent 5,000 times, 300 KB for each attempt
-of each pod that fits nowhere. Names in FailedNodes are not checked, so one entry tells of all nodes.
+The scheduler uses a single node at once (schedule_one.go, schedulePod), and of a response that has `Nodes` alone only
+their names, whether they were in its request or not (extender.go, Filter). It counts reasons by node for its message
+(framework/types.go, FitError). So the reason of 5,000 nodes would have to be sent 5,000 times, 300 KB for each attempt
+of each pod that fits nowhere. Names in FailedNodes are not checked, so one entry is enough for all nodes.
 """
 
 from typing import Final
@@ -18,16 +18,16 @@ from core.framework.status import Code, Status
 from core.mirror.node_info import NodeBatch
 
 MAX_NODES_SINGLY: Final = 100
-"""Nodes up to which each has its own reason, which makes the scheduler's message the one that it has in-tree."""
+"""Nodes up to which each has its own reason, so that the scheduler's message is the in-tree one."""
 
 
 def one_of_names(name: bytes) -> bytes:
-    """Return an ExtenderFilterResult of a node that was asked about by name; `name` is its JSON."""
+    """Return an ExtenderFilterResult of a node that was named in the request; `name` is its JSON."""
     return result_of_names(name, NONE_FAILED)
 
 
 def any_node(name: bytes) -> bytes:
-    """Return an ExtenderFilterResult of a node that may not have been asked about; `name` is its JSON."""
+    """Return an ExtenderFilterResult of a node that may be missing in the request; `name` is its JSON."""
     return (
         b'{"Nodes":{"metadata":{},"items":[{"metadata":{"name":%s}}]},"NodeNames":null,'
         b'"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}' % name
@@ -39,14 +39,14 @@ def reasons(
 ) -> FailedNodes:
     """Return why a pod fits on none of the nodes that were judged: node by node, or at once.
 
-    Node by node, where these are the nodes that were asked about, as the scheduler counts them.
+    Node by node, if these are the nodes of the request, as the scheduler counts them.
 
     At once, the one entry is for the pod's nominated node, if that was judged, and is resolvable if that node is.
     kube-scheduler takes a node without an entry for unresolvable. If that is the nominated one, it does not wait for
     the victims there, and takes the nomination off the pod (default_preemption.go, PodEligibleToPreemptOthers).
 
-    With `all_resolvable` false, no other node is resolvable. Then kube-scheduler tries no evictions, which find nobody
-    without filters, take as long as all the rest of the attempt, and write a line for each node into the message.
+    With `all_resolvable` false, no other node is resolvable. Then kube-scheduler tries no evictions. Without filters
+    they find no victim, take as long as all the rest of the attempt, and write a line for each node into the message.
     """
     position = judged.position(nominated)
     if not all_resolvable:
@@ -85,7 +85,7 @@ def answer_for(nodes: int) -> str:
 
 
 def _unresolvable_but(position: int, verdicts: Verdicts) -> Verdicts:
-    """Return verdicts of which none but that at a position, if there is one, says that preemption could help."""
+    """Return verdicts in which only the one at a position, if there is one, says that preemption could help."""
     statuses = tuple(
         Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, status.reasons) if status.code is Code.UNSCHEDULABLE else status
         for status in verdicts.statuses

@@ -8,7 +8,7 @@ from core.objects.pod import Pod
 
 
 class DecideScope(Enum):
-    """Among which nodes a pod is decided for; the values are those of the setting."""
+    """The nodes among which Kindred chooses; also the values of the setting."""
 
     QUESTION = "question"
     """The nodes of the request."""
@@ -20,7 +20,7 @@ class DecideScopes:
     """spec.schedulerName -> scope."""
 
     def __init__(self, default: DecideScope | None, by_scheduler: Mapping[str, DecideScope] | None = None) -> None:
-        """Decide for the pods of these schedulers, and by `default` for those of others; None: not at all."""
+        """Decide for the pods of these schedulers, and by `default` for pods of other schedulers; None: not at all."""
         self._default = default
         self._by_scheduler = by_scheduler or {}
 
@@ -45,7 +45,7 @@ class DecideScopes:
 
 
 def decide_scopes(settings: Settings) -> DecideScopes | None:
-    """Return what the settings want; None where nobody decides. Raises SettingsError."""
+    """Return the scopes by the settings; None if Kindred does not decide. Raises SettingsError."""
     if settings.answer == "all":
         return None
     text = settings.decide_scope.strip()

@@ -1,8 +1,8 @@
 """The time before the first decision, in which the bindings of the decisions before land.
 
-A replica that starts, or takes over, does not know what was decided before it: the scheduler binds in the background,
-and tells nobody. Every such pod is still pending. So where pods are pending, they get some seconds, ten times what a
-binding takes, and then the pods are listed again by a read that shows all that was bound by then.
+A replica that starts, or takes over, does not know earlier decisions: the scheduler binds in the background, without a
+report. Every such pod is still pending. So pending pods get some seconds, ten times the time of a binding. Then the
+pods are listed again by a read that shows every binding up to then.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class Settling:
         relist: Callable[[], Awaitable[None]],
         clock: Callable[[], float],
     ) -> None:
-        """Give pods that are `pending` some seconds; `relist` brings the mirror up to what is so when it is called."""
+        """Give pods that are `pending` some seconds; `relist` brings the mirror up to the state at its call."""
         self.seconds = 0.0
         """How long the last time took."""
         self.settled = False
@@ -38,7 +38,7 @@ class Settling:
         return "" if self.settled else "decisions before the start settle"
 
     async def after_sync(self, synced: Callable[[], bool]) -> None:
-        """Settle once the mirror is synced, where nobody else can have decided since; then wait to be cancelled.
+        """Settle once the mirror is synced, if no other replica can have decided since; then wait to be cancelled.
 
         Background work that ends by itself ends the process.
         """

@@ -1,4 +1,4 @@
-"""What the filter plugins measured, summed up over the nodes of a decision."""
+"""The measurements of the filter plugins, summed up over the nodes of a decision."""
 
 from collections.abc import Sequence
 
@@ -37,10 +37,10 @@ class FeatureInCluster(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
-    """What the plugins measured that have something to say of the pod; inter-pod affinity is in the terms."""
+    """The measurements of the plugins that apply to the pod; inter-pod affinity is in the terms."""
 
     resources: Sequence[ResourceInCluster] = ()
-    """NodeResourcesFit: `pods` first, then what the pod asks for."""
+    """NodeResourcesFit: `pods` first, then the resources that the pod requests."""
     taints: Sequence[TaintInCluster] = ()
     """TaintToleration: those that keep the pod off any node."""
     cordoned: CordonedNodes | None = None

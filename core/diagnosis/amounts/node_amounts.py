@@ -1,4 +1,4 @@
-"""What the filter plugins measured on one node of a decision."""
+"""The measurements of the filter plugins on one node of a decision."""
 
 from collections.abc import Sequence
 
@@ -23,19 +23,19 @@ from core.plugins.nodedeclaredfeatures import NeededFeatures, NodeDeclaredFeatur
 
 
 class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
-    """What the plugins measured that have something to say of the pod; inter-pod affinity is in the terms.
+    """The measurements of the plugins that apply to the pod; inter-pod affinity is in the terms.
 
-    A node of which nothing is known has no amounts.
+    An unknown node has no amounts.
     """
 
     resources: Sequence[ResourceOnNode] = ()
-    """NodeResourcesFit: `pods` first, then what the pod asks for."""
+    """NodeResourcesFit: `pods` first, then the resources that the pod requests."""
     taints: Sequence[NodeTaint] = ()
     """TaintToleration: those that keep the pod off."""
     cordoned: bool = False
     """NodeUnschedulable."""
     requirements: Sequence[UnmetRequirement] = ()
-    """NodeAffinity: what the node lacks, of terms those of the one that it lacks the fewest of."""
+    """NodeAffinity: the unmet requirements; of several terms, those of the term with the fewest unmet ones."""
     ports: Sequence[PortOnNode] = ()
     """NodePorts: those in the way, with the pods that hold them."""
     spread: Sequence[SpreadOnNode] = ()

@@ -59,7 +59,7 @@ def port_holders(decision: Diagnosis, position: int) -> Sequence[tuple[Pod, Sequ
 
 
 def ports_in_cluster(decision: Diagnosis, limit: int) -> Sequence[PortInCluster]:
-    """Return up to `limit` ports in the way on any node that was asked about, those of most nodes first."""
+    """Return up to `limit` conflicting ports on any node of the request, those of most nodes first."""
     if decision.state_of(NodePorts.name) is None:
         return ()
     in_use = decision.mirror.derived(HostPortsInUse)

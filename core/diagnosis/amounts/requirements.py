@@ -1,4 +1,4 @@
-"""What NodeAffinity asks of labels and names: what a node lacks, and how many nodes each requirement excludes."""
+"""Requirements of NodeAffinity on labels and names: the unmet ones of a node, and how many nodes each excludes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
@@ -39,7 +39,7 @@ class Source(Enum):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A requirement, where it stands, and the place of its term among the terms of the parsed affinity."""
+    """A requirement with its place, and the place of its term among the terms of the parsed affinity."""
 
     source: Source
     term: int | None
@@ -47,7 +47,7 @@ class Asked(msgspec.Struct, frozen=True):
     requirement: Requirement | Comparison | FieldRequirement
 
     def met_by(self, node: Node) -> bool:
-        """Tell whether a node meets it."""
+        """Return whether a node meets it."""
         if isinstance(self.requirement, FieldRequirement):
             return self.requirement.matches(node.name)
         return self.requirement.matches(node.labels)
@@ -65,7 +65,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 Choice: TypeAlias = Sequence[Sequence[Asked]]
-"""Alternatives of which a node has to meet one, each with all its requirements."""
+"""Alternatives with their requirements; a node must meet one alternative."""
 
 
 class AskedOfNode(msgspec.Struct, frozen=True, gc=False):
@@ -86,7 +86,7 @@ class UnmetRequirement(msgspec.Struct, frozen=True, gc=False):
 
     asked: AskedOfNode
     has: str | None
-    """What the node has; None where it does not have the label."""
+    """The node's value; None if it does not have the label."""
 
 
 class RequirementInCluster(msgspec.Struct, frozen=True, gc=False):
@@ -104,7 +104,7 @@ class NearestNode(msgspec.Struct, frozen=True, gc=False):
 
 
 def choices_of(decision: Diagnosis) -> Sequence[Choice]:
-    """Return what NodeAffinity asks: at most 64 requirements, the first ones, as a pod may have thousands.
+    """Return the requirements of NodeAffinity: at most the first 64, because a pod may have thousands.
 
     Nothing where it is not enabled, or asks nothing. Broken terms, which no node can meet, are left out.
     """
@@ -119,7 +119,7 @@ def choices_of(decision: Diagnosis) -> Sequence[Choice]:
 
 
 def best_alternatives(choices: Sequence[Choice], node: Node) -> Sequence[Asked]:
-    """Return what a node should meet: of each choice, the alternative of which it lacks the fewest requirements."""
+    """Return the best alternative of each choice: the one with the fewest unmet requirements on the node."""
     best: list[Asked] = []
     for choice in choices:
         best += min(choice, key=lambda alternative: sum(not each.met_by(node) for each in alternative), default=())
@@ -127,12 +127,12 @@ def best_alternatives(choices: Sequence[Choice], node: Node) -> Sequence[Asked]:
 
 
 def best_unmet(choices: Sequence[Choice], node: Node) -> Sequence[Asked]:
-    """Return what a node lacks of `best_alternatives`."""
+    """Return the unmet requirements of `best_alternatives` for a node."""
     return [each for each in best_alternatives(choices, node) if not each.met_by(node)]
 
 
 def unmet_on_node(decision: Diagnosis, position: int) -> Sequence[UnmetRequirement]:
-    """Return what one node lacks."""
+    """Return the unmet requirements of one node."""
     node = decision.node(position)
     return [] if node is None else [_unmet(each, node) for each in best_unmet(choices_of(decision), node)]
 

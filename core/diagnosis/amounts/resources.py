@@ -12,7 +12,7 @@ from core.plugins.noderesources.filtering import MeasuredResource, PreFilterStat
 from core.plugins.noderesources.fit import NodeResourcesFit
 
 MAX_RESOURCES: Final = 32
-"""Resources that are told of. Each costs a pass over the nodes, and a pod may name hundreds."""
+"""Resources that are reported. Each costs a pass over the nodes, and a pod may name hundreds."""
 
 
 class ResourceOnNode(msgspec.Struct, frozen=True, gc=False):
@@ -27,11 +27,11 @@ class ResourceOnNode(msgspec.Struct, frozen=True, gc=False):
     free: int
     """Negative where the pods there request more than there is."""
     missing: int
-    """What is free too little for the pod; 0 where NodeResourcesFit passes the node by this resource."""
+    """The missing amount for the pod; 0 if NodeResourcesFit passes the node by this resource."""
 
 
 class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
-    """A resource on all nodes that were asked about and are known, in the unit of ResourceOnNode."""
+    """A resource on all known nodes of the request, in the unit of ResourceOnNode."""
 
     resource: str
     requested: int
@@ -56,7 +56,7 @@ def measured_resources(decision: Diagnosis, batch: NodeBatch) -> Iterator[Measur
 
 
 def resources_on_node(decision: Diagnosis, position: int) -> Sequence[ResourceOnNode]:
-    """Return what the pod asks for on one node."""
+    """Return the pod's resources on one node."""
     found = []
     for each in measured_resources(decision, decision.batch.part(np.array([position]))):
         allocatable, in_use = int(each.allocatable[0]), int(each.in_use[0])
@@ -66,7 +66,7 @@ def resources_on_node(decision: Diagnosis, position: int) -> Sequence[ResourceOn
 
 
 def resources_in_cluster(decision: Diagnosis) -> Sequence[ResourceInCluster]:
-    """Return what the pod asks for on all nodes; none without a known node."""
+    """Return the pod's resources on all nodes; none without a known node."""
     if not len(decision.known):
         return ()
     batch = decision.batch.part(decision.known)

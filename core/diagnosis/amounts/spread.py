@@ -27,7 +27,7 @@ class SpreadOnNode(msgspec.Struct, frozen=True, gc=False):
     fewest: int
     """Pods in the domain that has the fewest; 0 where there are fewer domains than minDomains."""
     skew: int
-    """What it would be with the pod there: more than max_skew keeps the pod off."""
+    """The skew with the pod there: more than max_skew keeps the pod off."""
 
 
 class SpreadDomain(msgspec.Struct, frozen=True, gc=False):

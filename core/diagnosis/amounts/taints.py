@@ -54,7 +54,7 @@ def taints_on_node(decision: Diagnosis, position: int) -> Sequence[NodeTaint]:
 
 
 def is_cordoned(decision: Diagnosis, position: int) -> bool:
-    """Tell whether NodeUnschedulable refuses a node."""
+    """Return whether NodeUnschedulable rejects a node."""
     refused = decision.refusing.get(NodeUnschedulable.name)
     return refused is not None and bool(refused[position])
 

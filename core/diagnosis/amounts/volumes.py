@@ -33,7 +33,7 @@ from core.plugins.volumerestrictions.volumes_in_use import disks_of, in_conflict
 from core.plugins.volumezone import VolumeZone, ZoneConstraints, volume_topologies
 
 MAX_CLAIMS: Final = 16
-"""Claims and disks that are told of. A pod may name hundreds."""
+"""Claims and disks that are reported. A pod may name hundreds."""
 _MAX_TERMS: Final = 3
 _MAX_VALUES: Final = 5
 
@@ -47,7 +47,7 @@ class BoundElsewhere(msgspec.Struct, frozen=True, gc=False):
     """NAMESPACE/NAME"""
     volume: str
     needs: str
-    """What the volume asks of the labels of a node."""
+    """The volume's requirements on the labels of a node."""
 
 
 class BoundElsewhereInCluster(msgspec.Struct, frozen=True, gc=False):
@@ -147,7 +147,7 @@ def drivers_on_node(decision: Diagnosis, position: int) -> Sequence[DriverOnNode
 
 
 def drivers_in_cluster(decision: Diagnosis) -> Sequence[DriverInCluster]:
-    """Return the CSI drivers of the pod's volumes with the room that the nodes have which limit them."""
+    """Return the CSI drivers of the pod's volumes with the free attachments of the nodes that limit them."""
     state = decision.state_of(NodeVolumeLimits.name)
     if not isinstance(state, NewVolumes) or not len(decision.known):
         return ()
@@ -213,7 +213,7 @@ def disks_on_node(decision: Diagnosis, position: int, limit: int) -> Sequence[In
 
 
 def _bound(decision: Diagnosis, batch: NodeBatch) -> Iterator[_Bound]:
-    """Yield what the bound claims of the pod ask of nodes, for the plugins that have something to say."""
+    """Yield the requirements of the pod's bound claims on nodes, for the plugins that apply."""
     volumes = decision.mirror.objects(PersistentVolume)
     binding, zones = decision.state_of(VolumeBinding.name), decision.state_of(VolumeZone.name)
     for named in islice(named_claims(decision.pod), MAX_CLAIMS):

@@ -1,1 +1,1 @@
-"""What would help a pod that fits nowhere: small changes, each tried out by the plugins that refuse it."""
+"""Remedies for a pod that fits nowhere: small changes, each tried with the plugins that reject it."""

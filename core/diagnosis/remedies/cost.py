@@ -1,4 +1,4 @@
-"""How far a remedy is from what people would do: a rough order, and no price."""
+"""A rough order of remedies, by how likely an operator is to choose each."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -34,7 +34,7 @@ _OF_FORBIDDEN_EVICTION: Final = 30
 
 
 def cost(decision: Diagnosis, kind: Kind, steps: Sequence[Step]) -> int:
-    """Return how much the steps change: that of the kind, of each step after the first, and the share of requests."""
+    """Return the cost of the steps: of the kind, of each step after the first, and of the share of requests."""
     found = _OF_KIND[kind] + _OF_MORE_STEPS * (len(steps) - 1)
     requests = decision.mirror.counted(decision.pod).requests
     for step in steps:

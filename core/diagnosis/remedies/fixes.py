@@ -1,4 +1,4 @@
-"""What one plugin would have changed to pass one node: the steps, or None where no step of its kind helps there."""
+"""The steps after which one plugin passes one node, or None if no step of its kind helps there."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -57,11 +57,11 @@ _FACTS: Final = frozenset(
         "failure-domain.beta.kubernetes.io/region",
     }
 )
-"""Labels that say what a node is. To change them would be to lie."""
+"""Labels that identify a node. To change them would be to lie."""
 
 
 def lower_requests(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Lower all requests that are too large for a node, each to what is free; None where it has too many pods."""
+    """Lower all requests that are too large for a node, each to the free amount; None if it has too many pods."""
     steps = []
     for each in obstacles.rooms(np.array([position])):
         if each.short[0]:
@@ -72,7 +72,7 @@ def lower_requests(obstacles: Obstacles, position: int) -> Sequence[Step] | None
 
 
 def lowered(resource: str, asked: int, free: int) -> LowerRequest:
-    """Return the step that lowers a request to what is free; to 0, which is not looked at, where nothing is."""
+    """Return the step that lowers a request to the free amount; without any, to 0, which is not checked."""
     to = max(free, 0)
     return LowerRequest(resource, asked - to, to)
 
@@ -103,7 +103,7 @@ def drop_requirements(obstacles: Obstacles, position: int) -> Sequence[Step] | N
 
 
 def label_node(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Give a node the labels that it lacks; None for its name, and for labels that say what a node is."""
+    """Give a node the labels that it lacks; None for its name, and for labels that identify a node."""
     node, choices = obstacles.decision.node(position), choices_of(obstacles.decision)
     if node is None:
         return None
@@ -154,7 +154,7 @@ FIXES: Final[Mapping[str, Fix]] = {
     InterPodAffinity.name: run_pod,
     **dict.fromkeys(VOLUME_PLUGINS, provide),
 }
-"""Plugin -> what changes the pod, or the state of the node, so that it passes."""
+"""Plugin -> the function that changes the pod, or the node's state, so that it passes."""
 
 
 def _label(key: str, wanted: Sequence[Asked], node: Node) -> SetLabel | None:

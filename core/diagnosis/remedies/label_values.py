@@ -1,4 +1,4 @@
-"""Values of labels that meet all that is asked of them."""
+"""Values of labels that meet all requirements on them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

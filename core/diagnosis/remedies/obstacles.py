@@ -1,4 +1,4 @@
-"""Which plugins refuse which nodes of a decision, and what nominated pods take of nodes."""
+"""The plugins that reject each node of a decision, and the requests of nominated pods."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -17,7 +17,7 @@ from core.plugins.noderesources.columns import PODS
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What nodes have free of a resource beside nominated pods, and whether it is too little for the pod."""
+    """The free amount of a resource beside nominated pods by node, and whether it is too little for the pod."""
 
     resource: str
     asked: int
@@ -61,13 +61,13 @@ class Obstacles:
         return [name for name in names if name in self.refused and self.refused[name][position]]
 
     def rooms(self, positions: IntpArray) -> Sequence[Room]:
-        """Return what nodes have free of `pods`, and then of what the pod asks for; nothing without nodes."""
+        """Return the free amounts of `pods`, then of the pod's resources; nothing without nodes."""
         if not len(positions):
             return ()
         found = []
         for each in measured_resources(self.decision, self.decision.batch.part(positions)):
             free = each.allocatable - each.in_use
-            left = (free < each.asked) & ~each.short  # what NodeResourcesFit leaves to devices
+            left = (free < each.asked) & ~each.short  # resources that NodeResourcesFit leaves to devices
             for place in np.flatnonzero(np.isin(positions, [*self._nominated])).tolist():
                 free[place] -= self._nominated[int(positions[place])].get(each.resource, 0)
             found.append(Room(each.resource, each.asked, free, (free < each.asked) & ~left))
@@ -80,7 +80,7 @@ class Obstacles:
 
     @cached_property
     def _nominated(self) -> Mapping[int, Mapping[str, int]]:
-        """Position -> what the pods nominated for a node request that count there."""
+        """Position -> the requests of the nominated pods that count on that node."""
         decision, mirror = self.decision, self.decision.mirror
         slots = [mirror.nodes.slots.get(name, NO_SLOT) for name in mirror.pending.nominated]
         found: dict[int, dict[str, int]] = {}

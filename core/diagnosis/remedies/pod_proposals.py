@@ -31,7 +31,7 @@ _MAX_PORT: Final = 65535
 _MAX_NAMESPACES: Final = 64
 _MAX_TERMS: Final = 16
 _MAX_SELECTED: Final = 256
-"""Requirements and values of all terms together. What asks for more is not written by people."""
+"""Requirements and values of all terms together. A larger one is not written by hand."""
 
 
 def change_ports(obstacles: Obstacles) -> Iterator[Proposal]:

@@ -1,6 +1,6 @@
-"""Pods of which one, if it were gone, would leave what the pod needs: found by what each plugin counts of them.
+"""Pods whose deletion would let the pod fit, found by the counts of each plugin.
 
-What is known of the pods only rules candidates out. Whether the pod fits without one, the plugins say.
+Knowledge about the pods only rules candidates out. Whether the pod fits without one, the plugins say.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,8 +66,8 @@ def _removed(obstacles: Obstacles, gone: Gone) -> RemovePod:
 def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:
     """Return the budgets that forbid a pod's eviction: one that allows no disruption, or several at once.
 
-    Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement). What it makes of
-    pods that are not ready is not looked at.
+    Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement). Its rules for pods
+    that are not ready are ignored.
     """
     budgets = obstacles.decision.mirror.objects(PodDisruptionBudget).values()
     covering = [each for each in budgets if each.namespace == pod.namespace and each.covers(pod.labels)]
@@ -103,7 +103,7 @@ def _on_node(obstacles: Obstacles, position: int) -> Candidates:
 
 
 def _with_enough(obstacles: Obstacles, position: int) -> Candidates:
-    """Return the pods of a node that request at least what is missing there."""
+    """Return the pods of a node that request at least the missing amount."""
     missing = {
         each.resource: each.asked - int(each.free[0]) for each in obstacles.rooms(np.array([position])) if each.short[0]
     }
@@ -122,7 +122,7 @@ def _only_holder(obstacles: Obstacles, position: int) -> Candidates:
 
 
 def _only_blocker(obstacles: Obstacles, position: int) -> Candidates:
-    """Return the one pod, on any node, because of which each term of inter-pod affinity keeps the pod off a node."""
+    """Return the one pod, on any node, that makes each term of inter-pod affinity keep the pod off a node."""
     decision = obstacles.decision
     found: dict[str, Gone] = {}
     for term in decision.terms:
@@ -178,7 +178,7 @@ _CANDIDATES: Final[Mapping[str, Callable[[Obstacles, int], Candidates]]] = {
     VolumeRestrictions.name: _volume_users,
     NodeVolumeLimits.name: _with_volumes,
 }
-"""Plugin -> the pods of which one has to be gone for it to pass a node."""
+"""Plugin -> the pods; deletion of one lets the plugin pass a node."""
 
 
 def _size(obstacles: Obstacles, gone: Gone) -> tuple[float, int, str]:
@@ -189,7 +189,7 @@ def _size(obstacles: Obstacles, gone: Gone) -> tuple[float, int, str]:
 
 
 def share(pod: Pod, allocatable: Mapping[str, int]) -> float:
-    """Return the largest share of what a node offers that a pod requests; 1 of what it does not offer."""
+    """Return the largest share of a node's allocatable resources that a pod requests; 1 for a missing resource."""
     return max(
         (
             amount / allocatable[name] if allocatable.get(name) else 1.0

@@ -8,7 +8,7 @@ import msgspec
 from core.diagnosis.remedies.remedy import Kind, Step
 
 MAX_STEPS: Final = 8
-"""Steps of a remedy. What takes more is another pod, or another cluster."""
+"""Steps of a remedy. With more steps it would be another pod, or another cluster."""
 
 
 class Proposal(msgspec.Struct, frozen=True):

@@ -65,7 +65,7 @@ def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
 def tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose the sets of taints of nodes that nothing else refuses, but none that holds another one.
 
-    The smallest come first, those of node.kubernetes.io last: such a node has a problem of its own.
+    The smallest come first, taints of node.kubernetes.io last: such a node has a problem of its own.
     """
     decision = obstacles.decision
     positions = obstacles.only({TaintToleration.name})

@@ -15,7 +15,7 @@ ZONE: Final = "topology.kubernetes.io/zone"
 
 
 class Kind(Enum):
-    """What a remedy changes."""
+    """The kind of change."""
 
     UNCORDON_NODE = "uncordonNode"
     LOWER_REQUESTS = "lowerRequests"
@@ -206,8 +206,8 @@ class AddNode(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="addN
     """Add a node without pods that is like another one.
 
     It has the labels (kubernetes.io/hostname is its own name, others are in `labels`), allocatable amounts, conditions,
-    images and declared features of that node, and its taints but for those of node.kubernetes.io. It has no CSINode, so
-    no volume limits.
+    images and declared features of that node. It has its taints, too, except those of node.kubernetes.io. It has no
+    CSINode, so no volume limits.
     """
 
     name: str
@@ -250,7 +250,7 @@ Step: TypeAlias = (
 
 
 class Remedy(msgspec.Struct, frozen=True, gc=False):
-    """Steps after all of which, and with nothing else changed, the pod fits."""
+    """Steps that together, without any other change, let the pod fit."""
 
     kind: Kind
     node: str

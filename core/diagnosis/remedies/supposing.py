@@ -73,7 +73,7 @@ def changed_pod(pod: Pod, steps: Sequence[Step]) -> Pod:
 
 
 def suppose(mirror: ClusterMirror, supposed: Supposition, steps: Sequence[Step]) -> None:
-    """Suppose the steps that change the cluster. Raises WhatIfError for what is not there."""
+    """Suppose the steps that change the cluster. Raises WhatIfError for a missing object."""
     for at, step in enumerate(steps):
         match step:
             case SetLabel():
@@ -119,7 +119,7 @@ def _known(mirror: ClusterMirror, name: str) -> Node:
 
 
 def _without(affinity: NodeAffinity, dropped: AskedOfNode) -> NodeAffinity:
-    """Return what is left of an affinity without a requirement."""
+    """Return an affinity without a requirement."""
     if dropped.term is None or affinity.required is None:
         kept = (
             each
@@ -148,7 +148,7 @@ def _term_without(term: NodeSelectorTerm, dropped: AskedOfNode) -> NodeSelectorT
 
 
 def _node_names(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """Return the only nodes that the fields of the terms allow, as NodeAffinity.node_names of what was parsed."""
+    """Return the only nodes that the fields of the terms allow, as NodeAffinity.node_names of the parsed terms."""
     names: set[str] = set()
     for term in terms:
         values = {each.value for each in term.fields if each.key == NODE_NAME and not each.negated}

@@ -10,7 +10,7 @@ from core.objects.volumes import ClaimRef, PersistentVolume, PersistentVolumeCla
 
 
 def suppose_volumes(mirror: ClusterMirror, supposed: Supposition, step: Step) -> None:
-    """Suppose a step, if it is about claims and volumes. Raises WhatIfError for what is not there."""
+    """Suppose a step, if it is about claims and volumes. Raises WhatIfError for a missing object."""
     match step:
         case CreateClaim():
             namespace, _, name = step.claim.partition("/")

@@ -33,7 +33,7 @@ _MEASURED: Final = 8
 
 
 def provide_claims(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose to create the claims that are missing, and to bind those that wait in vain.
+    """Propose to create the missing claims, and to bind those that cannot be bound.
 
     Claims that are missing are tried with the StorageClasses that wait for the first consumer before they are tried
     without one.
@@ -83,7 +83,7 @@ def resize_claim(obstacles: Obstacles) -> Iterator[Proposal]:
 def labels_of_volumes(decision: Diagnosis) -> Mapping[str, str]:
     """Return labels that a node needs to reach the volumes of the pod's bound claims, as far as they name values.
 
-    Of a volume with several terms, those of the first one.
+    For a volume with several terms, those of the first one.
     """
     found: dict[str, str] = {}
     volumes = decision.mirror.objects(PersistentVolume)
@@ -108,7 +108,7 @@ def name_in(labels: Mapping[str, str], decision: Diagnosis) -> str:
 
 
 def _variants(decision: Diagnosis) -> list[Sequence[Step]]:
-    """Return what the claims may need, the least first: all that are missing or unbound, then those that wait, too."""
+    """Return the sets of claims to repair, the smallest first: missing or unbound ones, then waiting ones, too."""
     bound: list[Step] = []
     missing: list[str] = []
     for name, claim in _claims(decision).items():

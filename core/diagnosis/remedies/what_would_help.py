@@ -86,14 +86,14 @@ _NAMES_NODE: Final = frozenset({Kind.UNCORDON_NODE, Kind.LABEL_NODE, Kind.ADD_NO
 
 
 def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
-    """Return up to `limit` of the smallest changes after each of which alone the pod fits on a node.
+    """Return up to `limit` of the smallest changes, each of which alone lets the pod fit on a node.
 
     None where it fits on a node already, and none that is not tried out: filter_nodes passes the node for the changed
-    pod, over the mirror with the change supposed. Each is the smallest of its kind: one unit more of a request that is
-    lowered alone, or any one of several steps left out, and the pod fits on no known node, as far as trials are left. A
-    pod that is removed is the smallest on its node of those that help, of the four smallest that could. Combined
-    remedies are looked for where no step or steps of one kind help, but to remove a pod or to add a node. In the order
-    of how little they change, roughly.
+    pod, over the mirror with the change supposed. Each is the smallest of its kind, as far as trials are left. With one
+    unit more of a single lowered request, or without any one of several steps, the pod fits on no known node. A pod
+    that is removed is the smallest on its node of those that help, of the four smallest that could. Combined remedies
+    are looked for where no step or steps of one kind help, but to remove a pod or to add a node. In the order of how
+    little they change, roughly.
 
     At most 48 trials are made, most of them over one node, and as many as 30 million units of work allow (see Trials).
     Stale after the next event.
@@ -145,7 +145,7 @@ def _least(steps: Sequence[Step], node: str, trials: Trials) -> tuple[Sequence[S
 
 
 def _nodes_added(decision: Diagnosis, trials: Trials) -> list[Remedy]:
-    """Return the nodes of which one more helps, each with the other zones in which it would."""
+    """Return the nodes that help if there is one more like them, each with the other zones in which it would."""
     found: list[Remedy] = []
     for proposals in more_nodes(decision):
         helping = [each.steps[0] for each in proposals if trials.fitting(each.steps, each.node)]

@@ -1,4 +1,4 @@
-"""Sums over topology domains, looked up for the nodes of a batch: what filtering and scoring have in common."""
+"""Sums over topology domains, looked up for the nodes of a batch, for filtering and scoring."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The filter side: hard rules of the incoming pod, and those of existing pods against it.
+"""The filter side: hard rules of the incoming pod, and of existing pods against it.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
 """
@@ -27,7 +27,7 @@ _STATUSES: Final = (SUCCESS, AFFINITY_RULES, ANTI_AFFINITY_RULES, EXISTING_ANTI_
 
 
 class PreFilterState:
-    """What one incoming pod asks of the nodes, resolved to counters. Stale after the next event."""
+    """The hard rules of one incoming pod, resolved to counters. Stale after the next event."""
 
     __slots__ = ("affinity", "anti_affinity", "existing_anti_affinity", "first_of_its_kind")
 

@@ -35,7 +35,7 @@ _INVALIDATED_BY = (
         scope=Scope.COUNTERS,
         when="it has a term that selects the class, or a term of the class selects it",
         because=(
-            "stronger than the design, by which an added pod breaks nothing: it can repel or attract another class, or "
+            "stronger than the design, where an added pod breaks nothing: it can repel or attract another class, or "
             "its own (kubernetes issue 67680), in its whole topology domain"
         ),
     ),
@@ -50,7 +50,7 @@ _INVALIDATED_BY = (
 
 
 class InterPodAffinity:
-    """Filter and score by inter-pod (anti-)affinity, with exactly the answers of the in-tree plugin.
+    """Filter and score by inter-pod (anti-)affinity, exactly as the in-tree plugin.
 
     `hard_pod_affinity_weight`, 0..100, is what a required affinity term of an existing pod adds to the score of a pod
     that it selects. `ignore_preferred_terms_of_existing_pods` skips scoring for pods without preferences of their own.
@@ -80,7 +80,7 @@ class InterPodAffinity:
         return self._hard_pod_affinity_weight
 
     def scores_for(self, pod: Pod) -> bool:
-        """Tell whether a pod is scored at all: not without preferences of its own, if those of others are ignored."""
+        """Return whether a pod is scored at all: not without preferences of its own, if those of others are ignored."""
         has_preferences = pod.affinity.preferred_affinity or pod.affinity.preferred_anti_affinity
         return bool(has_preferences) or not self._ignore_preferred_terms_of_existing_pods
 

@@ -1,4 +1,4 @@
-"""The score side: preferences of the incoming pod, and those of existing pods that select it.
+"""The score side: preferences of the incoming pod, and of existing pods that select it.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/scoring.go.
 """

@@ -1,1 +1,1 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: what nodes offer against what pods ask for."""
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: allocatable resources of nodes against requests of pods."""

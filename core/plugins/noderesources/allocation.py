@@ -1,4 +1,4 @@
-"""What the score sides look at: how much of each resource a node has, and how much is asked for with the incoming pod.
+"""The input of the score sides: allocatable and requested amounts of each resource, with the incoming pod.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/resource_allocation.go.
 """
@@ -23,7 +23,7 @@ class ResourceSpec(msgspec.Struct, frozen=True, gc=False):
 
 
 CPU_AND_MEMORY: Final = (ResourceSpec("cpu"), ResourceSpec("memory"))
-"""What is scored where nothing else is said (upstream defaultResourceSpec)."""
+"""The default resources to score (upstream defaultResourceSpec)."""
 
 
 class Allocation:
@@ -47,7 +47,7 @@ Scorer: TypeAlias = Callable[[Sequence[Allocation], int], Int64Array]
 
 
 class ScoreState:
-    """What one incoming pod asks for of the resources that are scored. Stale after the next event."""
+    """The requests of one incoming pod for the scored resources. Stale after the next event."""
 
     __slots__ = ("_asked", "_columns", "_non_zero")
 
@@ -65,7 +65,7 @@ class ScoreState:
         for resource in resources:
             name, asked = resource.name, self._asked.get(resource.name, 0)
             if not asked and name not in NATIVE:
-                continue  # what few nodes have must not move pods that do not want it
+                continue  # a rare resource must not move pods that do not request it
             there = self._columns.requested_of
             if self._non_zero and name in COMPUTE:
                 there = self._columns.non_zero_requested_of
@@ -74,7 +74,7 @@ class ScoreState:
 
 
 def with_default_weights(resources: Sequence[ResourceSpec]) -> tuple[ResourceSpec, ...]:
-    """Fill in what upstream's SetDefaults_NodeResourcesFitArgs does: no resources, and weights of 0."""
+    """Fill in the defaults of upstream's SetDefaults_NodeResourcesFitArgs: for no resources, and for weights of 0."""
     return tuple(ResourceSpec(each.name, each.weight or 1) for each in resources) or CPU_AND_MEMORY
 
 

@@ -46,7 +46,7 @@ _INVALIDATED_BY: Final = (
         operations=(Operation.UPDATE,),
         scope=Scope.NODE,
         when="an allocatable amount changed",
-        because="the scores are of shares of what is allocatable",
+        because="the scores are of shares of the allocatable amounts",
         touches=lambda before, after: before.allocatable != after.allocatable,
     ),
     InvalidationRule(
@@ -61,14 +61,14 @@ _INVALIDATED_BY: Final = (
 
 
 class BalanceState(msgspec.Struct, frozen=True):
-    """What one incoming pod asks for, and how its node is scored. Stale after the next event."""
+    """The requests of one incoming pod, and the score of its node. Stale after the next event."""
 
     resources: ScoreState
     scorer: Scorer
 
 
 class NodeResourcesBalancedAllocation:
-    """Score by how evenly the node's resources are asked for, exactly as the in-tree plugin.
+    """Score by how evenly the node's resources are requested, exactly as the in-tree plugin.
 
     Raises ValueError for resources that upstream's ValidateNodeResourcesBalancedAllocationArgs refuses.
     """
@@ -90,14 +90,14 @@ class NodeResourcesBalancedAllocation:
         """Return None: the pod's fields name no other object."""
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, BalanceState | None]:
-        """Gather what the pod asks for; SKIP for one that asks for none of the resources (kubernetes issue 129138)."""
+        """Gather the pod's requests; SKIP for a pod without any of the resources (kubernetes issue 129138)."""
         if not any(pod.requests.get(resource.name) for resource in self._resources):
             return SKIP, None
         scorer = _improvement if mirror.rules.balance_of_change else _balance
         return SUCCESS, BalanceState(ScoreState(mirror.derived(ResourceColumns), pod.requests, non_zero=False), scorer)
 
     def score(self, state: BalanceState, batch: NodeBatch) -> Int64Array:
-        """Return the score of every node: the more, the more evenly its resources are asked for, or become so."""
+        """Return the score of every node: higher for more even requests, or for a gain in evenness."""
         return state.resources.score(self._resources, state.scorer, batch)
 
     def score_versions(self, _state: BalanceState) -> tuple[()]:
@@ -127,7 +127,7 @@ def _improvement(allocations: Sequence[Allocation], length: int) -> Int64Array:
 
 
 def _balance(allocations: Sequence[Allocation], length: int) -> Int64Array:
-    """Return how evenly the resources are asked for with the pod: 50 to 100 (until v1.35)."""
+    """Return how evenly the resources are requested with the pod: 50 to 100 (until v1.35)."""
     return _balance_of(allocations, [each.requested for each in allocations], length)
 
 

@@ -1,4 +1,4 @@
-"""What nodes offer and what their pods ask for, in columns by node slot, kept by every event.
+"""Allocatable resources of nodes and requests of their pods, in columns by node slot, updated by every event.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/types.go (NodeInfo.update, Resource): a pod counts from when it is on
 its node, and every sum is an int64, which overflows as Go's does.
@@ -103,7 +103,7 @@ class AmountColumns:
     """Resource -> its column, which it has while its amount on any slot is not 0."""
 
     def __init__(self, nodes: NodeTable, held: Iterable[tuple[int, Mapping[str, int]]]) -> None:
-        """Begin with the sums of what slots hold, each of which may come often."""
+        """Begin with the sums of the slots' amounts; a slot may come often."""
         self._nodes = nodes
         gathered: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for slot, amounts in held:
@@ -134,13 +134,13 @@ class AmountColumns:
 
 
 class ResourceColumns:
-    """What every known node offers, and what the pods on it ask for, by resource and slot; a derived state.
+    """Allocatable resources of every known node, and requests of its pods, by resource and slot; a derived state.
 
-    Every pod asks for 1 of `pods`. Strangers offer what they say, and have no pods.
+    Every pod asks for 1 of `pods`. Strangers have their own allocatable resources, and no pods.
     """
 
     def __init__(self, mirror: ClusterMirror) -> None:
-        """Add everything up; from then on `changed` has to be told of every change."""
+        """Add everything up; from then on `changed` must be called for every change."""
         nodes, placed = mirror.nodes, [*mirror.placed_pods()]
         self.allocatable = AmountColumns(nodes, ((slot, node.allocatable) for slot, node in nodes))
         self.requested = AmountColumns(nodes, ((slot, _requested_by(pod)) for slot, pod in placed))
@@ -149,7 +149,7 @@ class ResourceColumns:
         )
 
     def changed(self, change: Change) -> None:
-        """Follow a change of a node's allocatable amounts, or of what a pod asks for."""
+        """Follow a change of a node's allocatable amounts, or of a pod's requests."""
         if isinstance(change, NodeChange):
             before = {} if change.before is None else change.before.allocatable
             after = {} if change.after is None else change.after.allocatable
@@ -172,9 +172,9 @@ class ResourceColumns:
         return amounts
 
     def no_node_offers(self, resource: str, amount: int, strangers: Offered) -> bool:
-        """Tell whether no node has so much of a resource because none has any of it; found without a look at a node.
+        """Return whether no node has so much of a resource because none has any of it; found without a look at a node.
 
-        Sums of what pods ask for can have overflowed, and then leave something.
+        Sums of requests can have overflowed, and then leave a rest.
         """
         if resource in self.allocatable.of or resource in strangers:
             return False
@@ -195,7 +195,7 @@ class ResourceColumns:
 
 
 def offered_by_strangers(batch: NodeBatch) -> Offered:
-    """Return what the strangers of a batch offer."""
+    """Return the allocatable resources of a batch's strangers."""
     if not batch.strangers:
         return _NO_OFFERS
     offered: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -206,14 +206,14 @@ def offered_by_strangers(batch: NodeBatch) -> Offered:
 
 
 def requests_changed(before: Pod | None, after: Pod | None) -> bool:
-    """Tell whether a pod takes anything else of its node than before; one that comes or goes does."""
+    """Return whether a pod takes other amounts of its node than before; a new or deleted one does."""
     if before is None or after is None:
         return True
     return before.requests != after.requests or before.non_zero_requests != after.non_zero_requests
 
 
 def cpu_and_memory(amounts: tuple[int, int]) -> dict[str, int]:
-    """Return what scoring takes a pod for, by resource."""
+    """Return a pod's amounts for scoring, by resource."""
     cpu, memory = amounts
     return {"cpu": cpu, "memory": memory}
 

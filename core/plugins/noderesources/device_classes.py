@@ -25,7 +25,7 @@ class LeftToDevices:
     __slots__ = ("_listed", "_resources")
 
     def __init__(self, resources: Iterable[str] = (), listed: NodeValues[frozenset[str]] | None = None) -> None:
-        """Take the resources, and those of which each node lists 0, where these are checked all the same."""
+        """Take the resources, and those that each node lists with 0, if these are checked nevertheless."""
         self._resources = frozenset(resources)
         self._listed = listed
 
@@ -43,7 +43,7 @@ NOTHING_LEFT: Final = LeftToDevices()
 
 
 def left_to_devices(mirror: ClusterMirror, requests: Mapping[str, int]) -> LeftToDevices:
-    """Return what of the requests of a pod is left to devices."""
+    """Return the requests of a pod that are left to devices."""
     rule = mirror.rules.device_class_resources
     if rule is DeviceClassResources.CHECKED:
         return NOTHING_LEFT
@@ -58,7 +58,7 @@ def left_to_devices(mirror: ClusterMirror, requests: Mapping[str, int]) -> LeftT
 
 
 def is_extended(resource: str) -> bool:
-    """Tell whether a resource is an extended one (v1helper.IsExtendedResourceName), if it is accounted at all."""
+    """Return whether a resource is an extended one (v1helper.IsExtendedResourceName), if it is accounted at all."""
     return "/" in resource and _NATIVE_DOMAIN not in resource and not resource.startswith(_QUOTA_PREFIX)
 
 

@@ -24,7 +24,7 @@ _OTHERS: Final = "Insufficient other resources"
 
 
 class IgnoredResources:
-    """The extended resources that are not looked at, by name or by what stands before the `/` of the name."""
+    """The ignored extended resources, by name or by the part before the `/` of the name."""
 
     __slots__ = ("_groups", "_names")
 
@@ -37,7 +37,7 @@ class IgnoredResources:
 
 
 class MeasuredResource(msgspec.Struct, frozen=True):
-    """One resource on each node of a batch: what the pod asks for, and whether there is too little of it."""
+    """One resource on each node of a batch: the pod's request, and whether there is too little of it."""
 
     resource: str
     asked: int
@@ -47,7 +47,7 @@ class MeasuredResource(msgspec.Struct, frozen=True):
 
 
 class PreFilterState:
-    """What one incoming pod asks for, in the order of the reasons. Stale after the next event."""
+    """The requests of one incoming pod, in the order of the reasons. Stale after the next event."""
 
     __slots__ = ("_asked", "_columns", "_left")
 
@@ -73,7 +73,7 @@ class PreFilterState:
         columns, offered = self._columns, offered_by_strangers(batch)
         shortages = _Shortages(len(batch))
         unresolvable = np.zeros(len(batch), np.bool_)
-        others: BoolArray | None = None  # what else is short, beyond what is told by name
+        others: BoolArray | None = None  # other short resources, beyond those that are named
         too_many = columns.requested_of(PODS, batch) >= columns.allocatable_of(PODS, batch, offered)
         shortages.amend(too_many, _with_reason("Too many pods"))
         told = 0
@@ -103,7 +103,7 @@ class PreFilterState:
         return Verdicts(shortages.codes, tuple(shortages.statuses))
 
     def measured(self, batch: NodeBatch, limit: int) -> Iterator[MeasuredResource]:
-        """Yield what is judged: the number of pods, and up to `limit` resources in the order of the reasons."""
+        """Yield the measurements: the number of pods, and up to `limit` resources in the order of the reasons."""
         columns, offered = self._columns, offered_by_strangers(batch)
         for resource, asked in ((PODS, 1), *self._asked[:limit]):
             allocatable = columns.allocatable_of(resource, batch, offered)

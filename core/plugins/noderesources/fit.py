@@ -33,7 +33,7 @@ _INVALIDATED_BY: Final = (
         operations=(Operation.UPDATE,),
         scope=Scope.NODE,
         when="an allocatable amount changed",
-        because="what is allocatable, less what is requested, is what a pod has to fit into",
+        because="a pod must fit into the allocatable amount less the requests",
         touches=lambda before, after: before.allocatable != after.allocatable,
     ),
     InvalidationRule(
@@ -49,17 +49,17 @@ _INVALIDATED_BY: Final = (
         operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
         scope=Scope.ALL,
         when="it comes or goes, or its extended resource changed",
-        because="what it stands for is left to devices on every node that does not offer it itself",
+        because="its resource is left to devices on every node that does not offer it itself",
         touches=lambda before, after: stands_for(before) != stands_for(after),
     ),
 )
 
 
 class NodeResourcesFit:
-    """Filter by all that a pod asks for, and score by how much is asked for, exactly as the in-tree plugin.
+    """Filter by all requests of a pod, and score by the requested amounts, exactly as the in-tree plugin.
 
     `ignored_resources` and `ignored_resource_groups` name extended resources that the filter does not look at, because
-    another extender does. Raises ValueError for what upstream's ValidateNodeResourcesFitArgs refuses.
+    another extender does. Raises ValueError for arguments that upstream's ValidateNodeResourcesFitArgs rejects.
     """
 
     name = "NodeResourcesFit"
@@ -91,7 +91,7 @@ class NodeResourcesFit:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState]:
-        """Gather what the pod asks for; never skipped, as every pod takes one of the node's pods."""
+        """Gather the pod's requests; never skipped, because every pod takes one of the node's pods."""
         left = left_to_devices(mirror, pod.requests)
         return SUCCESS, PreFilterState(mirror.derived(ResourceColumns), pod.requests, self._ignored, left)
 
@@ -108,7 +108,7 @@ class NodeResourcesFit:
         return room_for(mirror, pods, self._ignored, batch)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
-        """Gather what scoring takes the pod for."""
+        """Gather the pod's amounts for scoring."""
         # Not what a pod on a node is taken for: upstream's scorer looks at the containers of the incoming pod alone.
         asked = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
         return SUCCESS, ScoreState(mirror.derived(ResourceColumns), asked, non_zero=True)

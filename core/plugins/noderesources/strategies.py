@@ -44,7 +44,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, gc=False):
     shape: tuple[UtilizationShapePoint, ...] = ()
 
     def errors(self) -> Iterator[str]:
-        """Yield what is wrong with it, by upstream's names (ValidateNodeResourcesFitArgs)."""
+        """Yield its errors, by upstream's names (ValidateNodeResourcesFitArgs)."""
         if self.type not in _TYPES:
             yield f"{_PATH}.type: must be one of {', '.join(_TYPES)}, got {self.type}"
         for index, resource in enumerate(with_default_weights(self.resources)):
@@ -58,7 +58,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, gc=False):
             yield from _shape_errors(self.shape)
 
     def scorer(self) -> Scorer:
-        """Return what scores. The strategy must be without errors."""
+        """Return the scorer. The strategy must be without errors."""
         if self.type == "LeastAllocated":
             return _weighted_mean(_least_requested)
         if self.type == "MostAllocated":

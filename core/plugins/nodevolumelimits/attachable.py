@@ -70,7 +70,7 @@ class Migration(IntEnum):
 
 
 class StorageObjects:
-    """Claims, volumes and classes by full name. `asked` is what was looked up, found or not."""
+    """Claims, volumes and classes by full name. `asked` has the looked-up objects, found or not."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self.asked: set[ObjectKey] = set()
@@ -83,7 +83,7 @@ class StorageObjects:
 
 
 def required_drivers(mirror: ClusterMirror) -> Callable[[str], bool]:
-    """Return what tells whether a node has to have a driver of which a pod has volumes (checkCSIDriverOnNode)."""
+    """Return the check whether a node must have a driver of a pod's volumes (checkCSIDriverOnNode)."""
     rule, drivers = mirror.rules.missing_driver, mirror.objects(CSIDriver)
     if rule is MissingDriver.ALLOWED:
         return lambda _: False
@@ -93,7 +93,7 @@ def required_drivers(mirror: ClusterMirror) -> Callable[[str], bool]:
 
 
 def is_counted(pod: Pod) -> bool:
-    """Tell whether a pod has volumes of the kinds that can count."""
+    """Return whether a pod has volumes of the kinds that can count."""
     return any(
         isinstance(volume, PodClaim) or (isinstance(volume, InlineDisk) and is_migratable(volume.source))
         for volume in pod.volumes
@@ -165,7 +165,7 @@ def _volume_of(objects: StorageObjects, claim: PersistentVolumeClaim, migration:
 
 
 def _volume_to_come(objects: StorageObjects, claim: PersistentVolumeClaim, migration: Migration) -> CSIVolume | None:
-    """Upstream getCSIDriverInfoFromSC: what the class's provisioner will make counts already."""
+    """Upstream getCSIDriverInfoFromSC: a volume that the class's provisioner will make counts already."""
     storage_class = objects.get(StorageClass, claim.storage_class) if claim.storage_class else None
     if storage_class is None or storage_class.provisioner in NEVER_COUNTED:
         return None

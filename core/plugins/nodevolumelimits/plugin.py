@@ -1,4 +1,4 @@
-"""The plugin: its extension points, and what makes its answers invalid.
+"""The plugin: its extension points, and its invalidation rules.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go. In the equivalence class design it is
 MaxEBSVolumeCount, MaxGCEPDVolumeCount, MaxAzureDiskVolumeCount and MaxCSIVolumeCount.
@@ -150,7 +150,7 @@ _INVALIDATED_BY: Final = (
 
 
 class NewVolumes:
-    """What an incoming pod would attach. Stale after the next event."""
+    """The volumes that an incoming pod would attach. Stale after the next event."""
 
     __slots__ = ("_by_migration", "_mirror", "_pod", "_required", "in_use")
 
@@ -178,9 +178,9 @@ class NewVolumes:
 
 
 class NodeVolumeLimits:
-    """Filter by how many volumes of each CSI driver a node can attach, with exactly the answers of the in-tree plugin.
+    """Filter by how many volumes of each CSI driver a node can attach, exactly as the in-tree plugin.
 
-    Limits are those of the CSINodes, for in-tree volumes too, which their drivers have taken over. A driver that a node
+    Limits come from the CSINodes, for in-tree volumes too, which their drivers have taken over. A driver that a node
     does not have comes before any limit, where the release or the CSIDriver says so.
     """
 
@@ -203,7 +203,7 @@ class NodeVolumeLimits:
         return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NewVolumes | None]:
-        """SKIP for a pod without volumes that could count. What is wrong with them, each node says for itself."""
+        """SKIP for a pod without volumes that could count. Each node reports their error for itself."""
         return (SUCCESS, NewVolumes(mirror, pod)) if is_counted(pod) else (SKIP, None)
 
     def filter(self, state: NewVolumes, batch: NodeBatch) -> Verdicts:
@@ -228,7 +228,7 @@ class NodeVolumeLimits:
 
 
 def _codes_by_slot(state: NewVolumes, migration: Migration, statuses: dict[Status, int]) -> Int64Array:
-    """Return the verdict of every slot whose node has this migration; those of the others mean nothing."""
+    """Return the verdict of every slot whose node has this migration; other verdicts mean nothing."""
     in_use, new = state.in_use, state.on(migration)
     codes = np.zeros(len(in_use.limited), np.int64)
     if isinstance(new, Status):

@@ -50,7 +50,7 @@ class NodeVolumes(msgspec.Struct, frozen=True, kw_only=True):
     """The objects that it follows from."""
 
     def exceeded_by(self, new: DriversByVolume) -> bool:
-        """Tell whether the node would have too many volumes with new ones; those in use already are not new."""
+        """Return whether the node would have too many volumes with new ones; those in use already are not new."""
         added = Counter(driver for volume, driver in new.items() if volume not in self.in_use)
         return any(
             self.attached.get(driver, 0) + number > self.limits.get(driver, NO_LIMIT)
@@ -64,7 +64,7 @@ _NOTHING: Final = NodeVolumes()
 class VolumesInUse:
     """The NodeVolumes of all known nodes, in columns by slot. `refresh` before anything is read.
 
-    An event only says which nodes have to be counted again: those that asked for the object that has changed.
+    An event only marks the nodes to recount: those that looked up the changed object.
     """
 
     def __init__(self, mirror: ClusterMirror) -> None:
@@ -80,7 +80,7 @@ class VolumesInUse:
         self._pods: defaultdict[int, dict[str, Pod]] = defaultdict(dict)  # slot -> uid -> pod with volumes that count
         self._attachments: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)  # by node and full name
         self._readers: defaultdict[ObjectKey, set[int]] = defaultdict(set)  # object -> slots that follow from it
-        self._held: dict[int, NodeVolumes] = {}  # slot -> what the columns have of it
+        self._held: dict[int, NodeVolumes] = {}  # slot -> its values in the columns
         self._stale: set[int] = set()
         for slot, node in mirror.nodes:
             self._names[slot] = node.name
@@ -92,7 +92,7 @@ class VolumesInUse:
             self._attachments[attachment.node][attachment.full_name] = attachment
 
     def changed(self, change: Change) -> None:
-        """Take note of which nodes have to be counted again."""
+        """Mark the nodes to recount."""
         if isinstance(change, PodChange):
             self._pod_changed(change)
         elif isinstance(change, ObjectChange):
@@ -109,7 +109,7 @@ class VolumesInUse:
             self._stale.update(self._names)
 
     def refresh(self) -> None:
-        """Count again what has changed."""
+        """Recount the marked nodes."""
         if self._mirror.nodes.capacity > len(self.limited):
             self._grow(self._mirror.nodes.capacity)
         for slot in self._stale:

@@ -29,7 +29,7 @@ class BrokenConstraintError(ValueError):
 
 
 def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
-    """Return the pod's constraints of an action, with what matchLabelKeys add to the selector.
+    """Return the pod's constraints of an action, with the additions of matchLabelKeys to the selector.
 
     Raises BrokenConstraintError for the first of them that has a broken selector.
     """
@@ -43,7 +43,7 @@ def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
 def default_constraints(
     constraints: Iterable[SpreadConstraint], action: str, selector: Selector
 ) -> tuple[SpreadConstraint, ...]:
-    """Return the default constraints of an action for pods that belong to what the selector selects, if anything."""
+    """Return the default constraints of an action for pods that the selector selects, if there is one."""
     if selector.everything:
         return ()
     return tuple(replace(each, selector=selector) for each in constraints if each.when_unsatisfiable == action)

@@ -57,7 +57,7 @@ class ServiceSelectors:
 
 
 def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
-    """Return what selects the pods that belong together with a pod; the empty selector if nothing does.
+    """Return the selector of the pods that belong together with a pod; the empty selector without one.
 
     That is what all Services that select the pod demand, and its controller; an absent or broken selector demands
     nothing. A ReplicationController's labels take the place of the Services' for the same keys: they differ where its

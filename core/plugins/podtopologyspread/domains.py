@@ -30,8 +30,8 @@ MAX_COUNTED: Final = 64
 MAX_DOMAINS: Final = 128
 """Topology keys over such sets whose domains are kept, 20 to 60 KB each at 5,000 nodes. To make one takes 0.1 ms."""
 _MAX_SIZE: Final = 256
-"""Labels, requirements, values and tolerations up to which what a constraint asks of nodes is worth keeping: kept for
-every pod, what large pods ask would take megabytes each."""
+"""Labels, requirements, values and tolerations up to which a constraint's node rules are kept. Kept for every pod, the
+rules of large pods would take megabytes each."""
 
 _KEEP_PODS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
 
@@ -95,7 +95,7 @@ class Counted:
 
 
 class NodeDomains:
-    """The domains that were asked for last, and what of every node they are made from."""
+    """The recently requested domains, and the fields of every node that they are made from."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
@@ -193,7 +193,7 @@ class ConstrainedDomains:
 
 
 def having_all(labels: BatchLabels, keys: Iterable[str], batch: NodeBatch) -> BoolArray:
-    """Tell which nodes of a batch have all of these labels; not a node of which nothing is known, if there are any."""
+    """Return which nodes of a batch have all of these labels; an unknown node has none."""
     having = np.ones(len(batch), np.bool_)
     for key in keys:
         column = labels.of(key)
@@ -204,7 +204,7 @@ def having_all(labels: BatchLabels, keys: Iterable[str], batch: NodeBatch) -> Bo
 
 
 def domains_differ(before: Node | None, after: Node | None) -> bool:
-    """Tell whether a node's change can move it to another domain, or let it be counted or not."""
+    """Return whether a node's change can move it to another domain, or let it be counted or not."""
     if before is None or after is None:
         return True
     return before.labels != after.labels or before.taints != after.taints

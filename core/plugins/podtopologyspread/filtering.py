@@ -33,7 +33,7 @@ class MeasuredConstraint(msgspec.Struct, frozen=True):
     """One hard constraint of a pod: the pods by domain, and the domain of each node of a batch.
 
     `numbers` and `skews` are by value id of `column`, and `domains` are the value ids of the domains that count.
-    `skews` are what they would be with the pod there. `column` is None where no node has the topology key.
+    `skews` are the skews with the pod there. `column` is None where no node has the topology key.
     """
 
     constraint: SpreadConstraint
@@ -47,7 +47,7 @@ class MeasuredConstraint(msgspec.Struct, frozen=True):
 class PreFilterState:
     """The hard constraints of one incoming pod, resolved to counters. Stale after the next event.
 
-    Domains are only made when nodes are judged: whoever asks for no more than versions pays for no more.
+    Domains are only made when nodes are judged: a look at versions alone does not make them.
     """
 
     __slots__ = ("_constraints", "_counters", "_mirror", "_pod")
@@ -86,7 +86,7 @@ class PreFilterState:
         return Verdicts(np.zeros(len(batch), np.uint8) if codes is None else codes, _STATUSES)
 
     def measured(self, batch: NodeBatch, limit: int) -> Iterator[MeasuredConstraint]:
-        """Yield what is judged of up to `limit` constraints."""
+        """Yield the measurements of up to `limit` constraints."""
         keys = tuple(sorted({constraint.topology_key for constraint in self._constraints}))
         labels = BatchLabels(self._mirror, batch, keys)
         domains = ConstrainedDomains(self._mirror, self._pod, keys)

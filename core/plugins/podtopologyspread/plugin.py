@@ -54,11 +54,11 @@ _INVALIDATED_BY: Final = (
 
 
 class PodTopologySpread:
-    """Filter and score by how evenly pods are spread over topology domains, with the answers of the in-tree plugin.
+    """Filter and score by how evenly pods are spread over topology domains, exactly as the in-tree plugin.
 
     Pods without constraints get the default ones: upstream's two for `defaulting_type` System, else
     `default_constraints`, which have no selector, as it is deduced from the Services and the controller of the pod.
-    Raises ValueError for what upstream's ValidatePodTopologySpreadArgs does not allow.
+    Raises ValueError for arguments that upstream's ValidatePodTopologySpreadArgs rejects.
     """
 
     name = "PodTopologySpread"

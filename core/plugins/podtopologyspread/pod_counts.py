@@ -1,4 +1,4 @@
-"""How many pods a constraint counts on each node, kept by every event, so that no question loops over pods.
+"""The pods that a constraint counts on each node, updated by every event, so that no request loops over pods.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (countPodsMatchSelector).
 """
@@ -47,7 +47,7 @@ _selects_namespace: Final = partial(namespace_is_selected, labels=None)
 class PodCounter:
     """Numbers of pods per node slot.
 
-    `version` is another one after every change, and never that of another counter.
+    `version` is another one after every change, and never the version of another counter.
     """
 
     __slots__ = ("_counts", "nbytes", "version")
@@ -76,7 +76,7 @@ class PodCounter:
 
 
 class PodCounts:
-    """Counters of the placed pods by namespace and selector, for those that were asked for last.
+    """Counters of the placed pods by namespace and selector, for recently requested ones.
 
     Terminating pods are not counted (kubernetes issue 87621). The columns of pods do not tell them from others, so that
     they are kept apart here, and taken off when a counter is made.
@@ -151,7 +151,7 @@ class PodCounts:
                 self._counters[matcher].add(slot, delta)
 
     def _count_told(self, pod: Pod | None, slot: int, delta: int) -> None:
-        """Count for the empty selector; what is supposed is taken back in the end, and then nothing is left."""
+        """Count for the empty selector; suppositions are taken back in the end, and then nothing is left."""
         if pod is not None:
             counter = self._told.setdefault(pod.namespace, PodCounter(TopologyCounts()))
             counter.add(slot, delta)

@@ -27,9 +27,9 @@ _HALF: Final = 0.5
 
 
 class PreScoreState:
-    """The soft constraints of one incoming pod over the nodes of a question. Stale after the next event.
+    """The soft constraints of one incoming pod over the nodes of a request. Stale after the next event.
 
-    What a constraint counts is added to the totals at once: kept for each of many, it would take 40 KB at 5,000 nodes.
+    Counts of a constraint are added to the totals at once: kept for each of many, they would take 40 KB at 5,000 nodes.
     """
 
     __slots__ = ("_batch", "_constraints", "_keys", "_labels", "_mirror", "_needed", "_pod", "_scored", "_weights")
@@ -85,7 +85,7 @@ class PreScoreState:
         return scored
 
     def _weight(self, key: str) -> float:
-        """Weigh a topology key by its domains among the nodes asked, lest the pods of many small ones be watered down.
+        """Weigh a topology key by its domains among the requested nodes, so that many small domains keep their weight.
 
         For the hostname, each node counts.
         """
@@ -104,7 +104,7 @@ class PreScoreState:
         column: BatchColumn,
         domains: ConstrainedDomains,
     ) -> FloatArray:
-        """Return what a constraint is worth to each node of the batch: 0 without its label."""
+        """Return the score of a constraint for each node of the batch: 0 without its label."""
         counter, ids = self._counter(constraint), column.topology_ids()
         if constraint.topology_key == HOSTNAME:
             numbers = counter.per_slot(self._mirror.nodes.capacity)[batch.slots]

@@ -1,4 +1,4 @@
-"""The claims of a pod, told apart by what has to be done about them.
+"""The claims of a pod, grouped by the necessary step.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (podHasPVCs) and binder.go
 (GetPodVolumeClaims).

@@ -35,7 +35,7 @@ NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 _REASONS: Final = (NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING)
-"""In the order in which they are told."""
+"""In the order of the reasons."""
 
 
 class NodeView(msgspec.Struct, frozen=True, gc=False):
@@ -58,7 +58,7 @@ class BoundVolume:
         self._translated = volume.node_affinity
         self._error = ""
         self.plugin = ""
-        """The in-tree plugin on whose migration the answer depends, empty if there is none."""
+        """The in-tree plugin whose migration affects the result, empty if there is none."""
         if volume.source is not None and is_migratable(volume.source):
             self.plugin = volume.source.plugin
             try:
@@ -68,7 +68,7 @@ class BoundVolume:
 
     @property
     def reach(self) -> Hashable:
-        """What decides which nodes can reach the volume."""
+        """The affinity that decides which nodes can reach the volume."""
         return self._affinity, self._translated, self._error, self.plugin
 
     @property
@@ -77,7 +77,7 @@ class BoundVolume:
         return label_keys(self._affinity) | label_keys(self._translated)
 
     def reached_from(self, node: NodeView) -> bool:
-        """Tell whether a node can reach the volume. Raises TranslationError."""
+        """Return whether a node can reach the volume. Raises TranslationError."""
         affinity = self._affinity
         if self.plugin in node.migrated_plugins:
             if self._error:
@@ -96,7 +96,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class UnboundClaims:
-    """The claims of a pod that wait for it, with what there is for them."""
+    """The claims of a pod that wait for it, with the volumes and capacity for them."""
 
     def __init__(self, mirror: ClusterMirror, claims: tuple[PersistentVolumeClaim, ...]) -> None:
         self._work = mirror.work
@@ -144,7 +144,7 @@ class UnboundClaims:
         return ""
 
     def storage_on(self, node: NodeView) -> Mapping[str, Storage]:
-        """Return by class what the claims would take of the storage of a node that fits.
+        """Return by class the storage that the claims would take of a node that fits.
 
         Where any claim takes a volume that is there, only such claims count; else those for which one is made.
         """
@@ -163,11 +163,11 @@ class UnboundClaims:
 
     @cached_property
     def _all_steps(self) -> Sequence[Step]:
-        """What has to be done for each claim, also what has been done for another one."""
+        """The step for each claim, also if it was done for another one."""
         return [*self._made(self._mirror, None)]
 
     def _made(self, mirror: ClusterMirror, seen: set[tuple[str, int | None]] | None) -> Iterator[Step]:
-        """Yield what has to be done for the claims, in their order.
+        """Yield the steps for the claims, in their order.
 
         With `seen`, not twice what has the same answer again, and which of the others there were.
         """
@@ -193,7 +193,7 @@ class UnboundClaims:
 
 
 class PodVolumes:
-    """What one incoming pod asks of a node. Stale after the next event."""
+    """The volumes of one incoming pod, as demands on a node. Stale after the next event."""
 
     def __init__(self, mirror: ClusterMirror, claims: PodVolumeClaims) -> None:
         volumes = mirror.objects(PersistentVolume)

@@ -30,7 +30,7 @@ _NO_PROVISIONER: Final = ("", "kubernetes.io/no-provisioner")
 
 
 class Wish:
-    """What claims of one class ask of a volume beside its size. Claims that ask for the same share it."""
+    """The requirements of one class's claims on a volume beside its size. Claims that ask for the same share it."""
 
     def __init__(self, free: FreeVolumes, claim: PersistentVolumeClaim, work: Work) -> None:
         self._claim = claim
@@ -40,7 +40,7 @@ class Wish:
         self.anywhere = free.by_topology.anywhere(self.accepts)
 
     def accepts(self, volume: PersistentVolume) -> bool:
-        """Tell whether a free volume will do, but for its size."""
+        """Return whether a free volume is suitable, apart from its size."""
         claim = self._claim
         return (
             _is_alike(volume, claim)
@@ -146,7 +146,7 @@ class Provisioning:
         return NOT_ENOUGH_SPACE if largest is None or (largest.limit or 0) < requested else ""
 
     def capacity(self, labels: Mapping[str, str]) -> CSIStorageCapacity | None:
-        """Return what leaves most room for a volume on a node; None where none is published, or none has to be.
+        """Return the largest published capacity for a volume on a node; None if none is published, or none is needed.
 
         Upstream takes the first one that is large enough, in the order of a map.
         """

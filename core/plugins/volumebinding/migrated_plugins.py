@@ -32,7 +32,7 @@ class MigratedPlugins:
 
     def of(self, batch: NodeBatch) -> tuple[Int32Array, list[Plugins]]:
         """Return for each node the place of its plugins in a list of those that there are."""
-        places: Int32Array = self._column.of_slot[batch.slots] + 1  # ABSENT is the first; NO_SLOT is mended below
+        places: Int32Array = self._column.of_slot[batch.slots] + 1  # ABSENT is the first; NO_SLOT is corrected below
         plugins = [_NONE, *self._column.values]
         for position, node in batch.strangers.items():
             places[position] = len(plugins)

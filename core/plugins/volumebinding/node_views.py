@@ -1,4 +1,4 @@
-"""The nodes of a batch, told apart by nothing but what a pod's volumes read of them."""
+"""The nodes of a batch, grouped by the fields that a pod's volumes read."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,7 @@ def _named(mirror: ClusterMirror, names: set[str | None], batch: NodeBatch) -> B
     if len(names) > 1:
         return np.zeros(len(batch), np.bool_)
     (name,) = names
-    named: BoolArray = batch.slots == mirror.nodes.slots.get(name or "", NO_SLOT)  # NO_SLOT is mended below
+    named: BoolArray = batch.slots == mirror.nodes.slots.get(name or "", NO_SLOT)  # NO_SLOT is corrected below
     for position in batch.strangers:
         named[position] = batch.names[position] == name
     return named

@@ -1,4 +1,4 @@
-"""What there is for claims without a volume: free volumes, reserved ones and room for new ones, kept by events."""
+"""The offers for claims without a volume: free volumes, reserved ones and capacity for new ones, updated by events."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -88,7 +88,7 @@ class Offers:
                 yield volume
 
     def room(self, storage_class: str) -> ByTopology[CSIStorageCapacity]:
-        """Return what is published of the room for new volumes of a class, the largest first."""
+        """Return the published capacity for new volumes of a class, the largest first."""
         found = self._rooms.get(storage_class)
         if found is None:
             published = [each for each in self._capacities.get(storage_class, {}).values() if each.limit is not None]

@@ -1,4 +1,4 @@
-"""The plugin: its extension points, and what makes its answers invalid.
+"""The plugin: its extension points, and its invalidation rules.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go. In the equivalence class
 design it is CheckVolumeBinding.
@@ -40,12 +40,12 @@ _ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
 
 def _claim(claim: PersistentVolumeClaim | None) -> PersistentVolumeClaim | None:
-    """Leave of a claim what is read: not how it came to be bound."""
+    """Keep only the fields of a claim that are read: not the history of its binding."""
     return None if claim is None else replace(claim, phase=_known(claim.phase, LOST), resource_version="")
 
 
 def _volume(volume: PersistentVolume | None) -> PersistentVolume | None:
-    """Leave of a volume what is read: not the handle of a CSI source, nor labels that no selector is held against."""
+    """Keep only the fields of a volume that are read: not the handle of a CSI source, nor unselected labels."""
     if volume is None:
         return None
     migratable = is_migratable(volume.source)
@@ -139,7 +139,7 @@ _INVALIDATED_BY: Final = (
         operations=_ANY,
         scope=Scope.ALL,
         when="it begins or ends to publish capacities",
-        because="only then volumes are not made where there is no room for them",
+        because="only then volumes are not made on nodes without capacity for them",
         touches=lambda before, after: _tracks_capacity(before) != _tracks_capacity(after),
     ),
     InvalidationRule(
@@ -163,7 +163,7 @@ class BindingState(msgspec.Struct, frozen=True):
 class VolumeBinding:
     """Filter by the volumes of claims: those that they have, could take, or could be made for them.
 
-    With exactly the answers of the in-tree plugin's Filter and, where the release has one, its Score; it does not bind.
+    Exactly as the in-tree plugin's Filter and, if the release has one, its Score; it does not bind.
     """
 
     name = "VolumeBinding"

@@ -13,7 +13,7 @@ _INT64: Final = 2**63
 
 
 class Storage:
-    """What claims of one class ask for, and what there is for them, in bytes."""
+    """The requests of one class's claims, and the capacity for them, in bytes."""
 
     __slots__ = ("_capacity", "_requested")
 
@@ -33,7 +33,7 @@ class Storage:
 
     @property
     def score(self) -> int:
-        """100 less the share that is asked for, in percent, rounded down; 0 where there is too little, or none."""
+        """100 less the requested share, in percent, rounded down; 0 if there is too little, or none."""
         if not self._capacity or self._requested > self._capacity:
             return 0
         used = _wrapped(self._requested * MAX_NODE_SCORE) // self._capacity

@@ -15,13 +15,13 @@ Thing = TypeVar("Thing")
 class ByTopology(Generic[Thing]):
     """Things in an order, each with the nodes that can reach it; None: all nodes.
 
-    A local volume has a term with one host name, so that of 5,000 volumes a node has to be held against a few.
+    A local volume has a term with one host name, so that a node is compared with only a few of 5,000 volumes.
     """
 
     def __init__(self, things: Iterable[tuple[Thing, NodeSelector | None]]) -> None:
         self.keys: set[str] = set()
         """The label keys that decide."""
-        self._things: list[tuple[Thing, NodeSelector | None]] = []  # each with what is left to be held against labels
+        self._things: list[tuple[Thing, NodeSelector | None]] = []  # each with the remaining requirements on labels
         self._anywhere: list[int] = []  # places of things that no label alone rules out
         # label key -> value -> places of things that want it
         self._anchored: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -50,7 +50,7 @@ class ByTopology(Generic[Thing]):
     def reached(
         self, labels: Mapping[str, str], *, start: int = 0, anywhere: Sequence[int] | None = None
     ) -> Iterator[Thing]:
-        """Yield what a node with these labels can reach, in the order, from a place on.
+        """Yield the volumes that a node with these labels can reach, in the order, from a place on.
 
         `anywhere` are the only ones to look at of those that no label alone rules out.
         """

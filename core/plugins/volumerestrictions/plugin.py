@@ -49,7 +49,7 @@ _INVALIDATED_BY: Final = (
         operations=_ANY,
         scope=Scope.NODE,
         when="it has a GCE, EBS, iSCSI or RBD disk",
-        because="stronger than the design, by which an added pod breaks nothing: it may have taken a disk of the class",
+        because="stronger than the design, where an added pod breaks nothing: it may have taken a disk of the class",
         touches=lambda before, after: _disks(before) != _disks(after),
     ),
     InvalidationRule(
@@ -71,7 +71,7 @@ _INVALIDATED_BY: Final = (
 
 
 class Restrictions:
-    """What keeps one incoming pod from nodes. Stale after the next event."""
+    """The disks and claims that keep one incoming pod from nodes. Stale after the next event."""
 
     __slots__ = ("_capacity", "_taken", "exclusive_claim_in_use")
 
@@ -87,13 +87,13 @@ class Restrictions:
             return Verdicts(np.full(len(batch), elsewhere, np.uint8), _STATUSES)
         by_slot = np.full(self._capacity, elsewhere, np.uint8)
         by_slot[list(self._taken)] = _STATUSES.index(DISK_CONFLICT)
-        codes = by_slot[batch.slots]  # NO_SLOT looks up the last slot, and is mended below
+        codes = by_slot[batch.slots]  # NO_SLOT looks up the last slot, and is corrected below
         codes[list(batch.strangers)] = elsewhere
         return Verdicts(codes, _STATUSES)
 
 
 class VolumeRestrictions:
-    """Filter by the disks and claims that pods have in use, with exactly the answers of the in-tree plugin."""
+    """Filter by the disks and claims that pods have in use, exactly as the in-tree plugin."""
 
     name = "VolumeRestrictions"
     kinds: tuple[Kind, ...] = (Pod, PersistentVolumeClaim)

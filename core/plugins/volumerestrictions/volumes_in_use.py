@@ -13,7 +13,7 @@ _Counted = TypeVar("_Counted", int, str)
 
 Disk: TypeAlias = InlineDisk | RBDImage
 DiskKey: TypeAlias = tuple[str, ...]
-"""What two disks have in common when they are the same."""
+"""The identity of a disk."""
 
 EXCLUSIVE_PLUGINS: Final = frozenset({"kubernetes.io/gce-pd", "kubernetes.io/aws-ebs", "kubernetes.io/iscsi"})
 """In-tree plugins whose disks two pods on a node cannot both write. Azure disks and Cinder volumes are none of them."""
@@ -56,7 +56,7 @@ class VolumesInUse:
     def conflicts(self, disks: Iterable[Disk]) -> set[int]:
         """Return the slots of the nodes where a pod has mounted one of the disks, and not both only read it.
 
-        Upstream isVolumeConflict. That a disk can be read together is known of GCE, iSCSI and RBD disks alone.
+        Upstream isVolumeConflict. Only GCE, iSCSI and RBD disks can be shared by readers.
         """
         slots: set[int] = set()
         for disk in disks:
@@ -80,7 +80,7 @@ class VolumesInUse:
 
 
 def in_conflict(disk: Disk, other: Disk) -> bool:
-    """Tell whether two disks are one, and not both only read it, as `VolumesInUse.conflicts` does."""
+    """Return whether two disks are the same one, unless both only read it, as `VolumesInUse.conflicts` does."""
     return not (disk.read_only and other.read_only) and not set(_keys(disk)).isdisjoint(_keys(other))
 
 

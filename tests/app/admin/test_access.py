@@ -103,7 +103,7 @@ def test_a_uid_that_nobody_has_is_unknown_before_anybody_is_asked() -> None:
     answer = ask(
         admin_app(server), "POST", "/explain", b'{"pod": "shop/web", "remove": ["u-1"]}', {CALLER_HEADER: "ann"}
     )
-    detail = "remove[0]: pod u-1: neither in the mirror nor asked about lately"
+    detail = "remove[0]: pod u-1: neither in the mirror nor in a recent request"
     assert (answer.status_code, answer.json()) == (404, {"detail": detail, "field": "remove[0]"})
     assert server.asked == []
 

@@ -42,7 +42,7 @@ def test_a_pod_is_put_shown_and_deleted(app: FastAPI, pods: DebuggedPods, clock:
     again = ask(app, "DELETE", "/debug/pods/shop/web-1.a")
     assert (again.status_code, again.json()["detail"]) == (
         404,
-        "pod shop/web-1.a: its questions are not logged in full",
+        "pod shop/web-1.a: its requests are not logged in full",
     )
 
 

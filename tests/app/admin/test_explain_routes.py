@@ -186,10 +186,16 @@ def test_what_is_supposed_changes_the_answer(setting: Setting) -> None:
 @pytest.mark.parametrize(
     ("supposed", "query", "status", "field", "message"),
     [
-        ({"pod": "default/nobody"}, "", 404, "pod", "pod default/nobody: neither in the mirror nor asked about lately"),
+        (
+            {"pod": "default/nobody"},
+            "",
+            404,
+            "pod",
+            "pod default/nobody: neither in the mirror nor in a recent request",
+        ),
         ({"remove": ["default/nobody"]}, "", 404, "remove[0]", "neither in the mirror"),
         ({"assume": [{"pod": "x/y", "node": "n1"}]}, "", 404, "assume[0].pod", "neither in the mirror"),
-        ({}, "?node=n7", 404, "node", "node n7: not among those that are asked about"),
+        ({}, "?node=n7", 404, "node", "node n7: not among the nodes of the request"),
         ({"remove": ["default/web", "default/web"]}, "", 409, "remove[1]", "cannot be removed"),
         ({"assume": [{"pod": "default/web", "node": "n2"}]}, "", 409, "assume[0]", "cannot be placed on n2"),
         ({"assume": [{"pod": make_pod("x").obj(), "node": "n7"}]}, "", 409, "assume[0]", "cannot be placed on n7"),

@@ -43,22 +43,22 @@ def test_one_that_prints_for_ever_is_killed_and_holds_little_memory(script: str,
 
 
 def test_one_that_prints_slowly_for_ever_has_no_more_time_than_a_silent_one() -> None:
-    assert failure("while true; do printf .; sleep 0.05; done", seconds=0.5) == "no answer within 0.5 s"
+    assert failure("while true; do printf .; sleep 0.05; done", seconds=0.5) == "no response within 0.5 s"
 
 
 def test_one_that_closes_its_outputs_and_goes_on_is_late() -> None:
-    assert failure("exec >&- 2>&-; sleep 30", seconds=0.3) == "no answer within 0.3 s"
+    assert failure("exec >&- 2>&-; sleep 30", seconds=0.3) == "no response within 0.3 s"
 
 
 def test_a_child_that_holds_the_pipe_does_not_hold_the_caller(tmp_path: Path) -> None:
     script = f'(sleep 1; touch "{tmp_path}/late") & printf out'
-    assert failure(script, seconds=0.3) == "no answer within 0.3 s"
+    assert failure(script, seconds=0.3) == "no response within 0.3 s"
     time.sleep(1.3)
     assert not (tmp_path / "late").exists()
 
 
 def test_a_child_that_left_the_group_and_holds_the_pipe_does_not_hold_the_caller() -> None:
-    assert failure("setsid sleep 5 & printf out", seconds=0.3) == "no answer within 0.3 s"
+    assert failure("setsid sleep 5 & printf out", seconds=0.3) == "no response within 0.3 s"
 
 
 def test_no_process_is_left_behind(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_a_plugin_that_fails_is_named_in_one_line(tmp_path: Path, script: str, e
 def test_a_plugin_that_hangs_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
     script = write_plugin(tmp_path, f'(sleep 1; touch "{tmp_path}/late") &\nsleep 30')
     began = time.monotonic()
-    assert failure(script, time_limit=0.2) == "no answer within 0.2 s"
+    assert failure(script, time_limit=0.2) == "no response within 0.2 s"
     assert time.monotonic() - began < 10
     time.sleep(1.3)
     assert not (tmp_path / "late").exists()

@@ -103,9 +103,7 @@ def test_other_durations_are_refused(duration: str) -> None:
         pytest.param(["shop/web", "--for", "soon"], "'soon': expected a duration", id="duration"),
         pytest.param(["web"], "'web': expected NAMESPACE/NAME", id="no-namespace"),
         pytest.param(["shop/web?for=1"], "expected NAMESPACE/NAME", id="no-name"),
-        pytest.param(
-            ["shop/web", "--off"], "404 Not Found: pod shop/web: its questions are not logged", id="not-there"
-        ),
+        pytest.param(["shop/web", "--off"], "404 Not Found: pod shop/web: its requests are not logged", id="not-there"),
         pytest.param(["shop/" + "a" * 300], "422 Unprocessable", id="long-name"),
     ],
 )

@@ -57,7 +57,7 @@ def test_it_ends_with_0_where_nothing_differs_and_with_1_where_something_does() 
         same = diff("--server", url)
     with answering(OTHER) as (url, _):
         other = diff("--server", url)
-    assert (same.exit_code, same.stdout.splitlines()[0]) == (0, "The mirror holds what the API server lists.")
+    assert (same.exit_code, same.stdout.splitlines()[0]) == (0, "The mirror equals the API server's lists.")
     assert other.exit_code == 1
     assert other.stdout.startswith("The mirror differs from the API server in 3 objects.\n")
     assert same.stderr == other.stderr == ""

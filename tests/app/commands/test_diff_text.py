@@ -29,7 +29,7 @@ def lines(found: Mapping[str, Differences], *, wide: bool = False) -> list[str]:
 
 def test_no_difference_is_said_with_what_was_listed() -> None:
     assert lines(SAME) == [
-        "The mirror holds what the API server lists.",
+        "The mirror equals the API server's lists.",
         "",
         "RESOURCE  LISTED  MISSED  REDUNDANT  DIFFERING  ASSUMED",
         "nodes         60       0          0          0        0",

@@ -131,7 +131,7 @@ def test_all_of_a_pod_that_fits_nowhere_is_told(small: ClusterMirror) -> None:
         "    1 term without effect here",
         "  Not scored",
         "",
-        "Class     " + class_of(small, NEXT) + ", of which nothing is kept",
+        "Class     " + class_of(small, NEXT) + ", not cached",
         f"Mirror    fresh, at generation {small.generation}: 3 nodes, 2 pods",
         "Release   Kubernetes 1.34, the default: nothing says which release it is",
     ]

@@ -297,7 +297,7 @@ EXPECTED = "expected what GET /debug/decisions/N answers."
     ("arguments", "message"),
     [
         pytest.param([], "Missing argument 'DECISION'.", id="nothing"),
-        pytest.param(["@1.json"], "1.json: no number, so a file, which is asked of a saved state: give --snapshot FILE "
+        pytest.param(["@1.json"], "1.json: no number, so a file, which needs a saved state: give --snapshot FILE "
                      "or --demo.", id="file-alone"),
         pytest.param(["@1.json", *SERVICE], f"--server {NOT_FOR_FILES}", id="file-of-a-service"),
         pytest.param(["@1.json", *CASE, "--token-file", "@1.json"], f"--token-file {NOT_FOR_FILES}", id="file-token"),
@@ -306,7 +306,7 @@ EXPECTED = "expected what GET /debug/decisions/N answers."
                      id="config-of-a-service"),
         pytest.param(["1", *SERVICE, "--skip-invalid"], f"--skip-invalid {NOT_FOR_SERVICES}", id="skip-of-a-service"),
         pytest.param(["@1.json", "--demo", *CASE], "Give either --snapshot FILE or --demo.", id="two-dumps"),
-        pytest.param(["-", "--snapshot", "-"], "DECISION -: standard input is that of --snapshot already.",
+        pytest.param(["-", "--snapshot", "-"], "DECISION -: --snapshot reads standard input already.",
                      id="one-input-for-two"),
         pytest.param(["-", *CASE], f"DECISION -: malformed JSON: input data was truncated; {EXPECTED}", id="empty"),
         pytest.param(["@absent.json", *CASE], "absent.json: No such file or directory.", id="no-such-file"),

@@ -179,7 +179,7 @@ LINE = json.dumps(CASE).encode()
         pytest.param(LINE[:-1], "malformed JSON: input data was truncated", id="truncated"),
         pytest.param(
             yaml.safe_dump_all([listed(), CASE]).encode(),
-            "document 2 is a golden case, which stands alone",
+            "document 2 is a golden case, which must be alone",
             id="beside-a-list",
         ),
         pytest.param(

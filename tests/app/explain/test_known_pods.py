@@ -16,7 +16,7 @@ def test_a_pod_that_alone_has_the_name_is_the_one() -> None:
 @pytest.mark.parametrize(
     ("pods", "problem"),
     [
-        ([], "pod default/web: neither in the mirror nor asked about lately"),
+        ([], "pod default/web: neither in the mirror nor in a recent request"),
         ([WEB, AGAIN], "pod default/web: there are several of that name: u1, u2"),
     ],
     ids=["none", "two"],

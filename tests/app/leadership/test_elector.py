@@ -93,7 +93,7 @@ def test_the_winner_leads_once_it_has_caught_up_and_the_other_says_who_leads() -
             a.start()
             await until(lambda: a.caught_up == 1)
             assert not a.elector.leads()
-            assert a.elector.problem() == "the pods are listed again, to know what the leader before has bound"
+            assert a.elector.problem() == "the pods are listed again, to see the bindings of the previous leader"
             a.may_catch_up.set()
             await until(a.elector.leads)
             assert (a.elector.problem(), a.elector.leader, a.elector.changes) == ("", "a_1", 1)

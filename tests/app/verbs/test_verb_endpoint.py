@@ -177,7 +177,7 @@ def test_a_body_is_decoded_once_whether_its_pod_is_refused_or_passes(
     ("bounds", "reason", "message"),
     [
         ({"deadline": -1.0}, "deadline", "it has waited for longer than the deadline (KINDRED_DEADLINE)"),
-        ({"max_bytes": 10}, "bytes", "questions take too many bytes (KINDRED_QUEUE_MAX_BYTES)"),
+        ({"max_bytes": 10}, "bytes", "requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)"),
     ],
     ids=["deadline", "bytes"],
 )

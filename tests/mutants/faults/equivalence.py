@@ -39,14 +39,14 @@ FAULTS: Final = (
     Fault(
         id="prepared-before-an-event-used-after",
         breaks="What PreFilter said before an event is used for the cells that the event made invalid.",
-        old="        if self._prepared_at != now:  # what",
-        new="        if self._prepared_at == NEVER:  # what",
+        old="        if self._prepared_at != now:  # a state",
+        new="        if self._prepared_at == NEVER:  # a state",
         tests=("test_cached_evaluation.py", "test_cached_results.py"),
     ),
     Fault(
         id="error-for-all-nodes-kept",
         breaks="An error of PreFilter, which may be gone by the next request, is kept for the class.",
-        old="        if status.code is not Code.ERROR:  # which may be gone by the next question\n    ",
+        old="        if status.code is not Code.ERROR:  # which may be gone by the next request\n    ",
         new="        if True:\n    ",
         tests=("test_cached_results.py", "test_cached_evaluation.py"),
     ),

@@ -113,7 +113,7 @@ FAULTS: Final = (
     Fault(
         id="backoff-of-an-outage-kept",
         breaks="After an outage a resource that breaks waits as long as if the trouble had been its own.",
-        old="            self._backoff.reset()  # it was",
+        old="            self._backoff.reset()  # the fault was",
         new="            pass  # it was",
         tests=("test_failures.py",),
     ),

@@ -15,7 +15,7 @@ REVIEW = {"explain_access": "review"}
         ({"admin_port": 0}, []),
         ({"admin_port": 0, "admin_read_token_file": "r"}, ["info: all: callers with the read token"]),
         ({"admin_port": 0, "admin_read_token_file": "r", "admin_token_file": "t", **REVIEW}, []),
-        ({"admin_port": 0, **REVIEW}, ["warning: review, and nobody is an admin"]),
+        ({"admin_port": 0, **REVIEW}, ["warning: review, and there is no admin: no caller"]),
         ({"admin_token_file": "t", **REVIEW}, ["warning: review, and there is no admin port"]),
     ],
 )

@@ -108,7 +108,7 @@ def test_nobody_who_listens_is_told() -> None:
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))
         result = visit(f"http://127.0.0.1:{unheard.getsockname()[1]}", NO_FILES, ticking().__next__)
-    assert result.failure == "connection refused: nobody listens there"
+    assert result.failure == "connection refused: no process listens there"
 
 
 def test_an_unknown_host_is_told() -> None:

@@ -61,7 +61,7 @@ def resource(**fields: object) -> dict[str, object]:
 def test_of_a_kindred_that_is_well_there_is_only_to_know_how_fast_it_is() -> None:
     findings = [finding for check in (*CHECKS, *CHECKS_OF_KINDRED) for finding in check.findings(running())]
     assert [(finding.id, finding.severity) for finding in findings] == [("service-latency", Severity.INFO)]
-    assert findings[0].message == "a question about one node takes 1.0 ms from here"
+    assert findings[0].message == "a request about one node takes 1.0 ms from here"
 
 
 @pytest.mark.parametrize(

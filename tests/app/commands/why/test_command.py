@@ -204,7 +204,7 @@ def test_only_a_token_can_be_sent_and_only_ones_own(cluster: SmallCluster, why: 
     assert "Error: --send-token: your kubeconfig logs in without a token" in tokenless.stderr
     impersonating = why("large", "--send-token", "--as", "jane")
     assert impersonating.exit_code == 2
-    assert "--send-token: the token is your own, not that of --as" in impersonating.stderr
+    assert "--send-token: the token is your own, not the one of --as" in impersonating.stderr
     local = why("large", "--send-token", "--local")
     assert local.exit_code == 2
     assert "--send-token" in local.stderr
