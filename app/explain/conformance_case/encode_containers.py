@@ -2,7 +2,8 @@
 
 Of a pod's containers only sums are kept, unless releases count them differently: what is reserved, and what scoring
 takes it for, with the 100m and 200Mi that a container is taken to use which asks for none. What is written are not the
-containers that the pod has, but as many, which come to the same.
+containers that the pod has, but as many, which come to the same. Their limits are lost, and with them what the usage of
+the pod is predicted from (`Pod.load`): no plugin of kube-scheduler reads it, of which the answers in a case are.
 """
 
 from collections.abc import Iterator, Sequence
