@@ -3,6 +3,7 @@
 Only sums of a pod's containers are kept, unless releases count them differently: the reserved amount, and the amount
 for scoring, which assumes 100m and 200Mi for a container without requests. The written containers are not the pod's
 own, but as many, with the same sums.
+Limits are lost, and with them the predicted usage (`Pod.load`). No plugin of kube-scheduler reads it.
 """
 
 from collections.abc import Iterator, Sequence

@@ -10,6 +10,7 @@ encode_node: Final = Encoder(
         "spec.unschedulable": "unschedulable",
         "status.declaredFeatures": lambda node: sorted(node.declared_features),
         "status.allocatable": lambda node: quantities_of(node.allocatable),
+        "status.capacity": lambda node: quantities_of(node.capacity),
         "status.conditions": lambda node: [
             {"type": kind, "status": status} for kind, status in node.conditions.items()
         ],

@@ -137,7 +137,7 @@ def _measured(cpu: int) -> NodeMetrics:
 
 def _of_load(plugin: str) -> dict[Row, Fault]:
     """Give the faults of a plugin that follows the usage of nodes."""
-    there: list[Object] = [node_of(_ROOMY), _measured(300)]
+    there: Sequence[Object] = [node_of(_ROOMY), _measured(300)]
     return {
         (plugin, "NodeMetrics NODE"): Fault(there, _ASKS, _added(_measured(100))),
         (plugin, "Node NODE"): Fault(there, _ASKS, _added(node_of(_ROOMY.allocatable(cpu="4")))),

@@ -3,6 +3,8 @@
 import json
 from typing import Final
 
+from msgspec.structs import replace
+
 from app.dump.snapshot_file import CASE_MEMBERS
 from app.explain.conformance_case.case import ENCODERS
 from app.explain.conformance_case.encode_affinity import without_broken_parts
@@ -26,8 +28,9 @@ def pod_of(v1_object: object) -> Pod:
 
 
 def again(found: Object) -> Object:
-    """Encode a value and decode it again."""
-    return decoded(type(found), ENCODERS[type(found)](found))
+    """Encode a value and decode it again; what the usage of a pod is predicted from is in no case."""
+    back = decoded(type(found), ENCODERS[type(found)](found))
+    return replace(back, load=found.load) if isinstance(found, Pod) and isinstance(back, Pod) else back
 
 
 def whole(found: Object) -> Object:
