@@ -13,10 +13,10 @@ FAULTS: Final = (
         tests=("core/gangs/test_packing.py",),
     ),
     Fault(
-        id="used-domains-are-closed",
+        id="used-domains-not-looked-up",
         breaks="The rest of a gang is placed apart from the members that run.",
-        old="nodes = self._group.within({*domains, *self._used})",
-        new="nodes = self._group.within({*domains})",
+        old="self._used = self._domains_of(beside)",
+        new="self._used = self._domains_of(())",
         tests=("core/gangs/test_packing.py",),
     ),
     Fault(
