@@ -10,8 +10,8 @@ def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
     """Yield the pod's profile, and the rules that are off in it."""
     if not scheduler.has_profile:
         yield from wrapped(
-            f"No profile of the configuration has schedulerName {scheduler.name}: nobody schedules this pod unless "
-            f"another scheduler does. Every rule is judged as if it were on.",
+            f"No profile of the configuration has schedulerName {scheduler.name}: this kube-scheduler does not "
+            f"schedule this pod. Every rule is judged as if it were on.",
             2,
             "",
         )

@@ -36,7 +36,7 @@ def test_a_profile_with_all_rules_takes_no_line() -> None:
 
 
 def test_a_scheduler_without_a_profile_is_told() -> None:
-    assert "schedulerName other: nobody schedules this pod unless another" in text(
+    assert "schedulerName other: this kube-scheduler does not schedule" in text(
         scheduler_text(state(SchedulerRules("other")))
     )
 

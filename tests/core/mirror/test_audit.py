@@ -80,7 +80,7 @@ DAMAGE: Final[dict[str, tuple[Callable[[ClusterMirror], object], str]]] = {
     "the-partition-s-column": (lose_column, "nb: is in the partition"),
     "a-partition-that-is-not-whole": (claim_whole, "nb: is out of a partition"),
     "generations-of-nodes": (swap_generations, "the nodes have the generations"),
-    "the-order-of-generations": (put_last_first, "the nodes do not stand in the order"),
+    "the-order-of-generations": (put_last_first, "the nodes are not in the order"),
     "a-known-node-that-is-not-followed": (drop_known, "the nodes have the generations"),
     "a-node-ahead-of-the-mirror": (
         lambda mirror: setattr(mirror.nodes.infos["waiting"], "generation", 10**6),
