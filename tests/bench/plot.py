@@ -40,6 +40,7 @@ _COLOURS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _GREY: Final = "#777777"
+_MILLISECONDS: Final = "ms"
 _BAR_TEXT: Final = 7.5
 _ROOM: Final = 1.8  # what a logarithmic axis goes beyond its highest bar, for the text on it
 
@@ -97,9 +98,9 @@ def _engine(axes: Axes, section: Section, in_tree: Section | None) -> None:
             times = found.get(name)
             values.append(times.p50 if times is not None else None)
     _grouped(axes, [_KINDS.get(row.name, row.name) for row in section.rows], bars)
-    _logarithmic(axes)
-    axes.set_title("One decision: filter and score all nodes (ms, p50)")
-    axes.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.14), columnspacing=1.2, handlelength=1.2)
+    _logarithmic(axes, "kind of pod")
+    axes.set_title("One decision: filter and score all nodes (p50)")
+    axes.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.2), columnspacing=1.2, handlelength=1.2)
 
 
 def _http(axes: Axes, section: Section, _: Section | None) -> None:
@@ -111,8 +112,8 @@ def _http(axes: Axes, section: Section, _: Section | None) -> None:
         _whiskers(axes, position, [row.times[side] for side in sides])
         highest = max(row.times[side].p99 for side in sides)
         axes.text(position, highest * 1.15, f"{row.ratios['p50'].value:.1f}x", ha="center", fontweight="bold")
-    _logarithmic(axes)
-    axes.set_title("HTTP against a bare ASGI app (ms, p50, tick p99)")
+    _logarithmic(axes, "verb and request")
+    axes.set_title("HTTP against a bare ASGI app (p50, tick p99)")
     axes.tick_params(axis="x", labelsize=7.5)
     axes.legend(ncols=2, loc="upper left")
 
@@ -130,9 +131,8 @@ def _growth(axes: Axes, section: Section, _: Section | None) -> None:
     axes.set_xscale("log")
     axes.set_xticks(nodes, [f"{count:,.0f}" for count in nodes])
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel(f"nodes, with {usual.figures['pods'] / usual.figures['nodes']:g} pods each")
-    _logarithmic(axes)
-    axes.set_title("One decision as the cluster grows (ms, p50)")
+    _logarithmic(axes, f"nodes, with {usual.figures['pods'] / usual.figures['nodes']:g} pods each")
+    axes.set_title("One decision as the cluster grows (p50)")
     axes.legend(loc="lower right")
 
 
@@ -144,14 +144,16 @@ def _churn(axes: Axes, section: Section, _: Section | None) -> None:
     quiet, churning = section.rows[:2]
     sides = {"no events": quiet, churning.name.removeprefix("filter, "): churning}
     bars = {name: [row.times["answers"].p50, row.times["answers"].p99] for name, row in sides.items()}
-    _grouped(axes, ["filter, p50", "filter, p99"], bars)
+    _grouped(axes, ["p50", "p99"], bars)
     highest = max(max(values) for values in bars.values())
     for position, ratio in enumerate(churning.ratios.values()):
         bound = f" (at most {ratio.at_most:g})" if ratio.at_most is not None else ""
         axes.text(position, highest * 1.15, f"{ratio.value:.2f}x{bound}", ha="center", fontweight="bold")
     axes.set_ylim(0, highest * 1.3)
     axes.grid(axis="y", color="#e5e5e5")
-    axes.set_title("filter by HTTP while pods change (ms)")
+    axes.set_xlabel("percentile")
+    axes.set_ylabel(_MILLISECONDS)
+    axes.set_title("filter by HTTP while pods change")
     axes.legend(loc="center left")
 
 
@@ -192,7 +194,10 @@ def plain_numbers() -> FuncFormatter:
     return FuncFormatter(lambda value, _: f"{value:g}")
 
 
-def _logarithmic(axes: Axes) -> None:
+def _logarithmic(axes: Axes, x: str) -> None:
+    """Name both axes, and let that of the times be logarithmic."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(_MILLISECONDS)
     axes.set_yscale("log")
     axes.set_ylim(top=axes.get_ylim()[1] * _ROOM)
     axes.yaxis.set_major_formatter(plain_numbers())

@@ -65,8 +65,10 @@ def _rates(axes: Axes, run: Throughput) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", color="#e5e5e5")
     cluster = f"{run.nodes:,} nodes, {run.pods_before:,} pods, {run.kubernetes}"
-    axes.set_title(f"{cluster}: pods per second (on the bars: times {modes[0]})")
-    axes.legend(ncols=len(modes), loc="upper center", bbox_to_anchor=(0.5, -0.16), columnspacing=1.2, handlelength=1.2)
+    axes.set_xlabel("shape of the pods")
+    axes.set_ylabel("pods per second")
+    axes.set_title(f"{cluster} (on the bars: times {modes[0]})")
+    axes.legend(ncols=len(modes), loc="upper center", bbox_to_anchor=(0.5, -0.22), columnspacing=1.2, handlelength=1.2)
 
 
 def _cpu(axes: Axes, run: Throughput) -> None:
@@ -83,8 +85,10 @@ def _cpu(axes: Axes, run: Throughput) -> None:
     axes.invert_yaxis()
     axes.set_xlim(right=max(lefts) * 1.12)
     axes.grid(axis="x", color="#e5e5e5")
-    axes.set_title("CPU a pod (ms, mean of the shapes)")
-    axes.legend(ncols=len(run.programs), loc="upper center", bbox_to_anchor=(0.4, -0.16), columnspacing=1.0)
+    axes.set_xlabel("CPU a pod, ms")
+    axes.set_ylabel("mode")
+    axes.set_title("CPU a pod, mean of the shapes")
+    axes.legend(ncols=len(run.programs), loc="upper center", bbox_to_anchor=(0.4, -0.22), columnspacing=1.0)
 
 
 def _mean(run: Throughput, mode: str, program: str) -> float:
