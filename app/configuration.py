@@ -31,13 +31,13 @@ class Configuration(NamedTuple):
     """Field -> where its value is from: the name of a flag, a variable or a file; fields with their default are not in
     it."""
     unknown_variables: tuple[str, ...]
-    """Variables that begin as ours do and are none, with what they may have been meant to be; most likely slips."""
+    """Variables with our prefix that are no settings, each with the setting that it may mean; most likely slips."""
     plain_file: Path | None = None
     """The file, where it has the deprecated form without apiVersion and kind."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is deprecated or looks like a mistake, a sentence each."""
+        """Deprecated forms and likely mistakes, a sentence each."""
         unknown = (f"unknown variable {variable}" for variable in self.unknown_variables)
         if self.plain_file is None:
             return tuple(unknown)
@@ -46,7 +46,7 @@ class Configuration(NamedTuple):
 
 
 def load_configuration(file: Path | None = None, flags: Mapping[str, object] | None = None) -> Configuration:
-    """Read the settings: file, environment, then flags, of which those that are None were not given.
+    """Read the settings: file, environment, then flags. A flag that is None was not given.
 
     Without `file`, KINDRED_CONFIG names it, if it is set. Raises SettingsError, which names all that is wrong.
     """
@@ -79,7 +79,7 @@ def effective(settings: Settings, sources: Mapping[str, str]) -> dict[str, dict[
 
 
 def changed(shown: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return, of what `effective` returns, what differs from its default."""
+    """Return the entries of `effective` with a value other than the default."""
     defaults = effective(Settings.model_construct(), {})
     return {key: entry for key, entry in shown.items() if entry["value"] != defaults[key]["value"]}
 
@@ -105,7 +105,7 @@ def _problems(error: ValidationError, sources: Mapping[str, str]) -> Iterator[st
 
 
 def _problem(name: str, value: object, rule: str, sources: Mapping[str, str], within: Sequence[str] = ()) -> str:
-    """Return what is wrong with a field, which is called as where it came from calls it, and as variable otherwise."""
+    """Return the error of a field. The field has the name that its source uses, or else the name of its variable."""
     shown = str(value) if isinstance(value, Path) else value
     where = sources.get(name) or variable_of(name)
     if where.endswith(f": {key_of(name)}"):  # of a file, where values have a path

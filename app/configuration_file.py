@@ -25,7 +25,7 @@ _TRUE_OR_FALSE: Final = re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$")
 
 
 class ConfigurationFile(NamedTuple):
-    """What a file says."""
+    """The contents of a file."""
 
     values: Mapping[str, Any]
     """Field -> value, as Settings takes it. Their ranges are not checked yet."""
@@ -44,7 +44,7 @@ Loader.yaml_implicit_resolvers = {
 
 
 def key_of(name: str) -> str:
-    """Return what a field is called in the file."""
+    """Return the key of a field in the file."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 
@@ -84,7 +84,7 @@ def parse(text: str, name: str) -> ConfigurationFile:
 
 
 def meant(name: str, known: Mapping[str, str]) -> str:
-    """Return a question that names what `name` may have been meant to be; empty if nothing is like it."""
+    """Return a hint with the known name that is closest to `name`; empty if none is close."""
     close = get_close_matches(name, known, 1)
     return f"; did you mean {close[0]}?" if close else ""
 
@@ -116,7 +116,7 @@ def _place(error: Exception) -> str:
 
 
 def _duplicates(node: yaml.Node, path: str, visited: set[int]) -> Iterator[str]:
-    if id(node) in visited:  # an alias, which may even be of what is around it
+    if id(node) in visited:  # an alias, perhaps of a node that contains it
         return
     visited.add(id(node))
     if isinstance(node, yaml.SequenceNode):
@@ -141,7 +141,7 @@ def _head_problems(document: Mapping[object, object]) -> Iterator[str]:
 
 
 def _type_problems(key: str, value: object) -> Iterator[str]:
-    """Yield what is of another type, though the settings would take it, as variables are text."""
+    """Yield the errors of a value with another type that the settings would accept, because variables are text."""
     if value is None:
         return
     adapter = _adapter(FIELDS[key])
@@ -151,7 +151,7 @@ def _type_problems(key: str, value: object) -> Iterator[str]:
         try:
             adapter.validate_python(value)
         except ValidationError:
-            return  # the settings say what is wrong
+            return  # the settings report the error
         for problem in strict.errors():
             where = ".".join(map(str, (key, *problem["loc"])))
             yield f"{where}={problem['input']!r}: {problem['msg']}"

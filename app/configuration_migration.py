@@ -1,6 +1,7 @@
-"""A plain file of settings in its present form, with its comments: the text stays, and gets what it lacks.
+"""Migrates a plain file of settings: adds the head, and writes numbers and switches as YAML has them.
 
-A library that writes YAML with comments (ruamel.yaml) is not needed for two lines at the head and some quotes.
+The rest of the text stays, comments included. A library that writes YAML with comments (ruamel.yaml) is not needed for
+two lines at the head and some quotes.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ class _Edit(NamedTuple):
 def migrated(text: str, name: str) -> str:
     """Return the text of a file, called `name` in errors, with apiVersion and kind, and with numbers as numbers.
 
-    A text that has a head is returned as it is. Raises SettingsError for what cannot be read, before or after.
+    A text that has a head is returned as it is. Raises SettingsError for a text that cannot be read, before or after.
     """
     before = parse(text, name)
     node = yaml.compose(text, Loader)
@@ -59,7 +60,7 @@ def _head(indent: str) -> list[str]:
 
 
 def _typed(name: str, text: str) -> str | None:
-    """Return a number or a switch that is written as text ("8888", yes) as YAML has it; None for what is text."""
+    """Return a number or a switch that is written as text ("8888", yes) as YAML has it; None for other text."""
     try:
         value = accepted(name, text)
     except ValidationError:

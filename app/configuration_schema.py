@@ -1,4 +1,4 @@
-"""The JSON schema of a file of settings, for editors and for what checks files before they are applied.
+"""The JSON schema of a file of settings, for editors and for tools that check files before they are applied.
 
 `kindred config schema > docs/schemas/kindredconfiguration-v1alpha1.json` publishes it.
 """
@@ -19,7 +19,7 @@ def configuration_schema() -> dict[str, Any]:
     """Return the schema of KindredConfiguration: its head, and a property for each setting."""
     head = {
         "apiVersion": {"const": API_VERSION, "description": "Version of the format of this file."},
-        "kind": {"const": KIND, "description": "What the file is."},
+        "kind": {"const": KIND, "description": "Kind of this file."},
     }
     known = Settings.model_json_schema()["properties"]
     return {
@@ -35,7 +35,7 @@ def configuration_schema() -> dict[str, Any]:
 
 
 def described(name: str) -> str:
-    """Return what a setting means, in one line, with other settings called as the file calls them."""
+    """Return the meaning of a setting, in one line, with other settings called as the file calls them."""
     return _FIELD.sub(_as_key, (Settings.model_fields[name].description or "").replace("\n", " "))
 
 

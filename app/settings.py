@@ -1,4 +1,4 @@
-"""The settings: what can be set, what is allowed, and what each means. Where they come from is app/configuration.py."""
+"""The settings: their names, allowed values and meanings. Their sources are in app/configuration.py."""
 
 from collections.abc import Mapping
 from ipaddress import ip_address
@@ -19,13 +19,13 @@ PREFIX: Final = "KINDRED_"
 AUTO: Final = "auto"
 _RELEASES: Final = (AUTO, *map(str, RELEASES))
 _ADMIN_PROOFS: Final = ("admin_token_file", "admin_read_token_file", "admin_client_ca_file")
-"""Settings of which one is needed for an admin port that others can reach."""
+"""An admin port that others can reach needs at least one of these settings."""
 _RENEWALS: Final = 1.2
 """The deadline of a renewal is more than so many pauses: client-go leaderelection.go, JitterFactor."""
 
 
 def variable_of(name: str) -> str:
-    """Return what a field is called in the environment."""
+    """Return the name of a field in the environment."""
     return PREFIX + name.upper()
 
 
@@ -41,7 +41,7 @@ def _names(value: object) -> object:
 
 
 def _json_text(value: object) -> object:
-    """Take what a file says as YAML for the JSON that a variable has."""
+    """Return a mapping of the file as the JSON text that a variable has; other values as they are."""
     return encode(value).decode() if isinstance(value, Mapping) else value
 
 
@@ -75,7 +75,7 @@ def _file(value: object) -> object:
 
 
 class FileForm(NamedTuple):
-    """The JSON schema of what a file may have for a field, where that is more than the field's own type."""
+    """The JSON schema of a field in a file, where a file may have more than the field's own type."""
 
     schema: Mapping[str, object]
 
@@ -212,8 +212,8 @@ class Settings(BaseSettings):
     stale_policy: Literal["fail", "answer"] = "fail"
     """What questions get while the mirror is stale: an `Error`, or an answer with a header that says so."""
     assumed_pod_ttl: Annotated[float, Field(ge=1)] = 300.0
-    """Seconds after the end of its binding within which the watch must show an assumed pod, or it counts no more; more
-    than `stale_after`: as long as questions are answered though the watch is late, what was bound has to count."""
+    """Seconds after the end of its binding within which the watch must show an assumed pod, or it counts no more. More
+    than `stale_after`: while requests are answered and the watch is late, bound pods have to count."""
 
     # The scheduler's port.
     listen_host: Host = "127.0.0.1"
@@ -307,8 +307,8 @@ class Settings(BaseSettings):
     """Common names, or DNS names, of certificates of `admin_client_ca_file` that are of proxies and not of admins: they
     may name their user in `X-Remote-User`, `X-Remote-Group` and `X-Remote-Extra-*`. Needs `explain_access` `review`."""
     node_metrics: bool = False
-    """Whether `/metrics` has the resource figures of each node, besides those of the cluster: 12 series for each node
-    with three resources, which are 60,000 series and 9 MB a scrape with 5,000 nodes."""
+    """Whether `/metrics` has the resource figures of each node, besides the sums of the cluster. A node with three
+    resources has 12 series. With 5,000 nodes these are 60,000 series and 9 MB a scrape."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe message that is logged."""
     log_format: Literal["auto", "json", "text"] = "auto"
@@ -378,7 +378,7 @@ def _wrong(name: str, settings: Settings, rule: str) -> WrongTogetherError:
 
 
 def _wrong_lease(settings: Settings) -> WrongTogetherError | None:
-    """Return what is wrong with the times of the Lease; None if nothing is."""
+    """Return the error of the times of the Lease; None if they are right."""
     if settings.lease_duration <= settings.lease_renew_deadline:
         rule = f"must be more than {variable_of('lease_renew_deadline')}, {settings.lease_renew_deadline}"
         return _wrong("lease_duration", settings, rule)
@@ -390,7 +390,7 @@ def _wrong_lease(settings: Settings) -> WrongTogetherError | None:
 
 
 def _wrong_gates(release: str, gates: Mapping[str, bool]) -> str:
-    """Return what is wrong with feature gates; empty if nothing is. With `auto`, any known release may allow each."""
+    """Return the error of feature gates; empty if they are right. With `auto`, any known release may allow each."""
     candidates = [nearest(release).release] if release != AUTO else RELEASES
     for name, value in gates.items():
         problems = []
@@ -405,7 +405,7 @@ def _wrong_gates(release: str, gates: Mapping[str, bool]) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address is one that only this machine can reach."""
+    """Return whether an address is one that only this machine can reach."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

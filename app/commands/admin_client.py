@@ -104,7 +104,7 @@ def refusal(response: httpx.Response) -> str:
         return f"{status}: give --token-file{', or --cert-file with --key-file' if 'cert_file' in _options() else ''}"
     if detail is None:
         return f"{status}; {NOT_UNDERSTOOD}"
-    if isinstance(detail, list):  # of what FastAPI found wrong
+    if isinstance(detail, list):  # the errors of FastAPI's validation
         detail = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in detail)
     return f"{status}: {detail}"
 

@@ -193,7 +193,7 @@ def openapi_command(port: Literal["extender", "admin"], output: OutputFormat) ->
 
 
 def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOptions) -> Any:  # noqa: ANN401  # JSON
-    """Ask as kube-scheduler would, and return the answer; exit status 2 where it is an error."""
+    """Ask as kube-scheduler would, and return the response; exit status 2 where it is an error."""
     with _clear_errors():
         settings = loaded_settings(question["config"], flags_of_answers(question))
         manifest = _pod_manifest(question["pod"])

@@ -1,4 +1,4 @@
-"""`kindred completion`: scripts by which shells complete the command line. Click makes them, and answers them."""
+"""`kindred completion`: scripts that let shells complete the command line. Click makes them, and answers them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -6,11 +6,11 @@ from typing import Final, NoReturn
 import click
 
 EXIT_OK: Final = 0
-"""The command did what it was asked for, and the answer is yes."""
+"""The command completed, and the answer is yes."""
 EXIT_NO: Final = 1
-"""The command did what it was asked for, and the answer is no: it fits nowhere, differs, is not ready, has errors."""
+"""The command completed, and the answer is no: it fits nowhere, differs, is not ready, has errors."""
 EXIT_ERROR: Final = 2
-"""The command could not do it: wrong usage, or input or a service that is missing or wrong."""
+"""The command could not complete: wrong usage, or input or a service that is missing or wrong."""
 
 
 def exit_with_error(error: object) -> NoReturn:

@@ -31,7 +31,7 @@ FLAGS: Final[Mapping[str, str]] = {
 }
 """Flag of `kindred serve` -> field, or the file of settings."""
 TIMEOUT: Final = 3.0
-"""Seconds, less than the HEALTHCHECK waits, so that the reason is told."""
+"""Seconds, less than the HEALTHCHECK waits, so that the probe reports the reason."""
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # looked up here, not bound
 _SERVICE: Final = Path("/proc/1/cmdline")
 

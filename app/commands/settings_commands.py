@@ -81,6 +81,6 @@ def loaded_settings(config: Path | None, flags: Mapping[str, object]) -> Setting
 
 
 def warn(configuration: Configuration) -> None:
-    """Say on standard error what is deprecated or looks like a mistake."""
+    """Print the warnings of a configuration on standard error."""
     for warning in configuration.warnings:
         click.echo(f"Warning: {warning}", err=True)

@@ -179,7 +179,7 @@ class Explainer:
     async def explain(self, question: ExplainRequest, detail: Detail) -> Explanation:
         """Evaluate a request that was decoded just now, before any event. Raises ExplainError."""
         found = await self._found(question)
-        # From here on nobody else is answered: a decision is of one state of the mirror.
+        # From here on no other request is served: a decision is of one state of the mirror.
         victims = self._victims_of(found.pod)  # of the mirror as it is
         with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)

@@ -59,7 +59,7 @@ class _Matches:
 
 
 class NameSearch:
-    """Looks names up in the mirror, among the pods on nodes, the pending ones, and those of recent requests.
+    """Looks names up in the mirror, among the pods on nodes, pending pods, and the pods of recent requests.
 
     Names have no index, so a search visits 150,000 pods, unless more of them than the limit begin with the text.
     """

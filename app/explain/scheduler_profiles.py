@@ -145,7 +145,7 @@ def kindred_of(config: SchedulerConfig) -> Extender | None:
 
 
 def _names(asked: Plugins) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the plugins by which Kindred filters and scores; a composite represents its parts."""
+    """Return the plugins that Kindred filters and scores with; a composite represents its parts."""
     filters = {plugin.name for plugin in asked.filters}
     parts = {part for name in filters for part in COMPOSITES.get(name, ())}
     return frozenset(filters | parts), frozenset(plugin.name for plugin, _ in asked.scores)

@@ -26,7 +26,7 @@ Source: scheduler-plugins trimaran (metricsAgentReportingIntervalSeconds), koord
 
 
 class Measurements(NamedTuple):
-    """What a source gave: at most one measurement a node, and what was unusable, one line for each value."""
+    """The measurements of a source, at most one a node, and its problems, one line for each unusable value."""
 
     metrics: Sequence[NodeMetrics]
     problems: Sequence[str]
@@ -57,7 +57,7 @@ _item_decoder: Final = msgspec.json.Decoder(_Item)
 
 
 def decode_node_metrics(raw: bytes) -> Measurements:
-    """Decode a list. Raises DecodeError for what is no list of objects."""
+    """Decode a list. Raises DecodeError if it is no list of objects."""
     metrics: dict[str, NodeMetrics] = {}
     problems: list[str] = []
     for index, item in enumerate(decoding(_list_decoder.decode, raw).items or ()):
@@ -79,7 +79,7 @@ def covered_until(measured_at: float) -> str:
 
 
 def plausible(amount: float) -> int:
-    """Return an amount that was measured as an integer. Raises ValueError for what no node can use."""
+    """Return an amount that was measured as an integer. Raises ValueError for an amount that no node can use."""
     if not 0 <= amount <= MAX_AMOUNT:  # nan is in no range
         raise ValueError(f"{amount} cannot be")
     return round(amount)

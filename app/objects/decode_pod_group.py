@@ -78,7 +78,7 @@ def membership_of(labels: Mapping[str, str], annotations: msgspec.Raw) -> Member
 
 
 def _packing_of(annotations: Mapping[str, str]) -> Packing | None:
-    """Return the packing that annotations say; None if they say nothing. What is wrong is a `problem`."""
+    """Return the packing that annotations say; None if they say nothing. A wrong annotation is a `problem`."""
     text, key = annotations.get(PACKING_ANNOTATION), annotations.get(TOPOLOGY_KEY_ANNOTATION)
     if text is None:
         return None if key is None else _no_packing(PACKING_ANNOTATION, f"missing beside {TOPOLOGY_KEY_ANNOTATION}")

@@ -95,7 +95,7 @@ class _Sizes:
     def __init__(self) -> None:
         self.repeated = 0
         self._total = 0
-        self._anchored: dict[str, int] = {}  # anchor -> bytes under it, with those of aliases
+        self._anchored: dict[str, int] = {}  # anchor -> bytes under it, aliases included
         self._open: list[tuple[str | None, int]] = []  # of each open collection: its anchor, the bytes before it
 
     @property

@@ -31,5 +31,5 @@ class MetricsApi:
         return decode_node_metrics(await self._client.get(PATH, {}))
 
     def remedy(self, error: Exception) -> str:
-        """Return what helps where the API is not installed, or may not be read."""
+        """Return the remedy if the API is not installed, may not be read or is not available; else empty."""
         return _REMEDIES.get(error.code, "") if isinstance(error, StatusError) else ""

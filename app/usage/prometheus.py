@@ -60,7 +60,7 @@ class Prometheus:
     name = "Prometheus"
 
     def __init__(self, client: ApiClient, queries: Queries) -> None:
-        """Ask a server by queries; the client is closed by whoever made it."""
+        """Ask a server by queries. This class does not close the client."""
         self._client = client
         self._queries = queries
 
@@ -97,7 +97,7 @@ class Prometheus:
         return Measurements(metrics, problems)
 
     def remedy(self, error: Exception) -> str:  # noqa: ARG002  # the protocol's
-        """Return nothing: what Prometheus says about a query says what is wrong."""
+        """Return nothing: the error that Prometheus returns for a query is enough."""
         return ""
 
     @property

@@ -1,4 +1,4 @@
-"""What gives measurements of all nodes at once."""
+"""The protocol of a source of measurements. One call returns the measurements of all nodes."""
 
 from typing import Final, Protocol
 
@@ -8,7 +8,7 @@ from app.objects.decode import DecodeError
 from app.objects.decode_node_metrics import Measurements
 
 SOURCE_ERRORS: Final = (ApiError, CredentialsError, DecodeError)
-"""What a source raises when it has no answer, or one that cannot be read."""
+"""Errors that a source raises when its request fails, or the response cannot be decoded."""
 
 
 class UsageSource(Protocol):
@@ -16,10 +16,10 @@ class UsageSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in logs."""
+        """Its name in logs."""
 
     async def measurements(self) -> Measurements:
         """Ask for all nodes. Raises one of SOURCE_ERRORS, TimeoutError."""
 
     def remedy(self, error: Exception) -> str:
-        """Return what helps against an error, one line; empty where that is not known."""
+        """Return the remedy for an error, in one line; empty where none is known."""

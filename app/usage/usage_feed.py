@@ -1,4 +1,4 @@
-"""Gives the mirror what a source measures, marks what has become too old, and says once what is wrong."""
+"""Gives the mirror the measurements of a source, marks those that are too old, and logs a problem when it begins."""
 
 import asyncio
 import logging
@@ -17,16 +17,16 @@ from core.objects.node_metrics import NodeMetrics
 log = logging.getLogger(__name__)
 
 Apply: TypeAlias = Callable[[ClusterEvent], object]
-"""Takes over one change of the mirror; what it returns is not looked at."""
+"""Takes over one change of the mirror. The result is ignored."""
 
 _TURN: Final = 0.002  # seconds that the event loop is held; 5,000 measurements take 100 ms
-_AGED_EVERY: Final = 5.0  # seconds between two looks at the age of what is held
+_AGED_EVERY: Final = 5.0  # seconds between two checks of the age of held measurements
 _MAX_AHEAD: Final = 60  # seconds that the clock of a node may be ahead
 _SHOWN: Final = 3  # values that a log line names
 
 
 class UsageFeed:
-    """Asks one source at an interval. A failure changes nothing but the age of what is held."""
+    """Asks one source at an interval. After a failure, the held measurements stay, and age."""
 
     def __init__(  # noqa: PLR0913  # a source, a mirror and two times
         self,
@@ -84,7 +84,7 @@ class UsageFeed:
         await self.age()
 
     async def age(self) -> None:
-        """Mark what has become too old."""
+        """Mark the measurements that have become too old."""
         aged = [*outdated(self._mirror, self._clock(), self._max_age)]
         await self._tell(ClusterEvent("Update", each) for each in aged)
         held = [each for each in self._mirror.objects(NodeMetrics).values() if each.too_old]
@@ -111,7 +111,7 @@ class UsageFeed:
         return max(0.0, self._clock() - min(times)) if times else None
 
     async def _take(self, metrics: Sequence[NodeMetrics]) -> None:
-        """Give the mirror what is of its nodes; what is held of other nodes goes, so that memory stays bounded."""
+        """Apply the measurements of known nodes. Delete held ones of other nodes, so that memory stays bounded."""
         now, slots = self._clock(), self._mirror.nodes.slots
         gone = [each for name, each in self._mirror.objects(NodeMetrics).items() if name not in slots]
         await self._tell(ClusterEvent("Delete", each) for each in gone)

@@ -27,7 +27,7 @@ class Feed(Protocol):
         """Take over one change."""
 
     def loading(self) -> AbstractContextManager[None]:
-        """Surround the time in which very many objects are told."""
+        """Surround the time in which very many objects are loaded."""
 
 
 class MirrorFeed:
@@ -68,13 +68,13 @@ class MirrorFeed:
             log.info("pods: %s: assumed on %s, but scheduling it has failed", pod.full_name, assumed.pod.node_name)
 
     def loading(self) -> AbstractContextManager[None]:
-        """Surround the time in which very many objects are told."""
+        """Surround the time in which very many objects are loaded."""
         return self._loads.loading()
 
     async def expire_assumed_pods(self) -> None:
         """Drop assumed pods that the watch does not confirm in time, until cancelled.
 
-        What depends on time besides is brought up to date: since when pods wait for their victims.
+        It also updates the time since when pods wait for their victims.
         """
         while True:
             await asyncio.sleep(_EXPIRY_EVERY)

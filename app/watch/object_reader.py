@@ -74,7 +74,7 @@ class ObjectReader:
             try:
                 unchanged = known.of_version(*decode_identity(raw))
             except DecodeError:
-                unchanged = None  # to be told by `read`
+                unchanged = None  # `read` reports the error
             self._state.decode_seconds += perf_counter() - began
             if unchanged is not None:
                 return unchanged

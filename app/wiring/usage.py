@@ -1,4 +1,4 @@
-"""What reads the usage of nodes, where the settings want it."""
+"""The feed of node usage, where the settings name a source, and the check that plugins have one."""
 
 import time
 
@@ -31,7 +31,7 @@ def create_usage_feed(
     client: ApiClient,
     metrics: Metrics,
 ) -> UsageFeed | None:
-    """Return what reads the usage of nodes; None: nothing does. Raises SettingsError."""
+    """Return the feed of node usage; None if the settings name no source. Raises SettingsError."""
     source = _source(settings, client)
     if source is None:
         return None

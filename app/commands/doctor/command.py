@@ -1,4 +1,4 @@
-"""`kindred doctor`: its options, and its exit status, which is that of app/commands/exit_status.py."""
+"""`kindred doctor`: its options, and its exit status, as app/commands/exit_status.py has it."""
 
 import time
 from datetime import UTC, datetime

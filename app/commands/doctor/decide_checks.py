@@ -1,4 +1,4 @@
-"""Checks for a registration in which Kindred alone decides (`answer: decide`), besides those of every registration."""
+"""Checks for a registration in which Kindred alone decides (`answer: decide`), besides the common checks."""
 
 from difflib import get_close_matches
 from typing import Final

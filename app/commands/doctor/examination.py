@@ -1,4 +1,4 @@
-"""One examination: takes what was given, makes the checks that it is enough for, and lists the others."""
+"""One examination: takes the inputs, makes the checks that they are enough for, and lists the others."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime

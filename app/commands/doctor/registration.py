@@ -52,7 +52,7 @@ class Registration(NamedTuple):
 
     @property
     def scores(self) -> dict[str, int]:
-        """Plugin -> weight, of what Kindred scores by in the release of the settings."""
+        """Plugin -> weight, for the plugins that Kindred scores by in the release of the settings."""
         rules, _ = allowed_rules(nearest(self.settings.kubernetes).release, self.settings.feature_gates)
         return {plugin.name: weight for plugin, weight in self.known.plugins.under(rules).scores}
 

@@ -8,9 +8,9 @@ from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.finding import VALIDATION
 from app.scheduler_configuration.plugin_sets import DEFAULTS, Profile
 
-_SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, by which kube-scheduler multiplies
+_SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, kube-scheduler's factor
 _MAX_NODE_SCORE: Final = 100
-_NEAR: Final = 0.25  # share by which the weight may be off without changing much
+_NEAR: Final = 0.25  # relative error of the weight that changes little
 
 
 def _weight(registration: Registration) -> Found:
@@ -66,7 +66,7 @@ def _wanted(registration: Registration) -> int:
 
 
 def _weights(registration: Registration) -> Mapping[str, int]:
-    """Return plugin -> weight of what Kindred stands for. A weight of 1 alone says nothing: `affinity` has that."""
+    """Return plugin -> weight for the scores of Kindred. A weight of 1 alone says nothing: `affinity` has that."""
     scores = registration.scores
     if len(scores) == 1 and set(scores.values()) == {1}:
         (plugin,) = scores

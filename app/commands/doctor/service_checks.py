@@ -255,7 +255,7 @@ _READ: Final = ("kindred_requests_total", "kindred_equivalence_mismatches_total"
 
 
 def _totals(text: str) -> tuple[dict[str, float], float, float]:
-    """Return questions by outcome, mismatches, and questions while stale. Raises ValueError."""
+    """Return requests by outcome, mismatches, and requests while stale. Raises ValueError."""
     # With nodeMetrics, a cluster of 5,000 nodes has 60,000 lines about them.
     text = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(_READ))
     outcomes: dict[str, float] = {}

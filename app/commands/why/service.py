@@ -169,7 +169,7 @@ class PodForward(NamedTuple):
         """See Way."""
         target = f"{path}?{urlencode(query, doseq=True)}"
         login = await caller.credentials.headers()
-        # Since 1.35 the API server wants the verb `create`, too (AuthorizePodWebsocketUpgradeCreatePermission).
+        # Since 1.35 the API server requires the verb `create`, too (AuthorizePodWebsocketUpgradeCreatePermission).
         async with needing(Right("get,create", "pods/portforward", namespace=self.to.namespace)):
             answer = await asyncio.to_thread(self._posted, caller, login, target, body)
         return httpx.Response(answer.status, content=answer.body)

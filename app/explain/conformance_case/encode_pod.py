@@ -45,7 +45,7 @@ def encode_pod(pod: Pod) -> V1:
     """Return a v1.Pod that `decode_pod` decodes to an equal one. Raises NotExpressibleError.
 
     That is for broken terms and selectors (see `without_broken_parts`), and for a demand that no containers were found
-    for. The containers are not those of the pod (see containers_of). Times of its deletion, and the names of its group
+    for. The containers are not the pod's own (see containers_of). Times of its deletion, and the names of its group
     and of its resource claims, are made up.
     """
     containers = containers_of(pod) if pod.resources is None else resources_of(pod, pod.resources)

@@ -1,4 +1,4 @@
-"""The measured usage of nodes: how it is read, and of how many nodes, looked up when it is asked for."""
+"""The measured usage of nodes: how it is read, and of how many nodes, looked up at each scrape."""
 
 from collections.abc import Iterator
 

@@ -23,7 +23,7 @@ GET_RULE: Final = 'apiGroups: [""], resources: ["pods"], verbs: ["get"]'
 RBAC_RULES: Final = ('apiGroups: [""], resources: ["pods/binding"], verbs: ["create"]', GET_RULE)
 """The rules of a ClusterRole that allow to bind, each as one line of YAML: for `PodApi.bind`, and for `PodApi.get`."""
 
-_PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt, unless the server wants longer ones
+_PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt, unless the server asks for longer ones
 
 _Failure: TypeAlias = ApiError | CredentialsError
 

@@ -15,7 +15,7 @@ _REVIEW_EVERY: Final = 1.0  # seconds
 
 
 def is_decided_for(scopes: DecideScopes, needs: InTreeNeeds) -> Callable[[Pod], bool]:
-    """Return what tells whether a pending member can be decided for, as far as the pod itself goes."""
+    """Return the check whether a pending member can be decided for, as far as the pod itself goes."""
 
     def decided_for(pod: Pod) -> bool:
         scope = scopes.of(pod)
@@ -29,7 +29,7 @@ async def keep_gangs(gangs: Gangs, clock: Callable[[], float], refusal: Callable
 
     Wrong annotations about packing are logged, each once for a group.
 
-    Another replica that decides knows nothing of reservations here, and this one begins anew when it leads again.
+    Another replica that decides does not have these reservations. This one begins anew when it leads again.
     """
     while True:
         await asyncio.sleep(_REVIEW_EVERY)
