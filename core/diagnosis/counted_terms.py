@@ -93,7 +93,7 @@ class CountedTerm:
         weight: int = 0,
         first_pod: bool = False,
     ) -> None:
-        """`weight` is what a pod in the domain adds to a node's raw score; `first_pod` whether that exception holds."""
+        """Take the `weight` that a pod in the domain adds to a raw score; `first_pod`: whether that exception holds."""
         self.direction: Final = direction
         self.rule: Final = rule
         self.matchers: Final = matchers

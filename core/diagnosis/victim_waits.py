@@ -21,7 +21,7 @@ class AwaitedVictim(msgspec.Struct, frozen=True):
 
 
 def awaited_victims(mirror: ClusterMirror, pod: Pod, now: float) -> Sequence[AwaitedVictim]:
-    """Return what a pod waits for, by name; none for a pod that is not pending."""
+    """Return the victims that a pod waits for, by name; none for a pod that is not pending."""
     mirror.preemptors.follow(now)
     return [
         AwaitedVictim(name_of(each.victim), uid_of(each.victim), each.node, now - each.since)

@@ -48,10 +48,10 @@ class _Said(NamedTuple, Generic[_Answer]):
 class Ranking:
     """The cached ranking of one class for one order of nodes, by position.
 
-    `fits` tells where all filters pass whose verdict on a node is the node's own. `own` has the normalised scores, 0 to
+    `fits` says where all filters pass whose verdict on a node is the node's own. `own` has the normalised scores, 0 to
     100, of the plugins whose score is the node's own, without those that score no node, and `sums` their weighted sum.
-    All were right at the time `as_of` of the cache. `passed` and `raw` have what each of the other plugins said last;
-    no raw scores stand for the same one everywhere, which no normalisation tells apart.
+    All were right at the time `as_of` of the cache. `passed` and `raw` have the last results of each other
+    plugin. No raw scores stand for the same one everywhere, which no normalisation tells apart.
     """
 
     __slots__ = ("as_of", "fits", "own", "passed", "places", "raw", "slots", "sums")
@@ -272,7 +272,7 @@ class Ranker:
 
 
 def _normalised(plugin: AnyScore, part: Question) -> Int64Array | None:
-    """Return a plugin's normalised scores of the nodes of a question; None: it scores none."""
+    """Return a plugin's normalised scores of the nodes of a request; None: it scores none."""
     _, state = plugin.pre_score(part.mirror, part.pod, part.batch)
     return None if state is None else plugin.normalize(plugin.score(state, part.batch))
 

@@ -1,1 +1,1 @@
-"""Pods that are placed together, all or none (gangs): how they are placed, what is reserved, and their status."""
+"""Pods that are placed together, all or none (gangs): their placement, their reservations, and their status."""

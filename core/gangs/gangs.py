@@ -1,17 +1,17 @@
-"""Gangs: reserves places for all members of a group in one step, and keeps them until each member is asked about.
+"""Gangs: reserves places for all members of a group in one step, and keeps them until a request comes for each member.
 
 A reservation is an assumption whose binding is not finished: the pod counts on its node for every other decision, and
 no TTL ends it, because no binding is under way. It ends
 
-    when the member is asked about: it is decided for that node, and from then on an assumption as any other
-    when its node no longer fits the member that is asked about (then all of the gang's are placed anew, or none)
+    when a request comes for the member: it is decided for that node, and from then on an assumption as any other
+    when a request comes for the member, and its node no longer fits (then all of the gang's are placed anew, or none)
     when it is older than the timeout of the group
     when so many members are gone that the minimum cannot be reached, or the minimum has shrunk below it
     when the replica no longer decides
 
 Members count as scheduled when they are bound and do not terminate, or were decided for. With the minimum of them, any
-other member is decided for as an ordinary pod. A group of which a member is scheduled has *started*: its other members
-are no longer waited for, and it comes before all groups that have not, because what it runs already waits for the rest.
+other member is decided for as an ordinary pod. A group with a scheduled member has *started*: it no longer waits for
+its other members. It comes before all groups that have not started, because its running members wait for the rest.
 
 Order: a gang is tried after the waiting ones of a greater priority, of fewer timeouts, and of an older first member
 (`_AHEAD` of them at most). One that does not fit lets those behind it go first, but not for ever: when `_OVERTAKEN`
@@ -62,14 +62,14 @@ class Refused(NamedTuple):
 
 
 Answer: TypeAlias = Placed | Refused | None
-"""What a member gets; None: the minimum is scheduled, and it is an ordinary pod."""
+"""The result for a member; None: the minimum is scheduled, and it is an ordinary pod."""
 
 
 class Gangs:
     """All gangs of one mirror. The decider calls `ask` for each pod with a group, before it decides itself."""
 
     def __init__(self, mirror: ClusterMirror, placer: Placer, eligible: Callable[[Pod], bool]) -> None:
-        """Place members at `placer`; `eligible` tells whether a pending pod is one that is decided for here."""
+        """Place members at `placer`; `eligible` returns whether this scheduler decides for a pending pod."""
         self.timeouts = 0
         """Gangs whose reservations were released because they were too old."""
         self.placed = 0
@@ -78,8 +78,8 @@ class Gangs:
         self._placer = placer
         self._eligible = eligible
         self._units: dict[str, Unit] = {}
-        self._reserving: dict[str, Unit] = {}  # those with a reservation
-        self._waiting: dict[str, Unit] = {}  # those that were refused and not placed since
+        self._reserving: dict[str, Unit] = {}  # units with a reservation
+        self._waiting: dict[str, Unit] = {}  # units that were refused and not placed since
         self._packing_problems: dict[str, str] = {}  # unit -> problem that was not taken yet
         self._undone = 0  # generations that went into attempts that left nothing
         self._has_begun = False
@@ -111,20 +111,20 @@ class Gangs:
                 self._review(unit)
 
     def take_packing_problems(self) -> Mapping[str, str]:
-        """Return, each once, why units were placed without the packing that they ask for, by unit."""
+        """Return, each once, why units were placed without the packing that they request, by unit."""
         problems = {key: problem for key, problem in self._packing_problems.items() if problem}
         self._packing_problems.clear()
         return problems
 
     def has_reserved(self, uid: str) -> bool:
-        """Tell whether a pod has a reservation."""
+        """Return whether a pod has a reservation."""
         unit = self._units.get(self._mirror.groups.key_of.get(uid, ""))
         return unit is not None and uid in unit.reserved
 
     def ask(self, pod: Pod, now: float, nodes: NodeBatch | None = None) -> Answer:
-        """Return what a pending member with a group gets, which is assumed nowhere but by a reservation.
+        """Return the result for a pending member with a group. Only a reservation may assume the member.
 
-        `nodes` are those that it may be placed on; None: all. Raises WorkLimitError as a decision does.
+        `nodes` are the nodes that it may be placed on; None: all. Raises WorkLimitError as a decision does.
         """
         groups = self._mirror.groups
         if pod.uid not in groups.key_of:
@@ -140,7 +140,7 @@ class Gangs:
         return self._placed(unit, pod, now, nodes)
 
     def _placed(self, unit: Unit, pod: Pod, now: float, nodes: NodeBatch | None) -> Answer:
-        """Place all members that are needed, one of which was asked about."""
+        """Place all members that are needed, with `pod`, the member of the request, first."""
         rule, counts = self._rule(unit.group), self._tally(unit)
         unit.order = order_of(unit, counts, pod)
         members, missing = to_place(rule, counts, len(unit.reserved), pod)
@@ -181,7 +181,7 @@ class Gangs:
     def _refused(self, unit: Unit, counts: Tally, reason: str, shortfall: Shortfall | None = None) -> Refused:
         if (
             not counts.scheduled
-        ):  # a member has come again, and there is no place for it: the others have theirs in vain
+        ):  # a member has come again, and has no place: the reservations of the others have no use
             self._release(unit)
         self._waiting[unit.group.key] = unit
         unit.reason, unit.is_timed_out, unit.shortfall = reason, False, shortfall
@@ -192,7 +192,7 @@ class Gangs:
     def _attempt(
         self, unit: Unit, members: Sequence[Pod], rule: Rule, now: float, nodes: NodeBatch | None = None
     ) -> Shortfall | None:
-        """Reserve places for members, which have none; return why not, then nothing has changed."""
+        """Reserve places for members without one. If they do not fit, change nothing and return why."""
         before = self._mirror.generation
         memo = None if nodes is not None else (before - self._undone, unit.group.version, {pod.uid for pod in members})
         if memo is not None and memo == unit.memo and now - unit.failed_at < _MEMO_FOR:
@@ -226,7 +226,7 @@ class Gangs:
         self._reserving[unit.group.key] = unit
         self._waiting.pop(unit.group.key, None)
 
-    # Those that come first.
+    # Gangs that come first.
 
     def _ahead(self, unit: Unit) -> list[Unit]:
         there = self._mirror.groups
@@ -243,11 +243,11 @@ class Gangs:
                 each.holds_until = now + self._rule(each.group).timeout
 
     def _try(self, unit: Unit, now: float) -> None:
-        """Reserve places for a gang of which no member is asked about just now, if all of it is there."""
+        """Reserve places for a gang if all of it is there. The current request is not for one of its members."""
         rule = self._rule(unit.group)
         members, _ = to_place(rule, self._tally(unit), len(unit.reserved))
         if members:
-            with suppress(WorkLimitError):  # which is told when one of its own members is asked about
+            with suppress(WorkLimitError):  # a request for one of its own members reports the error
                 self._attempt(unit, members, rule, now)
 
     def _resume(self, now: float) -> None:
@@ -267,7 +267,7 @@ class Gangs:
         self.timeouts += 1
 
     def _review(self, unit: Unit) -> None:
-        """Release what has become of no use since members, or the rule, have changed."""
+        """Release the reservations without a use, after members or the rule have changed."""
         unit.version = unit.group.version
         for uid in tuple(unit.reserved):
             if uid not in unit.group.members or not self._mirror.is_assumed(uid):  # deleted, bound, of another group

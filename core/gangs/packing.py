@@ -1,15 +1,15 @@
 """Places the members of a gang in few domains: nodes (`pack`), or the domains of a topology key (`near`).
 
-The domains of members that have a node already are used, and cost nothing. Of the others, the search wants the fewest:
+A domain is used if a member has a node in it. Used domains cost nothing. The search looks for the fewest new domains:
 
-1. One domain for all, the one with the least room first.
-2. Each member on the best node of the used domains. Where none fits, one more is used: that with the least room that
-   suffices for all that are left, else that with the most room.
-3. Each member on its best node, as without packing. What does not fit so either is refused, for the same reason.
-4. Every set of domains that is smaller than the best so far and has room enough, the smallest sets first.
+1. One domain for all, the one with the least capacity first.
+2. Each member on the best node of the used domains. Where none fits, one more domain is used: the one with the least
+   capacity that suffices for all members that are left, else the one with the most capacity.
+3. Each member on its best node, as without packing. A gang that does not fit so either is refused, for the same reason.
+4. Every set of domains that is smaller than the best so far and has enough capacity, the smallest sets first.
 
-It ends as soon as no smaller set has room. Room is a bound from above: by the resources, by the filters before the
-first member is placed, by host ports, and by anti-affinity of a class to itself.
+It ends as soon as no smaller set has enough capacity. The capacity is an upper bound. It follows from the resources,
+the filters before the first member is placed, host ports, and anti-affinity of a class to itself.
 
 The bound: 1 ends after half of the steps of a search back and four times the members. 4 ends after half of the steps,
 and one set takes half of those that are left. Where 4 is not cut short, no placement has fewer domains. In any case the
@@ -52,7 +52,7 @@ class FewestDomains:
         self._group = group
         self._used = self._domains_of(beside)
         self._max_steps = max_steps
-        self._left = 0  # steps of what is under way
+        self._left = 0  # steps left for the current stage
         self._rooms = _Rooms(attempts, classes, group)
         self._room = self._rooms.of([each.pods for each in classes])
         self._wanted = sum(len(each.pods) for each in classes)
@@ -78,7 +78,7 @@ class FewestDomains:
         return None
 
     def _least(self) -> int | None:
-        """Return how many new domains are needed at least; None: the members have no room in all of them."""
+        """Return how many new domains are needed at least; None: all domains together have too little capacity."""
         needed = self._needed()
         if needed <= 0:
             return 0
@@ -87,14 +87,14 @@ class FewestDomains:
         return int(enough[0]) + 1 if len(enough) else None
 
     def _by_room(self) -> list[int]:
-        """Return the domains that are not used and have room, the most room first."""
+        """Return the domains that are not used and can hold a member, the most capacity first."""
         order = np.lexsort((-self._room.times, -self._room.most)).tolist()
         return [domain for domain in order if domain not in self._used and self._room.most[domain]]
 
     # The ways to place them.
 
     def _in_one(self) -> bool:
-        """Try the used domains alone, then each one that has room for the rest, without a search back."""
+        """Try the used domains alone, then each one with enough capacity for the rest, without a search back."""
         self._left = _ALONE * self._wanted + self._max_steps // 2
         needed = self._needed()
         times = self._room.times.__getitem__
@@ -128,7 +128,7 @@ class FewestDomains:
     def _one_more(
         self, each: MemberClass, left: Sequence[Sequence[Pod]], pod: Pod, used: Collection[int]
     ) -> int | None:
-        """Return the domain to use next for a member, and for those that are left; None: it fits in no other one."""
+        """Return the domain to use next for a member and for the members left; None: it fits in no other one."""
         nodes = each.within(self._group.nodes).nodes or self._group.nodes
         fitting = self._group.has_any(nodes.slots[self._attempts.fits(pod, nodes)])
         fitting[[*used]] = False
@@ -152,7 +152,7 @@ class FewestDomains:
         return False
 
     def _sets(self, size: int) -> Iterator[frozenset[int]]:
-        """Yield the sets of so many new domains that have room, those with the most room first."""
+        """Yield the sets of so many new domains with enough capacity, the sets with the most capacity first."""
         domains = self._by_room()
         room = self._room.most[domains].tolist()
 
@@ -174,7 +174,7 @@ class FewestDomains:
         self._left -= self._trial.steps - before + failed
         return not failed
 
-    # What they are made of.
+    # Domains and placements.
 
     def _within(self, domains: Collection[int]) -> list[MemberClass]:
         """Return the classes, which may go to used domains and to some others."""
@@ -182,13 +182,13 @@ class FewestDomains:
         return [each.within(nodes) for each in self._classes]
 
     def _needed(self) -> int:
-        """Return for how many members the used domains have no room."""
+        """Return how many members do not fit in the used domains."""
         return self._wanted - int(self._room.most[[*self._used]].sum())
 
     def _new_domains(self, placement: Mapping[str, str]) -> int:
         slots = self._attempts.mirror.nodes.slots
         names = set(placement.values())
-        # What is not in the group has a domain of its own: a node that came as an object with the request.
+        # A node outside the group, which came as an object with the request, is a domain of its own.
         return len(self._domains_of(names) - self._used) + sum(name not in slots for name in names)
 
     def _domains_of(self, names: Collection[str]) -> frozenset[int]:
@@ -208,12 +208,12 @@ class FewestDomains:
 
 
 class _DomainRoom(NamedTuple):
-    """The room of each domain for some members."""
+    """How many of some members each domain can hold."""
 
     most: Int64Array
-    """How many of them no placement exceeds."""
+    """An upper bound of the members in any placement."""
     times: Float64Array
-    """How many times over all of them have room, by the scarcest resource of each node."""
+    """How many times over all of them fit, by the scarcest resource of each node."""
 
 
 class _Rooms:
@@ -226,7 +226,7 @@ class _Rooms:
         self._most = [self._of_class(attempts, each) for each in classes]
 
     def of(self, left: Sequence[Sequence[Pod]]) -> _DomainRoom:
-        """Return the room of each domain for these members, by class; there is at least one."""
+        """Return how many of these members, given by class, each domain can hold; there is at least one member."""
         nodes = self._group.nodes
         most = np.zeros(len(nodes), np.int64)
         for of_class, pods in zip(self._most, left, strict=True):
@@ -249,7 +249,7 @@ class _Rooms:
 
 
 def _is_alone_on_its_node(pod: Pod, attempts: Attempts) -> bool:
-    """Tell whether pods like this one repel each other by a label that every node has."""
+    """Return whether pods like this one repel each other by a label that every node has."""
     nodes = attempts.mirror.nodes
     return any(
         pod.namespace in term.matcher.namespaces

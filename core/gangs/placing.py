@@ -71,6 +71,6 @@ class Placer:
         return dict(trial.nodes) if shortfall is None else shortfall
 
     def fits(self, pod: Pod, node: str) -> bool:
-        """Tell whether a pod that is not in the mirror fits a node now."""
+        """Return whether a pod that is not in the mirror fits a node now."""
         batch = self._mirror.batch([node])
         return not batch.strangers and bool(self._attempts.fits(pod, batch)[0])

@@ -1,8 +1,8 @@
 """The members of a gang by class, and a search over the places that they can take together.
 
 - Members of one class are interchangeable, so each set of places is tried once, whichever member takes which.
-- Members that only take room away from each other are tried in one order. With required affinity or hard topology
-  spread, a member can make room for another one, and all orders are tried.
+- Members that only take capacity from each other are tried in one order. With required affinity or hard topology
+  spread, a member can make a node fit another one, and all orders are tried.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ class MemberClass(NamedTuple):
         return bool(self.pods[0].affinity.required_affinity) or _has_hard_spread(self.pods[0])
 
     def within(self, nodes: NodeBatch) -> "MemberClass":
-        """Return the class with fewer nodes to choose from: those of the mirror that are in both batches."""
+        """Return the class with fewer nodes to choose from: the nodes of the mirror that are in both batches."""
         if self.nodes is None:
             return self._replace(nodes=nodes)
         return self._replace(nodes=nodes.part(np.flatnonzero(np.isin(nodes.slots, self.nodes.slots))))
@@ -113,7 +113,7 @@ class Search:
             self._trial.undo()
 
     def _possible(self) -> Iterator[tuple[int, str]]:
-        """Yield what can be done next; between two of them, the mirror is brought back to what it was."""
+        """Yield the possible next moves. Before it takes the next one, the caller restores the mirror."""
         left = [place for place, each in enumerate(self._classes) if self._taken[place] < len(each.pods)]
         for place in left if self._in_any_order else left[:1]:
             each = self._classes[place]
@@ -134,7 +134,7 @@ def classes_of(members: Sequence[Pod], of_first: NodeBatch | None) -> list[Membe
 
 
 def _class_key(pod: Pod) -> Hashable:
-    """Return what decides where a pod can go, and what it does to others."""
+    """Return the fields that decide where a pod can go, and how it affects other pods."""
     labels, requests = tuple(sorted(pod.labels.items())), tuple(sorted(pod.requests.items()))  # which have a hash
     return replace(
         pod,
@@ -151,10 +151,10 @@ def _class_key(pod: Pod) -> Hashable:
 
 
 def greedy_is_exact(classes: Sequence[MemberClass]) -> bool:
-    """Tell whether nodes for fewer members are found than wanted only if there are no more.
+    """Return whether a greedy attempt always finds nodes for as many members as any other placement.
 
-    Alike members that only take room away from each other, node by node or domain by domain of one topology key, find
-    as many nodes in any order.
+    It does for alike members that only take capacity from each other, node by node or domain by domain of one topology
+    key. Such members find as many nodes in any order.
     """
     if len(classes) > 1 or classes[0].may_need_others:
         return False

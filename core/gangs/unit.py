@@ -1,4 +1,4 @@
-"""A unit: a group with what is reserved for it, and its members by state."""
+"""A unit: a group with its reservations, and its members by state."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
@@ -14,7 +14,7 @@ Order: TypeAlias = tuple[bool, int, int, str, str]
 
 
 class Unit:
-    """What is known of a group besides its members. Times are of the caller's clock."""
+    """The state of a group besides its members. Times are of the caller's clock."""
 
     __slots__ = (
         "asked_at",
@@ -53,11 +53,11 @@ class Unit:
         self.attempts = 0
         self.reason = ""
         self.shortfall: Shortfall | None = None
-        self.memo: object = None  # what the shortfall follows from
+        self.memo: object = None  # the state that the shortfall follows from
         self.failed_at = 0.0
         self.searched_at: float | None = None
         self.order: Order = (True, 0, 0, "", "")
-        self.overtaken = 0  # gangs behind it that were placed since it was refused for want of room
+        self.overtaken = 0  # gangs behind it that were placed since it was refused because it did not fit
         self.packing_problem = ""  # that was said last
         self.holds_until = 0.0  # until when gangs behind it wait
 
@@ -71,13 +71,13 @@ class Tally(NamedTuple):
     """The members of a group by state."""
 
     bound: int
-    """Without those that terminate."""
+    """Without terminating members."""
     assumed: int
-    """Decided for; without those that have no more than a reservation."""
+    """Decided for; without members that have only a reservation."""
     pending: Sequence[Pod]
-    """Those that can be placed, in the order in which they are."""
+    """Members that can be placed, in the order of placing."""
     kept_out: int
-    """Those that cannot: gated, terminating, or of a scheduler that is not decided for."""
+    """Members that cannot be placed: gated, terminating, or of a scheduler that is not decided for."""
 
     @property
     def scheduled(self) -> int:
@@ -86,7 +86,7 @@ class Tally(NamedTuple):
 
 
 def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) -> Tally:
-    """Count the members of a unit; `eligible` tells whether a pending pod is one that is decided for."""
+    """Count the members of a unit; `eligible` returns whether this scheduler decides for a pending pod."""
     bound = assumed = kept_out = 0
     pending = []
     for uid, pod in unit.group.members.items():
@@ -130,7 +130,7 @@ def order_of(unit: Unit, counts: Tally, asked: Pod | None = None) -> Order:
 
 
 def waiting_text(rule: Rule, counts: Tally, missing: int) -> str:
-    """Return what a unit waits for before it can be tried, one line; empty if for nothing."""
+    """Return why a unit cannot be tried yet, one line; empty if it can."""
     if rule.problem:
         return rule.problem
     if not missing:

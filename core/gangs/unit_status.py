@@ -11,22 +11,22 @@ from core.objects.pod_group import PackingWay, PodGroup
 
 
 class SchedulingStatus(Enum):
-    """How far a unit has come; the values are those of the admin port and of the metric's label."""
+    """How far a unit has come; the admin port and the metric's label have these values."""
 
     PENDING = "pending"
     """Members are missing, or it is not known how many there have to be."""
     SCHEDULING = "scheduling"
-    """All members are there, and there is no room for all of them, or none was asked about yet."""
+    """All members are there. Not all of them fit, or no request has come for one yet."""
     RESERVED = "reserved"
-    """Each member of the minimum has a place, and some have not been asked about since."""
+    """Each member of the minimum has a place, and for some no request has come since."""
     SCHEDULED = "scheduled"
     """The minimum is bound, or decided and on its way."""
     TIMED_OUT = "timed out"
-    """Members were not asked about in time, and their places were released; the next request places the unit anew."""
+    """Requests for members did not come in time: their places were released. The next request places the unit anew."""
 
 
 class PackingStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How close to each other the members of a unit are placed, and what has come of it."""
+    """How close to each other the members of a unit are placed: the setting and the result."""
 
     way: PackingWay = PackingWay.SPREAD
     topology_key: str = ""
@@ -55,7 +55,7 @@ class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
     pending: int = 0
     """Members that have neither a node nor a place."""
     reserved: int = 0
-    """Members that have a place and have not been asked about since."""
+    """Members that have a place, without a request since."""
     assumed: int = 0
     """Members that were decided for; the watch has not shown them bound."""
     bound: int = 0
@@ -65,7 +65,7 @@ class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 0
     """How often it was tried to place it."""
     asked: float | None = None
-    """Since a member was asked about first."""
+    """Since the first request for a member."""
     reserved_since: float | None = None
     scheduled_since: float | None = None
     timed_out_since: float | None = None
@@ -101,7 +101,7 @@ def status_of(unit: Unit, counts: Tally, rule: Rule, packing: PackingStatus, now
 
 
 def packing_of(unit: Unit, mirror: ClusterMirror) -> PackingStatus:
-    """Return what a unit says about packing, and how many nodes and domains its members have."""
+    """Return the packing that a unit requests, and how many nodes and domains its members have."""
     packing, names = unit.group.packing(mirror.objects(PodGroup)), unit.nodes(mirror)
     domains = None
     if packing.topology_key:

@@ -43,7 +43,7 @@ class NamespaceChange(msgspec.Struct, frozen=True, gc=False):
 class ObjectChange(msgspec.Struct, frozen=True, gc=False):
     """An object of a kind without a rule of its own.
 
-    `slot` is that of the known node whose CSINode or NodeMetrics it is, NO_SLOT for all others.
+    For a CSINode or NodeMetrics of a known node, `slot` is the node's slot. For all others it is NO_SLOT.
     """
 
     kind: Kind

@@ -67,12 +67,12 @@ class ClusterMirror:
     TTL of 0 keeps it for ever. Time comes from the caller, in seconds; it must not run backwards.
     Source: k8s.io/kubernetes pkg/scheduler/backend/cache (interface.go, cache.go).
 
-    Each change of a NodeInfo or of an object without a rule of its own takes a new generation, by which copies and
-    figures know what to look at; what changes nothing takes none.
+    Each change of a NodeInfo or of an object without a rule of its own takes a new generation. Copies and figures find
+    the changed nodes and objects by their generations. An event that changes nothing takes no generation.
     """
 
     def __init__(self, assumed_pod_ttl: float = 30.0, rules: Rules | None = None) -> None:
-        """Begin empty. Without `rules`, those of DEFAULT_RELEASE hold until `change_rules`."""
+        """Begin empty. Without `rules`, the rules of DEFAULT_RELEASE hold until `change_rules`."""
         self._generations = GenerationCounter()
         self.work = Work()
         self._placement = Placement(self._generations, self.work, rules or rules_of(DEFAULT_RELEASE))
@@ -225,7 +225,7 @@ class ClusterMirror:
         """Do most of the work of the next look at `figures`, in steps; the mirror may change in between."""
         return self._figures.steps(self.nodes.known)
 
-    # Questions, copies, checks.
+    # Reads, copies, checks.
 
     def batch(self, names: Sequence[str], objects: Mapping[int, Node] | None = None) -> NodeBatch:
         """Return the nodes of a request. `objects` are whole nodes by position, read only where a name is unknown."""
@@ -250,7 +250,7 @@ class ClusterMirror:
         return dumper.dump(self.figures, self.generation, node, pod)
 
     def copy(self) -> MirrorCopy:
-        """Begin a copy of what `dump` shows of all; see MirrorCopy."""
+        """Begin a copy of everything that `dump` shows; see MirrorCopy."""
         parts = self.nodes, self.pods, self.assumed, self.pending
         return MirrorCopy(*parts, preemptors=self.preemptors, figures=self._figures)
 

@@ -1,4 +1,4 @@
-"""The contents of the mirror, written out for people who look for an error."""
+"""The contents of the mirror, written out for debugging."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -87,9 +87,9 @@ class MirrorDump(msgspec.Struct, frozen=True, gc=False):
     """In the order of their names; in a dump of one pod, only the node that has it."""
     pods_of_unknown_nodes: tuple[PodDump, ...]
     pending_pods: tuple[PendingPodDump, ...]
-    """In the order of their names; where one node was asked for, those that are nominated for it."""
+    """In the order of their names. In a dump of one node, the pods that are nominated for it."""
     victims: tuple[VictimDump, ...]
-    """In the order of their names; where one node was asked for, those on it."""
+    """In the order of their names. In a dump of one node, the victims on it."""
 
 
 class HeldNode(msgspec.Struct, frozen=True, gc=False):

@@ -18,7 +18,8 @@ class NodeGroup(NamedTuple):
     """The known nodes of the partition by domain, at one generation (upstream MakeBasicNodeGroup).
 
     The nodes with one value of the topology key are a domain. A node without the label is a domain of its own, as
-    nothing says that another node is near to it. It holds while no node comes, goes or changes its labels; pods may.
+    nothing says that another node is near to it. The group is stale once a node comes, goes or
+    changes its labels. Changes of pods do not matter.
     """
 
     topology_key: str
@@ -39,7 +40,7 @@ class NodeGroup(NamedTuple):
         return self.nodes.part(np.flatnonzero(np.isin(self.domain_of, [*domains])))
 
     def has_any(self, slots: IntpArray) -> BoolArray:
-        """Tell for each domain whether a node of it has one of these slots."""
+        """Return for each domain whether a node of it has one of these slots."""
         present: BoolArray = np.zeros(self.domains, np.bool_)
         present[self.domain_of[np.isin(self.nodes.slots, slots)]] = True
         return present

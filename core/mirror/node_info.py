@@ -27,7 +27,7 @@ _SMALL: Final = 1024 * 1024  # bytes of names: below this, padding costs less th
 class NodeInfo:
     """A node name with the rows of its pods. Without `node` it is only the place where pods of an unknown node wait.
 
-    `generation` is that of its last change.
+    `generation` is the generation of its last change.
     """
 
     __slots__ = ("generation", "name", "node", "requested", "rows", "slot")
@@ -305,21 +305,21 @@ class NodeBatch:
         partition = self._table.partition
         if partition.whole:
             return None
-        outside: BoolArray = ~self._table.in_partition[self.slots]  # NO_SLOT looks up the last slot, mended below
+        outside: BoolArray = ~self._table.in_partition[self.slots]  # NO_SLOT looks up the last slot, corrected below
         for position, node in self.strangers.items():
             outside[position] = node is not None and not partition.includes(self.names[position], node.labels)
         return outside
 
     def value_ids(self, column: TopologyColumn) -> IntpArray:
         """Return the value id of a topology key for each node; ABSENT for an unknown one."""
-        ids = column.of_slot.take(self.slots).astype(np.intp)  # NO_SLOT looks up the last slot, and is mended below
+        ids = column.of_slot.take(self.slots).astype(np.intp)  # NO_SLOT looks up the last slot, corrected below
         for position, node in self.strangers.items():
             ids[position] = ABSENT if node is None else column.id_of(node.labels)
         return ids
 
     def name_json(self) -> NameTexts:
         """Return each name as JSON, from the slots where there is one."""
-        texts = self._table.name_json.take(self.slots)  # NO_SLOT looks up the last slot, and is mended below
+        texts = self._table.name_json.take(self.slots)  # NO_SLOT looks up the last slot, corrected below
         if self.strangers:
             of_strangers = {position: msgspec.json.encode(self.names[position]) for position in self.strangers}
             texts = _wide_enough(texts, [*of_strangers.values()])

@@ -1,7 +1,7 @@
-"""The measured usage of nodes beside what their pods request: columns by node slot, and the age of measurements.
+"""The measured usage of nodes: columns by node slot, and the age of measurements.
 
-The mirror has no clock, so a measurement does not become too old by itself: who knows the time marks it, and that is a
-change of the object like any other, with its generation and its invalidations.
+The mirror has no clock, so a measurement does not become too old by itself. A caller that has a clock marks it. The
+mark is a change of the object like any other, with its generation and its invalidations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ RESOURCES: Final = ("cpu", "memory")
 """The resources whose usage is measured, in the order of the columns."""
 
 MAX_AMOUNT: Final = 2**53
-"""More of anything no node has; sums of such amounts fit into an int64."""
+"""No node has more of any resource; sums of such amounts fit into an int64."""
 
 _UNKNOWN: Final = -1
 _AMOUNTS: Final = 4  # average, deviation, capacity, allocatable
@@ -33,7 +33,7 @@ class ResourceUsage(NamedTuple):
     """One resource on the nodes of a batch: cpu in millicores, memory in bytes.
 
     Where `measured` is not set there is no usable measurement, and `average` and `deviation` are 0. Where a node does
-    not say its capacity it is what the node can allocate.
+    not report its capacity, `capacity` is the allocatable amount.
     """
 
     measured: BoolArray
@@ -44,13 +44,13 @@ class ResourceUsage(NamedTuple):
 
 
 class NodeUsage:
-    """What was measured of every known node, and what that is a share of; a derived state.
+    """The measured usage of every known node, with its capacity and allocatable amounts; a derived state.
 
     A stranger has no measurement: nothing is held by its name as long as the mirror does not know it as a node.
     """
 
     def __init__(self, mirror: ClusterMirror) -> None:
-        """Read the measurements and the nodes; from then on `changed` has to be told of every change."""
+        """Read the measurements and the nodes; from then on `changed` must get every change."""
         self._measurements: Mapping[str, NodeMetrics] = mirror.objects(NodeMetrics)
         self._columns: _Columns = np.zeros((len(RESOURCES), _AMOUNTS, mirror.nodes.capacity), np.int64)
         self.too_old: BoolArray = np.zeros(mirror.nodes.capacity, np.bool_)
@@ -60,7 +60,7 @@ class NodeUsage:
             self._describe(slot, node)
 
     def changed(self, change: Change) -> None:
-        """Follow a measurement, or what a node says about itself."""
+        """Follow measurements, and the amounts that nodes report."""
         if isinstance(change, NodeChange):
             if change.after is None:
                 return
@@ -81,7 +81,7 @@ class NodeUsage:
         return ResourceUsage(measured, np.where(measured, average, 0), deviation, capacity, allocatable)
 
     def outdated(self, batch: NodeBatch) -> BoolArray:
-        """Tell of which nodes of a batch the measurement is too old; it is not in `of`."""
+        """Return for each node of a batch whether its measurement is too old, and therefore missing in `of`."""
         found: BoolArray = self.too_old.take(batch.slots)
         if batch.strangers:
             found[list(batch.strangers)] = False
@@ -116,7 +116,7 @@ def judged(metrics: NodeMetrics, now: float, max_age: float) -> NodeMetrics:
 
 
 def outdated(mirror: ClusterMirror, now: float, max_age: float) -> Iterator[NodeMetrics]:
-    """Yield the measurements in the mirror that have become too old, marked so; telling the mirror is the caller's."""
+    """Yield the measurements in the mirror that have become too old, marked so. The caller must update the mirror."""
     for held in [*mirror.objects(NodeMetrics).values()]:
         if not held.too_old and (marked := judged(held, now, max_age)).too_old:
             yield marked

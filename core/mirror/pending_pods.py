@@ -20,7 +20,7 @@ class PendingPods:
     def __init__(self) -> None:
         self._pods: dict[str, Pod] = {}
         self._nominated: dict[str, dict[str, Pod]] = {}  # node, known or not -> uid -> pod
-        self._expected: dict[str, list[Callable[[], None]]] = {}  # uid -> what to call when the watch shows the pod
+        self._expected: dict[str, list[Callable[[], None]]] = {}  # uid -> callbacks for when the watch shows the pod
 
     def __len__(self) -> int:
         return len(self._pods)

@@ -1,4 +1,4 @@
-"""The groups of pods that are placed together, by what the watch shows of their members."""
+"""The groups of pods that are placed together, made from the members that the watch shows."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -84,9 +84,9 @@ class Group:
 
 
 class PodGroups:
-    """NAMESPACE/NAME -> group, for the groups that have a member. Upstream's own groups are in here not at all.
+    """NAMESPACE/NAME -> group, for the groups that have a member. Upstream's own groups are not in here.
 
-    A group and all that is known of it goes with its last member, so the memory is bounded by the pods that exist.
+    A group and its data go with its last member, so the memory is bounded by the pods that exist.
     """
 
     def __init__(self) -> None:
@@ -151,5 +151,5 @@ def _of_object(key: str, found: PodGroup | None) -> Rule:
 
 
 def _placing(pod: Pod) -> Pod:
-    """Return a pod without what says nothing about where it can go."""
+    """Return a pod without the fields that do not affect where it can go."""
     return replace(pod, resource_version="", nominated_node_name="", waiting=Waiting(gates=pod.waiting.gates))

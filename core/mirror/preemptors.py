@@ -1,4 +1,4 @@
-"""Which pods wait for the end of which victims of preemption, and since when."""
+"""The pods that wait for the end of victims of preemption, and since when."""
 
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from core.mirror.pod_columns import PodColumns
 from core.objects.pod import Pod
 
 UNSEEN: Final = 30.0
-"""Seconds within which the watch must show that an evicted pod terminates, or nobody waits for it."""
+"""Seconds after an eviction. If the watch does not show by then that the victim terminates, the wait ends."""
 
 
 class VictimWait(NamedTuple):
@@ -32,32 +32,32 @@ class Preemptors:
     """(preemptor, victim) -> since when the one waits for the other.
 
     A pending pod waits for the pods that were evicted for it here, and on the node that it is nominated for, for the
-    pods of lower priority that terminate. It does not matter who deleted these: the preemptor gets their room in any
-    case. So it is for the pods of every scheduler. Source of the rule: k8s.io/kubernetes v1.37
+    pods of lower priority that terminate. It does not matter which client deleted these: the preemptor gets their
+    resources in any case. The rule holds for the pods of every scheduler. Source of the rule: k8s.io/kubernetes v1.37
     pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (PodEligibleToPreemptOthers).
 
-    It ends when the victim is gone or elsewhere, and when the preemptor is assumed, bound, gone, or nominated for
-    another node. What is read is never of a wait that has ended; one that began is shown from the next `follow` on.
+    A wait ends when the victim is gone or elsewhere, and when the preemptor is assumed, bound, gone, or nominated for
+    another node. Reads never return a wait that has ended. They return a new one from the next `follow` on.
     """
 
     def __init__(self, nodes: NodeTable, pods: PodColumns, pending: PendingPods) -> None:
         self._nodes = nodes
         self._pods = pods
         self._pending = pending
-        self._evictions: dict[str, _Eviction] = {}  # uid of the preemptor -> what was evicted for it
+        self._evictions: dict[str, _Eviction] = {}  # uid of the preemptor -> its eviction
         self._since: dict[tuple[str, str], float] = {}  # uids of (preemptor, victim)
 
     def evicted(self, preemptor: str, node: str, victims: Collection[str], now: float) -> None:
-        """Take note of victims on a node, by uid, that were evicted for a pod, in place of those before."""
+        """Record the victims on a node, by uid, that were evicted for a pod. They replace its earlier victims."""
         self._evictions[preemptor] = _Eviction(node, frozenset(victims), now)
         self.follow(now)
 
     def forget(self, preemptor: str) -> None:
-        """Remove what was evicted for a pod, which is to get that node no longer."""
+        """Remove the eviction for a pod that no longer gets that node."""
         self._evictions.pop(preemptor, None)
 
     def follow(self, now: float) -> None:
-        """Note the waits that have begun, and forget those that have ended. Costs the pods of nominated nodes."""
+        """Record the waits that have begun, and forget the waits that have ended. Costs the pods of nominated nodes."""
         self._evictions = {uid: each for uid, each in self._evictions.items() if self._lasts(uid, each, now)}
         self._since = {pair: self._since.get(pair, now) for pair in self._pairs()}
 
@@ -67,7 +67,7 @@ class Preemptors:
         yield from sorted(waits, key=_order)
 
     def of_preemptor(self, uid: str) -> Iterator[VictimWait]:
-        """Yield what a pod waits for, by the names of the victims."""
+        """Yield the waits of a pod, by the names of the victims."""
         return (each for each in self.waits() if each.preemptor.uid == uid)
 
     def _wait(self, preemptor: str, victim: str) -> VictimWait:
@@ -92,7 +92,7 @@ class Preemptors:
         return found
 
     def _lasts(self, uid: str, eviction: _Eviction, now: float) -> bool:
-        """Tell whether a victim is there and terminates, or the watch may be late with that."""
+        """Return whether a victim is there and terminates, or the watch may be late with its termination."""
         held = [pod for victim in eviction.victims if (pod := self._pods.get(victim)) is not None]
         return self._is_pending_for(uid, eviction.node) and any(
             pod.terminating or now - eviction.at < UNSEEN for pod in held

@@ -17,13 +17,13 @@ from core.objects.volumes import CSINode
 
 
 class WhatIfError(Exception):
-    """What was to be supposed, or taken back, cannot be; all was left as it is."""
+    """A change cannot be supposed or taken back. Everything was left as it was."""
 
 
 class _Step(NamedTuple):
     undo: Callable[[], None]
     gone: Pod | None = None
-    """The pod that it takes away, as plugins were told of it."""
+    """The pod that the step takes away, as the change that plugins got shows it."""
 
 
 class Supposition:
@@ -175,7 +175,7 @@ class Supposition:
         self._objects.of(type(thing)).suppose(thing.full_name, before)
         self._tell(self._object_change(thing, thing, before))
 
-    # Questions.
+    # Reads.
 
     def _held(self, uid: str) -> Pod:
         return self._placement.pods.pods[self._placement.pods.rows[uid]]
@@ -191,7 +191,7 @@ class Supposition:
         return next((at for at in places if (gone := self._steps[at].gone) is not None and gone.uid == uid), None)
 
     def _is_gone(self, held: Pod) -> bool:
-        """Tell whether a pod counts nowhere though its node is known, by this block or one around it."""
+        """Return whether a pod counts nowhere though its node is known, by this block or one around it."""
         return self._slot(held.uid) == NO_SLOT and held.node_name in self._placement.nodes.slots
 
     def _why_not_placed(self, pod: Pod, node_name: str) -> str:

@@ -38,7 +38,7 @@ class Work:
 
     @contextmanager
     def uncharged(self) -> Iterator[None]:
-        """Let an evaluation be repeated without a second charge: to check the answer, or to explain it."""
+        """Let an evaluation be repeated without a second charge: to check its result, or to explain it."""
         limit, self.limit = self.limit, None
         spent = self.spent
         try:

@@ -25,9 +25,9 @@ class PodDisruptionBudget(msgspec.Struct, frozen=True, gc=False):
         return f"{self.namespace}/{self.name}"
 
     def covers(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether the budget covers pods of its namespace with these labels.
+        """Return whether the budget covers pods of its namespace with these labels.
 
-        One whose selector is null or empty covers nothing, and nothing covers what has no labels. Source:
+        A budget whose selector is null or empty covers no pod. No budget covers a pod without labels. Source:
         k8s.io/kubernetes v1.37 pkg/scheduler/framework/preemption/util.go (FilterVictimsWithPDBViolation).
         """
         return bool(labels) and not self.selector.everything and self.selector.matches(labels)

@@ -20,10 +20,10 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
     `allocatable` has cpu in millicores and all others in their own unit (bytes, pieces), `pods` among them. `taints`
     keep the order of the spec, as the first one that a pod does not tolerate is reported. `images` has every name of
-    every image, with the size in bytes. `conditions` has the status of CONDITION_TYPES alone: what else a condition
-    says changes with every heartbeat and decides nothing. Conditions that the node does not report are absent.
-    `declared_features` is status.declaredFeatures. `capacity` is the cpu and the memory of status.capacity, in the
-    units of `allocatable`, of which the usage of a node is a share.
+    every image, with the size in bytes. `conditions` has the status of CONDITION_TYPES alone: the other
+    fields of a condition change with every heartbeat and decide nothing. Conditions that the node does not report are
+    absent. `declared_features` is status.declaredFeatures. `capacity` is the cpu and the memory of status.capacity, in
+    the units of `allocatable`. The usage of a node is a share of these amounts.
     """
 
     name: str

@@ -17,9 +17,9 @@ class NodeMetrics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The last measurement of a node. A resource that was not measured, or not plausibly, is None.
 
     `name` is the node's. `measured_at` is the end of the window, in seconds since 1970. A pod that started after
-    `covers_pods_until` (RFC 3339 in UTC and whole seconds, as Pod.start_time) counts as not measured yet. `too_old` is
-    what the source of the time says, see `core.mirror.node_usage`. Equal states are one state: a measurement that is
-    read twice changes nothing.
+    `covers_pods_until` (RFC 3339 in UTC and whole seconds, as Pod.start_time) counts as not measured yet. A caller that
+    has a clock sets `too_old`, see `core.mirror.node_usage`. Equal states are one state: a measurement that is read
+    twice changes nothing.
     """
 
     name: str

@@ -43,12 +43,13 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     server writes it in UTC and whole seconds, so that texts are in the order of their times. `preemption_policy` is
     empty where the pod says nothing. `preempted` is a pod that terminates because a scheduler preempted it.
 
-    What the plugins read that follow the load of nodes: `load` is what the usage of the pod is predicted from,
-    `of_daemon_set` whether its controller is a DaemonSet.
+    Two fields are for the plugins that follow the load of nodes. `load` has the amounts that predict the usage of the
+    pod. `of_daemon_set` says whether its controller is a DaemonSet.
 
-    What deciding reads, and no plugin: `scheduler_name` tells whose pod it is, `in_group` whether it is scheduled with
-    others by kube-scheduler (spec.schedulingGroup), `claims_resources` whether it has spec.resourceClaims. `waiting` is
-    what a pod without a node says about its wait. `group` is what it says about the group that Kindred places it with.
+    Other fields are for deciding, and no plugin reads them. `scheduler_name` names the pod's scheduler. `in_group`
+    says whether kube-scheduler schedules it with others (spec.schedulingGroup). `claims_resources` says whether it has
+    spec.resourceClaims. `waiting` has the fields about the wait of a pod without a node. `group` has its fields about
+    the group that Kindred places it with.
     """
 
     uid: str

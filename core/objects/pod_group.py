@@ -29,7 +29,7 @@ MAX_MINIMUM: Final = 500
 
 
 class PackingWay(Enum):
-    """How close to each other the members of a group are placed; the values are those of the annotation."""
+    """How close to each other the members of a group are placed; the annotation has these values."""
 
     SPREAD = "spread"
     """Each member goes to the node with the greatest sum of scores."""
@@ -40,7 +40,7 @@ class PackingWay(Enum):
 
 
 class Packing(msgspec.Struct, frozen=True, gc=False):
-    """What a group says about packing. `topology_key` is that of `near`, and empty for the other ways.
+    """The packing that a group requests. `topology_key` belongs to `near`, and is empty for the other ways.
 
     `problem` is why the annotations are not followed, one line; the way is `spread` then.
     """
@@ -51,15 +51,15 @@ class Packing(msgspec.Struct, frozen=True, gc=False):
 
 
 SPREAD: Final = Packing()
-"""What holds for a group without the annotation."""
+"""The packing of a group without the annotation."""
 
 
 class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A scheduling.x-k8s.io/v1alpha1 PodGroup.
 
     `minimum` is spec.minMember, 0 where there is none. `timeout` is spec.scheduleTimeoutSeconds, 0 where there is none.
-    `packing` is what its annotations say.
-    spec.minResources is not read: the requests of the members themselves are placed.
+    `packing` comes from its annotations. spec.minResources is not read: the requests of the members themselves are
+    placed.
     """
 
     namespace: str
@@ -79,8 +79,8 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Membership(msgspec.Struct, frozen=True, gc=False):
     """A pod's fields about its group.
 
-    `by_object`: the group is a PodGroup, which has the minimum, the timeout and the packing. Otherwise they are those
-    of the pod's annotations, 0 and None where the pod says nothing; `problem` is what is wrong with the first two.
+    `by_object`: the group is a PodGroup, which has the minimum, the timeout and the packing. Otherwise they come from
+    the pod's annotations, 0 and None where the pod says nothing. `problem` is the error in the first two.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""What predictions of a pod's usage follow from: the limits of its containers, and what those without a limit request.
+"""The amounts that predict a pod's usage: the limits of its containers, and the requests of those without a limit.
 
 Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/targetloadpacking (PredictUtilisation), koordinator
 pkg/scheduler/plugins/loadaware/estimator (estimatedPodUsed).
@@ -25,7 +25,7 @@ class PodLoad(msgspec.Struct, frozen=True, gc=False):
     requested_cpu: tuple[int, ...] = ()
     """Of each container with a request and no limit, sorted: each is scaled and rounded by itself."""
     unstated: int = 0
-    """Number of containers with neither."""
+    """Number of containers with neither a cpu limit nor a cpu request."""
     overhead_cpu: int = 0
     limits: tuple[int, int] = (0, 0)
     """Cpu and memory of the pod as a whole (k8s.io/component-helpers PodLimits); 0 where there is none."""

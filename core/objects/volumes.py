@@ -39,7 +39,7 @@ class ClaimRef(msgspec.Struct, frozen=True, gc=False):
 class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A v1.PersistentVolume.
 
-    `storage_class` is what the beta annotation says where there is one. `capacity` is in bytes, 0 when not given.
+    `storage_class` is the value of the beta annotation where there is one. `capacity` is in bytes, 0 when not given.
     `node_affinity` is None when every node can reach the volume. `source` is None for kinds that do not count.
     """
 

@@ -4,10 +4,10 @@ Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemptio
 (SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption). As there, pods that are
 nominated for the node count at each look (see core/nominated_pods.py): the victims make room beside them.
 
-What would be is asked of the mirror itself, in which the pods of one node are supposed to be gone and come back one
-after the other (see Supposition). A copy of what plugins read would cost as much as a sync, at 150,000 pods; a copy of
-the node alone is not enough, as pods on other nodes count for affinity and spreading. Everything happens in one
-synchronous call, so nobody meets the supposed state; it ends with the call, whatever a plugin raises.
+The search runs on the mirror itself, in which the pods of one node are supposed to be gone and come back one after the
+other (see Supposition). A copy of all the state that plugins read would cost as much as a sync, at 150,000 pods. A copy
+of the node alone is not enough, as pods on other nodes count for affinity and spreading. Everything happens in one
+synchronous call, so no other caller sees the supposed state. It ends with the call, whatever a plugin raises.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -47,7 +47,7 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     disks: Sequence[InUse] = ()
     """VolumeRestrictions: disks of the pod that pods of the node have mounted."""
     missing_features: Sequence[str] = ()
-    """NodeDeclaredFeatures: what the node does not declare."""
+    """NodeDeclaredFeatures: the required features that the node does not declare."""
     usage: UsageOnNode | None = None
     """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement; None where none judges."""
 

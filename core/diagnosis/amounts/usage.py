@@ -1,4 +1,4 @@
-"""What was measured of the usage of nodes, for explanations of the plugins that follow it."""
+"""The measured usage of nodes, for explanations of the plugins that follow the load."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ class MeasuredResource(msgspec.Struct, frozen=True, gc=False):
     deviation: int | None
     """Standard deviation in the window; None where the source has one sample."""
     capacity: int
-    """What the node has; 0 where it does not say."""
+    """The capacity of the node, or else its allocatable amount; 0 where the node reports neither."""
 
 
 class UsageOnNode(msgspec.Struct, frozen=True, gc=False):
@@ -32,7 +32,7 @@ class UsageOnNode(msgspec.Struct, frozen=True, gc=False):
     """Whether the measurement is too old, so that the plugins pass the node over."""
     resources: Sequence[MeasuredResource]
     pods_not_covered: int
-    """Pods that count as not measured yet, by what they are predicted to use."""
+    """Pods that count as not measured yet: the plugins add their predicted usage."""
 
 
 class UsageInCluster(msgspec.Struct, frozen=True, gc=False):

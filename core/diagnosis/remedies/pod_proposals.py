@@ -1,4 +1,4 @@
-"""Proposals about the pod's ports, its node's name, its spread, and the pods that it wants to run beside."""
+"""Proposals about the pod's ports, its node's name, its spread, and the pods that it must run beside."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final

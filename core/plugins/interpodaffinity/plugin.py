@@ -52,8 +52,8 @@ _INVALIDATED_BY = (
 class InterPodAffinity:
     """Filter and score by inter-pod (anti-)affinity, exactly as the in-tree plugin.
 
-    `hard_pod_affinity_weight`, 0..100, is what a required affinity term of an existing pod adds to the score of a pod
-    that it selects. `ignore_preferred_terms_of_existing_pods` skips scoring for pods without preferences of their own.
+    A required affinity term of an existing pod adds `hard_pod_affinity_weight`, 0..100, to the score of a pod that it
+    selects. `ignore_preferred_terms_of_existing_pods` skips scoring for pods without preferences of their own.
     Raises ValueError for a weight out of range, as upstream's ValidateInterPodAffinityArgs.
     """
 
@@ -76,7 +76,7 @@ class InterPodAffinity:
 
     @property
     def hard_pod_affinity_weight(self) -> int:
-        """What a required affinity term of an existing pod adds to the score of a pod that it selects."""
+        """The amount that a required affinity term of an existing pod adds to the score of a pod that it selects."""
         return self._hard_pod_affinity_weight
 
     def scores_for(self, pod: Pod) -> bool:

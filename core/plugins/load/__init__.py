@@ -1,1 +1,1 @@
-"""Plugins that follow the load of nodes: what is measured, and what pods will add that are not measured yet."""
+"""Plugins that follow the load of nodes: the measured usage, and the predicted usage of pods not measured yet."""

@@ -1,4 +1,4 @@
-"""What the plugins that follow the load of nodes have in common: what they read, and what changes it."""
+"""The base of the plugins that follow the load of nodes: the states that they read, and the events that matter."""
 
 from collections.abc import Callable
 from typing import Final
@@ -52,7 +52,7 @@ INVALIDATED_BY: Final = (
 
 
 class LoadPlugin:
-    """Base of these plugins. Their scores of a node depend on nothing else than the node and its pods."""
+    """Base of these plugins. Their scores of a node depend on the node, its measurement and its pods alone."""
 
     kinds: tuple[Kind, ...] = (Node, Pod, NodeMetrics)
     invalidated_by = INVALIDATED_BY
@@ -64,11 +64,11 @@ class LoadPlugin:
 
     @property
     def states(self) -> tuple[Callable[[ClusterMirror], Listener], ...]:
-        """What the mirror keeps for the plugin; see core.derived_states."""
+        """The states that the mirror keeps for the plugin; see core.derived_states."""
         return NodeUsage, self._unmeasured
 
     def unmeasured(self, mirror: ClusterMirror) -> UnmeasuredUsage:
-        """Return what the plugin predicts of the pods that are not measured yet."""
+        """Return the predicted usage of the pods that are not measured yet."""
         return mirror.derived(self._unmeasured)
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:

@@ -1,9 +1,9 @@
 """The plugin LoadAware: refuse nodes whose estimated usage exceeds a threshold, and prefer the least used ones.
 
 Source: koordinator pkg/scheduler/plugins/loadaware (load_aware.go, pod_assign_cache.go, estimator/default_estimator.go)
-and its design, 20220510-load-aware-scheduling. The estimated usage of a node is what is measured, what its pods will
-use that are not measured yet, and what the incoming pod will use. Each resource scores
-100 * (allocatable - used) / allocatable, 0 beyond; the score is their weighted mean.
+and its design, 20220510-load-aware-scheduling. The estimated usage of a node is the sum of its measured usage, the
+estimated usage of its pods that are not measured yet, and the estimated usage of the incoming pod. Each resource scores
+100 * (allocatable - used) / allocatable, and 0 where more is used than allocatable. The score is their weighted mean.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,17 +24,17 @@ from core.plugins.load.rounding import rounded, rounded_all
 from core.plugins.load.unmeasured_usage import UnmeasuredUsage
 
 DEFAULT_THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
-"""Percent of what is allocatable."""
+"""Percent of the allocatable amount."""
 DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {"cpu": 1, "memory": 1}
 DEFAULT_SCALING_FACTORS: Final[Mapping[str, int]] = {"cpu": 85, "memory": 70}
-"""Percent of what a pod may use that it is estimated to use."""
+"""The estimated usage of a pod in percent of the larger one of its request and limit."""
 
 EXPIRED: Final = Status(Code.UNSCHEDULABLE, ("node(s) nodeMetric expired",))
 EXCEEDED: Final = tuple(Status(Code.UNSCHEDULABLE, (f"node(s) {name} usage exceed threshold",)) for name in RESOURCES)
 _STATUSES: Final = (SUCCESS, *EXCEEDED, EXPIRED)
 _PERCENT: Final = 100
 _UNSTATED: Final = (250, 200 * 2**20)
-"""What a pod without a request and a limit is estimated to use: DefaultMilliCPURequest, DefaultMemoryRequest."""
+"""The estimated usage of a pod without a request and a limit: DefaultMilliCPURequest, DefaultMemoryRequest."""
 
 
 class EstimatedUsage(msgspec.Struct, frozen=True):
@@ -60,14 +60,14 @@ def _estimate(request: int, limit: int, factor: int, unstated: int) -> int:
 
 
 class EstimateState(msgspec.Struct, frozen=True):
-    """What one incoming pod is estimated to use, of each of RESOURCES. Stale after the next event."""
+    """The estimated usage of one incoming pod, of each of RESOURCES. Stale after the next event."""
 
     asked: tuple[int, int]
     usage: NodeUsage
     unmeasured: UnmeasuredUsage
 
     def used(self, resource: int, batch: NodeBatch) -> tuple[BoolArray, Int64Array, Int64Array]:
-        """Return of one resource where it is measured, the estimated usage, and what is allocatable."""
+        """Return for one resource where it is measured, its estimated usage, and its allocatable amount."""
         found = self.usage.of(resource, batch)
         used = found.average + self.unmeasured.of(resource, batch) + self.asked[resource]
         return found.measured, used, found.allocatable
@@ -76,8 +76,8 @@ class EstimateState(msgspec.Struct, frozen=True):
 class LoadAware(LoadPlugin):
     """Filter and score by the usage of nodes.
 
-    A resource that is not measured refuses no node and scores 0. A measurement that is too old counts as none, which
-    in the original is `enableScheduleWhenNodeMetricsExpired`, with another default: there the node is refused.
+    A resource that is not measured refuses no node and scores 0. By default, a measurement that is too old counts as
+    none. In the original, `enableScheduleWhenNodeMetricsExpired` has another default: there the node is refused.
     Raises ValueError for an argument out of its range.
     """
 
@@ -110,7 +110,7 @@ class LoadAware(LoadPlugin):
         super().__init__(self._prediction)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, EstimateState | None]:
-        """Estimate what the pod will use; SKIP for the pods of a DaemonSet, which have only one node to go to."""
+        """Estimate the usage of the pod; SKIP for a pod of a DaemonSet, which has only one node to go to."""
         if pod.of_daemon_set or not any(self._thresholds):
             return SKIP, None
         return SUCCESS, self._state(mirror, pod)
@@ -132,7 +132,7 @@ class LoadAware(LoadPlugin):
         return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, EstimateState | None]:
-        """Estimate what the pod will use; SKIP where no resource has a weight."""
+        """Estimate the usage of the pod; SKIP where no resource has a weight."""
         if not (any(self._weights) or self._dominant_weight):
             return SKIP, None
         return SUCCESS, self._state(mirror, pod)

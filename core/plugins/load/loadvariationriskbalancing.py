@@ -1,10 +1,12 @@
 """The plugin LoadVariationRiskBalancing: prefer nodes whose usage is low and steady.
 
 Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/loadvariationriskbalancing (analysis.go computeScore) and its README.
-With mu the mean utilisation with the pod's requests and sigma the standard deviation, both as shares of what is
-allocatable: risk = (mu + margin * sigma^(1/sensitivity)) / 2, score = 100 * (1 - risk), and the lower one of cpu and
-memory. Unlike the original, which counts no pod but the incoming one, mu has the requests of the pods that are not
-measured yet: a burst of pods would find each node as idle as the first did.
+The mean utilisation mu includes the pod: it is the measured usage as a share of the capacity, plus the requests as a
+share of the allocatable amount. The standard deviation sigma is a share of the capacity. The formulas are
+risk = (mu + margin * sigma^(1/sensitivity)) / 2 and score = 100 * (1 - risk). The lower score of cpu and memory counts.
+
+Here mu also includes the requests of the pods that are not measured yet. The original adds the incoming pod
+alone, so that all pods of a burst find a node as idle as the first one did.
 """
 
 from math import inf
@@ -29,7 +31,7 @@ DEFAULT_SENSITIVITY: Final = 1.0
 
 
 class RequestedUsage(msgspec.Struct, frozen=True):
-    """A pod uses what it requests."""
+    """Predicts that a pod uses its requests."""
 
     def __call__(self, pod: Pod) -> tuple[int, int]:
         """Return millicores and bytes."""
@@ -38,7 +40,7 @@ class RequestedUsage(msgspec.Struct, frozen=True):
 
 
 class RiskState(msgspec.Struct, frozen=True):
-    """What one incoming pod requests, of each of RESOURCES. Stale after the next event."""
+    """The requests of one incoming pod, of each of RESOURCES. Stale after the next event."""
 
     asked: tuple[int, int]
     usage: NodeUsage
@@ -46,7 +48,7 @@ class RiskState(msgspec.Struct, frozen=True):
 
 
 class LoadVariationRiskBalancing(LoadPlugin):
-    """Score by the risk that the usage of a node exceeds what it has.
+    """Score by the risk that the usage of a node exceeds its resources.
 
     Where only one of cpu and memory is measured, it alone decides; a node without a usable measurement gets 0, as in
     the original. Raises ValueError for an argument out of its range.
@@ -68,7 +70,7 @@ class LoadVariationRiskBalancing(LoadPlugin):
         super().__init__(self._prediction)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, RiskState]:
-        """Gather what the pod requests."""
+        """Gather the requests of the pod."""
         asked = self._prediction(pod)
         return SUCCESS, RiskState(asked, mirror.derived(NodeUsage), self.unmeasured(mirror))
 
@@ -86,7 +88,7 @@ class LoadVariationRiskBalancing(LoadPlugin):
         """Return 100 less the risk of one resource; 0 where it is not measured, or the node has none of it."""
         capacity = np.maximum(usage.capacity, 1).astype(np.float64)
         allocatable = np.maximum(usage.allocatable, 1).astype(np.float64)
-        # What is measured is a share of the capacity, what is requested one of what is allocatable, as in the original.
+        # As in the original: usage is a share of the capacity, and requests are a share of the allocatable amount.
         mu = np.minimum(np.minimum(usage.average / capacity, 1.0) + asked / allocatable, 1.0)
         sigma = np.minimum(usage.deviation / capacity, 1.0)
         if self._exponent != 1:

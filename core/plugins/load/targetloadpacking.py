@@ -44,7 +44,7 @@ class PredictedCpu(msgspec.Struct, frozen=True):
 
 
 class PackingState(msgspec.Struct, frozen=True):
-    """What one incoming pod is predicted to use, in millicores. Stale after the next event."""
+    """The predicted usage of one incoming pod, in millicores. Stale after the next event."""
 
     asked: int
     usage: NodeUsage
@@ -78,7 +78,7 @@ class TargetLoadPacking(LoadPlugin):
         super().__init__(self._prediction)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, PackingState]:
-        """Predict what the pod will use."""
+        """Predict the usage of the pod."""
         asked, _ = self._prediction(pod)
         return SUCCESS, PackingState(asked, mirror.derived(NodeUsage), self.unmeasured(mirror))
 

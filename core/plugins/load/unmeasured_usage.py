@@ -1,10 +1,10 @@
-"""What the pods of a node will use that its last measurement does not show yet, predicted; kept by every event.
+"""The predicted usage of the pods that a node's last measurement does not cover yet, updated by every event.
 
 Source: sigs.k8s.io/scheduler-plugins pkg/trimaran (PodAssignEventHandler, TargetLoadPacking.Score) and koordinator
 pkg/scheduler/plugins/loadaware (podAssignCache): both count a pod that was assigned later than 60 s before the end of
 the measured window. They take the time of the assignment from their own clock, or from the condition PodScheduled. Here
-it is the start of the pod, so that a restart, another replica and a dump find the same: an assumed pod has not started,
-nor has one that its kubelet has not seen.
+it is the start of the pod, so that a restart, another replica and a dump find the same. An assumed pod has not started,
+and neither has a pod that its kubelet has not seen.
 """
 
 from typing import NamedTuple, Protocol
@@ -20,11 +20,11 @@ from core.objects.node_metrics import NodeMetrics
 from core.objects.pod import Pod
 
 _MOST: int = 2**50
-"""Of one pod: the sums of a node cannot overflow then, whatever a pod says."""
+"""Upper bound of one pod's amounts. With it, the sums of a node cannot overflow."""
 
 
 class Prediction(Protocol):
-    """Predicts the usage of a pod from its object alone. It is hashable: equal ones share what is kept."""
+    """Predicts the usage of a pod from its object alone. It is hashable: equal ones share one state."""
 
     def __call__(self, pod: Pod) -> tuple[int, int]:
         """Return millicores and bytes."""
@@ -39,17 +39,17 @@ class _Part(NamedTuple):
 class UnmeasuredUsage:
     """Predicted cpu and memory by slot, of the pods that count as not measured; a derived state.
 
-    Nothing is counted on a node that has no measurement: nobody asks. A pod leaves once a measurement covers it, so it
-    holds the pods of the last minutes, not all.
+    Nothing is counted on a node without a measurement, as the plugins ignore the sums there. A pod leaves once a
+    measurement covers it, so the state has the pods of the last minutes, not all pods.
     """
 
     def __init__(self, mirror: ClusterMirror, prediction: Prediction) -> None:
-        """Count the pods of all measured nodes; from then on `changed` has to be told of every change."""
+        """Count the pods of all measured nodes; from then on `changed` must get every change."""
         self._mirror = mirror
         self._prediction = prediction
         self._sums: Int64Array = np.zeros((2, mirror.nodes.capacity), np.int64)
         self._until: dict[int, str] = {}  # slot -> covers_pods_until of the node's measurement
-        self._parts: dict[int, dict[str, _Part]] = {}  # slot -> uid -> what counts
+        self._parts: dict[int, dict[str, _Part]] = {}  # slot -> uid -> counted amounts
         measurements = mirror.objects(NodeMetrics)
         for slot, node in mirror.nodes:
             self._begin(slot, measurements.get(node.name))
@@ -64,7 +64,7 @@ class UnmeasuredUsage:
             if change.after is not None:
                 self._add(change.slot, change.after)
         elif isinstance(change, NodeChange):
-            if change.before is None and change.after is not None:  # its pods are told of next
+            if change.before is None and change.after is not None:  # the changes of its pods come next
                 self._begin(change.slot, self._mirror.objects(NodeMetrics).get(change.after.name))
             elif change.after is None:
                 self._begin(change.slot, None)

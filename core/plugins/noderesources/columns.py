@@ -19,7 +19,7 @@ from core.objects.pod import Pod
 PODS: Final = "pods"
 COMPUTE: Final = ("cpu", "memory")
 NATIVE: Final = (*COMPUTE, "ephemeral-storage")
-"""What has a field of its own upstream, in the order in which it is looked at; all others are scalars."""
+"""Resources with a field of their own upstream, in the order of the checks; all others are scalars."""
 
 Offered: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """Resource -> (position in a batch, amount) of the strangers that offer it."""
@@ -126,7 +126,7 @@ class AmountColumns:
                 del self.of[resource]
 
     def at(self, resource: str, batch: NodeBatch) -> Int64Array:
-        """Return the amounts of the batch's nodes, in an array of its own; what stands for strangers means nothing."""
+        """Return the amounts of the batch's nodes, in an array of its own. The amounts of strangers mean nothing."""
         column = self.of.get(resource)
         if column is None:
             return np.zeros(len(batch), np.int64)

@@ -19,7 +19,7 @@ from core.plugins.noderesources.columns import NATIVE, PODS, ResourceColumns, of
 from core.plugins.noderesources.device_classes import NOTHING_LEFT, LeftToDevices, is_extended
 
 MAX_TOLD: Final = 128
-"""Resources that are told by name where they are short: every node of the answer has its own list of them."""
+"""Insufficient resources that are reported by name, at most. Each node of the response has its own list of them."""
 _OTHERS: Final = "Insufficient other resources"
 
 

@@ -1,7 +1,7 @@
 """The plugin NodeResourcesFit: its arguments and its extension points.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go. The devices that back an extended
-resource are not scored: for that upstream reads ResourceSlices and what is allocated of them.
+resource are not scored: for that upstream reads ResourceSlices and their allocations.
 """
 
 from collections.abc import Iterator, Sequence
@@ -104,12 +104,12 @@ class NodeResourcesFit:
         return ()
 
     def room_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Room:
-        """Return the room of each node for some pods by what the filter looks at; see room_for."""
+        """Return how many of some pods each node can hold, by the resources that the filter checks; see room_for."""
         return room_for(mirror, pods, self._ignored, batch)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
         """Gather the pod's amounts for scoring."""
-        # Not what a pod on a node is taken for: upstream's scorer looks at the containers of the incoming pod alone.
+        # Not the amounts of a pod on a node: upstream's scorer looks at the containers of the incoming pod alone.
         asked = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
         return SUCCESS, ScoreState(mirror.derived(ResourceColumns), asked, non_zero=True)
 

@@ -21,18 +21,19 @@ _MOST: Final = 2**63 - 1
 
 
 class Room(NamedTuple):
-    """The room of each node for some pods."""
+    """How many of some pods each node can hold, by its resources."""
 
     most: Int64Array
-    """A number of them that no placement by NodeResourcesFit exceeds on the node."""
+    """An upper bound of the pods on the node, in any placement that NodeResourcesFit allows."""
     times: Float64Array
-    """How many times over all of them have room there, by the scarcest resource."""
+    """How many times over all of them fit there, by the scarcest resource."""
 
 
 def room_for(mirror: ClusterMirror, pods: Sequence[Pod], ignored: IgnoredResources, batch: NodeBatch) -> Room:
-    """Return the room of each node for some pods, at least one. Stale after the next event.
+    """Return how many of some pods, at least one, each node can hold. Stale after the next event.
 
-    For each resource, `most` counts the smallest requests first. What is left to devices on some node has no bound.
+    For each resource, `most` counts the smallest requests first. A resource that devices back on some
+    node sets no bound.
     """
     columns = mirror.derived(ResourceColumns)
     free = columns.allocatable_of(PODS, batch) - columns.requested_of(PODS, batch)

@@ -34,7 +34,7 @@ ObjectKey: TypeAlias = tuple[Kind, str]
 DriversByVolume: TypeAlias = dict[str, str]
 """Unique name of a volume -> name of the driver that attaches it."""
 
-# Stands before the name of a claim that has no volume yet; no handle begins so (upstream takes 32 random characters).
+# Prefix of the name of a claim that has no volume yet; no handle begins so (upstream takes 32 random characters).
 _UNBOUND = "\0"
 
 
@@ -65,7 +65,7 @@ class Migration(IntEnum):
         return cls.ALL if migrated else cls.ALL_BUT_PORTWORX
 
     def covers(self, plugin: str) -> bool:
-        """Tell whether it is on for a plugin."""
+        """Return whether it is on for a plugin."""
         return self is not Migration.NONE and plugin in CSI_DRIVERS and (self is Migration.ALL or plugin != PORTWORX)
 
 
