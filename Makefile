@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-deep test-tools test-all check check-web format format-web hooks pythons e2e e2e-turn browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock audit image krew release clean
+.PHONY: help run test test-deep test-tools test-all check check-web docs format format-web hooks pythons e2e e2e-turn browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock audit image krew release clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -168,7 +168,14 @@ lock: $(STAMP) ## Make the lock files again from pyproject.toml; UPGRADE=--upgra
 	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:release -c requirements-dev.lock \
 		-o requirements-release.lock
+	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:docs -c requirements-dev.lock \
+		-o requirements-docs.lock
 	$(if $(shell command -v npm),npm --prefix $(WEB) install --package-lock-only)
+
+docs: $(VENV)/.docs ## Build the documentation site in dist/site; a broken link is an error
+	$(BIN)/python -m tests.site dist/site-source
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 audit: $(RELEASE_VENV)/.installed ## Known vulnerabilities of the locked packages (pip-audit); exit status 3: no database reached
 	$(RELEASE_VENV)/bin/python -m release.audit --tools $(RELEASE_VENV)/bin

@@ -9,12 +9,14 @@ import pytest
 
 LOCKS = ["requirements.lock", "requirements-otel.lock", "requirements-load.lock", "requirements-dev.lock"]
 OF_BUILD = "requirements-build.lock"
-"""What builds the project from a checkout, and nothing that it needs to run."""
+"""The build backend, without the packages that the project needs to run."""
+OF_DOCS = "requirements-docs.lock"
+"""The documentation site's packages, which `make docs` adds to those of the development lock."""
 OF_RELEASE = "requirements-release.lock"
 """Tools of `make release` and `make audit`, which have an environment of their own."""
 
 
-@pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD, OF_RELEASE])
+@pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD, OF_DOCS, OF_RELEASE])
 def test_every_requirement_is_pinned_and_hashed(lock: str) -> None:
     requirements = re.split(r"\n(?=\S)", Path(lock).read_text("utf-8").strip())
     assert len(requirements) > (10 if lock in LOCKS else 1)
@@ -23,7 +25,7 @@ def test_every_requirement_is_pinned_and_hashed(lock: str) -> None:
         assert "--hash=sha256:" in requirement
 
 
-@pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD, OF_RELEASE])
+@pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD, OF_DOCS, OF_RELEASE])
 def test_a_lock_names_no_index_and_no_address(lock: str) -> None:
     assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", Path(lock).read_text("utf-8"))
 
@@ -44,14 +46,15 @@ def test_no_two_locks_pin_different_versions() -> None:
         assert {name: versions[name] for name, _ in lock} == dict(lock)
 
 
-def test_the_tools_of_a_release_have_the_versions_that_all_else_has() -> None:
-    of_all, of_release = (
-        dict(re.findall(r"^([\w.-]+)==(\S+)", Path(lock).read_text("utf-8"), re.MULTILINE))
-        for lock in (LOCKS[-1], OF_RELEASE)
+@pytest.mark.parametrize("lock", [OF_DOCS, OF_RELEASE])
+def test_locks_of_other_tools_keep_the_versions_of_the_development_lock(lock: str) -> None:
+    of_all, of_tools = (
+        dict(re.findall(r"^([\w.-]+)==(\S+)", Path(each).read_text("utf-8"), re.MULTILINE))
+        for each in (LOCKS[-1], lock)
     )
-    shared = of_all.keys() & of_release.keys()
+    shared = of_all.keys() & of_tools.keys()
     assert shared
-    assert {name: of_all[name] for name in shared} == {name: of_release[name] for name in shared}
+    assert {name: of_all[name] for name in shared} == {name: of_tools[name] for name in shared}
 
 
 def test_the_lock_of_the_extra_holds_what_it_declares() -> None:

@@ -45,7 +45,7 @@ pytestmark = pytest.mark.usefixtures("both_loops")
         pytest.param(
             [b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"], "the answer is", id="101"
         ),
-        pytest.param([head(Content_Length="99") + b"{}", END], "peer closed connection within its answer", id="cut"),
+        pytest.param([head(Content_Length="99") + b"{}", END], "peer closed connection within its response", id="cut"),
         pytest.param(
             [head(Transfer_Encoding="chunked") + chunk(b"{}"), END], "peer closed connection within", id="cut-chunks"
         ),
