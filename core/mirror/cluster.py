@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeVar, cast
+from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.generation_store import GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.mirror.object_stores import HeldObject, ObjectStores
+from core.mirror.object_stores import OF_A_NODE, HeldObject, ObjectStores
 from core.mirror.pending_pods import PendingPods
 from core.mirror.placement import Placement
 from core.mirror.pod_groups import PodGroups
@@ -26,16 +26,11 @@ from core.mirror.work import Work
 from core.objects.labels import Selector
 from core.objects.namespace import Namespace
 from core.objects.node import Node
-from core.objects.node_metrics import NodeMetrics
 from core.objects.pod import Pod, counted
 from core.objects.pod_group import PodGroup
-from core.objects.volumes import CSINode
 from core.releases import DEFAULT_RELEASE, Rules, rules_of
 
 DerivedState = TypeVar("DerivedState", bound=Listener)
-
-_OF_A_NODE: Final = (CSINode, NodeMetrics)
-"""Kinds whose objects have the name of the node that they are about."""
 
 
 class ClusterMirror:
@@ -318,7 +313,7 @@ class ClusterMirror:
 
     def _tell_of_object(self, kind: Kind, name: str, before: HeldObject | None, after: HeldObject | None) -> None:
         if before != after and self._placement.listeners:
-            slot = self.nodes.slots.get(name, NO_SLOT) if kind in _OF_A_NODE else NO_SLOT
+            slot = self.nodes.slots.get(name, NO_SLOT) if kind in OF_A_NODE else NO_SLOT
             self._placement.listeners.tell(ObjectChange(kind, slot, before, after))
 
     # Pods.

@@ -1,8 +1,10 @@
 """The objects of all kinds for which the mirror has no rule of its own: held as they are, by kind and full name."""
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from core.mirror.generation_store import GenerationCounter, GenerationStore
+from core.objects.node_metrics import NodeMetrics
+from core.objects.volumes import CSINode
 
 
 class Named(Protocol):
@@ -14,6 +16,9 @@ class Named(Protocol):
 
 
 HeldObject = TypeVar("HeldObject", bound=Named)
+
+OF_A_NODE: Final = (CSINode, NodeMetrics)
+"""Kinds whose objects have the name of the node that they are about."""
 
 
 class ObjectStores:

@@ -9,11 +9,10 @@ from msgspec.structs import replace
 
 from core.mirror.changes import Change, Listener, NodeChange, ObjectChange, PodChange
 from core.mirror.node_info import NO_SLOT
-from core.mirror.object_stores import HeldObject, ObjectStores
+from core.mirror.object_stores import OF_A_NODE, HeldObject, ObjectStores
 from core.mirror.placement import Placement
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
-from core.objects.volumes import CSINode
 
 
 class WhatIfError(Exception):
@@ -220,7 +219,7 @@ class Supposition:
         return PodChange(slot, before, after, self._after_pre_filter)
 
     def _object_change(self, thing: HeldObject, before: HeldObject | None, after: HeldObject | None) -> ObjectChange:
-        slot = self._placement.nodes.slots.get(thing.name, NO_SLOT) if isinstance(thing, CSINode) else NO_SLOT
+        slot = self._placement.nodes.slots.get(thing.full_name, NO_SLOT) if type(thing) in OF_A_NODE else NO_SLOT
         kind: Any = type(thing)  # a Kind, of which HeldObject has the protocol
         return ObjectChange(kind, slot, before, after)
 

@@ -43,7 +43,7 @@ FAULTS: Final = (
     Fault(
         id="csi-node-change-has-no-slot",
         breaks="A change of a CSINode makes no cached result of its node invalid.",
-        old="slot = self.nodes.slots.get(name, NO_SLOT) if kind in _OF_A_NODE else NO_SLOT",
+        old="slot = self.nodes.slots.get(name, NO_SLOT) if kind in OF_A_NODE else NO_SLOT",
         new="slot = NO_SLOT",
         tests=("core/mirror/test_changes.py", "nodevolumelimits/test_caching.py"),
     ),
