@@ -93,7 +93,7 @@ conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summa
 e2e: $(STAMP) ## Tests beside a real etcd, kube-apiserver and kube-scheduler, which are built if they are missing (needs Go)
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m tests.manifests.helm
-	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest tests/e2e $(ARGS)
 
 e2e-turn: $(STAMP) ## A part of `make e2e` beside another release, in turns by the day, of those whose programs are built already
 	$(BIN)/python -m tests.e2e.turn

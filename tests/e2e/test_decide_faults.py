@@ -26,7 +26,10 @@ SHORT_LEASE = {
 
 @pytest.mark.parametrize(
     ("mode", "late"),
-    [pytest.param(DECIDE, 0.0, id="question, in time"), pytest.param(ANY_NODE, LATE, id="any node, events late")],
+    [
+        pytest.param(DECIDE, 0.0, id="question, in time", marks=pytest.mark.long),
+        pytest.param(ANY_NODE, LATE, id="any node, events late"),
+    ],
 )
 def test_kindred_is_killed_at_a_quarter_and_at_a_half(cluster: Cluster, mode: str, late: float, note: Note) -> None:
     load = Load(cluster, late)
@@ -48,7 +51,7 @@ def test_kindred_is_killed_at_a_quarter_and_at_a_half(cluster: Cluster, mode: st
     assert_followed(kindred)
 
 
-@pytest.mark.parametrize("ends", [killed, terminated])
+@pytest.mark.parametrize("ends", [killed, pytest.param(terminated, marks=pytest.mark.long)])
 def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
     cluster: Cluster, ends: Callable[[Kindred], None], note: Note
 ) -> None:

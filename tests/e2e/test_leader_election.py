@@ -31,7 +31,9 @@ def terminated(leader: Kindred) -> None:
     assert leader.program.end(), "it drains for too long"
 
 
-@pytest.mark.parametrize("late", [pytest.param(0.0, id="in time"), pytest.param(1.0, id="events a second late")])
+@pytest.mark.parametrize(
+    "late", [pytest.param(0.0, id="in time", marks=pytest.mark.long), pytest.param(1.0, id="events a second late")]
+)
 @pytest.mark.parametrize("ends", [killed, terminated])
 def test_the_leader_goes_in_the_middle_and_the_other_goes_on(
     cluster: Cluster, ends: Callable[[Kindred], None], late: float, note: Note

@@ -36,7 +36,9 @@ def pods_of_all_groups() -> list[Manifest]:
     ]
 
 
-@pytest.mark.parametrize("late", [pytest.param(0.0, id="in time"), pytest.param(1.0, id="events a second late")])
+@pytest.mark.parametrize(
+    "late", [pytest.param(0.0, id="in time", marks=pytest.mark.long), pytest.param(1.0, id="events a second late")]
+)
 def test_kindred_is_killed_in_the_middle_and_all_pods_find_their_place(
     cluster: Cluster, late: float, note: Note
 ) -> None:
