@@ -33,3 +33,6 @@ class MetricsApi:
     def remedy(self, error: Exception) -> str:
         """Return the remedy if the API is not installed, may not be read or is not available; else empty."""
         return _REMEDIES.get(error.code, "") if isinstance(error, StatusError) else ""
+
+    async def close(self) -> None:
+        """Close nothing: the watcher closes the client."""

@@ -60,7 +60,7 @@ class Prometheus:
     name = "Prometheus"
 
     def __init__(self, client: ApiClient, queries: Queries) -> None:
-        """Ask a server by queries. This class does not close the client."""
+        """Ask a server by queries, with a client of its own."""
         self._client = client
         self._queries = queries
 
@@ -99,6 +99,10 @@ class Prometheus:
     def remedy(self, error: Exception) -> str:  # noqa: ARG002  # the protocol's
         """Return nothing: the error that Prometheus returns for a query is enough."""
         return ""
+
+    async def close(self) -> None:
+        """Close the client."""
+        await self._client.close()
 
     @property
     def _range(self) -> str:

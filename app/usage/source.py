@@ -23,3 +23,6 @@ class UsageSource(Protocol):
 
     def remedy(self, error: Exception) -> str:
         """Return the remedy for an error, in one line; empty where none is known."""
+
+    async def close(self) -> None:
+        """Close the connections that are the source's own."""

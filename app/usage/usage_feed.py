@@ -55,13 +55,16 @@ class UsageFeed:
         self._began = 0.0
 
     async def run(self) -> None:
-        """Ask until cancelled."""
-        while True:
-            await self.poll()
-            until = self._clock() + self._interval
-            while (left := until - self._clock()) > 0:
-                await asyncio.sleep(min(left, _AGED_EVERY))
-                await self.age()
+        """Ask until cancelled, and close the source."""
+        try:
+            while True:
+                await self.poll()
+                until = self._clock() + self._interval
+                while (left := until - self._clock()) > 0:
+                    await asyncio.sleep(min(left, _AGED_EVERY))
+                    await self.age()
+        finally:
+            await self._source.close()
 
     async def poll(self) -> None:
         """Ask the source once."""

@@ -34,6 +34,7 @@ class Source:
     def __init__(self, *answers: Measurements | Exception) -> None:
         self.answers = [*answers]
         self.asked = 0
+        self.closed = 0
 
     async def measurements(self) -> Measurements:
         self.asked += 1
@@ -44,6 +45,9 @@ class Source:
 
     def remedy(self, error: Exception) -> str:
         return "try something" if isinstance(error, StatusError) else ""
+
+    async def close(self) -> None:
+        self.closed += 1
 
 
 class Setting:
@@ -193,3 +197,17 @@ def test_the_source_is_asked_at_the_interval_and_one_that_is_silent_has_failed()
 def test_what_helps_is_said_where_the_metrics_api_is_missing_or_forbidden(code: int, expected: str) -> None:
     make: Callable[..., MetricsApi] = MetricsApi.__new__
     assert make(MetricsApi).remedy(StatusError(code, "", "")) == expected
+
+
+def test_the_source_is_closed_when_the_feed_ends() -> None:
+    source = Source(good(measured("n1")))
+    setting = Setting(source)
+
+    async def run_and_end() -> None:
+        task = asyncio.create_task(setting.feed.run())
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(run_and_end())
+    assert (source.asked, source.closed) == (1, 1)
