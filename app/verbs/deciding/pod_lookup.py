@@ -71,6 +71,8 @@ class PodLookup:
         A scheduler is mostly told of a new pod within the same millisecond as Kindred. To sleep for a fixed time
         instead made 100 pods a second the most that could be scheduled while they were created.
         """
+        if pod.uid in self._mirror.pending:  # shown since the first look, before this task had its turn
+            return
         shown = asyncio.Event()
         with self._mirror.pending.expecting(pod.uid, shown.set), suppress(TimeoutError):
             async with asyncio.timeout(seconds):

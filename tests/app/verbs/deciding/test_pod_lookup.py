@@ -131,6 +131,17 @@ def test_a_pod_is_decided_for_as_soon_as_the_watch_shows_it_and_not_looked_up(mo
     assert (setting.assumed(), setting.pods.asked) == ({"u": "n1"}, 0)
 
 
+def test_the_wait_for_a_pod_that_was_shown_before_it_began_ends_at_once() -> None:
+    looking = Looking()
+    looking.mirror.pending.put(LIVE)
+
+    async def wait() -> None:
+        async with asyncio.timeout(30):
+            await looking.lookup.wait(LIVE, 60.0)
+
+    asyncio.run(wait())
+
+
 def test_the_wait_for_a_pod_that_is_not_shown_ends() -> None:
     looking = Looking()
     asyncio.run(looking.lookup.wait(LIVE, 0.01))
