@@ -59,8 +59,10 @@ class UsageFeed:
         try:
             while True:
                 await self.poll()
-                until = self._clock() + self._interval
-                while (left := until - self._clock()) > 0:
+                # By the loop's time: a clock that is set back must not stop the polls.
+                now = asyncio.get_running_loop().time
+                until = now() + self._interval
+                while (left := until - now()) > 0:
                     await asyncio.sleep(min(left, _AGED_EVERY))
                     await self.age()
         finally:

@@ -182,6 +182,20 @@ def test_the_source_is_asked_at_the_interval_and_one_that_is_silent_has_failed()
     assert run_in_virtual_time(main()) == (3, 1)
 
 
+def test_the_source_is_asked_at_the_interval_though_the_clock_is_set_back() -> None:
+    async def main() -> int:
+        source = Source(good(measured("n1")))
+        setting = Setting(source)
+        task = asyncio.create_task(setting.feed.run())
+        await asyncio.sleep(1)
+        setting.now -= 3600
+        await asyncio.sleep(95)  # asked at 0, 30, 60 and 90
+        task.cancel()
+        return source.asked
+
+    assert run_in_virtual_time(main()) == 4
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
