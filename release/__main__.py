@@ -1,19 +1,18 @@
 """The command: `python -m release` fills a folder with all files of a release.
 
 The same commit gives the same bytes on the same machine: all is made from the files of the commit, with its time. The
-folder is replaced when all is made, so a release that fails leaves the last one as it was.
+last release in the folder is replaced when all is made, so a release that fails leaves it as it was.
 """
 
 import argparse
 import json
-import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from release.archives import write_chart, write_checksums
+from release.archives import replace_release, write_chart, write_checksums
 from release.checkout import Checkout, ReleaseError, checkout
 from release.image import engine, write_image
 from release.programs import run
@@ -48,8 +47,7 @@ def release(options: argparse.Namespace) -> Checkout:
         else:
             _say("image: left out, as IMAGE=no says")
         write_checksums(files)
-        shutil.rmtree(options.folder, ignore_errors=True)
-        shutil.copytree(files, options.folder)
+        replace_release(files, options.folder)
     return of
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import shutil
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -40,3 +41,16 @@ def write_checksums(folder: Path) -> None:
         if path.name != CHECKSUMS
     ]
     (folder / CHECKSUMS).write_text("".join(lines), "utf-8")
+
+
+def replace_release(files: Path, folder: Path) -> None:
+    """Copy a release into a folder, in place of the release that its SHA256SUMS lists. Other files there stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = folder / CHECKSUMS
+    if listed.is_file():
+        for line in listed.read_text("utf-8").splitlines():
+            old = folder / Path(line.partition("  ")[2]).name
+            if old.is_file():
+                old.unlink()
+    for path in files.iterdir():
+        shutil.copy2(path, folder)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
-# The first has what all other locks of the project have, the second the tools of a release.
-LOCKS: Final = ("requirements-dev.lock", "requirements-release.lock")
+# The first has the packages of all other locks but the tools of the site and of a release.
+LOCKS: Final = ("requirements-dev.lock", "requirements-docs.lock", "requirements-release.lock")
 SERVICES: Final = ("osv", "pypi")
 CLEAN, VULNERABLE, UNKNOWN = 0, 1, 3
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from release.archives import CHECKSUMS, write_chart, write_checksums
+from release.archives import CHECKSUMS, replace_release, write_chart, write_checksums
 from tests.manifests.helm import CHART, found_helm, template
 
 EPOCH = 1_700_000_000
@@ -51,3 +51,17 @@ def test_checksums_are_of_all_files_and_a_changed_one_is_found(tmp_path: Path) -
     assert subprocess.run(check, cwd=tmp_path, capture_output=True, check=False).returncode == 0  # noqa: S603  # our own
     (tmp_path / "a").write_text("other")
     assert subprocess.run(check, cwd=tmp_path, capture_output=True, check=False).returncode == 1  # noqa: S603  # our own
+
+
+def test_a_release_takes_the_place_of_the_last_one_and_of_no_other_file(tmp_path: Path) -> None:
+    folder = tmp_path / "dist"
+    for version in ("1", "2"):
+        files = tmp_path / version
+        files.mkdir()
+        (files / f"kindred-{version}.tgz").write_text(version)
+        write_checksums(files)
+        replace_release(files, folder)
+        (folder / "site").mkdir(exist_ok=True)
+        (folder / "notes.txt").write_text("mine")
+    assert sorted(path.name for path in folder.iterdir()) == [CHECKSUMS, "kindred-2.tgz", "notes.txt", "site"]
+    assert "kindred-2.tgz" in (folder / CHECKSUMS).read_text()

@@ -1,11 +1,12 @@
 """An audit says what is known, and never that nothing is known where nothing was asked."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from release.audit import CLEAN, UNKNOWN, VULNERABLE, UnreachableError, found, main
+from release.audit import CLEAN, LOCKS, ROOT, UNKNOWN, VULNERABLE, UnreachableError, found, main
 
 FINE: dict[str, Any] = {"name": "fine", "version": "1.0", "vulns": []}
 BROKEN: dict[str, Any] = {
@@ -63,3 +64,11 @@ def test_the_exit_status_tells_known_from_unknown(
     said = capsys.readouterr()
     assert ("NOT AUDITED. osv: " in said.err) == (expected == UNKNOWN)
     assert ("CVE-1" in said.out) == (expected == VULNERABLE)
+
+
+def test_every_locked_package_is_audited() -> None:
+    packages = {
+        path.name: set(re.findall(r"^\S+==[^\s;]+", path.read_text(), re.MULTILINE)) for path in ROOT.glob("*.lock")
+    }
+    assert set(LOCKS) < set(packages)
+    assert set.union(*packages.values()) == set.union(*(packages[lock] for lock in LOCKS))
