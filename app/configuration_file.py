@@ -105,7 +105,7 @@ def _loaded(text: str, name: str) -> tuple[Any, list[str]]:
             loader.dispose()
     except (yaml.YAMLError, RecursionError) as error:
         raise SettingsError(f"{name}: no YAML: {_place(error)}") from None
-    except ValueError as error:  # a tag that its value does not fit, such as a date in a month that there is not
+    except ValueError as error:  # a value that does not fit its tag, such as a date in month 13
         raise SettingsError(f"{name}: no YAML: {error}") from None
 
 

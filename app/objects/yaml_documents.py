@@ -29,7 +29,7 @@ _JSON: Final = re.compile(rb"\s*[{\[]")
 _READ_AS_TEXT: Final = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
 _NUMBERS: Final = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 _UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
-"""The errors of PyYAML and msgspec for a tag that its value does not fit, such as `!!int ""` or `!!timestamp x`."""
+"""The errors of PyYAML and msgspec for a value that does not fit its tag, such as `!!int ""` or `!!timestamp x`."""
 
 
 class DocumentsError(ValueError):
