@@ -1,38 +1,38 @@
-# The image serves the demo as it is; other arguments serve a cluster, or a dump of one (docs/image.md).
+# Without arguments the image serves the demo. Other arguments serve a cluster, or a dump of one (docs/image.md).
 # To pin the base: --build-arg BASE_DIGEST=sha256:...
-ARG BASE=python:3.11-slim
+ARG BASE=docker.io/library/python:3.11-slim
 ARG BASE_DIGEST=""
 
 FROM ${BASE}${BASE_DIGEST:+@${BASE_DIGEST}} AS build
-# requirements-otel.lock has what traces need besides.
+# requirements-otel.lock has the further packages for traces.
 ARG LOCK=requirements.lock
-# pip is in an environment of its own, so that it does not get into the one that is passed on.
+# pip has its own environment, so that it is not in the final one.
 RUN python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/kindred
 COPY ${LOCK} /src/lock
 RUN /opt/pip/bin/pip --python /opt/kindred/bin/python install --no-cache-dir --disable-pip-version-check \
         --no-compile --require-hashes -r /src/lock \
     && find /opt/kindred/bin -type f -delete \
     && cd /opt/kindred/lib/python3*/site-packages \
-    # Half of kubernetes is its twin for asyncio, which nothing here imports; the others are for who builds or tests.
+    # Half of `kubernetes` is its asyncio variant, which Kindred does not import. The others are for builds or tests.
     && rm -rf kubernetes/aio numpy/f2py numpy/distutils numpy/_core/include numpy/_core/lib numpy/random/lib \
     && find . -type d -name tests -prune -exec rm -r {} + \
     && find . -type f -name '*.[ach]' -delete -o -name '*.py[xd]' -delete -o -name '*.pxi' -delete \
         -o -name conftest.py -delete
-# Plain files on the path: nothing has to be built, so nothing unlocked is downloaded.
+# Plain files on the path: without a build, no unlocked package is downloaded.
 COPY app /src/app
 COPY core /src/core
-# Compiled here, as the root is read-only later.
+# Compiled here, because the root is read-only later. The hash seed orders the members of frozen sets in what is compiled.
 RUN set -eu; site="$(/opt/kindred/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
     cp -r /src/app /src/core "$site"; \
     printf '#!/opt/kindred/bin/python\nfrom app.commands.cli import main\n\nmain(prog_name="kindred")\n' > /opt/kindred/bin/kindred; \
     chmod -R u=rwX,go=rX /opt/kindred; chmod 755 /opt/kindred/bin/kindred; \
-    /opt/kindred/bin/python -m compileall -q -f -j 0 --invalidation-mode unchecked-hash "$site"
+    PYTHONHASHSEED=0 /opt/kindred/bin/python -m compileall -q -f -j 0 --invalidation-mode unchecked-hash "$site"
 
 FROM ${BASE}${BASE_DIGEST:+@${BASE_DIGEST}} AS base
 ARG BASE
 ARG BASE_DIGEST
-# What installs or builds goes, and what of the standard library has no use in a service; the rest is compiled, which
-# images of Python leave out. Nobody needs to become root here.
+# Removes tools of installation and build, and parts of the standard library that a service does not need. Compiles the
+# rest, which Python's images do not. Clears setuid and setgid bits, because no program here may change its user.
 RUN set -eu; library="$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"; \
     cd "$library"; rm -rf ensurepip distutils lib2to3 idlelib tkinter turtledemo test config-* \
         site-packages/* dist-packages/* /usr/lib/python3/dist-packages/* /usr/share/python-wheels; \
@@ -40,7 +40,7 @@ RUN set -eu; library="$(python3 -c 'import sysconfig; print(sysconfig.get_path("
     for folder in /usr/bin /usr/local/bin; do \
         cd "$folder"; rm -f pip* wheel* easy_install* idle* 2to3* pydoc* py3compile py3clean python*-config pyvenv*; \
     done; \
-    python3 -m compileall -q -f -j 0 --invalidation-mode unchecked-hash "$library"; \
+    PYTHONHASHSEED=0 python3 -m compileall -q -f -j 0 --invalidation-mode unchecked-hash "$library"; \
     find / -xdev -type f -perm /6000 -exec chmod a-s {} +; \
     echo 'kindred:x:65532:65532::/nonexistent:/usr/sbin/nologin' >> /etc/passwd; \
     echo 'kindred:x:65532:' >> /etc/group
@@ -78,7 +78,7 @@ LABEL org.opencontainers.image.title="Kindred" \
     org.opencontainers.image.revision=${REVISION}
 COPY --from=build /opt/kindred /opt/kindred
 EXPOSE 8888 8889
-# The port, TLS and the rest are found as the service finds them. docker has this; Kubernetes asks by probes of its own.
+# The check reads port and TLS from the same settings as the service. It is for docker. Kubernetes has its own probes.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-m", "app.commands.probe"]
 ENTRYPOINT ["kindred"]
 CMD ["serve", "--demo"]

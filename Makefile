@@ -1,4 +1,4 @@
-# Every target makes the virtual environment it needs; `make run` and `make test` work right after a clone.
+# Every target makes the virtual environment that it needs. `make run` and `make test` work right after a clone.
 
 PYTHON ?= python3
 VENV := .venv
@@ -17,10 +17,10 @@ GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.j
 	tests/conformance/data/preempt.jsonl.gz $(wildcard tests/conformance/data/v*/*.jsonl.gz) \
 	tests/conformance/data/bench_checks_1000.jsonl.gz
 
-# Three workers for two CPUs (tests/conftest.py). A worker that has nothing left takes tests from another (worksteal);
-# the tests of a file mostly stay together, so that what a module sets up is made once or twice.
+# Three workers for two CPUs (tests/conftest.py). An idle worker takes tests from another one (worksteal). The tests of
+# a file mostly stay together, so that the setup of a module runs once or twice.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
-# Tests of the CPU that something takes: beside two other workers it is half as much again (5 seconds).
+# Tests that measure CPU time run alone (5 seconds): beside two other workers they measure half as much again.
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
 .DEFAULT_GOAL := help
@@ -35,7 +35,7 @@ run: $(SERVING) ## Serve the bundled demo cluster on 127.0.0.1:8888, no Kubernet
 # `make test COVERAGE=--cov` also measures which lines no test runs, against their floor.
 COVERAGE :=
 
-test: $(STAMP) ## Run the tests, the golden cases of the real scheduler plugins among them (6 to 10 minutes on 2 CPUs)
+test: $(STAMP) ## Run the tests, with the golden cases of the real scheduler plugins (6 to 10 minutes on 2 CPUs)
 	$(PYTEST) -m "not tools and not alone" $(COVERAGE)
 	$(ALONE)
 
@@ -72,7 +72,7 @@ check-web: $(STAMP) $(WEB)/node_modules/.installed
 	$(WEB_BIN)/tsc --project $(WEB)
 endif
 
-format: $(STAMP) ## Let ruff and, where Node.js is installed, eslint and prettier format and mend what they can
+format: $(STAMP) ## Format and fix with ruff and, if Node.js is installed, eslint and prettier
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 	$(if $(shell command -v npm),$(MAKE) --no-print-directory format-web)
@@ -81,21 +81,21 @@ format-web: $(WEB)/node_modules/.installed
 	$(WEB_BIN)/eslint --config $(WEB)/eslint.config.js --fix $(SCRIPTS)
 	$(WEB_BIN)/prettier --write --log-level warn $(SCRIPTS) '$(WEB)/*.d.ts'
 
-pythons: $(STAMP) ## mypy and the tests under each supported Python that is here (3.11 to 3.13); ARGS="tests/core" for a part
+pythons: $(STAMP) ## mypy and the tests under each installed supported Python (3.11 to 3.13); ARGS="tests/core" for a part
 	$(BIN)/python -m tests.pythons $(ARGS)
 
 hooks: $(STAMP) ## Run `make check` before each commit (pre-commit)
 	$(BIN)/pre-commit install
 
-conformance: $(STAMP) ## Hold the plugins against the golden cases, with a summary per plugin
+conformance: $(STAMP) ## Compare the plugins with the golden cases, with a summary per plugin
 	$(BIN)/python -m tests.conformance $(GOLDEN)
 
-e2e: $(STAMP) ## Tests beside a real etcd, kube-apiserver and kube-scheduler, which are built if they are missing (needs Go)
+e2e: $(STAMP) ## Tests with a real etcd, kube-apiserver and kube-scheduler, which are built if they are missing (needs Go)
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m tests.manifests.helm
 	$(BIN)/python -m pytest tests/e2e $(ARGS)
 
-e2e-turn: $(STAMP) ## A part of `make e2e` beside another release, in turns by the day, of those whose programs are built already
+e2e-turn: $(STAMP) ## A part of `make e2e` with another release, which changes daily among releases that are built already
 	$(BIN)/python -m tests.e2e.turn
 
 browser: $(STAMP) ## Drive the page of the admin port in a headless Chromium
@@ -104,17 +104,17 @@ browser: $(STAMP) ## Drive the page of the admin port in a headless Chromium
 screenshots: $(STAMP) ## Draw the page of the admin port again: docs/images
 	$(BIN)/python -m tests.browser.screenshots
 
-soak: $(STAMP) ## The law of the equivalence cache over 25 times as many random lives of a cluster as in `make test-all` (more than an hour)
+soak: $(STAMP) ## The invariant of the equivalence cache over 25 times as many random event sequences as in `make test-all` (more than an hour)
 	KINDRED_TEST_DEPTH=25 $(PYTEST) tests/properties/test_equivalence.py
 
 bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, all ratios with their bounds, docs/bench/latest.* (10 minutes)
 	$(BIN)/python -m tests.conformance tests/conformance/data/bench_checks_5000.jsonl.gz
 	$(BIN)/python -m tests.bench
 
-bench-compare: $(STAMP) ## What has changed since docs/bench/baseline.json beyond the noise; NEW=FILE: without a new run
+bench-compare: $(STAMP) ## Changes since docs/bench/baseline.json beyond the noise; NEW=FILE: without a new run
 	$(BIN)/python -m tests.bench.compare $(if $(NEW),--new $(NEW))
 
-bench-baseline: ## Keep docs/bench/latest.json as what bench-compare compares with
+bench-baseline: ## Keep docs/bench/latest.json as the baseline of bench-compare
 	cp docs/bench/latest.json docs/bench/baseline.json
 
 load: $(STAMP) ## Simulated schedulers (locust) for a minute: on 5,000 nodes / 150,000 pods, or HOST=http://...; ARGS are passed on
@@ -127,16 +127,16 @@ soak-load: $(STAMP) ## `make load` for ten minutes with TLS, new certificates an
 fuzz: $(STAMP) ## The robustness tests with 20 times as many requests as in `make test-all` (some minutes)
 	KINDRED_TEST_DEPTH=20 $(PYTEST) tests/robustness
 
-cost: $(STAMP) ## What hostile pods, requests, objects and connections cost, against their bounds; ARGS="--forms anti-* --quick"
+cost: $(STAMP) ## The cost of hostile pods, requests, objects and connections, against its bounds; ARGS="--forms anti-* --quick"
 	$(BIN)/python -m tests.cost --live on $(ARGS)
 
-cost-fuzz: $(STAMP) ## Search for input that costs more than it may (SECONDS, 600); finds are kept in tests/cost/found
+cost-fuzz: $(STAMP) ## Search for input that exceeds the cost bounds (SECONDS, 600); finds are kept in tests/cost/found
 	$(BIN)/python -m tests.cost.fuzz --seconds $(or $(SECONDS),600) $(ARGS)
 
-mutants: $(STAMP) ## Plant faults and see whether the tests find them (tests/mutants, half an hour); ARGS="--only 'watch,wire' --list"
+mutants: $(STAMP) ## Plant faults and check that the tests find them (tests/mutants, half an hour); ARGS="--only 'watch,wire' --list"
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-bench-intree: $(STAMP) ## The engine against the real in-tree InterPodAffinity, answers compared (needs Go; builds once)
+bench-intree: $(STAMP) ## The engine against the real in-tree InterPodAffinity, with results compared (needs Go; builds once)
 	$(BIN)/python -m tests.bench.intree
 
 parity: $(STAMP) ## Random cases: the engine against the real plugins of each release (needs Go; builds once); ARGS="--kubernetes 1.37 --seed 7"
@@ -148,7 +148,7 @@ parity-tables: $(STAMP) ## The rows of upstream's own unit tests, 1.34 and 1.37,
 scheduler-perf: $(STAMP) ## Upstream's scheduler_perf at 5,000 nodes: in-tree, decide-any-node and ceiling (needs Go; two hours); ARGS="--list"
 	$(BIN)/python -m tests.e2e.scheduler_perf $(ARGS)
 
-krew: $(STAMP) ## The archive of the krew plugin and its manifest, in dist; ADDRESS=https://... is where it will be downloaded from
+krew: $(STAMP) ## The archive of the krew plugin and its manifest, in dist; ADDRESS=https://... is its download address
 	manifests/krew/build.sh $(BIN)/python dist $(ADDRESS)
 
 lock: $(STAMP) ## Make the lock files again from pyproject.toml; UPGRADE=--upgrade takes newer packages
@@ -180,22 +180,25 @@ docs: $(VENV)/.docs ## Build the documentation site in dist/site; a broken link 
 audit: $(RELEASE_VENV)/.installed ## Known vulnerabilities of the locked packages (pip-audit); exit status 3: no database reached
 	$(RELEASE_VENV)/bin/python -m release.audit --tools $(RELEASE_VENV)/bin
 
-image: ## Build the container image that the overlays name (docker, or DOCKER=podman / buildah); ARGS="--build-arg BASE_DIGEST=sha256:..."
-	$(or $(DOCKER),docker) build --build-arg VERSION=$(VERSION) $(ARGS) -t kindred:$(VERSION) .
+# The first engine that works: a docker without its daemon does not.
+ENGINE = $(or $(DOCKER),$(shell for each in docker podman buildah; do $$each info >/dev/null 2>&1 && echo $$each && break; done),docker)
 
-release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit: ADDRESS=https://... is where they will be; IMAGE=no without the image
-	$(BIN)/python -m release --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) $(addprefix --address ,$(ADDRESS)) \
+image: ## Build the container image that the overlays name, by docker, podman or buildah (DOCKER=...); ARGS="--build-arg BASE_DIGEST=sha256:..."
+	$(ENGINE) build --build-arg VERSION=$(VERSION) $(ARGS) -t kindred:$(VERSION) .
+
+release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit; ADDRESS=https://... is their download address; IMAGE=no: without the image
+	renderer="$$($(BIN)/python -m tests.manifests.kustomize)" && $(BIN)/python -m release --renderer "$$renderer" --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) $(addprefix --address ,$(ADDRESS)) \
 		$(addprefix --tag ,$(TAG)) $(addprefix --base-digest ,$(BASE_DIGEST))
 
-clean: ## Remove the virtual environments and what the tools leave behind
+clean: ## Remove the virtual environments and the files of the tools
 	rm -rf $(VENV) $(VENV)-* $(WEB)/node_modules $(WEB)/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage dist
 
 $(WEB)/node_modules/.installed: $(WEB)/package-lock.json $(WEB)/package.json
 	npm --prefix $(WEB) ci --ignore-scripts
 	@touch $@
 
-# What `make run` needs is a third of what tests and tools need. Modules are compiled when they are imported. uv installs
-# in a third of pip's time; it does not read pip's configuration, so pip does it where uv cannot.
+# `make run` needs a third of the packages of tests and tools. Modules are compiled at their import. uv installs in a
+# third of pip's time, but does not read pip's configuration. So pip installs if uv cannot.
 $(SERVING): requirements.lock requirements-build.lock pyproject.toml
 	@$(ENOUGH_PYTHON)
 	@echo "Installing what serving needs into $(VENV): about 50 packages, 250 MB, once"
@@ -206,7 +209,7 @@ $(SERVING): requirements.lock requirements-build.lock pyproject.toml
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The site has a lock of its own (15 MB of packages), so that `make test` installs nothing of it.
+# The site has its own lock (15 MB of packages), so that `make test` does not install its packages.
 $(VENV)/.docs: requirements-docs.lock $(STAMP)
 	$(PIP) --no-deps --require-hashes -r requirements-docs.lock
 	@touch $@

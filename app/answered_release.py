@@ -1,4 +1,4 @@
-"""Which release of Kubernetes is answered for, who said so, and the mirror's rules that follow from it."""
+"""The release of Kubernetes whose rules Kindred applies, the source that named it, and the mirror's rules of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
@@ -6,7 +6,8 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from app.logs import one_line
-from app.settings import AUTO, Settings
+from app.setting_types import AUTO
+from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from core.releases import DEFAULT_RELEASE, FeatureGateError, Nearest, Release, Rules, nearest, rules_of
 
@@ -21,24 +22,24 @@ _SAID_BY: Final[Mapping[ReleaseSource, str]] = {
 
 
 class ReleaseStatus(msgspec.Struct, frozen=True):
-    """The release that is answered for."""
+    """The release whose rules apply."""
 
     release: str
     """`1.37`"""
     source: ReleaseSource
-    """`setting`; `server`: GET /version; `nodes`: the newest kubelet of a dump; `case`: the golden case that is read;
-    `decision`: recorded with the decision that is replayed; `default`: nothing says which."""
+    """`setting`; `server`: GET /version; `nodes`: the newest kubelet of a dump; `case`: the loaded golden case;
+    `decision`: recorded with the replayed decision; `default`: no source named a release."""
     exact: bool
     """False: the source named an unknown release, or none, and this is the nearest known one."""
     told: str
-    """The reported version: `v1.37.1`, `v1.33.5-eks-1a2b3c4`. Empty if it said nothing."""
+    """The version that the source reported: `v1.37.1`, `v1.33.5-eks-1a2b3c4`. Empty if it reported none."""
     ignored_gates: Sequence[str]
     """Feature gates of the settings that the release does not have, or has locked."""
 
     def __str__(self) -> str:
         """Return all of it as one line for people."""
         if self.source == "default":
-            text = f"Kubernetes {self.release}, the default: nothing says which release it is"
+            text = f"Kubernetes {self.release}, the default: no source reports the release"
         else:
             nearest_known = "" if self.exact else ", the nearest known release"
             text = f"Kubernetes {self.release}{nearest_known} ({_SAID_BY[self.source]}: {self.told or 'unknown'})"
@@ -46,14 +47,14 @@ class ReleaseStatus(msgspec.Struct, frozen=True):
 
 
 class AnsweredRelease:
-    """The release whose rules a mirror has. Only this changes the rules of a mirror, between two requests."""
+    """The release whose rules a mirror has. No other code changes a mirror's rules, and only between two requests."""
 
     def __init__(self, settings: Settings, mirror: ClusterMirror) -> None:
-        """Give the mirror the rules of the setting; of the default release where the setting is `auto`."""
+        """Give the mirror the rules of the release in the settings. `auto` begins with the default release."""
         self._mirror = mirror
         self._gates = settings.feature_gates
         self.is_fixed: Final = settings.kubernetes != AUTO
-        """Whether the setting names the release. Then the API server is not asked for it."""
+        """Whether the setting names the release. Kindred then does not read the version of the API server."""
         if self.is_fixed:
             self._status = self._take(nearest(settings.kubernetes), "setting")
         else:
@@ -61,13 +62,13 @@ class AnsweredRelease:
 
     @property
     def status(self) -> ReleaseStatus:
-        """The release that is answered for now."""
+        """The release whose rules apply now."""
         return self._status
 
     def take(self, told: str, source: ReleaseSource) -> None:
-        """Answer for the release that a source has told of, or the nearest known one, from the next request on.
+        """Apply the rules of the release that a source reported, or of the nearest known one, from the next request on.
 
-        Without effect where the setting names the release.
+        No effect if the setting names the release.
         """
         if not self.is_fixed:
             self._status = self._take(nearest(told), source)
@@ -80,10 +81,10 @@ class AnsweredRelease:
 
 
 def newest(versions: Iterable[str]) -> str:
-    """Return the newest of the versions that kubelets say, a known release before unknown ones; empty without any.
+    """Return the newest version that kubelets report. A known release wins over unknown ones. Empty without any.
 
-    Kubelets may be older than the API server, and never newer, so the newest comes next to its version. An unknown
-    version may be of another program: virtual kubelets report any text. Source:
+    Kubelets may be older than the API server, and never newer. So the newest kubelet is closest to the API server's
+    version. An unknown version may belong to another program: virtual kubelets report any text. Source:
     kubernetes.io/releases/version-skew-policy.
     """
     found = [nearest(version) for version in versions if version]

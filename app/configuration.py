@@ -1,7 +1,7 @@
-"""Where the settings come from: a file, the environment, flags; each wins over those before it, key by key.
+"""The sources of the settings: a file, the environment, flags. For each key, the last source that sets it wins.
 
-A key of the file is the field's name as Kubernetes writes names (`listenPort`), in the environment KINDRED_LISTEN_PORT,
-as a flag --listen-port. How a file is written is app/configuration_file.py.
+A field has three names: `listenPort` in the file, KINDRED_LISTEN_PORT in the environment, and --listen-port as a flag.
+app/configuration_file.py has the format of the file.
 """
 
 import os
@@ -19,7 +19,7 @@ from app.settings import PREFIX, Settings, SettingsError, WrongTogetherError, va
 FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
 DEFAULT: Final = "default"
 _SERVICE_LINKS: Final = re.compile(rf"{PREFIX}(\w+_)?(PORT(_\d+_\w+)?|SERVICE_\w+)")
-"""Variables that Kubernetes sets for Services that are called kindred, or kindred-something."""
+"""Variables that Kubernetes sets for Services named `kindred` or `kindred-*`."""
 _TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}E2E_", f"{PREFIX}LOAD_")
 
 
@@ -28,16 +28,16 @@ class Configuration(NamedTuple):
 
     settings: Settings
     sources: Mapping[str, str]
-    """Field -> where its value is from: the name of a flag, a variable or a file; fields with their default are not in
-    it."""
+    """Field -> the source of its value: the name of a flag, a variable or a file. A field with its default has no
+    entry."""
     unknown_variables: tuple[str, ...]
-    """Variables with our prefix that are no settings, each with the setting that it may mean; most likely slips."""
+    """Variables with Kindred's prefix that are no settings, each with the setting that may be meant. Most are typos."""
     plain_file: Path | None = None
-    """The file, where it has the deprecated form without apiVersion and kind."""
+    """The file, if it has the deprecated form without apiVersion and kind."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Deprecated forms and likely mistakes, a sentence each."""
+        """Deprecated forms and likely mistakes, one sentence each."""
         unknown = (f"unknown variable {variable}" for variable in self.unknown_variables)
         if self.plain_file is None:
             return tuple(unknown)
@@ -48,7 +48,7 @@ class Configuration(NamedTuple):
 def load_configuration(file: Path | None = None, flags: Mapping[str, object] | None = None) -> Configuration:
     """Read the settings: file, environment, then flags. A flag that is None was not given.
 
-    Without `file`, KINDRED_CONFIG names it, if it is set. Raises SettingsError, which names all that is wrong.
+    Without `file`, KINDRED_CONFIG names the file, if it is set. Raises SettingsError, which names every error.
     """
     path = file or _named_file()
     values: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def load_configuration(file: Path | None = None, flags: Mapping[str, object] | N
 
 
 def effective(settings: Settings, sources: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return key -> `value`, as JSON has it, and `source`, as Configuration has it."""
+    """Return key -> `value` in its JSON form, and `source` as in Configuration."""
     values = settings.model_dump(mode="json")
     return {key_of(name): {"value": value, "source": sources.get(name, DEFAULT)} for name, value in values.items()}
 
@@ -85,7 +85,7 @@ def changed(shown: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def flag_of(name: str) -> str:
-    """Return the name of a field on the command line."""
+    """Return the flag of a field."""
     return "--" + name.replace("_", "-")
 
 
@@ -105,10 +105,10 @@ def _problems(error: ValidationError, sources: Mapping[str, str]) -> Iterator[st
 
 
 def _problem(name: str, value: object, rule: str, sources: Mapping[str, str], within: Sequence[str] = ()) -> str:
-    """Return the error of a field. The field has the name that its source uses, or else the name of its variable."""
+    """Return the error of a field. It names the field as the source does, or else by its variable."""
     shown = str(value) if isinstance(value, Path) else value
     where = sources.get(name) or variable_of(name)
-    if where.endswith(f": {key_of(name)}"):  # of a file, where values have a path
+    if where.endswith(f": {key_of(name)}"):  # the source is a file, whose values have a path
         where = ".".join((where, *within))
     return f"{where}={shown!r}: {rule}"
 

@@ -1,7 +1,7 @@
 """A file of settings: its head, its keys and their types.
 
-The head is `apiVersion` and `kind`, as in Kubernetes. A file without both is plain: the older form, which is deprecated
-and still read. A plain file may have a number or a switch as text ("8888"); a file with a head may not.
+The head is `apiVersion` and `kind`, as in Kubernetes. A file without both is *plain*, which is deprecated but still
+supported. A plain file may write a number or a boolean as text ("8888"). A file with a head may not.
 """
 
 import re
@@ -28,13 +28,13 @@ class ConfigurationFile(NamedTuple):
     """The contents of a file."""
 
     values: Mapping[str, Any]
-    """Field -> value, as Settings takes it. Their ranges are not checked yet."""
+    """Field -> value in the form that Settings takes. The ranges of the values are not checked yet."""
     plain: bool
-    """Whether it has keys and no head."""
+    """Whether the file has keys but no head."""
 
 
 class Loader(yaml.SafeLoader):
-    """YAML in which `on`, `off`, `yes` and `no` are text, as they are since YAML 1.2: `preempt: off` is one of them."""
+    """YAML in which `on`, `off`, `yes` and `no` are text, as in YAML 1.2. `preempt: off` needs this."""
 
 
 Loader.yaml_implicit_resolvers = {
@@ -63,7 +63,7 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str, name: str) -> ConfigurationFile:
-    """Read the text of a file, called `name` in errors. Raises SettingsError, which has every error with its path."""
+    """Read the text of a file. Raises SettingsError with every error and its path. `name` is the file's name in it."""
     document, duplicates = _loaded(text, name)
     if document is None:
         return ConfigurationFile({}, plain=False)
@@ -84,18 +84,18 @@ def parse(text: str, name: str) -> ConfigurationFile:
 
 
 def meant(name: str, known: Mapping[str, str]) -> str:
-    """Return a hint with the known name that is closest to `name`; empty if none is close."""
+    """Return a hint with the known name that is closest to `name`. Empty if none is close."""
     close = get_close_matches(name, known, 1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def accepted(name: str, value: object) -> object:
-    """Return a value as the settings have it, whose type may be text. Raises ValidationError."""
+    """Return a value in the type of its setting. The value may be text. Raises ValidationError."""
     return _adapter(name).validate_python(value)
 
 
 def _loaded(text: str, name: str) -> tuple[Any, list[str]]:
-    """Return the one document, and an error for each key that is in a mapping twice."""
+    """Return the only document, and an error for each key that a mapping has twice."""
     try:
         loader = Loader(text)
         try:
@@ -141,7 +141,7 @@ def _head_problems(document: Mapping[object, object]) -> Iterator[str]:
 
 
 def _type_problems(key: str, value: object) -> Iterator[str]:
-    """Yield the errors of a value with another type that the settings would accept, because variables are text."""
+    """Yield the errors of a value with a wrong type. The settings would accept it, because variables are text."""
     if value is None:
         return
     adapter = _adapter(FIELDS[key])

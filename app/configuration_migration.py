@@ -1,7 +1,7 @@
-"""Migrates a plain file of settings: adds the head, and writes numbers and switches as YAML has them.
+"""Migrates a plain file of settings: adds the head, and turns quoted numbers and booleans into YAML ones.
 
-The rest of the text stays, comments included. A library that writes YAML with comments (ruamel.yaml) is not needed for
-two lines at the head and some quotes.
+The rest of the text stays, comments included. Two lines at the head and some quotes do not need a library that writes
+YAML with comments, such as ruamel.yaml.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _TEXT: Final = "tag:yaml.org,2002:str"
 
 
 class _Edit(NamedTuple):
-    """Text that takes the place of a part of the file."""
+    """Text that replaces a part of the file."""
 
     begin: int
     end: int
@@ -26,9 +26,9 @@ class _Edit(NamedTuple):
 
 
 def migrated(text: str, name: str) -> str:
-    """Return the text of a file, called `name` in errors, with apiVersion and kind, and with numbers as numbers.
+    """Return the text of a file with apiVersion and kind, and with numbers as numbers. Errors call the file `name`.
 
-    A text that has a head is returned as it is. Raises SettingsError for a text that cannot be read, before or after.
+    A text with a head is returned unchanged. Raises SettingsError for a text that is invalid before or after.
     """
     before = parse(text, name)
     node = yaml.compose(text, Loader)
@@ -41,7 +41,7 @@ def migrated(text: str, name: str) -> str:
             text = text[: edit.begin] + edit.text + text[edit.end :]
     else:  # nothing, or comments alone
         text += ("" if text.endswith("\n") or not text else "\n") + "".join(_head(""))
-    parse(text, name)  # its types may be wrong in the new form: the error names them
+    parse(text, name)  # the types may be wrong in the new form: the error names them
     return text
 
 
@@ -60,7 +60,7 @@ def _head(indent: str) -> list[str]:
 
 
 def _typed(name: str, text: str) -> str | None:
-    """Return a number or a switch that is written as text ("8888", yes) as YAML has it; None for other text."""
+    """Return the YAML form of a number or a boolean that is written as text ("8888", yes). None for other text."""
     try:
         value = accepted(name, text)
     except ValidationError:

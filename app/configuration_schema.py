@@ -1,4 +1,4 @@
-"""The JSON schema of a file of settings, for editors and for tools that check files before they are applied.
+"""The JSON schema of a file of settings, for editors and for tools that check files before use.
 
 `kindred config schema > docs/schemas/kindredconfiguration-v1alpha1.json` publishes it.
 """
@@ -7,7 +7,8 @@ import re
 from typing import Any, Final
 
 from app.configuration_file import API_VERSION, HEAD, KIND, key_of
-from app.settings import FileForm, Settings
+from app.setting_types import FileForm
+from app.settings import Settings
 
 ADDRESS: Final = "https://kindred.dev/schemas/kindredconfiguration-v1alpha1.json"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -35,7 +36,7 @@ def configuration_schema() -> dict[str, Any]:
 
 
 def described(name: str) -> str:
-    """Return the meaning of a setting, in one line, with other settings called as the file calls them."""
+    """Return the meaning of a setting, in one line. Other settings have their names in the file."""
     return _FIELD.sub(_as_key, (Settings.model_fields[name].description or "").replace("\n", " "))
 
 

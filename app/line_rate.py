@@ -1,4 +1,4 @@
-"""A limit of lines a second, so that a storm of events does not fill the disk; the number left out is logged."""
+"""A limit of log lines a second, so that a storm of events does not fill the disk. The number left out is logged."""
 
 import asyncio
 from collections.abc import Callable, Hashable
@@ -11,7 +11,7 @@ Later: TypeAlias = Callable[[float, Callable[[], None]], object]
 
 
 def later_on_this_loop(delay: float, call: Callable[[], None]) -> object:
-    """Call something in so many seconds, on the loop that runs."""
+    """Call something after `delay` seconds, on the running event loop."""
     return asyncio.get_running_loop().call_later(delay, call)
 
 
@@ -25,10 +25,10 @@ class _Window:
 
 
 class LineRate(Generic[Key]):
-    """At most `most` lines a second for each key; keys must be few."""
+    """At most `most` lines a second for each key. Each key keeps state, so there must be few of them."""
 
     def __init__(self, most: int, clock: Callable[[], float], later: Later, tell: Callable[[Key, int], None]) -> None:
-        """Call `tell` with the key and the number of lines left out, at the end of the second in which they were."""
+        """`tell` gets the key and the number of lines left out, at the end of the second in question."""
         self._most = most
         self._clock = clock
         self._later = later
@@ -36,7 +36,7 @@ class LineRate(Generic[Key]):
         self._windows: dict[Key, _Window] = {}
 
     def allows(self, key: Key) -> bool:
-        """Return whether a line may be written now; it counts as written."""
+        """Return whether a line may be written now. If so, the line counts as written."""
         now = self._clock()
         window = self._windows.get(key)
         if window is None or (now - window.began >= _WINDOW and not window.left_out):

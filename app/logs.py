@@ -1,6 +1,6 @@
-"""Logging: one line an event on standard error, by the standard library; as JSON for machines, as text for people.
+"""Logging by the standard library: one line per event on standard error, as JSON for machines or text for people.
 
-Whatever logs goes this way, the libraries too. The `extra` of a record becomes fields of its own in both forms.
+Libraries log the same way. Each key of a record's `extra` becomes a field in both forms.
 """
 
 import logging
@@ -15,37 +15,37 @@ import msgspec
 
 from app.json_text import encode
 
-_MAX_LENGTH: Final = 2000  # characters of a request's own words in one message
+_MAX_LENGTH: Final = 2000  # characters of text from a request in one message
 _OF_EVERY_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def configure(level: str, form: Literal["auto", "json", "text"] = "auto", stream: TextIO | None = None) -> None:
-    """Log from `level` on, to standard error unless told otherwise; `auto` is text on a terminal, else JSON."""
+    """Log messages of at least `level` to `stream` (default: standard error). `auto`: text on a terminal, else JSON."""
     out = stream or sys.stderr
     if form == "auto":
         form = "text" if out.isatty() else "json"
     handler = logging.StreamHandler(out)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.captureWarnings(capture=True)  # or they would stand between the lines
-    # Uvicorn's four lines at start say less than our own one.
+    logging.captureWarnings(capture=True)  # else warnings would be plain text between the JSON lines
+    # Uvicorn's four lines at the start have less information than Kindred's own line.
     logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
 def one_line(text: str) -> str:
-    """Return a text that came with a request as part of a log line: no line breaks or control characters, not long."""
+    """Return a text from a request for use in a log line: cut, and without line breaks and control characters."""
     shown = text[:_MAX_LENGTH] + ("..." if len(text) > _MAX_LENGTH else "")
     return _printable(shown)
 
 
 def raised_at(error: BaseException) -> str:
-    """Return where an exception was raised, innermost first, without its words, which may quote a request."""
+    """Return where an exception was raised, innermost first, without its message, which may quote a request."""
     frames = reversed(extract_tb(error.__traceback__))
     return " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
 
 
 class JsonLines(logging.Formatter):
-    """An object a line: `time`, `level`, `logger`, `message`, the fields of the event, and `exception`."""
+    """One object per line: `time`, `level`, `logger`, `message`, the fields of the event, and `exception`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Make the line."""
@@ -78,7 +78,7 @@ class TextLines(logging.Formatter):
 
 
 def _time(record: logging.LogRecord) -> str:
-    """Return when it happened, as RFC 3339 has it, in UTC."""
+    """Return the time of a record, RFC 3339, in UTC."""
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -107,5 +107,5 @@ def _printable(text: str) -> str:
 
 
 def _encodable(value: object) -> str:
-    """Return a text that JSON rejected, such as half of a surrogate pair, in a form that it accepts."""
+    """Return a text that JSON rejects, such as half of a surrogate pair, in a form that JSON accepts."""
     return str(value).encode("utf-8", "backslashreplace").decode()

@@ -1,11 +1,11 @@
-"""Long work for people and Prometheus: one job at a time, in short pieces, behind the requests of schedulers.
+"""Long work for people and Prometheus: one job at a time, in short pieces. Requests of schedulers go first.
 
-All jobs share the event loop with the verbs: a scrape, a dump, an explanation, a replay, a saved case. Only one of them
-runs at a time, whatever its kind, so that the number of clients does not matter. Before each piece the job waits until
-no verb request waits or arrives. So a request waits for one piece at most.
+A job is a scrape, a dump, an explanation, a replay or a saved case. All jobs share the event loop with the verbs. Only
+one job of any kind runs at a time, so the number of clients does not matter. Before each piece the job waits until no
+verb request waits or arrives. So a verb request waits for one piece at most.
 
-Under a flood of requests there is never such a moment. Then a job goes on after ten times the duration of the last
-piece: long work keeps about a tenth of the loop, and a scrape ends.
+Under a flood of verb requests there is no such moment. A job then continues after ten times the duration of its last
+piece. So long work gets about a tenth of the loop, and a scrape ends.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 Lull: TypeAlias = Callable[[float], Awaitable[None]]
 
 _MAX_LENGTH: Final = 0.001
-"""Seconds of a piece. To wait for a lull takes about 0.05 ms, so shorter pieces would cost a share of the loop."""
+"""Seconds of a piece. A wait for a lull takes about 0.05 ms, so shorter pieces would waste time of the loop."""
 _TIMES: Final = 10.0
 
 
@@ -30,9 +30,9 @@ class LongWork:
     """The turn that all long jobs of a process share."""
 
     def __init__(self, lull: Lull = _no_lull, patience: float = 0.0) -> None:
-        """`lull` returns when no verb request waits, or after the given seconds; see Admission.lull.
+        """`lull` returns when no verb request waits, or after the given seconds. See Admission.lull.
 
-        Work that cannot be cut waits for a lull for up to `patience` seconds.
+        Work that cannot be cut into pieces waits up to `patience` seconds for a lull.
         """
         self._lull = lull
         self._patience = patience
@@ -41,9 +41,9 @@ class LongWork:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold the turn for a job in pieces, which asks for `over` between two steps.
+        """Hold the turn for a job in pieces. The job checks `over` between two steps.
 
-        Never wait for a client or a server within it: all other jobs would wait, too.
+        Never wait for a client or a server within the turn: all other jobs would wait, too.
         """
         async with self._lock:
             await self.give_way()
@@ -57,19 +57,19 @@ class LongWork:
             yield
 
     async def wait_for_lull(self) -> None:
-        """Within a turn: wait before work that cannot be cut."""
+        """Within a turn: wait before work that cannot be cut into pieces."""
         await self._lull(self._patience)
         self._began = perf_counter()
 
     @property
     def over(self) -> bool:
-        """Whether the piece has lasted long enough, so that it is time to call `give_way`.
+        """Whether the piece has lasted long enough. If so, call `give_way`.
 
-        Apart from `give_way`, because an await for each of 150,000 steps adds up.
+        This is not part of `give_way`, because an await for each of 150,000 steps adds up.
         """
         return perf_counter() - self._began > _MAX_LENGTH
 
     async def give_way(self) -> None:
-        """Within a turn: let verb requests and all else that waits on the loop run, and begin a new piece."""
+        """Within a turn: end the piece, let the other tasks of the loop run, and begin a new piece."""
         await self._lull(min(self._patience, _TIMES * (perf_counter() - self._began)))
         self._began = perf_counter()

@@ -1,12 +1,14 @@
-"""create_service(): from settings and a mirror to the service, part by part. Each part is made in `app.wiring`.
+"""create_service(): makes the service from settings and a mirror, part by part. `app.wiring` makes each part.
 
-metrics      made first: the parts count in them, and register what is looked up at a scrape
-profile      the plugins, and what the mirror keeps for them
-cluster      what the mirror follows: reflectors, memory, leader election; or a dump
-preemption   what `filter` notes for it, and the evictor
-engine       the cache, `filter` and `prioritize`, the replay
-verbs        all four as routes, with the queue before them and the observers behind them
-ports        what is served where: verbs, probes, the routes of admins
+The order, in which a part uses only earlier ones:
+
+    metrics      made first, because the other parts count in them and register collectors
+    profile      the plugins, and the mirror's state for them
+    cluster      reflectors, memory watch and leader election; or a dump
+    preemption   the record that `filter` keeps for it, and the evictor
+    engine       the cache, `filter` and `prioritize`, the replay
+    verbs        all four as routes, with the queue before them and the observers behind them
+    ports        the apps of the scheduler's port, the health port and the admin port
 """
 
 import time
@@ -48,7 +50,7 @@ class Service(NamedTuple):
     ports: Sequence[Port]
 
 
-def create_service(  # noqa: PLR0913  # what a service is made of
+def create_service(  # noqa: PLR0913  # the inputs of a service
     settings: Settings,
     mirror: ClusterMirror,
     credentials: Credentials | None,
@@ -106,7 +108,7 @@ def _background(cluster: Cluster, preemption: Preemption, verbs: Verbs, ports: P
 def _finish(cluster: Cluster, verbs: Verbs) -> Background:
     async def finish() -> None:
         await verbs.finish()
-        if cluster.state.leadership is not None:  # only now, as a binding needs the lease
+        if cluster.state.leadership is not None:  # as the last step: only the leader binds
             await cluster.state.leadership.resign()
 
     return finish

@@ -1,7 +1,7 @@
-"""The states that plugins keep over a mirror, made before there is anything in it.
+"""States that plugins derive from a mirror, created while the mirror is still empty.
 
-Made late, in a plugin's first request, they are read from all pods at once: 0.05 to 0.4 s each at 150,000 pods, in
-which no other request is served. States of nodes alone take milliseconds, and may be made late.
+A state that is created at a plugin's first request must read all pods: 0.05 to 0.4 s each at 150,000 pods, during which
+no other request is served. States of nodes alone take milliseconds, so they may be created late.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,11 +31,11 @@ DERIVED_STATES: Final[Mapping[str, tuple[Callable[[ClusterMirror], Listener], ..
     "VolumeBinding": (Offers, MigratedPlugins),
     "VolumeRestrictions": (taken.VolumesInUse,),
 }
-"""By the names of the plugins that are slow to begin."""
+"""By plugin. Only plugins whose states are slow to create are listed."""
 
 
 def derive_states(profile: Profile, mirror: ClusterMirror) -> None:
-    """Make the states that the plugins of a profile need; events then keep them up to date."""
+    """Create the states that the plugins of a profile need. Events then keep the states up to date."""
     for plugin in profile.plugins:
         for part in (plugin.name, *COMPOSITES.get(plugin.name, ())):
             for make in DERIVED_STATES.get(part, ()):

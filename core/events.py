@@ -1,4 +1,4 @@
-"""Changes of a cluster, as the mirror gets them."""
+"""A change of one object in the cluster, as the mirror receives it."""
 
 from typing import Literal, TypeAlias
 
@@ -49,10 +49,10 @@ Action: TypeAlias = Literal["Add", "Update", "Delete"]
 
 
 class ClusterEvent(msgspec.Struct, frozen=True, gc=False):
-    """One change of one object: its new state, or for a Delete its last known one.
+    """One change of one object: its new state, or for a Delete its last known state.
 
-    The mirror compares an event with its own state: an Add of a known object is an update, and an Update of an unknown
-    one an addition. A Delete of an unknown one does nothing. So a source may miss or repeat an event without harm.
+    The mirror compares an event with its own state. An Add of a known object is an update. An Update of an unknown
+    object is an addition. A Delete of an unknown object does nothing. So a source may skip or repeat an event.
     """
 
     action: Action

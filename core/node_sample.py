@@ -1,10 +1,10 @@
-"""How many of the nodes that fit are passed on to be scored, and which.
+"""How many of the fitting nodes are passed on for scoring, and which ones.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/schedule_one.go (numFeasibleNodesToFind, nextStartNodeIndex).
 
-kube-scheduler ends its own filtering at a sample, before it asks extenders; one that leaves a hard rule to an extender
-has to show it all nodes (percentageOfNodesToScore: 100), and then scores all that fit. Taken behind the extender's
-filter, a sample costs no node that fits its place: the pod fits on every node of it.
+kube-scheduler normally stops filtering at a sample, before it calls extenders. If it leaves a hard rule to an extender,
+it must send all nodes (percentageOfNodesToScore: 100), and then it scores all that fit. A sample after the extender's
+filter avoids this cost, and the pod fits every node in the sample.
 """
 
 from typing import Final
@@ -21,29 +21,29 @@ _MIN_FEASIBLE_NODES: Final = 100
 _MIN_PERCENTAGE: Final = 5
 
 ADAPTIVE: Final = 0
-"""The percentage that follows the number of nodes: half of them, less one percent for each 125 nodes."""
+"""The percentage that depends on the number of nodes: 50, less 1 for each 125 nodes."""
 ALL: Final = 100
 
 
 def nodes_to_score(percentage: int, nodes: int) -> int:
-    """Return how many nodes that fit are enough, in a cluster of so many."""
+    """Return how many fitting nodes are enough in a cluster of `nodes` nodes."""
     if percentage == ADAPTIVE:
         percentage = max(50 - nodes // 125, _MIN_PERCENTAGE)
     return max(nodes * percentage // 100, _MIN_FEASIBLE_NODES)
 
 
 class NodeSample:
-    """Takes samples: the best by the scores of the profile, and among equals not always the same ones."""
+    """Samples nodes: the best ones by the scores of the profile. Ties are broken in rotation."""
 
     def __init__(self, percentage: int) -> None:
-        """Take `percentage` of a cluster's nodes, 0 (ADAPTIVE) to 100 (ALL); never fewer than 100."""
+        """Sample `percentage` of the cluster's nodes, 0 (ADAPTIVE) to 100 (ALL), but at least 100 nodes."""
         self._percentage = percentage
         self._next_start = 0
 
     def of(
         self, profile: Profile, evaluation: Evaluation, batch: NodeBatch, fitting: IntpArray, nodes: int
     ) -> IntpArray:
-        """Return the positions to pass on, in the order of the batch, of those that fit; `nodes` has the cluster."""
+        """Return a sample of the positions `fitting`, in the order of the batch. `nodes` is the cluster's size."""
         wanted = nodes_to_score(self._percentage, nodes)
         if self._percentage == ALL or len(fitting) <= wanted:
             return fitting

@@ -1,17 +1,16 @@
-"""The pods that are nominated for nodes, counted there when another pod is judged.
+"""Counts the pods that are nominated for a node when another pod is judged there.
 
 Source: k8s.io/kubernetes v1.37 pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods,
-addGENominatedPods). Upstream judges a node twice: with the pods that are nominated for it and are not less important
-than the incoming one, and without any, because a nominated pod may never come. A node has to pass both times. A failure
-with them is the node's status, also where the node fails without them for another reason.
+addGENominatedPods). Upstream judges a node twice, because a nominated pod may never come: once with the nominated pods
+that are at least as important as the incoming pod, and once without them. The pod must fit both times. If it fails with
+them, that failure is the node's status, even if the node also fails without them.
 
-The verdicts without nominated pods are those of the evaluation, from the cache or not. The verdicts with them are
-computed here, afresh, and for each node on its own: pods that are nominated for other nodes do not count. No cell of
-the equivalence cache follows from a nomination, so the cache gives the same answers as a fresh evaluation, and a
-nomination makes no cell invalid.
+The evaluation, cached or not, gives the verdicts without nominated pods. This module computes the verdicts with them
+afresh, for each node on its own: pods that are nominated for other nodes do not count. No cell of the equivalence cache
+depends on a nomination, so a nomination invalidates no cell.
 
-The nominations are those that the watch shows, of every scheduler. A nomination that a scheduler has made and not
-written yet is unknown here.
+The nominations are those in the watch, of every scheduler. A nomination that a scheduler has made but not yet written
+is unknown here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,11 +29,11 @@ from core.objects.pod import Pod
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):
-    """Why a pod does not fit a node together with the pods that are nominated for it."""
+    """Why a pod does not fit a node with the pods that are nominated for it."""
 
     failure: Failure
     nominated: tuple[Pod, ...]
-    """The pods that count there, whether or not they have a part in the failure."""
+    """The nominated pods that count on the node, whether or not they contribute to the failure."""
 
 
 NO_REFUSALS: Final[Mapping[int, Refusal]] = MappingProxyType({})
@@ -43,8 +42,8 @@ NO_REFUSALS: Final[Mapping[int, Refusal]] = MappingProxyType({})
 def refusals(mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, batch: NodeBatch) -> Mapping[int, Refusal]:
     """Return the nodes, by position in the batch, that the pod does not fit with the pods nominated for them.
 
-    Stale after the next event. Nodes that the mirror does not know, or out of the partition, are left out: what is said
-    of them does not follow from pods. Raises WorkLimitError for a pod that takes too much work on so many nodes.
+    Stale after the next event. Nodes that are unknown or out of the partition are left out, because their status does
+    not depend on pods. Raises WorkLimitError if the pod takes too much work on this number of nodes.
     """
     if not mirror.pending.nominated:
         return NO_REFUSALS
@@ -62,11 +61,11 @@ def refusals(mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, batc
 
 
 def nominated_beside(mirror: ClusterMirror, pod: Pod, node: str) -> tuple[Pod, ...]:
-    """Return the pods nominated for a node that count when a pod is judged there, as plugins have to be told of them.
+    """Return the nominated pods that count when a pod is judged on a node, in the form that plugins need.
 
-    These are the other pods of the same or a greater priority. A pod that is assumed already counts where it is assumed
-    and nowhere else. A pod that terminates counts as one that does not: PodTopologySpread counts no pods that
-    terminate, but does not look at that when a pod is added (podtopologyspread/filtering.go, updateWithPod).
+    These are the other pods of the same or a greater priority. An assumed pod counts only on the node where it is
+    assumed. A terminating pod counts like any other: PodTopologySpread counts no terminating pods, but does not check
+    that when a pod is added (podtopologyspread/filtering.go, updateWithPod).
     """
     return tuple(
         replace(each, terminating=False) if each.terminating else each
@@ -76,9 +75,9 @@ def nominated_beside(mirror: ClusterMirror, pod: Pod, node: str) -> tuple[Pod, .
 
 
 def _nominated_in(mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Mapping[int, tuple[Pod, ...]]:
-    """Return the pods that count, by the position of their node in the batch, for the nodes that have any.
+    """Return the nominated pods that count, by the position of their node in the batch. Other nodes have no entry.
 
-    Costs the lesser of the nodes of the batch and the nodes with nominated pods, besides one pass of numpy.
+    The cost follows the smaller of the batch and the number of nodes with nominated pods, plus one pass of numpy.
     """
     nominated = mirror.pending.nominated
     if len(batch) <= len(nominated):

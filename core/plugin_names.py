@@ -1,8 +1,8 @@
-"""The names that plugins had as predicates and priorities, which are accepted wherever today's names are.
+"""The former names of plugins, as predicates and priorities. They are accepted wherever present names are.
 
 Source: k8s.io/kubernetes v1.13 pkg/scheduler/algorithm/predicates/predicates.go, v1.17
 pkg/scheduler/algorithm/priorities/priorities.go, and v1.18 pkg/scheduler/framework/plugins/legacy_registry.go, which
-maps them to plugins. The names of the equivalence class design that differ are here, too.
+maps them to plugins. Names that appear only in the design document of equivalence classes are included.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class Side(Enum):
 
 
 class FormerName(msgspec.Struct, frozen=True):
-    """The meaning of a former name: one side of a plugin of today, for scores by resources with a strategy."""
+    """A former name: the present plugin, one side of it, and a strategy if it scores by resources."""
 
     plugin: str
     side: Side
@@ -69,10 +69,10 @@ FORMER_NAMES: Final[Mapping[str, FormerName]] = {
     **{name: FormerName(plugin, Side.SCORE) for name, plugin in _PRIORITIES.items()},
     **{name: FormerName("NodeResourcesFit", Side.SCORE, strategy) for name, strategy in _STRATEGIES.items()},
 }
-"""Former name -> its present plugin."""
+"""Former name -> its meaning."""
 
 
 def todays_name(name: str) -> str:
-    """Return the name by which a plugin is reported."""
+    """Return the present name of a plugin, which is used in all output."""
     former = FORMER_NAMES.get(name)
     return name if former is None else former.plugin

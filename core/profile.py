@@ -1,4 +1,4 @@
-"""Which plugins decide, and how much each score weighs.
+"""The enabled plugins, and the weight of each score.
 
 Source of the profile `full`: k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go.
 """
@@ -70,12 +70,12 @@ PLUGINS: Final[Mapping[str, Callable[..., Plugin]]] = {
     "LoadVariationRiskBalancing": LoadVariationRiskBalancing,
     "LoadAware": LoadAware,
 }
-"""Every plugin by its name; called without arguments, it has upstream's default ones."""
+"""Every plugin by name. Called without arguments, a plugin has upstream's default arguments."""
 
 COMPOSITES: Final[Mapping[str, Sequence[str]]] = {
     "GeneralPredicates": ("NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity"),
 }
-"""Every predicate that is made of other plugins: their names, in the order of their reasons."""
+"""Predicates that consist of other plugins: name -> those plugins, in the order of their reasons."""
 
 PROFILES: Final[Mapping[str, str]] = {
     "affinity": "InterPodAffinity",
@@ -85,7 +85,7 @@ PROFILES: Final[Mapping[str, str]] = {
         "NodeResourcesBalancedAllocation=1,ImageLocality=1,NodeDeclaredFeatures"
     ),
 }
-"""The profile for a registration beside a scheduler, and the scheduler's defaults, by name.
+"""The built-in profiles by name: for a registration beside a scheduler, and the scheduler's defaults.
 
 Plugins that a release does not have are left out under its rules, see Profile.under.
 """
@@ -101,7 +101,7 @@ NO_ARGUMENTS: Final[Arguments] = MappingProxyType({})
 
 
 class ProfileError(ValueError):
-    """A text that is no profile; the message names the faulty part, and the valid names."""
+    """A text is not a valid profile. The message names the invalid part, and the valid names."""
 
 
 class Profile(msgspec.Struct, frozen=True, dict=True):
@@ -110,12 +110,12 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
     filters: tuple[AnyFilter, ...]
     scores: tuple[tuple[AnyScore, int], ...]
     in_default_order: bool = False
-    """Whether the predicates are in the order of kube-scheduler's defaults, which depends on the release."""
+    """Whether the predicates are in kube-scheduler's default order, which depends on the release."""
 
     def under(self, rules: Rules) -> "Profile":
-        """Return the profile as it is in a release: without plugins that the release does not have, and in its order.
+        """Return the profile for a release: without plugins that the release does not have, and in its order.
 
-        It has the same plugins, as objects; where nothing differs, it is the same profile.
+        The plugins are the same objects. If nothing differs, the result is this profile.
         """
         key = bool(rules.declared_features), rules.storage_capacity_scored, rules.node_name_first
         found = self._by_rules.get(key)
@@ -125,9 +125,9 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_rules(self) -> dict[tuple[bool, bool, bool], "Profile"]:
-        """(whether NodeDeclaredFeatures filters, VolumeBinding scores, NodeName is first) -> the profile as it is so.
+        """(NodeDeclaredFeatures filters, VolumeBinding scores, NodeName is first) -> the profile under these rules.
 
-        It is asked for at every request.
+        Memoised, because each request reads it.
         """
         return {}
 
@@ -142,13 +142,13 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
-        """All plugins; one that filters and scores is there once."""
+        """All plugins. A plugin that both filters and scores appears once."""
         plugins: tuple[Plugin, ...] = (*self.filters, *(plugin for plugin, _ in self.scores))
         return tuple({id(plugin): plugin for plugin in plugins}.values())
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of objects that decisions follow from: nodes and pods always, then the others by name."""
+        """The kinds of objects that decisions depend on: nodes and pods always, then the others by name."""
         read = {kind for plugin in self.plugins for kind in plugin.kinds}
         return (Node, Pod, *sorted(read - {Node, Pod}, key=lambda kind: kind.__name__))
 
@@ -156,7 +156,7 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
 def affinity_profile(
     *, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False
 ) -> Profile:
-    """Return the profile of a registration beside a scheduler: inter-pod affinity and nothing else."""
+    """Return the profile of a registration beside a scheduler: inter-pod affinity and no other plugin."""
     plugin = InterPodAffinity(
         hard_pod_affinity_weight=hard_pod_affinity_weight,
         ignore_preferred_terms_of_existing_pods=ignore_preferred_terms_of_existing_pods,
@@ -170,12 +170,11 @@ def full_profile(arguments: Arguments = NO_ARGUMENTS) -> Profile:
 
 
 def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
-    """Return the profile of that name, or of a list `[filter:|score:]NAME[=WEIGHT],...`.
+    """Return the profile for a name, or for a list `[filter:|score:]NAME[=WEIGHT],...`.
 
-    The name of a profile in the list stands for its plugins: `full,TargetLoadPacking=5` is `full` with one score more.
-    A name without a side enables whatever the plugin has, as upstream's multiPoint does; a former name is of one side.
-    A score weighs 1 unless it is said. The predicates run in the order of the list, each once. Raises
-    ProfileError.
+    A profile's name in the list means all its plugins: `full,TargetLoadPacking=5` is `full` with one more score. A
+    plugin's name without a side enables all sides of the plugin, as upstream's multiPoint does. A former name has one
+    side. The default weight is 1. The predicates run in the order of the list, each once. Raises ProfileError.
     """
     items = _items(text)
     plugins = _PluginSet(_with_strategies(items, arguments))
@@ -198,7 +197,7 @@ def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
 
 
 def profile_arguments(text: str, arguments: Arguments = NO_ARGUMENTS) -> Arguments:
-    """Return the arguments of the plugins of `parse_profile`: also those that former names stand for.
+    """Return the arguments for the plugins of `parse_profile`, including those that former names imply.
 
     Raises ProfileError.
     """
@@ -206,9 +205,9 @@ def profile_arguments(text: str, arguments: Arguments = NO_ARGUMENTS) -> Argumen
 
 
 class _Item(msgspec.Struct, frozen=True):
-    """An entry of the list. `plugin` is today's name, `side` None for each that the plugin has, `weight` of its score.
+    """An entry of the list. `plugin` is the present name. `side` is None if the entry enables every side.
 
-    `scoring_strategy` is the one that a former name stands for.
+    `weight` is the weight of the score. `scoring_strategy` is set if a former name implies one.
     """
 
     text: str
@@ -219,14 +218,14 @@ class _Item(msgspec.Struct, frozen=True):
 
 
 class _PluginSet:
-    """The plugins of one profile, each made once, when it is first asked for."""
+    """The plugins of one profile. Each is created once, at its first use."""
 
     def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
         self._made: dict[str, Plugin] = {}
 
     def get(self, name: str) -> Plugin:
-        """Return a plugin, with its arguments. Raises ProfileError for arguments that it does not allow."""
+        """Return a plugin with its arguments. Raises ProfileError for invalid arguments."""
         plugin = self._made.get(name)
         if plugin is None:
             plugin = self._made[name] = self._composite(name) if name in COMPOSITES else self._plugin(name)
@@ -280,7 +279,7 @@ def _what_there_is() -> str:
 
 
 def _with_strategies(items: Iterable[_Item], arguments: Arguments) -> Arguments:
-    """Add the scoring strategies that former names stand for. Raises ProfileError if another one is wanted."""
+    """Add the scoring strategies that former names imply. Raises ProfileError if the arguments set another strategy."""
     merged = {name: dict(each) for name, each in arguments.items()}
     for item in items:
         if item.scoring_strategy:

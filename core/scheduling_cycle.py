@@ -1,4 +1,4 @@
-"""One request, evaluated with the mirror between two events: which nodes fit, and how well."""
+"""Evaluates one request on the mirror, between two events: which nodes fit, and their scores."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,13 +14,13 @@ from core.nominated_pods import Refusal, refusals
 from core.profile import Profile
 
 UNKNOWN_NODE: Final = Status(
-    # Unresolvable: on an unknown node, no victim is known whose removal could help.
+    # Unresolvable: the mirror has no pods of an unknown node that could be evicted.
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
     ("node(s) unknown to the extender",),
 )
 
 OUT_OF_PARTITION: Final = Status(
-    # Unresolvable: no preemption brings a node of another scheduler into this one's partition.
+    # Unresolvable: preemption cannot move a node of another scheduler into this partition.
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
     ("node(s) out of the scheduler's partition",),
 )
@@ -31,9 +31,8 @@ def filter_nodes(
 ) -> Verdicts:
     """Judge each node of the batch: the status of the first predicate that fails there, or success.
 
-    Pods that are nominated for a node count there as they do upstream, see core/nominated_pods.py, unless
-    `beside_nominated` is false. An unknown node fails with UNKNOWN_NODE, and one out of the partition with
-    OUT_OF_PARTITION, for every pod and regardless of the predicates.
+    Nominated pods count as they do upstream (core/nominated_pods.py), unless `beside_nominated` is false. For every
+    pod, an unknown node fails with UNKNOWN_NODE, and a node out of the partition with OUT_OF_PARTITION.
     """
     filters = profile.under(evaluation.mirror.rules).filters
     verdicts = evaluation.filtered(filters, batch)
@@ -54,7 +53,7 @@ def _refused(verdicts: Verdicts, refused: Mapping[int, Refusal]) -> Verdicts:
     """Return the verdicts with other statuses for some nodes."""
     statuses = dict.fromkeys(refusal.failure.status for refusal in refused.values())
     code_of = {status: len(verdicts.statuses) + place for place, status in enumerate(statuses)}
-    codes = verdicts.codes.astype(np.int64)  # a copy: a recorded evaluation keeps the verdicts themselves
+    codes = verdicts.codes.astype(np.int64)  # a copy, because a recorded evaluation keeps the original
     for position, refusal in refused.items():
         codes[position] = code_of[refusal.failure.status]
     return Verdicts(codes, (*verdicts.statuses, *statuses))
@@ -63,7 +62,7 @@ def _refused(verdicts: Verdicts, refused: Mapping[int, Refusal]) -> Verdicts:
 def score_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
     """Score each node of the batch, 0..100: the weighted mean, rounded down, of the plugins' normalised scores.
 
-    An unknown node, or one out of the partition, gets 0 and has no part in the normalisation of the others.
+    A node that is unknown or out of the partition gets 0. It takes no part in the normalisation of the others.
     """
     profile = profile.under(evaluation.mirror.rules)
     scored = _scored(batch)
@@ -77,9 +76,9 @@ def score_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> I
 
 
 def choose_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> tuple[IntpArray, Verdicts | None]:
-    """Return the positions of the nodes to choose from: those that fit with the highest score (`best_nodes`).
+    """Return the positions of the nodes to choose from: the fitting nodes with the highest score (`best_nodes`).
 
-    There are none where no node fits; only then the verdicts of `filter_nodes` are sure to be there.
+    If no node fits, there are no positions. Only then are the verdicts of `filter_nodes` always returned.
     """
     profile = profile.under(evaluation.mirror.rules)
     plain = not batch.strangers and batch.out_of_partition is None
@@ -93,13 +92,13 @@ def choose_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> 
 
 def _weighted_means(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
     sums = weighted_sums(profile.scores, evaluation, batch)
-    if len(profile.scores) <= 1:  # its own mean: to divide 5,000 numbers takes 20 us
+    if len(profile.scores) <= 1:  # the mean of one score is the score itself: to divide 5,000 numbers takes 20 us
         return sums
     return sums // sum(weight for _, weight in profile.scores)
 
 
 def _scored(batch: NodeBatch) -> IntpArray | None:
-    """Return the positions of the nodes that are scored at all; None: all are."""
+    """Return the positions of the nodes to score, or None for all nodes."""
     unknown, outside = batch.unknown, batch.out_of_partition
     if not unknown and outside is None:
         return None

@@ -6,6 +6,7 @@ last release in the folder is replaced when all is made, so a release that fails
 
 import argparse
 import json
+import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,7 +17,6 @@ from release.archives import replace_release, write_chart, write_checksums
 from release.checkout import Checkout, ReleaseError, checkout
 from release.image import engine, write_image
 from release.programs import run
-from tests.manifests.kustomize import OVERLAYS, RenderError, renderer
 
 ROOT: Final = Path(__file__).parents[1]
 
@@ -36,7 +36,7 @@ def release(options: argparse.Namespace) -> Checkout:
         files.mkdir()
         of.export(source)
         _write_distributions(source, files, of)
-        _write_manifests(source, files, of)
+        _write_manifests(source, files, of, options.renderer)
         _say("chart")
         write_chart(source / "manifests" / "chart", files / f"kindred-{of.version}.tgz", of.epoch)
         _write_krew(source, files, options.address)
@@ -57,15 +57,11 @@ def _write_distributions(source: Path, files: Path, of: Checkout) -> None:
     run(command, source, {"SOURCE_DATE_EPOCH": str(of.epoch)})
 
 
-def _write_manifests(source: Path, files: Path, of: Checkout) -> None:
+def _write_manifests(source: Path, files: Path, of: Checkout, renderer: Sequence[str]) -> None:
     _say("manifests")
-    try:
-        command = renderer()
-    except RenderError as error:
-        raise ReleaseError(str(error)) from None
-    for overlay in OVERLAYS:
-        rendered = run([*command, str(source / "manifests" / "overlays" / overlay)], source)
-        (files / f"kindred-{of.version}-{overlay}.yaml").write_text(rendered, "utf-8")
+    for overlay in sorted(path.parent for path in (source / "manifests" / "overlays").glob("*/kustomization.yaml")):
+        rendered = run([*renderer, str(overlay)], source)
+        (files / f"kindred-{of.version}-{overlay.name}.yaml").write_text(rendered, "utf-8")
 
 
 def _write_krew(source: Path, files: Path, address: str) -> None:
@@ -96,6 +92,14 @@ def _write_sbom(source: Path, files: Path, tools: Path, of: Checkout) -> None:
     file.write_text(json.dumps(bom, indent=2, sort_keys=True) + "\n", "utf-8")
 
 
+def _words(command: str) -> list[str]:
+    """Return the words of a command line. Raises ArgumentTypeError where there are none."""
+    words = shlex.split(command)
+    if not words:
+        raise argparse.ArgumentTypeError("names no program")
+    return words
+
+
 def _say(text: str) -> None:
     print(f"release: {text}", file=sys.stderr, flush=True)
 
@@ -105,6 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
     parser.add_argument("--folder", type=Path, default=ROOT / "dist", help="default: dist")
     parser.add_argument("--tools", type=Path, required=True, help="the folder with cyclonedx-py")
+    parser.add_argument("--renderer", type=_words, required=True, help="such as: kubectl kustomize")
     parser.add_argument("--address", default="", help="https://... where the files will be downloaded from, for krew")
     parser.add_argument("--tag", default="", help="the tag that is released, which has to be v and the version")
     parser.add_argument("--image", choices=("yes", "no"), default="yes", help="no: leave the container image out")

@@ -18,19 +18,31 @@ def write_chart(chart: Path, archive: Path, epoch: int) -> None:
         gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=epoch) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT, dereference=True) as opened,
     ):
-        for path in sorted(_files(chart)):
-            member = opened.gettarinfo(str(path), f"kindred/{path.relative_to(chart)}")
-            member.mtime, member.mode = epoch, 0o644
-            member.uid = member.gid = 0
-            member.uname = member.gname = ""
-            # Two links to one file are two files.
-            member.type, member.linkname, member.size = tarfile.REGTYPE, "", path.stat().st_size
-            with path.open("rb") as content:
-                opened.addfile(member, content)
+        for path in _files(chart):
+            if path.name != ".helmignore":
+                _add(opened, path, f"kindred/{path.relative_to(chart)}", epoch)
 
 
-def _files(chart: Path) -> Iterable[Path]:
-    return (path for path in chart.rglob("*") if path.is_file() and path.name != ".helmignore")
+def write_layout(layout: Path, archive: Path, epoch: int) -> None:
+    """Write the archive of an OCI image layout, which skopeo, podman and docker load."""
+    with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as opened:
+        for path in _files(layout):
+            _add(opened, path, str(path.relative_to(layout)), epoch)
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def _add(opened: tarfile.TarFile, path: Path, name: str, epoch: int) -> None:
+    member = opened.gettarinfo(str(path), name)
+    member.mtime, member.mode = epoch, 0o644
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    # Two links to one file are two files.
+    member.type, member.linkname, member.size = tarfile.REGTYPE, "", path.stat().st_size
+    with path.open("rb") as content:
+        opened.addfile(member, content)
 
 
 def write_checksums(folder: Path) -> None:

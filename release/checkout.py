@@ -57,7 +57,7 @@ def _version(root: Path) -> str:
 
 
 def newest_release(changelog: str) -> str:
-    """Return the version of the first heading that has a date; empty if there is none."""
+    """Return the version of the first heading that has a date. Empty if there is none."""
     found = _HEADING.search(changelog)
     return found[1] if found else ""
 

@@ -1,10 +1,12 @@
 """The container image as an OCI archive, by the engine that there is."""
 
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from release.archives import write_layout
 from release.checkout import Checkout, ReleaseError
 from release.programs import run, succeeds
 
@@ -28,20 +30,29 @@ def engine() -> str:
 
 
 def write_image(source: Path, archive: Path, of: Checkout, builder: str, base_digest: str) -> None:
-    """Build the image of an exported commit, with the time of the commit, into an OCI archive. Raises ReleaseError."""
-    for command in commands(archive, of, builder, base_digest):
-        run(command, source, {"SOURCE_DATE_EPOCH": str(of.epoch)})
+    """Build the image of an exported commit, with the time of the commit, into an OCI archive. Raises ReleaseError.
+
+    Engines write archives with the time of writing, so they write the folder, and the archive is made of that here.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        layout = Path(folder) / "layout"
+        for command in commands(layout, of, builder, base_digest):
+            run(command, source, {"SOURCE_DATE_EPOCH": str(of.epoch)})
+        write_layout(layout, archive, of.epoch)
 
 
-def commands(archive: Path, of: Checkout, builder: str, base_digest: str) -> list[list[str]]:
-    """Return the commands, which are run in the folder with the Dockerfile. Without a digest the base is its tag's."""
+def commands(layout: Path, of: Checkout, builder: str, base_digest: str) -> list[list[str]]:
+    """Return the commands that fill a folder with the image, as an OCI image layout.
+
+    They are run in the folder with the Dockerfile. Without a digest the base is its tag's.
+    """
     name = f"kindred:{of.version}"
     values = {"VERSION": of.version, "REVISION": of.commit, **({"BASE_DIGEST": base_digest} if base_digest else {})}
     told = [part for key, value in values.items() for part in ("--build-arg", f"{key}={value}")]
     if builder == "docker":
-        output = f"type=oci,dest={archive},name={name},rewrite-timestamp=true"
+        output = f"type=oci,dest={layout},tar=false,name={name},rewrite-timestamp=true"
         return [["docker", "buildx", "build", "--provenance=false", *told, "--output", output, "."]]
     return [
         [builder, "build", "--timestamp", str(of.epoch), *told, "--tag", name, "."],
-        [builder, "push", name, f"oci-archive:{archive}:{name}"],
+        [builder, "push", name, f"oci:{layout}:{name}"],
     ]

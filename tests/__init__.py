@@ -1,1 +1,1 @@
-"""Tests, in the same tree as the code, beside those that hold the whole against golden data and a naive reference."""
+"""Tests in the tree of the code, and tests that compare the whole with golden data and a naive reference."""

@@ -1,6 +1,6 @@
 """Fluent builders of v1 objects for table tests: `make_pod("p").in_namespace("x").label("app", "a").on("n1").obj()`.
 
-A builder is a value: every method gives a new one, so a row of a table can start from a shared base.
+A builder is immutable: every method returns a new one, so rows of a table can share a base.
 """
 
 import json
@@ -24,21 +24,21 @@ class _Labelled:
         return replace(self, labels={**self.labels, key: value})
 
     def without_label(self, key: str) -> Self:
-        """Take a label away."""
+        """Remove a label."""
         return replace(self, labels={name: value for name, value in self.labels.items() if name != key})
 
     def obj(self) -> Object:
-        """Give the v1 object as the API server would write it, without what scheduling does not read."""
+        """Return the v1 object in the API server's form, without fields that scheduling does not read."""
         return {"metadata": {"name": self.name, "labels": dict(self.labels)}}
 
     def json(self) -> bytes:
-        """Give the v1 object as JSON."""
+        """Return the v1 object as JSON."""
         return json.dumps(self.obj()).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class NodeBuilder(_Labelled):
-    """Builds a v1.Node; repeated calls add to what was said."""
+    """Builds a v1.Node. Repeated calls of a method add up."""
 
     taints: Sequence[Object] = ()
     cordoned: bool = False
@@ -48,7 +48,7 @@ class NodeBuilder(_Labelled):
     whole: Mapping[str, str | int] = field(default_factory=dict)
 
     def taint(self, key: str, value: str, effect: str) -> Self:
-        """Add a taint; an empty value is absent."""
+        """Add a taint. An empty value is left out."""
         taint = {"key": key, "value": value, "effect": effect}
         return replace(self, taints=[*self.taints, {name: text for name, text in taint.items() if text}])
 
@@ -57,15 +57,15 @@ class NodeBuilder(_Labelled):
         return replace(self, cordoned=True)
 
     def allocatable(self, **amounts: str | int) -> Self:
-        """Set how much of these resources the node offers: `allocatable(cpu="4", memory="16Gi", pods=110)`."""
+        """Set allocatable resources: `allocatable(cpu="4", memory="16Gi", pods=110)`."""
         return replace(self, amounts={**self.amounts, **amounts})
 
     def capacity(self, **amounts: str | int) -> Self:
-        """Set how much of these resources the node has, reserved for the system or not."""
+        """Set the capacity, which includes resources that are reserved for the system."""
         return replace(self, whole={**self.whole, **amounts})
 
     def image(self, size: int, *names: str) -> Self:
-        """Add an image, known by these names, of a size in bytes."""
+        """Add an image with its names and its size in bytes."""
         return replace(self, images=[*self.images, {"names": list(names), "sizeBytes": size}])
 
     def condition(self, kind: str, status: str) -> Self:
@@ -73,7 +73,7 @@ class NodeBuilder(_Labelled):
         return replace(self, conditions=[*self.conditions, {"type": kind, "status": status}])
 
     def obj(self) -> Object:
-        """Give the v1 object; members that were not set are absent."""
+        """Return the v1 object; members that were not set are absent."""
         spec = {"taints": [dict(taint) for taint in self.taints], "unschedulable": self.cordoned}
         status = {
             "allocatable": dict(self.amounts),
@@ -96,9 +96,9 @@ class NamespaceBuilder(_Labelled):
 
 @dataclass(frozen=True, slots=True)
 class PodBuilder(_Labelled):
-    """Builds a v1.Pod; repeated calls add to what was said.
+    """Builds a v1.Pod. Repeated calls of a method add up.
 
-    `image` starts a container; `requests` and `host_port` speak of the last one, or start the first.
+    `image` starts a container. `requests` and `host_port` apply to the last container, or start the first one.
     """
 
     namespace: str = "default"
@@ -123,7 +123,7 @@ class PodBuilder(_Labelled):
         return replace(self, namespace=namespace)
 
     def uid(self, uid: str) -> Self:
-        """Set the uid, which is NAMESPACE/NAME otherwise."""
+        """Set the uid. The default is NAMESPACE/NAME."""
         return replace(self, identity=uid)
 
     def on(self, node: str) -> Self:
@@ -159,16 +159,16 @@ class PodBuilder(_Labelled):
         return replace(self, selected={**self.selected, **labels})
 
     def required_node_affinity(self, *terms: Object) -> Self:
-        """Add terms of which the node must meet one; without any it is a selector that nothing meets."""
+        """Add terms. The node must match one of them. A selector without terms matches no node."""
         known = self.nodes.get(REQUIRED, {}).get("nodeSelectorTerms", ())
         return replace(self, nodes={**self.nodes, REQUIRED: {"nodeSelectorTerms": [*known, *terms]}})
 
     def preferred_node_affinity(self, weight: int, term: Object) -> Self:
-        """Add a term that the node had better meet."""
+        """Add a preferred node affinity term."""
         return replace(self, nodes=_extended(self.nodes, PREFERRED, [{"weight": weight, "preference": term}]))
 
     def toleration(self, key: str = "", operator: str = "", value: str = "", effect: str = "") -> Self:
-        """Add a toleration; what is empty is absent."""
+        """Add a toleration. Empty values are left out."""
         return self._with("tolerations", _said(key=key, operator=operator, value=value, effect=effect))
 
     def volume(self, volume: Object) -> Self:
@@ -184,7 +184,7 @@ class PodBuilder(_Labelled):
         when: str = "DoNotSchedule",
         **members: object,
     ) -> Self:
-        """Add a topology spread constraint; further members by the names that the API has for them."""
+        """Add a topology spread constraint. Further fields have the names of the API."""
         constraint = {"maxSkew": max_skew, "topologyKey": topology_key, "whenUnsatisfiable": when, **members}
         if label_selector is not None:
             constraint["labelSelector"] = label_selector
@@ -195,15 +195,15 @@ class PodBuilder(_Labelled):
         return replace(self, containers=[*self.containers, {"image": image}])
 
     def requests(self, **amounts: str | int) -> Self:
-        """Let the last container ask for so much: `requests(cpu="100m", memory="1Gi")`."""
+        """Set requests of the last container: `requests(cpu="100m", memory="1Gi")`."""
         return self._with_resources("requests", amounts)
 
     def limits(self, **amounts: str | int) -> Self:
-        """Let the last container have so much at most: `limits(cpu="100m")`."""
+        """Set limits of the last container: `limits(cpu="100m")`."""
         return self._with_resources("limits", amounts)
 
     def host_port(self, port: int, protocol: str = "", host_ip: str = "") -> Self:
-        """Let the last container take a port of its node; an empty protocol or address is absent."""
+        """Add a host port to the last container. An empty protocol or address is left out."""
         ports = self._last_container().get("ports", ())
         taken = {"containerPort": port, "hostPort": port, **_said(protocol=protocol, hostIP=host_ip)}
         return self._with_container(ports=[*ports, taken])
@@ -214,7 +214,7 @@ class PodBuilder(_Labelled):
         return replace(self, owners=[*self.owners, owner])
 
     def priority(self, priority: int) -> Self:
-        """Set `spec.priority`, which is absent otherwise."""
+        """Set `spec.priority`. Without this call it is absent."""
         return replace(self, spec={**self.spec, "priority": priority})
 
     def preemption_policy(self, policy: str) -> Self:
@@ -226,12 +226,12 @@ class PodBuilder(_Labelled):
         return replace(self, creation=time)
 
     def of_group(self, name: str, minimum: int | str = "", timeout: int | str = "") -> Self:
-        """Let the pod be placed with its group; what is empty is in no annotation."""
+        """Put the pod into a group. Empty values get no annotation."""
         said = _said(**{"kindred.dev/group-minimum": str(minimum), "kindred.dev/group-timeout": str(timeout)})
         return replace(self.label("kindred.dev/group", name), annotations={**self.annotations, **said})
 
     def packed(self, way: str, topology_key: str = "") -> Self:
-        """Say how close to each other the members of the pod's group are placed."""
+        """Set the packing of the pod's group."""
         said = _said(**{"kindred.dev/group-packing": way, "kindred.dev/group-topology-key": topology_key})
         return replace(self, annotations={**self.annotations, **said})
 
@@ -255,7 +255,7 @@ class PodBuilder(_Labelled):
         return replace(self, status={**self.status, "nominatedNodeName": node})
 
     def preempted(self) -> Self:
-        """Let the pod terminate because a scheduler preempted it."""
+        """Make the pod terminate because of a preemption."""
         condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
         return replace(self.terminating(), status={**self.status, "conditions": [condition]})
 
@@ -273,7 +273,7 @@ class PodBuilder(_Labelled):
         return replace(self, containers=[*self.containers[:-1], {**self._last_container(), **members}])
 
     def obj(self) -> Object:
-        """Give the v1 object; members that were not set are absent."""
+        """Return the v1 object; members that were not set are absent."""
         metadata: Object = {
             "name": self.name,
             "namespace": self.namespace,
@@ -327,7 +327,7 @@ def term(
     namespaces: Sequence[str] = (),
     namespace_selector: Object | None = None,
 ) -> Object:
-    """Make a PodAffinityTerm; a selector that is None is absent, i.e. null."""
+    """Make a PodAffinityTerm. A selector that is None is absent, which means null."""
     made: Object = {"topologyKey": topology_key}
     if label_selector is not None:
         made["labelSelector"] = label_selector
@@ -339,7 +339,7 @@ def term(
 
 
 def labelled(**labels: str) -> Object:
-    """Make a selector of matchLabels; without arguments it is `{}`, which matches everything."""
+    """Make a selector of matchLabels. Without arguments it is `{}`, which matches everything."""
     return {"matchLabels": labels} if labels else {}
 
 

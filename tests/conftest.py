@@ -1,4 +1,4 @@
-"""All tests: the depth of random tests, their place in the order, and the marker of the tools' self-tests."""
+"""Setup of all tests: the depth of random tests, their order, and the marker of the tools' self-tests."""
 
 import os
 from typing import Final
@@ -15,7 +15,7 @@ _LONG: Final = ("tests/properties/", "tests/robustness/", "tests/conformance/")
 
 @pytest.hookimpl(optionalhook=True)  # of xdist
 def pytest_xdist_auto_num_workers() -> int:
-    """Return three workers for two CPUs, as tests wait for pauses and time limits: so three keep two CPUs 76 % busy."""
+    """Return three workers for two CPUs. Tests wait for pauses and time limits, so three keep two CPUs 76 % busy."""
     return max(1, len(os.sched_getaffinity(0)) * 3 // 2)
 
 
@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that have a depth. Put the long ones first, so that workers share out short ones at the end."""
+    """Mark the tests that have a depth. Run long tests first, so that workers share the short ones at the end."""
     for item in items:
         if has_depth(item):
             item.add_marker("deep")

@@ -1,7 +1,7 @@
 """The demo cluster: sixty nodes and the pods of a small shop, made the same way every time.
 
-`python -m tests.demo_cluster` prints what app/demo/cluster.json holds, and with the name of a request what
-app/demo/requests/NAME.json holds. Change the demo here and print the files again; a test keeps them equal.
+`python -m tests.demo_cluster` prints app/demo/cluster.json, and with the name of a request app/demo/requests/NAME.json.
+Change the demo here and print the files again. A test compares them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 REGION = "eu-west-1"
-ZONES = "abc"  # of that region, twenty nodes each, four racks of five
-SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, no 0, 1 or 3
+ZONES = "abc"  # zones of the region: twenty nodes each, in four racks of five
+SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # characters of generated names: no vowels, no 0, 1 or 3
 NAMESPACES = ("batch", "data", "default", "dev", "kube-system", "monitoring", "shop")
 PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000, "shop-high": 100000}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pod can stand: the number of a node gives its name, zone and address."""
+    """A node. Its number determines its name, zone and address."""
 
     number: int
 
@@ -47,33 +47,33 @@ class Place:
         return f"10.0.{(self.number - 1) // 20}.{10 + self.number}"
 
 
-# As kube-scheduler walks the nodes: one of each zone in turn.
+# The order of kube-scheduler: one node of each zone in turn.
 ROUND = tuple(Place(zone * 20 + position + 1) for position in range(20) for zone in range(len(ZONES)))
 
 
 def term(key: str, labels: Labels, **scope: object) -> Object:
-    """Return a pod affinity term: the pods with these labels, in this scope, on the same value of the key."""
+    """Return a pod affinity term: pods with these labels, in this scope, with the same value of the key."""
     return {"labelSelector": {"matchLabels": labels}, **scope, "topologyKey": key}
 
 
 def weighted(weight: int, wanted: Object) -> Object:
-    """Return a term as a preference of that weight."""
+    """Return a term as a preference with a weight."""
     return {"podAffinityTerm": wanted, "weight": weight}
 
 
 def near(wanted: Object) -> Object:
-    """Return the affinity of a pod that must stand where the term's pods stand."""
+    """Return a required affinity to the term's pods."""
     return {"podAffinity": {REQUIRED: [wanted]}}
 
 
 def far(wanted: Object) -> Object:
-    """Return the affinity of a pod that must not stand where the term's pods stand."""
+    """Return a required anti-affinity to the term's pods."""
     return {"podAntiAffinity": {REQUIRED: [wanted]}}
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A controller and its pods, or with kind Pod one pod without a controller."""
+    """A controller and its pods. Kind Pod: one pod without a controller."""
 
     namespace: str
     name: str
@@ -81,14 +81,14 @@ class Workload:
     replicas: int
     image: str
     requests: tuple[str, str] | None = ("100m", "128Mi")  # CPU and memory
-    labels: Labels | None = None  # app: NAME if not said
+    labels: Labels | None = None  # default: app: NAME
     affinity: Object = field(default_factory=dict)
-    first: int = 0  # where in the round of the nodes the first replica stands
-    zones: str = ZONES  # the zones that its rules leave
+    first: int = 0  # index of the first replica's node in ROUND
+    zones: str = ZONES  # the zones that its rules allow
     priority: str = ""  # name of a priority class
-    succeeded: int = 0  # so many of the first replicas are done
-    failed: int = 0  # and so many of the next ones have failed
-    waiting: str = ""  # why the last replica is on no node
+    succeeded: int = 0  # number of replicas, from the first on, that succeeded
+    failed: int = 0  # number of the next replicas that failed
+    waiting: str = ""  # why the last replica has no node
 
 
 WEB_AFFINITY: Object = {
@@ -98,14 +98,14 @@ WEB_AFFINITY: Object = {
     },
 }
 DATA = {"matchLabels": {"kubernetes.io/metadata.name": "data"}}
-PRIMARY = {"statefulset.kubernetes.io/pod-name": "database-0"}  # a label that one pod of all has
+PRIMARY = {"statefulset.kubernetes.io/pod-name": "database-0"}  # a label that only one pod has
 NEAR_PRIMARY = near(term(ZONE, PRIMARY, namespaceSelector=DATA))
-FORGOTTEN_NAMESPACE = near(term(ZONE, {"app": "database"}))  # looks in its own namespace: no database there
+FORGOTTEN_NAMESPACE = near(term(ZONE, {"app": "database"}))  # selects in its own namespace, which has no database
 
 NO_FREE_ZONE = "0/60 nodes are available: 60 node(s) didn't match pod anti-affinity rules."
 NO_SUCH_POD = "0/60 nodes are available: 60 node(s) didn't match pod affinity rules."
 
-# The formatter would give each of these many arguments a line of its own.
+# The formatter would put each of these arguments on its own line.
 # fmt: off
 WEB = Workload("shop", "web", "Deployment", 47, "registry.example.com/shop/web:4.7.2", ("250m", "256Mi"),
                affinity=WEB_AFFINITY)
@@ -134,7 +134,7 @@ WORKLOADS = (
              ("1", "1Gi"), first=51, succeeded=10, failed=1),
     Workload("monitoring", "prometheus", "StatefulSet", 2, "quay.io/prometheus/prometheus:v3.6.0",
              ("1", "4Gi"), affinity=far(term(HOSTNAME, {"app": "prometheus"})), first=46),
-    # The same label as the shop's web, in another namespace: never counted for it.
+    # The same label as the shop's web, in another namespace, so that it never counts for it.
     Workload("dev", "web", "Deployment", 6, "registry.example.com/shop/web:4.8.0-rc.1", first=13),
     Workload("dev", "integration-test", "Job", 1, "registry.example.com/shop/integration:0.9.3",
              affinity=FORGOTTEN_NAMESPACE, waiting=NO_SUCH_POD),
@@ -145,19 +145,19 @@ WORKLOADS = (
 
 
 def uid(kind: str, namespace: str, name: str) -> str:
-    """Return the UUID that belongs to this object and no other."""
+    """Return the unique UUID of an object."""
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.{namespace}.{kind}.demo.example.com".lower()))
 
 
 def suffix(text: str, length: int) -> str:
-    """Return a name suffix that looks generated, always the same for the same text."""
+    """Return a name suffix that looks generated. It is always the same for the same text."""
     digest = uuid.uuid5(uuid.NAMESPACE_DNS, text).bytes
     return "".join(SUFFIX_ALPHABET[byte % len(SUFFIX_ALPHABET)] for byte in digest[:length])
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One pod of a workload: what it is called and where it stands."""
+    """One pod of a workload, with its name and its node."""
 
     workload: Workload
     ordinal: int
@@ -172,7 +172,7 @@ class Replica:
 
     @property
     def place(self) -> Place | None:
-        """Return every seventh node of the round: zones alternate and no node comes twice."""
+        """Return the replica's node. Replicas take every seventh node of ROUND, so zones alternate and nodes differ."""
         if self.ordinal >= self.workload.replicas - bool(self.workload.waiting):
             return None
         nodes = [place for place in ROUND if place.zone in self.workload.zones]
@@ -188,7 +188,7 @@ class Replica:
 
     @property
     def owner(self) -> tuple[str, str]:
-        """Return kind and name of the controller; a Deployment's pods belong to a ReplicaSet."""
+        """Return kind and name of the controller. A Deployment's pods belong to a ReplicaSet."""
         kind, name = self.workload.kind, self.workload.name
         if kind != "Deployment":
             return kind, name
@@ -196,7 +196,7 @@ class Replica:
 
     @property
     def name(self) -> str:
-        """Return the pod's name, as its controller makes it."""
+        """Return the pod's name in the form of its controller."""
         kind, name = self.owner
         if kind in {"Pod", "StatefulSet"}:
             return name if kind == "Pod" else f"{name}-{self.ordinal}"
@@ -204,7 +204,7 @@ class Replica:
 
 
 def labels(replica: Replica) -> Labels:
-    """Return the workload's own labels and those that its controller adds."""
+    """Return the workload's own labels, and the labels that its controller adds."""
     workload, (kind, owner) = replica.workload, replica.owner
     own = {"app": workload.name.rstrip("-0123456789")} if workload.labels is None else workload.labels
     controller = uid(kind, workload.namespace, owner)
@@ -222,7 +222,7 @@ def labels(replica: Replica) -> Labels:
 
 
 def metadata(replica: Replica) -> Object:
-    """Return the pod's metadata; a pod without a controller has no owner references."""
+    """Return the pod's metadata. A pod without a controller has no owner references."""
     namespace, (kind, owner) = replica.workload.namespace, replica.owner
     version = "batch/v1" if kind == "Job" else "apps/v1"
     owned = {"apiVersion": version, "kind": kind, "name": owner, "uid": uid(kind, namespace, owner)}
@@ -247,7 +247,7 @@ def container(workload: Workload) -> Object:
 
 
 def spec(replica: Replica) -> Object:
-    """Return the pod's spec, with the parts that the API server adds to each."""
+    """Return the pod's spec, with the fields that the API server adds to each pod."""
     workload, place = replica.workload, replica.place
     made: Object = {
         "containers": [container(workload)],
@@ -273,7 +273,7 @@ def spec(replica: Replica) -> Object:
 
 
 def status(replica: Replica) -> Object:
-    """Return the pod's addresses on its node, or why it waits for one."""
+    """Return the pod's addresses on its node, or why it has no node."""
     workload, place = replica.workload, replica.place
     made: Object = {"phase": replica.phase, "qosClass": "Burstable" if workload.requests else "BestEffort"}
     if place is not None:
@@ -291,12 +291,12 @@ def stored(kind: str, metadata: Object, spec: Object, status: Object) -> Object:
 
 
 def pod(replica: Replica) -> Object:
-    """Return the pod; one past the workload's replicas is new: no scheduler has seen it yet."""
+    """Return the pod. A replica past the workload's number is a new pod without a node."""
     return stored("Pod", metadata(replica), spec(replica), status(replica))
 
 
 def node_labels(place: Place) -> Labels:
-    """Return a node's labels: in each zone 14 general machines, 3 with much memory, 3 for computing."""
+    """Return a node's labels. Each zone has 14 general machines, 3 with much memory, 3 for computing."""
     position = (place.number - 1) % 20
     family = "m6i" if position < 14 else "r6i" if position < 17 else "c6i"
     return {
@@ -311,7 +311,7 @@ def node_labels(place: Place) -> Labels:
 
 
 def node_status(place: Place) -> Object:
-    """Return a node's status: what it has, what of that pods can have, and that it is ready."""
+    """Return a node's status: capacity, allocatable resources, and the condition Ready."""
     family = node_labels(place)["node.kubernetes.io/instance-type"].partition(".")[0]
     gibibytes = {"m6i": 32, "r6i": 64, "c6i": 16}[family]
     addresses = {"InternalIP": place.address, "Hostname": place.name}
@@ -338,7 +338,7 @@ def node(place: Place) -> Object:
 
 
 def namespace(name: str) -> Object:
-    """Return the namespace, with the label that the API server gives each."""
+    """Return the namespace, with the label that the API server adds."""
     ours = {"environment": "production"} if name == "dev" else {}
     about: Object = {"labels": {"kubernetes.io/metadata.name": name, **ours}, "name": name}
     about |= {"creationTimestamp": "2025-10-06T00:30:00Z", "uid": uid("namespace", "", name)}
@@ -346,7 +346,7 @@ def namespace(name: str) -> Object:
 
 
 def cluster() -> Object:
-    """Return what `kubectl get nodes,pods,namespaces -A -o json` would print, in its order."""
+    """Return the output of `kubectl get nodes,pods,namespaces -A -o json`, in its order."""
     nodes = sorted(ROUND, key=lambda place: place.name)
     pods = [Replica(workload, ordinal) for workload in WORKLOADS for ordinal in range(workload.replicas)]
     pods.sort(key=lambda replica: (replica.workload.namespace, replica.name))
@@ -355,12 +355,12 @@ def cluster() -> Object:
 
 
 def example(name: str, labels: Labels, affinity: Object | None = None) -> Replica:
-    """Return a pod of the inter-pod affinity example as it arrives, on no node."""
+    """Return a new pod of the inter-pod affinity example, without a node."""
     return Replica(Workload("dev", name, "Pod", 0, "nginx:1.17.1", None, labels, affinity or {}), 0)
 
 
 def request(replica: Replica) -> Object:
-    """Return the ExtenderArgs in which kube-scheduler asks about the pod on two nodes of each zone."""
+    """Return the ExtenderArgs of kube-scheduler for the pod and two nodes of each zone."""
     arriving = pod(replica)
     arriving["metadata"]["uid"] = uid("arriving-pod", replica.workload.namespace, replica.name)
     arriving["spec"] |= {"dnsPolicy": "ClusterFirst", "enableServiceLinks": True, "restartPolicy": "Always"}
@@ -370,7 +370,7 @@ def request(replica: Replica) -> Object:
 
 
 def requests() -> dict[str, Object]:
-    """Return the requests by name: the example's three pods, and one more replica of the shop's web."""
+    """Return the requests by name: the example's three pods, and a further replica of the shop's web."""
     selector = {"matchExpressions": [{"key": "podenv", "operator": "In", "values": ["pro"]}]}
     scope = {"namespaceSelector": {"matchLabels": {"environment": "production"}}, "namespaces": ["dev"]}
     on_target = {"labelSelector": selector, **scope, "topologyKey": HOSTNAME}
@@ -384,7 +384,7 @@ def requests() -> dict[str, Object]:
 
 
 def cluster_text() -> str:
-    """Return the cluster as JSON, one object a line: small, and a change shows as the lines it touches."""
+    """Return the cluster as JSON with one object per line, which is small and has readable diffs."""
     whole = cluster()
     lines = ",\n".join(json.dumps(item, sort_keys=True, separators=(",", ":")) for item in whole["items"])
     return json.dumps(whole | {"items": []}, sort_keys=True).replace("[]", f"[\n{lines}\n]") + "\n"

@@ -1,4 +1,4 @@
-"""The service as a user starts it: `kindred serve --demo` as a process of its own, on a free port."""
+"""The service as a user starts it: `kindred serve --demo` as a separate process, on a free port."""
 
 import re
 import signal
@@ -12,7 +12,7 @@ _PATIENCE: Final = 30  # seconds until a process that does not end is killed
 
 
 class DemoServer(NamedTuple):
-    """Where a running service is asked, by schedulers and by people."""
+    """The URLs of a running service, for schedulers and for people."""
 
     url: str
     admin: str
@@ -20,14 +20,14 @@ class DemoServer(NamedTuple):
 
 @contextmanager
 def demo_server() -> Iterator[DemoServer]:
-    """Give the URLs of a running service; it is stopped at the end, and must then end with status 0."""
+    """Yield the URLs of a running service; it is stopped at the end, and must then end with status 0."""
     command = [sys.executable, "-m", "app.commands.cli", "serve", "--demo", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # noqa: S603  # our own program
         try:
             if process.stdout is None:
                 raise AssertionError("the process has no output")
-            admin = _announced(process.stdout, r"in a browser: (\S+)/")
-            yield DemoServer(_announced(process.stdout, r"answers at (\S+)"), admin)
+            admin = announced(process.stdout, r"in a browser: (\S+)/")
+            yield DemoServer(announced(process.stdout, r"answers at (\S+)"), admin)
         finally:
             process.send_signal(signal.SIGTERM)
             status = process.wait(_PATIENCE)
@@ -35,8 +35,8 @@ def demo_server() -> Iterator[DemoServer]:
         raise AssertionError(f"the service ended with status {status}")
 
 
-def _announced(output: Iterable[str], pattern: str) -> str:
-    """Read lines up to the one that has the pattern, and return its group."""
+def announced(output: Iterable[str], pattern: str) -> str:
+    """Read lines up to the first that has the pattern, and return its group. Raises AssertionError if none has."""
     found = next(filter(None, (re.search(pattern, line) for line in output)), None)
     if found is None:
         raise AssertionError("the service did not say where it listens")

@@ -1,7 +1,7 @@
-"""How deep random tests go: how many examples, event streams and requests each of them tries.
+"""The depth of random tests: the number of examples, event streams and requests of each.
 
-`make test` goes to the default depth. `make test-deep` and `make test-all` go to the full depth.
-`KINDRED_TEST_DEPTH` is a multiple of the full depth: 1 is the full depth, 20 tries 20 times as much.
+`make test` uses the default depth. `make test-deep` and `make test-all` use the full depth.
+`KINDRED_TEST_DEPTH` is a multiple of the full depth: 1 is the full depth, 20 is 20 times as much.
 """
 
 import os
@@ -27,21 +27,21 @@ _MULTIPLE: Final = _multiple()
 
 
 def tries(*, default: int, full: int) -> int:
-    """Return how much to try: `default` in an ordinary run, a multiple of `full` where a depth is set."""
+    """Return the number of tries: `default` in an ordinary run, a multiple of `full` if a depth is set."""
     return default if _MULTIPLE is None else max(1, round(_MULTIPLE * full))
 
 
 def has_depth(item: pytest.Item) -> bool:
-    """Tell whether a test tries more at the full depth: by hypothesis, or where its module asks for `tries`."""
+    """Return whether a test tries more at the full depth: by hypothesis, or where its module asks for `tries`."""
     module, function = getattr(item, "module", None), getattr(item, "function", None)
     return is_hypothesis_test(function) or getattr(module, "tries", None) is tries
 
 
 def use_depth() -> None:
-    """Set what hypothesis tries where a test has no settings of its own."""
+    """Set the depth of hypothesis tests without settings of their own."""
     settings.register_profile(
         "depth",
-        deadline=None,  # other processes share the CPUs, so the duration of one example says nothing
+        deadline=None,  # other processes share the CPUs, so the duration of one example means nothing
         max_examples=tries(default=60, full=100),
         stateful_step_count=50 if (_MULTIPLE or 0) > 1 else 20,
     )

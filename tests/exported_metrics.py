@@ -1,6 +1,6 @@
-"""What a real service exports, with everything switched on and something happened to everything; as a table, too.
+"""The metrics of a real service with all features on, after events of every kind; also as a table.
 
-`python -m tests.exported_metrics --write` puts that table into docs/operate.md.
+`python -m tests.exported_metrics --write` puts the table into docs/operate.md.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Exported(NamedTuple):
     labels: tuple[str, ...]
     documentation: str
     samples: frozenset[str]
-    """Names that its samples have, which are more for a histogram."""
+    """Names of its samples. A histogram has several."""
 
 
 def exported_metrics() -> list[Exported]:
@@ -53,14 +53,14 @@ def table() -> str:
 
 
 def shown_table() -> str:
-    """Return the table that stands in the page."""
+    """Return the table in the page."""
     return PAGE.read_text("utf-8").partition(_BEGIN)[2].partition(_END)[0]
 
 
 def _read(text: str) -> list[Exported]:
     metrics = []
     for family in text_string_to_metric_families(text):
-        if family.name.endswith("_created"):  # of the client library, for counters and histograms
+        if family.name.endswith("_created"):  # the client library adds it to counters and histograms
             continue
         assert family.samples, f"{family.name}: nothing has happened that would show its labels"
         labels = {label for sample in family.samples for label in sample.labels} - _OF_THE_FORMAT
@@ -76,7 +76,7 @@ async def _scraped() -> str:
         authority.make("server", "subjectAltName=DNS:localhost")
         settings: dict[str, Any] = {
             "preempt": "evict",
-            # For a scheduler that nobody names here: what is asked below is answered with all nodes.
+            # For a scheduler that no request names here, so that `filter` returns all nodes below.
             "answer": "decide",
             "decide_scope": "kindred=question",
             "leader_election": True,
@@ -98,7 +98,7 @@ async def _scraped() -> str:
 
 
 async def _use(scheduler: Scheduler) -> None:
-    """Ask, bind, and have the API server tell of changes, and lose its memory."""
+    """Send requests, bind, change objects at the API server, and make it drop its history."""
     await until(lambda: bool(scheduler.mirror.objects(NodeMetrics)))
     assert await scheduler.decide(scheduler.create(loner("first")), "n1") == ""
     await until(lambda: scheduler.mirror.pod_states.confirmed == 1)

@@ -1,4 +1,4 @@
-"""The places in a JSON value, for tests that put something else at each of them."""
+"""The places in a JSON value, for tests that replace the value at each place."""
 
 from typing import Any, TypeAlias
 
@@ -6,13 +6,13 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 def places(value: Any, place: Place = ()) -> list[Place]:  # noqa: ANN401 - any JSON
-    """Give the place of every value inside a JSON value, and its own."""
+    """Return the place of every value inside a JSON value, and of the value itself."""
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [place, *(inner for key, member in members for inner in places(member, (*place, key)))]
 
 
 def replaced(value: Any, place: Place, new: object) -> object:  # noqa: ANN401 - any JSON
-    """Give a copy of a JSON value with another value at the place."""
+    """Return a copy of a JSON value with another value at the place."""
     if not place:
         return new
     copy = value.copy()

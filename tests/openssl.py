@@ -1,4 +1,4 @@
-"""Certificates and keys to throw away, made by the openssl command."""
+"""Temporary certificates and keys, made by the openssl command."""
 
 import ssl
 import subprocess
@@ -9,24 +9,24 @@ _CURVE: Final = "prime256v1"
 
 
 class Authority:
-    """A certificate authority and what it has signed, in a folder: each NAME is NAME.crt and NAME.key."""
+    """A certificate authority and the certificates that it signed, in a folder: NAME.crt and NAME.key."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # Of a configuration of its own, as that of the system may add what it likes.
+        # With its own configuration, because the system's may add extensions.
         (folder / "openssl.cnf").write_text("[req]\ndistinguished_name = dn\n[dn]\n")
         self.make("authority", "basicConstraints=critical,CA:TRUE", signed=False)
 
     def crt(self, name: str = "authority") -> Path:
-        """Give the file of a certificate."""
+        """Return the file of a certificate."""
         return self.folder / f"{name}.crt"
 
     def key(self, name: str) -> Path:
-        """Give the file of a key."""
+        """Return the file of a key."""
         return self.folder / f"{name}.key"
 
     def make(self, name: str, extension: str, *, subject: str = "", signed: bool = True, days: int = 2) -> None:
-        """Make a key and its certificate, signed by the authority or by itself, for /CN=NAME unless told otherwise."""
+        """Make a key and its certificate, signed by the authority or by itself. Default subject: /CN=NAME."""
         signer = ("-CA", str(self.crt()), "-CAkey", str(self.key("authority"))) if signed else ()
         _openssl(
             *("req", "-x509", "-days", str(days), "-nodes", "-config", str(self.folder / "openssl.cnf")),
@@ -36,7 +36,7 @@ class Authority:
         )
 
     def make_key(self, name: str) -> None:
-        """Make a key alone, in the form SEC1: kube-apiserver takes no public key from one in PKCS#8."""
+        """Make a key without a certificate, as SEC1. kube-apiserver reads no public key from a key in PKCS#8."""
         _openssl("ecparam", "-name", _CURVE, "-genkey", "-noout", "-out", str(self.key(name)))
 
     def server_tls(self, name: str = "server") -> ssl.SSLContext:
@@ -49,7 +49,7 @@ class Authority:
 def trusting(authority: Path) -> ssl.SSLContext:
     """Make the TLS context of a client that trusts one authority, the same in each release of Python.
 
-    ssl.create_default_context refuses an authority as bare as Authority's from Python 3.13 on.
+    From Python 3.13 on, ssl.create_default_context rejects an authority with as few extensions as Authority's.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(authority)

@@ -18,7 +18,7 @@ _DATA, _ERROR = b"\x00", b"\x01"
 
 
 def switching_head(key: str) -> bytes:
-    """Write the head of the answer that accepts the upgrade, for the Sec-WebSocket-Key of the request."""
+    """Return the head of the response that accepts the upgrade, for the Sec-WebSocket-Key of the request."""
     accepted = base64.b64encode(hashlib.sha1(f"{key}{_GUID}".encode()).digest()).decode()  # noqa: S324 - as RFC 6455 has it
     lines = [
         "HTTP/1.1 101 Switching Protocols",
@@ -31,7 +31,7 @@ def switching_head(key: str) -> bytes:
 
 
 def forward(websocket: socket.socket, port: int, to: int) -> None:
-    """Forward what a client sends to `port` to the port `to` of this machine, until either side ends."""
+    """Forward a client's data for `port` to the port `to` of this machine, until either side ends."""
     for channel in (_DATA, _ERROR):
         _send(websocket, channel + struct.pack("<H", port))
     try:
@@ -78,7 +78,7 @@ def _send(websocket: socket.socket, payload: bytes, opcode: int = _BINARY) -> No
 
 
 def _received(websocket: socket.socket) -> bytes | None:
-    """Return the payload of the next binary frame; None at the end."""
+    """Return the payload of the next binary frame. None at the end."""
     while True:
         head = _exactly(websocket, 2)
         if head is None or head[0] & 0x0F == _CLOSE:

@@ -1,7 +1,7 @@
 """`make pythons`: the type checks and the tests under each supported Python that this machine has.
 
-The classifiers in pyproject.toml are the supported releases. Interpreters are looked for on PATH, among those of pyenv,
-and where uv knows one; nothing is downloaded. Each gets a virtual environment of its own (.venv-3.12) from the lock.
+The classifiers in pyproject.toml are the supported releases. Interpreters are searched on PATH, in pyenv, and by uv.
+Nothing is downloaded. Each interpreter gets its own virtual environment (.venv-3.12) from the lock.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ def supported() -> list[str]:
 
 
 def candidates(version: str) -> Iterator[Path]:
-    """Give the paths where an interpreter of that release may be, the best one first."""
+    """Yield the paths where an interpreter of that release may be, the best one first."""
     on_path = shutil.which(f"python{version}")
     if on_path is not None:
         yield Path(on_path)
@@ -47,13 +47,13 @@ def _patch_release(python: Path) -> tuple[int, ...]:
 
 
 def find(version: str) -> Path | None:
-    """Return an interpreter of that release that runs; None if there is none."""
-    # The file alone is not enough: pyenv has a python3.12 on PATH that only says how to choose another release.
+    """Return a working interpreter of that release. None if there is none."""
+    # The file alone is not enough: pyenv puts a python3.12 on PATH that only prints how to choose another release.
     return next((each for each in candidates(version) if _output(str(each), "-c", _ASK) == [version]), None)
 
 
 def _output(*command: str) -> list[str]:
-    """Return the lines that a command printed; none if it failed."""
+    """Return the lines that a command printed. Empty if it failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603  # our own
     except (OSError, subprocess.SubprocessError):
@@ -62,7 +62,7 @@ def _output(*command: str) -> list[str]:
 
 
 def environment(version: str, interpreter: Path) -> Path:
-    """Make the virtual environment of a release, unless it is there for this lock; return its interpreter."""
+    """Make the virtual environment of a release, unless it exists for this lock. Return its interpreter."""
     folder = Path(f".venv-{version}")
     python, stamp = folder / "bin" / "python", folder / ".installed"
     wanted = hashlib.sha256(LOCK.read_bytes() + PROJECT.read_bytes()).hexdigest()
@@ -79,7 +79,7 @@ def _run(python: Path, *arguments: str) -> None:
 
 
 def tried(version: str, arguments: Sequence[str]) -> str:
-    """Run the checks and the tests under a release; return how that went."""
+    """Run the checks and the tests under a release. Return the result."""
     interpreter = find(version)
     if interpreter is None:
         return "not found"
@@ -99,7 +99,7 @@ def tried(version: str, arguments: Sequence[str]) -> str:
 @click.option("--only", multiple=True, help="A release, such as 3.12; by default all that are supported.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def main(only: Sequence[str], arguments: Sequence[str]) -> None:
-    """Try the supported releases of Python; ARGUMENTS are for pytest."""
+    """Try the supported releases of Python. ARGUMENTS are for pytest."""
     results = {version: tried(version, arguments) for version in only or supported()}
     for version, result in results.items():
         click.echo(f"Python {version}: {result}")

@@ -1,4 +1,4 @@
-"""Which labels the result of a PromQL query has, and whether it asks for anything that is not there."""
+"""The labels of a PromQL query's result, and whether the query uses a missing metric or label."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
@@ -7,15 +7,15 @@ import promql_parser as promql
 
 Labels: TypeAlias = frozenset[str]
 SCALAR: Final = None
-"""What a number has instead of labels."""
+"""A number has this instead of labels."""
 
 
 class QueryError(ValueError):
-    """A query asks for what there is not, or is of a kind that is not foreseen here."""
+    """A query uses a missing metric or label, or has an unsupported form."""
 
 
 class QueryLabels:
-    """Judges queries by the names of samples and their labels."""
+    """Checks queries by the names of samples and their labels."""
 
     def __init__(self, labels_of: Mapping[str, Labels]) -> None:
         self._labels_of = labels_of

@@ -1,11 +1,12 @@
-"""The README's figures, from the committed measurements: `python -m tests.readme_figures --write` puts them there."""
+"""The README's figures, from the committed measurements: `python -m tests.readme_figures --write` writes them."""
 
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tests.bench import report
+from tests.bench import memory, report
+from tests.bench.command import Size
 from tests.bench.live import say
 from tests.bench.report import INTREE, LATEST, ROOT, Report, Row
 from tests.bench.text import short
@@ -16,56 +17,63 @@ from tests.throughput.table import ANY_NODE, cpu_of
 README: Final = ROOT / "README.md"
 THROUGHPUT: Final = ROOT / "docs" / "throughput.md"
 WITHOUT_AFFINITY: Final = ("plain", "topology-spread")
-"""Shapes of docs/throughput.md that have no inter-pod affinity."""
+"""Shapes of docs/throughput.md without inter-pod affinity."""
 DECIDE: Final = "decide"
 
 
 def gains() -> str:
-    """Return a table: multiples of in-tree's pods a second and CPU time a pod, by size of the cluster and registration.
+    """Return a table by size of the cluster: pods a second in multiples of in-tree, CPU and memory.
 
-    Each cell is the range over the shapes with inter-pod affinity.
+    Each cell but the memory is the range over the shapes with inter-pod affinity.
     """
-    heading = "| | decide, any node | decide | score offload | full offload | CPU a pod, in-tree | decide, any node |"
-    lines = [heading, "|---|---|---|---|---|---|---|"]
+    heading = (
+        "| cluster | gain: decide, any node | decide | score offload | full offload "
+        "| cost: CPU a pod, in-tree | decide, any node | memory of Kindred |"
+    )
+    lines = [heading, "|---|---|---|---|---|---|---|---|"]
     for run in sorted(read_all(), key=lambda run: run.nodes):
         shapes = [shape for shape in run.shapes if shape not in WITHOUT_AFFINITY]
         cells = [
             *(_multiples(run, shapes, mode) for mode in (ANY_NODE, DECIDE)),
             *(_offload(run.nodes, mode) for mode in ("score-offload", "full-offload")),
             *(f"{_range(_cpu(run, shapes, mode), 2)} ms" for mode in (IN_TREE, ANY_NODE)),
+            f"{short(_memory(run), 3)} MB",
         ]
         lines.append(f"| {run.nodes:,} nodes, {run.pods_before:,} pods | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def speed() -> str:
-    """Return a table of five ratios of the benchmarks, with what Kindred takes to start."""
+    """Return a table of five ratios of the benchmarks, with the cost of Kindred's start."""
     bench, intree = report.read(LATEST), report.read(INTREE)
     plugin = _rows(intree, "intree")
     start = _row(bench, "sync", "WatchList").figures
     ratios = {
-        "in-tree InterPodAffinity to Kindred, for a known class": _of(plugin, "in-tree to known class"),
-        "the same for a new class": _of(plugin, "in-tree to cold class"),
-        "`filter` over HTTP with 5,000 names, to an app that only reads and writes the same bytes": _of(
+        "in-tree InterPodAffinity / Kindred, for a pod that is like an earlier one": _of(
+            plugin, "in-tree to known class"
+        ),
+        "the same for the first pod of its kind": _of(plugin, "in-tree to cold class"),
+        "`filter` over HTTP with 5,000 node names / an app that only reads and writes the same bytes": _of(
             [_row(bench, "http", "filter, 5,000 names")], "p50"
         ),
-        "`filter` at p99 under 1,000 events a second, to none": _of(
+        "`filter` at p99 beside 1,000 watch events a second / beside none": _of(
             [_row(bench, "churn", "filter, 1,000 events a second")], "p99 to without"
         ),
-        "three times the pods on the same nodes": _of(
+        "a decision with three times the pods on the same nodes / without them": _of(
             [_row(bench, "growth", "3 times the pods on the same nodes")], "known class"
         ),
     }
-    lines = ["| 5,000 nodes, 150,000 pods | |", "|---|---|", *(f"| {name} | {text} |" for name, text in ratios.items())]
-    ready, memory = start["ready, s"], start["peak RSS, MB"]
-    return "\n".join([*lines, f"| from the start to ready; memory | {short(ready, 2)} s; {short(memory)} MB |"])
+    heading = "| times, with 5,000 nodes and 150,000 pods | ratio |"
+    lines = [heading, "|---|---|", *(f"| {name} | {text} |" for name, text in ratios.items())]
+    ready, memory = f"{short(start['ready, s'], 2)} s", f"{short(start['peak RSS, MB'])} MB"
+    return "\n".join([*lines, f"| until Kindred is ready, and its memory then | {ready}, {memory} |"])
 
 
 BLOCKS: Final[dict[str, Callable[[], str]]] = {"gains": gains, "speed": speed}
 
 
 def in_text(text: str) -> str:
-    """Return a text with each block between its markers. Raises ValueError if a block is not there once."""
+    """Return a text with each block between its markers. Raises ValueError unless each block is there once."""
     for name, make in BLOCKS.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         before, _, rest = text.partition(begin)
@@ -77,7 +85,7 @@ def in_text(text: str) -> str:
 
 
 def outside(text: str) -> str:
-    """Return what a text has outside of the blocks."""
+    """Return a text without the blocks."""
     for name in BLOCKS:
         text = re.sub(f"<!-- {name}: begin -->.*?<!-- {name}: end -->", "", text, flags=re.DOTALL)
     return text
@@ -89,13 +97,19 @@ def _multiples(run: Throughput, shapes: Iterable[str], mode: str) -> str:
 
 
 def _cpu(run: Throughput, shapes: Iterable[str], mode: str) -> list[float]:
-    """Return the milliseconds a pod of kube-scheduler, and of Kindred where it runs."""
+    """Return the CPU milliseconds a pod of kube-scheduler, and of Kindred if it runs."""
     parts = [[run.median(shape, mode, cpu_of(program)) for program in (SCHEDULER, KINDRED)] for shape in shapes]
     return [sum(part for part in each if part is not None) for each in parts]
 
 
+def _memory(run: Throughput) -> float:
+    """Return the megabytes of Kindred with the profile of decide, `full`, once it has read the cluster."""
+    row = _row(report.read(memory.FILE), "memory", str(Size(run.nodes, run.pods_before)))
+    return row.figures[memory.figure_of("full")]
+
+
 def _offload(nodes: int, mode: str) -> str:
-    """Read the multiples of an older run, of which docs/throughput.md has the tables alone."""
+    """Read the multiples of an older run, which has only tables in docs/throughput.md."""
     _, _, section = THROUGHPUT.read_text().partition("## Score offload and full offload")
     _, _, size = section.partition(f"### {nodes:,} nodes")
     rows = [

@@ -56,7 +56,7 @@ def _range(schema: dict[str, Any]) -> str:
 
 
 def written() -> str:
-    """Return the page with the table as it should be."""
+    """Return the page with the present table."""
     text = PAGE.read_text("utf-8")
     before, _, rest = text.partition(_BEGIN)
     _, _, after = rest.partition(_END)

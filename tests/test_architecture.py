@@ -1,4 +1,4 @@
-"""docs/architecture.md: calls take the ways through the rooms that it lists, and it lists every room."""
+"""docs/architecture.md lists every room, and the real call paths through the rooms."""
 
 import asyncio
 import json
@@ -33,14 +33,14 @@ def way(title: str) -> list[str]:
 
 
 class Calls:
-    """The functions of app and core, in the order in which they are called first."""
+    """The functions of app and core, in the order of their first calls."""
 
     def __init__(self) -> None:
         self.first: dict[str, None] = {}
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Note what is called in this thread meanwhile."""
+        """Record the calls of this thread during the block."""
         before = sys.getprofile()
         sys.setprofile(self._note)
         try:
@@ -54,19 +54,19 @@ class Calls:
             self.first.setdefault(f"{path.relative_to(ROOT)}: {frame.f_code.co_qualname}")
 
     def of(self, functions: list[str]) -> list[str]:
-        """Return those of these functions that were called, in their order."""
+        """Return the called ones of these functions, in the order of their calls."""
         return [each for each in self.first if each in functions]
 
 
 def port_of(name: str) -> Port:
-    """Return a port of a service over the demo cluster, to listen anywhere."""
+    """Return a port of a service with the demo cluster."""
     settings = Settings(admin_port=1, equivalence_mode="spec")
     service = create_service(settings, load_dump(settings, None, demo=True, skip_invalid=False).mirror, None)
     return next(port for port in service.ports if port.connections.port == name)._replace(number=0)
 
 
 async def calls_of(name: str, path: str) -> Calls:
-    """Ask a port, and return what is called for it."""
+    """Send a request to a port, and return the calls that it causes."""
     calls = Calls()
     async with asyncio.timeout(PATIENCE), serving(port_of(name)) as (_, number), connected(number) as (reader, writer):
         with calls.watching():

@@ -1,4 +1,4 @@
-"""docker-compose.yml: what is mounted exists, what is named is there, and nothing is reached but from the loopback."""
+"""docker-compose.yml: mounted files and named targets exist, and ports are open only on the loopback."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ each_service = pytest.mark.parametrize("name", SERVICES)
 
 
 def mounts(name: str) -> dict[str, Path]:
-    """Return path there -> file here, of what is mounted into a service."""
+    """Return path in the container -> mounted file, for a service."""
     parts = [volume.split(":") for volume in SERVICES[name].get("volumes", [])]
     assert all(mode == "ro" for _, _, mode in parts)
     return {inside: Path(outside) for outside, inside, _ in parts}
@@ -32,7 +32,7 @@ def mounted(name: str, inside: str) -> dict[str, Any]:
 
 
 def address(service: str) -> str:
-    """Where other services reach one: by its name, and by its port inside."""
+    """Return the address of a service for other services: its name, and its port in the container."""
     (port,) = SERVICES[service]["ports"]
     return f"{service}:{port.rpartition(':')[2]}"
 

@@ -1,4 +1,4 @@
-"""The files in app/demo are what the generator makes, and what it makes could be a real cluster."""
+"""The files in app/demo are the generator's output, and the demo is consistent like a real cluster."""
 
 from collections import Counter
 from pathlib import Path
@@ -20,7 +20,7 @@ NAMESPACES = {item["metadata"]["name"]: item for item in ITEMS if item["kind"] =
 
 
 def selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:
-    """Return whether the selector matches; the demo only uses matchLabels and In."""
+    """Return whether the selector matches. The demo uses only matchLabels and In."""
     assert selector.keys() <= {"matchLabels", "matchExpressions"}
     expressions = selector.get("matchExpressions", [])
     assert all(expression["operator"] == "In" for expression in expressions)
@@ -30,7 +30,7 @@ def selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:
 
 
 def term_matches(term: dict[str, Any], carrier: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether the term that one pod carries matches the other pod."""
+    """Return whether a term of the pod `carrier` matches the other pod."""
     namespace = other["metadata"]["namespace"]
     selector = term.get("namespaceSelector")
     named = term.get("namespaces", [])
@@ -48,7 +48,7 @@ def node_label(pod: dict[str, Any], key: str) -> str:
 
 
 def fellows(kind: str, pod: dict[str, Any]) -> list[list[dict[str, Any]]]:
-    """Return for each required term of the kind the other pods it matches in the pod's own domain."""
+    """Return, for each required term of the kind, the other pods that it matches in the pod's own domain."""
     terms = pod["spec"].get("affinity", {}).get(kind, {}).get(REQUIRED, [])
     return [
         [

@@ -1,4 +1,4 @@
-"""The pages in docs/ and manifests/ name what there is: links, commands with their flags, variables, keys, routes."""
+"""The links, commands, flags, variables, keys and routes in docs/ and manifests/ exist."""
 
 import re
 import shlex
@@ -43,7 +43,7 @@ def test_a_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """Yield the words of each line that runs kindred, without what is piped or commented behind it."""
+    """Yield the words of each line that runs kindred, without pipes and comments."""
     joined = text.replace("\\\n", " ")
     for line in COMMAND.findall(joined):
         try:
@@ -75,7 +75,7 @@ def test_a_page_says_first_whom_it_is_for(page: Path) -> None:
 
 
 INSTALL = re.compile(r"(?:(?:pip|pipx|uv tool) install|uvx|pipx run) +(?:-\S+ +)*['\"]?([a-zA-Z][\w-]*)")
-"""A distribution that a reader is told to install, by its name on a package index."""
+"""Matches the name of a distribution in an install command."""
 
 
 def test_what_a_reader_is_told_to_install_is_this_project() -> None:
@@ -103,7 +103,7 @@ def test_a_route_is_served(page: Path) -> None:
     settings = Settings(admin_port=0, health_port=0)
     service = create_service(settings, ClusterMirror(), None)
     served = {path: set(methods) for port in service.ports for path, methods in describe(port.app)["paths"].items()}
-    served["/openapi.json"] = {"get"}  # which does not describe itself
+    served["/openapi.json"] = {"get"}  # the description does not contain itself
     served["/events"] = {"get"}  # a stream without an end
     for method, path in re.findall(r"`(GET|POST|PUT|DELETE) (/[a-z/.]+)", page.read_text("utf-8")):
         begun = [each for each in served if each == path or each.startswith(path.rstrip("/") + "/{")]

@@ -1,4 +1,4 @@
-"""The pre-commit hook runs `make check` and nothing else, so neither can have a check that the other one lacks."""
+"""The pre-commit hook runs only `make check`, so both always have the same checks."""
 
 from pathlib import Path
 from typing import Any

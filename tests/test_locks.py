@@ -1,4 +1,4 @@
-"""The lock files: every requirement pinned with hashes, and nothing about where it comes from."""
+"""The lock files pin every requirement with hashes, and name no index."""
 
 import json
 import re
@@ -13,7 +13,7 @@ OF_BUILD = "requirements-build.lock"
 OF_DOCS = "requirements-docs.lock"
 """The documentation site's packages, which `make docs` adds to those of the development lock."""
 OF_RELEASE = "requirements-release.lock"
-"""Tools of `make release` and `make audit`, which have an environment of their own."""
+"""Tools of `make release` and `make audit`, which have their own environment."""
 
 
 @pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD, OF_DOCS, OF_RELEASE])
@@ -82,13 +82,13 @@ def test_every_package_of_npm_is_pinned_and_hashed() -> None:
 def test_the_lock_of_npm_names_no_registry() -> None:
     assert Path("tests/web/.npmrc").read_text("utf-8").splitlines().count("omit-lockfile-registry-resolved=true") == 1
     for path, package in packages_of_npm().items():
-        about_the_package = {key: value for key, value in package.items() if key != "funding"}  # whom to sponsor
+        about_the_package = {key: value for key, value in package.items() if key != "funding"}  # sponsors
         assert "resolved" not in package, path
         assert "://" not in json.dumps(about_the_package), path
 
 
 def test_no_package_of_npm_is_for_one_platform_alone() -> None:
-    """A registry that lacks the binaries for other platforms would leave them out of the lock, and `npm ci` fails."""
+    """A registry without binaries for other platforms would make a lock without them, and `npm ci` would fail."""
     for path, package in packages_of_npm().items():
         assert not {"os", "cpu", "libc", "optionalDependencies"} & package.keys(), path
 

@@ -1,6 +1,6 @@
 """The scheduler configurations name verbs that exist and obey the extender contract.
 
-docs/register.md tells the same of the full profile. What has to match in the overlays is in tests/manifests.
+docs/register.md agrees with them about the full profile. tests/manifests checks the overlays.
 """
 
 import re
@@ -31,13 +31,13 @@ def configuration(name: str) -> dict[str, Any]:
 
 
 def switched_off(config: dict[str, Any], point: str) -> set[str]:
-    """Return what the first profile switches off at a point."""
+    """Return the plugins that the first profile disables at a point."""
     profile = config.get("profiles", [{}])[0]
     return {plugin["name"] for plugin in profile.get("plugins", {}).get(point, {}).get("disabled", [])}
 
 
 def profile_of(name: str, scheduler: str) -> dict[str, Any]:
-    """Return a profile, with the percentage that it has from the whole configuration, if it has none of its own."""
+    """Return a profile. A profile without a percentage gets the percentage of the whole configuration."""
     config = configuration(name)
     (found,) = (profile for profile in config["profiles"] if profile["schedulerName"] == scheduler)
     return {"percentageOfNodesToScore": config.get("percentageOfNodesToScore"), **found}
@@ -89,7 +89,7 @@ def test_with_decide_a_profile_without_any_filter_leaves_the_node_to_kindred(nam
     assert plugins == {
         "multiPoint": {
             "disabled": [{"name": "*"}],
-            # Without the first and the last kube-scheduler does not start; the second holds gated pods back; the third
+            # Without the first and the last, kube-scheduler does not start. The second holds back gated pods. The third
             # keeps nominations while victims terminate.
             "enabled": [
                 {"name": name} for name in ("PrioritySort", "SchedulingGates", "DefaultPreemption", "DefaultBinder")

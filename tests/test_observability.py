@@ -1,4 +1,4 @@
-"""The dashboard and the alerts ask for what is exported, by labels that it has; docs/operate.md tells of all of it."""
+"""The dashboard and the alerts use exported metrics and their labels, and docs/operate.md describes all of them."""
 
 import itertools
 import json
@@ -24,13 +24,13 @@ OVERLAYS: Final = Path("manifests/overlays")
 RULES: Final[list[dict[str, Any]]] = [rule for group in ALERTS["groups"] for rule in group["rules"]]
 OPERATE: Final = Path("docs/operate.md").read_text("utf-8")
 OF_THE_SCRAPE: Final = frozenset({"job", "instance", "pod", "namespace"})
-"""Labels that Prometheus adds to whatever it scrapes."""
+"""Labels that Prometheus adds to each scraped sample."""
 OF_PROMETHEUS: Final = {"up": OF_THE_SCRAPE}
 MACROS: Final = {"$__rate_interval": "5m"}
 
 
 class Query(NamedTuple):
-    """A query, and where it stands."""
+    """A query, and its place."""
 
     place: str
     text: str
@@ -65,7 +65,7 @@ def exported() -> list[Exported]:
 
 @pytest.fixture(scope="module")
 def labels(exported: list[Exported]) -> QueryLabels:
-    """Give what knows the labels that each sample has once it was scraped."""
+    """Return what knows the labels that each sample has once it was scraped."""
     found = {
         sample: OF_THE_SCRAPE | set(metric.labels) | ({"le"} if sample.endswith("_bucket") else set())
         for metric in exported

@@ -1,4 +1,4 @@
-"""`make pythons`: which interpreters are found, and what is made of those that are not."""
+"""`make pythons`: which interpreters are found, and the report for missing ones."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Pretend that the machine has no interpreter: neither on PATH, nor of pyenv, nor of uv."""
+    """Make the machine look as if it had no interpreter: not on PATH, in pyenv, or by uv."""
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "venv" / "bin" / "python"))
@@ -21,7 +21,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def python(path: Path, version: str) -> Path:
-    """Put a program there that says it is that release."""
+    """Write a program that prints the version of a release."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\necho {version}\n")
     path.chmod(0o755)

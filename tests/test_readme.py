@@ -1,14 +1,20 @@
-"""The README's promises: its commands print what it shows, its figures are measured, and it stays short."""
+"""The README: its commands have the shown output, its figures are measured, and it stays short."""
 
 import gc
 import json
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from app.commands.cli import main
@@ -16,11 +22,14 @@ from app.commands.text_columns import WIDTH
 from app.objects.resources import RESOURCES
 from app.settings import Settings, variable_of
 from core.profile import full_profile
+from core.releases import RELEASES
 from tests import readme_figures
-from tests.demo_server import DemoServer, demo_server
+from tests.demo_server import DemoServer, announced, demo_server
+from tests.throughput import results
 
 README = Path("README.md").read_text(encoding="utf-8")
 EXPLAINS = re.findall(r"^\$ \.venv/bin/kindred (explain [^\n]+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+COMMANDS = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 CURLS = re.findall(r"^\$ (curl [^\n]+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
@@ -28,9 +37,15 @@ def ids(curls: list[tuple[str, str]]) -> list[str]:
     return [re.sub(r".*/(\w+) -d @.*/([\w-]+)\.json.*", r"\1-\2", command) for command, _ in curls]
 
 
+def begun(output: str, shown: str) -> str:
+    """Return the output, cut where the README cuts it with a line of dots."""
+    kept, dots, after = shown.partition("\n...\n")
+    return f"{output[: len(kept)]}{dots}{after}" if dots else output
+
+
 @pytest.fixture(scope="module")
 def demo() -> Iterator[DemoServer]:
-    """Run a service that is started as the README says."""
+    """Run a service with the command of the README."""
     with demo_server() as server:
         yield server
 
@@ -47,21 +62,63 @@ def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answe
     assert answer.rstrip("\n") == text
 
 
-@pytest.mark.parametrize(("command", "answer"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
-def test_what_the_readme_shows_of_explain_is_what_it_prints(command: str, answer: str) -> None:
+@pytest.mark.parametrize(("command", "shown"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
+def test_what_the_readme_shows_of_explain_is_how_its_output_begins(command: str, shown: str) -> None:
     result = CliRunner().invoke(main, shlex.split(command))
-    gc.unfreeze()  # what was loaded, which would stay for all tests
-    assert answer == result.output
-    assert max(map(len, answer.splitlines())) <= WIDTH
+    gc.unfreeze()  # the loaded objects would stay in memory for all tests
+    assert shown == begun(result.output, shown)
+    assert max(map(len, shown.splitlines())) <= WIDTH
 
 
-@pytest.mark.parametrize(("command", "answer"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
-def test_the_service_that_the_readme_starts_explains_the_same(command: str, answer: str, demo: DemoServer) -> None:
-    loaded, _, explained = answer.partition("\n")
-    assert loaded.startswith("Loaded ")  # which a service did when it began
-    assert (
-        CliRunner().invoke(main, shlex.split(command.replace("--demo", f"--server {demo.admin}"))).output == explained
+@pytest.mark.parametrize(("command", "shown"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
+def test_the_service_that_the_readme_starts_explains_the_same(command: str, shown: str, demo: DemoServer) -> None:
+    loaded, _, explained = shown.partition("\n")
+    assert loaded.startswith("Loaded ")  # only `kindred serve` prints it at the start
+    output = CliRunner().invoke(main, shlex.split(command.replace("--demo", f"--server {demo.admin}"))).output
+    assert explained == begun(output, explained)
+
+
+def test_make_run_serves_the_demo() -> None:
+    # The environment that runs the tests, whatever its name, stands for the one that make would install.
+    command = ["make", "--assume-old=.venv/.serving", f"BIN={Path(sys.executable).parent}", "run"]
+    environment = os.environ | {"KINDRED_LISTEN_PORT": "0"}
+    with subprocess.Popen(  # noqa: S603  # the Makefile of this project
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            page = announced(process.stdout, r"in a browser: (\S+)/")
+            assert httpx.get(f"{page}/readyz").status_code == 200
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def test_the_readme_names_the_addresses_of_the_demo() -> None:
+    listening = Settings()
+    assert {
+        f"http://{listening.listen_host}:{port}" for port in (listening.listen_port, listening.listen_port + 2)
+    } == (set(re.findall(r"http://[\d.]+:\d+", README)))
+
+
+def test_each_command_of_the_readme_is_of_a_kind_that_a_test_here_runs_or_looks_up() -> None:
+    kinds = (
+        r"make \S+",
+        r"curl .*",
+        r"\.venv/bin/kindred (explain|doctor) .*",
+        r"kubectl (apply -k|-n \S+ rollout) .*",
     )
+    assert COMMANDS
+    assert [command for command in COMMANDS if not any(re.fullmatch(kind, command) for kind in kinds)] == []
+
+
+def test_a_command_or_an_option_that_a_sentence_of_the_readme_names_exists() -> None:
+    sentences = re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL)
+    commands = set(re.findall(r"`(?:kubectl )?kindred (\w+)", sentences))
+    options = set(re.findall(r"`(--[\w-]+)", sentences))
+    assert commands
+    assert commands <= main.commands.keys()
+    assert options
+    assert options <= {name for parameter in main.commands["explain"].params for name in parameter.opts}
 
 
 def test_the_readme_shows_explain() -> None:
@@ -106,6 +163,51 @@ def test_the_figures_of_the_readme_are_those_of_the_saved_measurements() -> None
 def test_the_readme_has_no_figure_of_a_measurement_elsewhere() -> None:
     text = re.sub(r"^```.*?^```", "", readme_figures.outside(README), flags=re.MULTILINE | re.DOTALL)
     assert re.findall(r"\d[\d.,]* (?:times|ms|MB|GB|seconds|%|pods a second)\b", text) == []
+
+
+def test_the_readme_says_how_the_gains_were_measured() -> None:
+    runs = results.read_all()
+    shapes = {shape for run in runs for shape in run.shapes if shape not in readme_figures.WITHOUT_AFFINITY}
+    assert "all programs on two cores" in README
+    assert {"2"} == {run.machine["CPUs"] for run in runs}
+    assert "five kinds of affinity" in README
+    assert len(shapes) == 5
+
+
+def test_the_readme_names_the_versions_that_are_supported() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    assert f"Kubernetes {RELEASES[0]} to {RELEASES[-1]}." in README
+    assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in README
+
+
+@pytest.mark.parametrize("registration", ["score-offload", "full-offload", "decide", "decide-any-node"])
+def test_the_readme_says_of_each_registration_what_its_file_does_without_kindred(registration: str) -> None:
+    told = dict(re.findall(r"^\| ([\w ,]+) \| [^|]+ \| (pods?[^|]+|no pod[^|]+|the same) \|$", README, re.MULTILINE))
+    name = registration.replace("decide-", "decide, ").replace("-", " ")
+    effect = told["decide" if told[name] == "the same" else name]
+    (extender,) = yaml.safe_load(Path(f"manifests/scheduler/{registration}.yaml").read_text("utf-8"))["extenders"]
+    assert ("filterVerb" not in extender or extender["ignorable"]) == effect.startswith("pods are placed without")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Do I need it?",
+        "How much does it cost?",
+        "Which registration?",
+        "What if it is down?",
+        "How do I go back?",
+        "Which versions?",
+        "How much memory?",
+        "How do I upgrade?",
+        "Is it maintained and signed?",
+        "How do I contribute?",
+    ],
+)
+def test_a_question_of_a_newcomer_has_a_link_to_its_answer(question: str) -> None:
+    rows = re.findall(r"^\| ([^|]+\?) \| ([^|]+) \|$", README, re.MULTILINE)
+    (answer,) = [answer for questions, answer in rows if question in questions]
+    assert re.search(r"\]\([\w/.-]+\.md(#[\w-]+)?\)", answer)
 
 
 def test_a_block_of_figures_that_is_missing_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""The marker `tools`: which tests have it, and what a run that deselects them says."""
+"""The marker `tools`: which tests have it, and the summary of a run that deselects them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""docs/versions.md says what the code's tables say."""
+"""docs/versions.md agrees with the code's tables."""
 
 from core.releases import DIFFERENCES, GATES, RELEASES
 from tests import versions_table

@@ -1,7 +1,8 @@
-"""The workflows for GitHub call make targets, with what the project supports and no more rights than they need."""
+"""The workflows for GitHub call make targets, cover the supported releases, and have no more rights than they need."""
 
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,16 @@ each_workflow = pytest.mark.parametrize("name", WORKFLOWS)
 GATE = Path(".ci/run").read_text("utf-8")
 
 
+ACTION = re.compile(r"uses: ([^@\s]+)@(\S+)(?:  # (\S+))?$", re.MULTILINE)
+
+
+def steps(name: str) -> Iterator[Mapping[str, Any]]:
+    for job in WORKFLOWS[name]["jobs"].values():
+        yield from job["steps"]
+
+
 def commands(name: str) -> list[str]:
-    return [step["run"] for job in WORKFLOWS[name]["jobs"].values() for step in job["steps"] if "run" in step]
+    return [step["run"] for step in steps(name) if "run" in step]
 
 
 def targets(text: str) -> list[str]:
@@ -40,7 +49,7 @@ def test_a_target_that_is_called_is_in_the_makefile(name: str) -> None:
 
 def test_changes_are_held_to_what_the_gate_holds_them_to() -> None:
     called = {target for command in commands("ci") for target in targets(command)}
-    # A browser and two processors for a minute of random cases are the gate's alone; here each release has its own job.
+    # Only the gate runs a browser, and random cases for a minute on two CPUs. Here each release has its own job.
     assert set(targets(GATE)) - called == {"browser", "parity", "e2e-turn"}
 
 
@@ -75,6 +84,39 @@ def test_no_text_of_another_person_gets_into_a_command(name: str) -> None:
 
 
 def test_only_a_tag_makes_a_release_and_the_tag_is_held_against_the_version() -> None:
-    # YAML 1.1 would read the key as true, if it were not quoted.
+    # Unquoted, YAML 1.1 would read the key as true.
     assert WORKFLOWS["release"]["on"] == {"push": {"tags": ["v*"]}}
     assert 'TAG="$GITHUB_REF_NAME"' in "\n".join(commands("release"))
+
+
+def test_an_action_is_pinned_by_its_commit_and_the_same_one_everywhere() -> None:
+    texts = [path.read_text("utf-8") for path in Path(".github/workflows").glob("*.yml")]
+    pins: dict[str, set[tuple[str, str]]] = {}
+    for action, commit, version in (found for text in texts for found in ACTION.findall(text)):
+        assert re.fullmatch("[0-9a-f]{40}", commit), action
+        assert re.fullmatch(r"v\d+\.\d+\.\d+", version), action
+        pins.setdefault(action, set()).add((commit, version))
+    assert pins.keys() == {
+        step["uses"].partition("@")[0] for name in WORKFLOWS for step in steps(name) if "uses" in step
+    }
+    assert {action: len(each) for action, each in pins.items()} == dict.fromkeys(pins, 1)
+
+
+def test_only_the_job_that_pushes_a_branch_keeps_credentials_of_the_repository() -> None:
+    kept = [
+        (name, job)
+        for name, workflow in WORKFLOWS.items()
+        for job, each in workflow["jobs"].items()
+        for step in each["steps"]
+        if step.get("uses", "").startswith("actions/checkout@") and step.get("with") != {"persist-credentials": False}
+    ]
+    assert kept == [("update", "lock")]
+
+
+@each_workflow
+def test_no_variable_of_the_environment_becomes_one_of_make(name: str) -> None:
+    taken = set(re.findall(r"\$\(([A-Z_]+)\)", Path("Makefile").read_text("utf-8")))
+    assert {"IMAGE", "TAG", "BASE_DIGEST"} <= taken
+    workflow = WORKFLOWS[name]
+    places = [workflow, *workflow["jobs"].values(), *steps(name)]
+    assert {variable for place in places for variable in place.get("env", {})} & taken == set()

@@ -1,4 +1,4 @@
-"""The marker `tools`: self-tests of what the tests and measurements use, and of what no request passes through.
+"""The marker `tools`: self-tests of the tools of tests and measurements, which no request uses.
 
 `make test` deselects them, `make test-all` runs them. A run that deselects them lists their files in its summary.
 """
@@ -12,7 +12,7 @@ import pytest
 
 _TESTS: Final = Path(__file__).parent
 _OF_COST: Final = ("exchange", "forked", "mutation", "report", "search", "shrink")
-_OF_MUTANTS: Final = ("main", "trial")  # that each fault has its place is for `make test` to say
+_OF_MUTANTS: Final = ("main", "trial")  # `make test` itself checks that each fault has its place
 _TOOLS: Final = tuple(
     _TESTS / each
     for each in (
@@ -21,7 +21,7 @@ _TOOLS: Final = tuple(
         *(f"mutants/test_{name}.py" for name in _OF_MUTANTS),
     )
 )
-_FROM_WORKER: Final = "deselected_tools"  # the key of what a worker of xdist reports to the process that prints
+_FROM_WORKER: Final = "deselected_tools"  # key of the report of an xdist worker to the process that prints
 
 
 class ToolsMarker:
@@ -45,7 +45,7 @@ class ToolsMarker:
 
     @pytest.hookimpl(optionalhook=True)  # of xdist
     def pytest_testnodedown(self, node: object) -> None:
-        """Take what a worker deselected. All workers collect the same tests."""
+        """Record the tests that a worker deselected. All workers collect the same tests."""
         self._deselected |= Counter(getattr(node, "workeroutput", {}).get(_FROM_WORKER, {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -54,7 +54,7 @@ class ToolsMarker:
 
 
 def summary(deselected: Counter[str]) -> list[str]:
-    """Return a line for each folder, with its files and how many tests of each did not run."""
+    """Return a line for each folder, with its files and the number of tests of each that did not run."""
     if not deselected:
         return []
     files = defaultdict(list)

@@ -18,7 +18,7 @@ _RUNS: Final = "runs"
 
 
 def differences_table() -> Iterator[str]:
-    """Yield the lines of the table of what differs, with default feature gates."""
+    """Yield the lines of the table of differences, with default feature gates."""
     yield "| plugin | what | answer, by default since | feature gate | source |"
     yield "|---|---|---|---|---|"
     for row in DIFFERENCES:
@@ -35,7 +35,7 @@ def gates_table() -> Iterator[str]:
 
 
 def written(text: str) -> str:
-    """Return a page with the tables as they should be."""
+    """Return a page with the present tables."""
     for name, table in ((_DIFFERENCES, differences_table()), (_GATES, gates_table()), (_RUNS, runs.table())):
         begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
         before, _, rest = text.partition(begin)
@@ -45,7 +45,7 @@ def written(text: str) -> str:
 
 
 def _answers(row: Difference) -> str:
-    """Return what is answered since which release; one that is the same in all releases depends on the gate alone."""
+    """Return each behaviour with its first release. If all releases agree, only the gate matters."""
     begun: list[str] = []
     before = ""
     for release, answer in zip(RELEASES, row.defaults(), strict=True):

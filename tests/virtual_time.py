@@ -1,4 +1,4 @@
-"""An event loop in which waiting takes no time: its clock jumps to whatever is due next."""
+"""An event loop in which waiting takes no time: its clock jumps to the next due call."""
 
 import asyncio
 import selectors
@@ -9,12 +9,12 @@ T = TypeVar("T")
 
 
 class _Clock(selectors.SelectSelector):
-    """Looks at no file; where nothing is ready, time goes on at once."""
+    """Selects no file. If no call is ready, its time advances at once."""
 
     now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Let `timeout` seconds pass."""
+        """Advance the time by `timeout` seconds."""
         if timeout is None:
             raise RuntimeError("all wait, and nothing is ever going to happen")
         self.now += max(timeout, 0.0)
@@ -22,7 +22,7 @@ class _Clock(selectors.SelectSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """Begins at time 0. Sockets, pipes and threads are none of its business."""
+    """Begins at time 0. It does not support sockets, pipes and threads."""
 
     def __init__(self) -> None:
         self._virtual = _Clock()
@@ -34,6 +34,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def run_in_virtual_time(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, as `asyncio.run`."""
+    """Run a coroutine to its end, like `asyncio.run`."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)

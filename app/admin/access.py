@@ -1,7 +1,7 @@
 """Visibility of pod names on the admin port (`explain_access`), and the responses for a caller who may not see all.
 
-Admins see everything. Any other caller is limited to the namespaces whose pods they may list, as the API server says.
-A path that is not known here may show pods of all namespaces. It is refused to a caller who may not list these.
+Admins see everything. Any other caller sees only the namespaces whose pods the API server lets that caller list.
+A path without an entry here may show pods of all namespaces. Only a caller who may list all pods may use it.
 So a new route leaks nothing before it has an entry.
 """
 
@@ -30,7 +30,7 @@ from app.server.admin_auth import ADMIN, PROXIED
 from core.diagnosis.pod_names import NamesPods
 
 MAX_REVIEWED: Final = 64
-"""Namespaces that are reviewed by the API server for one request. Pods of further ones are hidden."""
+"""Namespaces that the API server reviews for one request. Pods of further namespaces are hidden."""
 _PATIENCE: Final = 5.0
 """Seconds for all reviews of one request."""
 
@@ -44,7 +44,7 @@ NAMELESS: Final = OPEN_PATHS | {
     "/events",
     "/explain/manifest",
 }
-"""Paths whose responses name no pod but replicas of Kindred."""
+"""Paths whose responses name no pod except replicas of Kindred."""
 HIDING: Final = frozenset({"/explain", "/explain/nodes", "/explain/state", "/names", "/pending"})
 """Paths whose routes hide names themselves, by a Sight."""
 _NOBODY: Final = (
@@ -52,11 +52,11 @@ _NOBODY: Final = (
 )
 _LIMITED: Final = "names of pods in namespaces whose pods this caller may not list are hidden"
 _HIDDEN: Final = "names of pods are hidden"
-_TOO_MANY: Final = f"{_HIDDEN}, as more than {MAX_REVIEWED} namespaces are not reviewed for one request"
+_TOO_MANY: Final = f"{_HIDDEN}, because one request reviews at most {MAX_REVIEWED} namespaces"
 
 
 class NotVisibleError(Exception):
-    """The caller may not see pods of a namespace, or it cannot be found out: `status` is 403 or 503."""
+    """The caller may not see pods of a namespace (`status` 403), or the review failed (503)."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
         super().__init__(reason)
@@ -69,12 +69,12 @@ class Visible(msgspec.Struct, frozen=True):
     namespaces: Collection[str] | None
     """None: all."""
     why: str = ""
-    """Why there are not more; empty if those are all."""
+    """Why some of the reviewed namespaces are missing. Empty if none is."""
     status: HTTPStatus = HTTPStatus.FORBIDDEN
-    """Of a response that cannot do without the others."""
+    """Status of a response that needs the missing namespaces."""
 
     def __call__(self, namespace: str) -> bool:
-        """Return whether the names of its pods are shown."""
+        """Return whether the names of the namespace's pods are shown."""
         return self.namespaces is None or namespace in self.namespaces
 
 
@@ -85,17 +85,17 @@ class Sight:
     """The rights of one caller, for one request."""
 
     def __init__(self, reviews: AccessReviews | None, caller: Caller | None) -> None:
-        """Without reviews everything; without a caller no pod."""
+        """Without reviews the caller sees everything. With reviews and without a caller, no pod is visible."""
         self._reviews = reviews
         self._caller = caller
 
     @property
     def is_full(self) -> bool:
-        """Whether there is nothing to find out: everything is shown."""
+        """Whether the caller sees everything, so that no review is needed."""
         return self._reviews is None
 
     async def of(self, namespaces: Iterable[str]) -> Visible:
-        """Return which of these are visible. If that cannot be found out, they are not."""
+        """Return which of these namespaces are visible. A namespace whose review fails is not."""
         if self._reviews is None:
             return _ALL
         if self._caller is None:
@@ -105,14 +105,14 @@ class Sight:
             async with asyncio.timeout(_PATIENCE):
                 return await self._reviewed(self._reviews, self._caller, sorted({*namespaces}), seen)
         except TimeoutError:
-            return _unknown(seen, f"the API server did not answer within {_PATIENCE:g} s")
+            return _unknown(seen, f"the API server did not respond within {_PATIENCE:g} s")
         except UnknownCallerError as error:
             return Visible(seen, f"{_HIDDEN}: {error} ({CALLER_HEADER})")
         except ReviewError as error:
             return _unknown(seen, str(error))
 
     async def need(self, namespaces: Iterable[str]) -> None:
-        """Raise NotVisibleError unless all of these are visible."""
+        """Raise NotVisibleError unless all of these namespaces are visible."""
         wanted = sorted({*namespaces})
         if self._reviews is None or not wanted:
             return
@@ -127,7 +127,7 @@ class Sight:
     async def _reviewed(
         self, reviews: AccessReviews, caller: Caller, namespaces: Collection[str], seen: set[str]
     ) -> Visible:
-        """Add the visible ones to `seen`: known ones first, then as many as may be reviewed."""
+        """Add the visible namespaces to `seen`: those with a known review first, then as many as may be reviewed."""
         if await reviews.may_list_pods(caller, ALL_NAMESPACES):
             return _ALL
         known = {namespace: reviews.known(caller, namespace) for namespace in namespaces}
@@ -145,7 +145,7 @@ class Access:
     """Gives each request its Sight, and rejects routes that its caller may not use at all."""
 
     def __init__(self, reviews: AccessReviews | None) -> None:
-        """Without reviews everybody sees everything (`explain_access: all`)."""
+        """Without reviews every caller sees everything (`explain_access: all`)."""
         self._reviews = reviews
 
     def sight(self, request: Request) -> Sight:
@@ -178,7 +178,7 @@ EVERYBODY_SEES_ALL: Final = Access(None)
 
 
 async def shown(told: msgspec.Struct, sight: Sight) -> Response:
-    """Return the response with a value, in which the names of pods are hidden that the caller may not see."""
+    """Return the response with a value. Names of pods that the caller may not see are hidden."""
     if sight.is_full:
         return JsonResponse(told)
     named: set[str] = set()

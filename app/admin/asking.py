@@ -1,4 +1,4 @@
-"""Requests of people over HTTP: read, evaluated one at a time, with errors by field."""
+"""Requests of people: reads them, evaluates one at a time, and reports errors by field."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
@@ -29,20 +29,20 @@ class ExplainProblem(msgspec.Struct, frozen=True):
 
     detail: str
     field: str
-    """The place in the request; empty for the whole of it."""
+    """The place in the request. Empty for the whole request."""
 
 
 async def answered(request: Request, most: int, explainer: Explainer, answer: Answer, sight: Sight) -> Response:
-    """Respond to a request of at most so many bytes with a value that msgspec writes, when it is its turn.
+    """Respond to a request of at most `most` bytes with a value that msgspec encodes, when the request's turn comes.
 
-    The caller must have the right to see the pods of the request. Names of others that they may not see are hidden.
+    The caller must have the right to see the pods of the request. Other pod names are hidden from a caller without it.
     """
     try:
         body = await body_of(request, most, "KINDRED_MAX_BODY_BYTES")
         if not sight.is_full:
             async with explainer.turn():
                 namespaces = explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
-            await sight.need(namespaces)  # not within a turn: the API server may be slow
+            await sight.need(namespaces)  # before the turn: the API server may be slow
         async with explainer.turn():
             told = await answer(decode_explain_request(body, explainer.mirror))
         return await shown(told, sight)
@@ -55,7 +55,7 @@ async def answered(request: Request, most: int, explainer: Explainer, answer: An
 
 
 async def body_of(request: Request, most: int, limit: str = "") -> bytes:
-    """Read the body of a request. Raises DecodeError of the field `body`, which names the limit."""
+    """Read the body of a request. Raises DecodeError of the field `body` that names the limit."""
     body = RequestBody(most, drained_bodies=1)
     await read_body(request.receive, body)
     if body.is_too_large:

@@ -1,4 +1,4 @@
-"""Whose request it is, by its headers: a token of the API server, or the user that a trusted proxy names."""
+"""The caller of a request, by its headers: a token of the API server, or the user that a trusted proxy names."""
 
 from http import HTTPStatus
 from typing import Final
@@ -11,8 +11,7 @@ from app.api_server.access_reviews import Caller, ProxiedCaller, TokenCaller
 from app.api_server.login import bearer
 
 CALLER_HEADER: Final = "Kindred-Caller-Token"
-"""Takes the caller's own token of the API server. A header of its own, as the API server's proxy removes
-`Authorization`."""
+"""Has the caller's own token of the API server. Not `Authorization`, which the API server's proxy removes."""
 _USER: Final = "X-Remote-User"
 _UID: Final = "X-Remote-Uid"
 _GROUP: Final = "X-Remote-Group"
@@ -20,9 +19,9 @@ _EXTRA: Final = "x-remote-extra-"
 
 
 def caller_of(headers: Headers, *, is_proxied: bool) -> Caller | None:
-    """Return the caller; None where the request does not say. Raises HTTPException for headers that cannot be read.
+    """Return the caller, or None if the request names none. Raises HTTPException for malformed headers.
 
-    The headers of a proxy count only in its own requests. They are those of the API server's front proxy:
+    Headers of a proxy count only if `is_proxied`. They are the headers of the API server's front proxy:
     k8s.io/apiserver pkg/authentication/request/headerrequest/requestheader.go.
     """
     user = _one(headers, _USER) if is_proxied else ""

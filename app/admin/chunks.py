@@ -1,6 +1,6 @@
-"""Long bodies in chunks, each made in a turn of its own, while no request waits.
+"""Long bodies in chunks. Each chunk is made in its own turn, while no verb request waits.
 
-A client that reads slowly keeps the source of its body, and neither the text of it nor the turn.
+A client that reads slowly holds the source of its body in memory, but not the text, and not the turn.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ _CHUNK_BYTES: Final = 64 * 1024
 
 
 async def in_chunks(pieces: Iterable[bytes], work: LongWork) -> AsyncIterator[bytes]:
-    """Join pieces, of which each is made in a short time, to chunks that are worth sending."""
+    """Join pieces to chunks that are worth sending. Each piece must take little time to make."""
     remaining = iter(pieces)
     while True:
         async with work.turn():
@@ -33,7 +33,7 @@ def list_pieces(values: Iterable[object], text: Encoder = encode) -> Iterator[by
 
 
 async def _chunk(remaining: Iterator[bytes], work: LongWork) -> bytes:
-    """Return the next chunk, empty after the last one; within a turn."""
+    """Return the next chunk, made in one turn. Empty after the last chunk."""
     gathered: list[bytes] = []
     size = 0
     for piece in remaining:

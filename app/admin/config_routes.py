@@ -14,11 +14,11 @@ class EffectiveSetting(BaseModel):
 
     value: JsonValue
     source: str
-    """A flag, a variable, or a file with the key; or `default`."""
+    """A flag, a variable, a file with the key, or `default`."""
 
 
 def config_router(settings: Settings, sources: Mapping[str, str]) -> APIRouter:
-    """Return the route that tells key -> setting; `sources` has field -> where its value is from."""
+    """Return the route that lists key -> setting. `sources` has field -> the source of its value."""
     router = APIRouter()
     told = {key: EffectiveSetting(**entry) for key, entry in effective(settings, sources).items()}
 

@@ -1,4 +1,4 @@
-"""The pods whose requests are logged in full, to be read and changed while the service runs."""
+"""Routes that read and change, at run time, the list of pods whose requests are logged in full."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -23,17 +23,17 @@ class DebuggedPod(msgspec.Struct, frozen=True):
     """NAMESPACE/NAME"""
     seconds_left: float
     until: str
-    """The same as a time, RFC 3339."""
+    """The end of the logging as a time, RFC 3339."""
 
 
 class AllDebuggedPods(msgspec.Struct, frozen=True):
-    """All such pods, in the order of their names."""
+    """All pods on the list, by name."""
 
     pods: list[DebuggedPod]
 
 
 def debug_pods_router(pods: DebuggedPods, now: Callable[[], float]) -> APIRouter:
-    """Return the routes of the admin port; `now` is the time of day, in seconds since 1970."""
+    """Return the routes. `now` is the time of day, in seconds since 1970."""
     router = APIRouter()
 
     @router.get("/debug/pods")

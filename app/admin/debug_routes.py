@@ -1,6 +1,6 @@
-"""The contents of the mirror, and its differences from the API server, for people who look for an error.
+"""The contents of the mirror, and its differences from the API server, for debugging.
 
-For the admin port: it shows the whole cluster, and some of it costs the API server and this process seconds of work.
+Only on the admin port: the routes show the whole cluster. Some cost the API server and this process seconds of work.
 """
 
 import asyncio
@@ -38,18 +38,18 @@ class DumpQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     node: _AtMostOne = []
-    """Name of a node, known or only named by pods."""
+    """Name of a node. The node object may be unknown, if pods name it."""
     pod: _AtMostOne = []
     """Uid or NAMESPACE/NAME of a pod."""
 
 
 class DiffQuery(BaseModel):
-    """How long a difference has to last."""
+    """How long a difference must last."""
 
     model_config = ConfigDict(extra="forbid")
 
     settle: Annotated[float, Field(ge=0, le=60)] = 1.0
-    """Seconds between the two looks."""
+    """Seconds between the two comparisons."""
 
 
 def debug_router(
@@ -59,7 +59,7 @@ def debug_router(
     resources: Sequence[Resource],
     work: LongWork,
 ) -> APIRouter:
-    """Return the routes of the admin port. A mirror from a dump has no client, and nothing to be compared with."""
+    """Return the routes. A mirror from a dump has no client, so there is no API server to compare it with."""
     router = APIRouter()
     router.include_router(partition_router(partition, work))
     comparing = asyncio.Lock()
@@ -158,7 +158,7 @@ async def _dump_pod(mirror: ClusterMirror, pod: str, node: str | None, work: Lon
 
 
 async def _nodes_of(mirror: ClusterMirror, pod: str, work: LongWork) -> list[str]:
-    """Return the node that a pod is on, by its uid or NAMESPACE/NAME; several if a name stands for several pods."""
+    """Return the node of a pod, by its uid or NAMESPACE/NAME. Several nodes if several pods have had the name."""
     known = mirror.get_pod(pod)
     if known is not None:
         return [known.node_name]
@@ -169,5 +169,5 @@ async def _nodes_of(mirror: ClusterMirror, pod: str, work: LongWork) -> list[str
             found.add(candidate.uid)
         if work.over:
             await work.give_way()
-    held = map(mirror.get_pod, found)  # as they are now, not as they were passed
+    held = map(mirror.get_pod, found)  # the present pods: the search gave way to requests, and pods may have changed
     return sorted({each.node_name for each in held if each is not None})

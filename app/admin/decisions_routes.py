@@ -1,6 +1,6 @@
-"""The last decisions, to be read, evaluated again, and taken as conformance cases.
+"""Routes that show the last decisions, evaluate them again, and export them as conformance cases.
 
-For the admin port: they show pods as they were sent, and a case shows the whole cluster.
+Only on the admin port: a decision shows the pod that was sent, and a case shows the whole cluster.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _Limit = Annotated[int, Query(ge=0, le=MAX_SHOWN)]
 
 
 class JsonLines(Response):
-    """JSON, a line for each value."""
+    """JSON, one value a line."""
 
     media_type = "application/x-ndjson"
 
@@ -46,15 +46,15 @@ class DecisionsQuery(BaseModel):
     pod: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
     """Uid or NAMESPACE/NAME of a pod."""
     limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 100
-    """How many, the latest first."""
+    """Number of decisions, the latest first."""
 
 
 class DecisionSummary(msgspec.Struct, frozen=True):
-    """One decision. Members that do not apply are empty."""
+    """One decision. Fields that do not apply are empty."""
 
     id: int
     at: str
-    """When it was answered, RFC 3339."""
+    """Time of the response, RFC 3339."""
     verb: str
     outcome: VerbOutcome
     pod: str
@@ -63,29 +63,29 @@ class DecisionSummary(msgspec.Struct, frozen=True):
     nodes: int
     passed: int
     seconds: float
-    """From when the request was complete, waiting included."""
+    """Seconds from the complete request to the response, with the time in the queue."""
     waited: float
     generation: int
     source: str
-    """As the header Kindred-Equivalence: `hit HASH`, `none` ..."""
+    """The value of the header Kindred-Equivalence: `hit HASH`, `none` ..."""
     error: str
     stale: str
-    """Why the mirror may have been behind."""
+    """Why the mirror may have been stale."""
     request_bytes: int
     response_bytes: int
     pod_hash: str
-    """Hash of the pod's JSON as it was sent."""
+    """Hash of the pod's JSON in the request."""
     arguments_hash: str
-    """Hash of the whole request; empty where it was too large to be kept."""
+    """Hash of the whole request. Empty if the request was too large to keep."""
     kubernetes: str = ""
-    """Release of Kubernetes as whose it was answered, `1.37`."""
+    """Release of Kubernetes whose rules applied, `1.37`."""
 
 
 class LastDecisions(msgspec.Struct, frozen=True):
-    """The latest first."""
+    """The last decisions, the latest first."""
 
     noted: int
-    """Since the start."""
+    """Number of decisions noted since the start."""
     kept: int
     decisions: list[DecisionSummary]
 
@@ -95,15 +95,15 @@ class DecisionDetail(msgspec.Struct, frozen=True):
 
     decision: DecisionSummary
     pod_sent: msgspec.Raw
-    """As the scheduler sent it; null where that is not known."""
+    """The pod in the scheduler's request. Null if the pod is unknown."""
     request: msgspec.Raw
-    """The whole of it; null where it was too large to be kept, or no JSON."""
+    """The whole request. Null if it was too large to keep, or not JSON."""
     answer: msgspec.Raw
-    """Null where it was too large to be kept."""
+    """The response. Null if it was too large to keep."""
 
 
 class _Text:
-    """The text of a case in chunks; each is released when it is sent."""
+    """The text of a case in chunks. Each chunk is released when it is sent."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = deque(chunks)
@@ -111,7 +111,7 @@ class _Text:
 
     @property
     def sent(self) -> bool:
-        """Whether nothing is left."""
+        """Whether every chunk was sent."""
         return not self._chunks
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -120,9 +120,10 @@ class _Text:
 
 
 class _Cases:
-    """Writes cases, one at a time: the text of a large cluster's has 100 MB.
+    """Writes cases, one at a time: the case of a large cluster has 100 MB of text.
 
-    It is complete before the first byte is sent, as an object that cannot be expressed is found while it is written.
+    The text is complete before its first byte is sent. An object that a case cannot express is found only while the
+    text is written, and must become an error response.
     """
 
     def __init__(self, mirror: ClusterMirror, args: CaseArgs, work: LongWork) -> None:
@@ -133,7 +134,7 @@ class _Cases:
         self._sending: Callable[[], _Text | None] = lambda: None
 
     async def write(self, decision: RecordedDecision) -> _Text:
-        """Return the case of a decision. Raises HTTPException, also while another one is written or sent."""
+        """Return the case of a decision. Raises HTTPException, also while another case is written or sent."""
         sending = self._sending()
         if self._writing.locked() or (sending is not None and not sending.sent):
             raise HTTPException(HTTPStatus.CONFLICT, "another case is being written")
@@ -143,7 +144,7 @@ class _Cases:
             except NotExpressibleError as error:
                 told = f"decision {decision.number}: no case can be made: {error}"
                 raise HTTPException(HTTPStatus.CONFLICT, told) from None
-        self._sending = ref(text)  # not `text`: it is gone with its client, however far it was sent
+        self._sending = ref(text)  # a weak reference: a client that disconnects frees the text
         return text
 
     async def _chunks(self, decision: RecordedDecision) -> list[bytes]:
@@ -151,7 +152,7 @@ class _Cases:
         async with self._work.uncut_turn():
             held = mirror.get_pod(decision.asked.uid)
             if not decision.pod and held is None:
-                raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: its pod is not known any more")
+                raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: the service no longer has its pod")
             pod = encoded_pod(held) if held is not None and not decision.pod else decision.pod
             name = f"decision/{number}/{decision.asked.pod}"
             case = conformance_case(name, mirror, pod, self._args, _note(decision, mirror))
@@ -161,7 +162,7 @@ class _Cases:
 def decisions_router(
     mirror: ClusterMirror, decisions: Decisions, replayer: Replayer, args: CaseArgs, work: LongWork
 ) -> APIRouter:
-    """Return the routes of the admin port; `args` are for InterPodAffinity in the cases."""
+    """Return the routes. `args` are for InterPodAffinity in the cases."""
     router = APIRouter()
     cases = _Cases(mirror, args, work)
 
@@ -246,7 +247,7 @@ def _note(decision: RecordedDecision, mirror: ClusterMirror) -> str:
 
 
 def _as_sent(body: bytes) -> msgspec.Raw:
-    """Return JSON unchanged, but as valid UTF-8 also in unread parts; null for a text that is no JSON."""
+    """Return JSON unchanged, except that it is valid UTF-8 in unread parts, too. Null for a text that is not JSON."""
     try:
         return msgspec.json.decode(body.decode(errors="replace"), type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError):

@@ -35,14 +35,14 @@ class ClassQuery(BaseModel):
     ] = []
     """Hash of a class."""
     node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
-    """Name of a known node; only with a class."""
+    """Name of a known node. Only with a class."""
     limit: Annotated[int | None, Field(ge=0)] = None
-    """How many classes, the last requested first; all without it."""
+    """Number of classes, the last requested first. Without it: all."""
 
     @model_validator(mode="after")
     def _a_node_is_of_a_class(self) -> "ClassQuery":
         if self.node and not self.equivalence_hash:
-            raise ValueError("node: give the class, too")
+            raise ValueError("node: needs the parameter class, too")
         return self
 
 
@@ -51,11 +51,11 @@ class Cells(msgspec.Struct, frozen=True):
 
     hit: int
     miss: dict[str, int]
-    """By reason."""
+    """Reason of the miss -> cells."""
 
 
 class Invalidation(msgspec.Struct, frozen=True):
-    """How many events made results of a plugin invalid."""
+    """Number of events that invalidated results of a plugin."""
 
     plugin: str
     kind: str
@@ -82,10 +82,10 @@ class RowState(msgspec.Struct, frozen=True):
     """The cells of a class for a plugin, without those that events invalidated since its last request."""
 
     plugin: str
-    """Or `first failing filter`, of all filters together."""
+    """Name of the plugin, or `first failing filter` for all filters together."""
     side: Literal["filter", "score"]
     state: str
-    """`cells`, `empty`, or the code of the one status for all nodes."""
+    """`cells`, `empty`, or the code of the status that all nodes share."""
     cells: int
 
 
@@ -123,7 +123,7 @@ class CellsOfNode(msgspec.Struct, frozen=True):
 def equivalence_router(
     cache: EquivalenceCache | None, profile: Profile, clock: Callable[[], float], work: LongWork
 ) -> APIRouter:
-    """Return the route that shows a cache, which is None when it is off; take the clock that the cache has."""
+    """Return the route that shows a cache. The cache is None if it is off. `clock` must be the clock of the cache."""
     router = APIRouter()
 
     @router.get("/debug/equivalence")
@@ -141,9 +141,9 @@ def equivalence_router(
 
 
 def _all(cache: EquivalenceCache, clock: Callable[[], float], limit: int | None) -> Iterator[bytes]:
-    """Yield CacheState as JSON, each class as it is when it is written.
+    """Yield CacheState as JSON. Each class has its state of the moment in which it is written.
 
-    There is no one state of all classes: each request changes one of them. Nothing in a class refers to another one.
+    The classes need no common moment: each request changes only one of them, and no class refers to another.
     """
     yield b'{"totals":%s,"classes":[' % encode(_totals(cache))
     separator = b""

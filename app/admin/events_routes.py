@@ -1,8 +1,8 @@
 """`GET /events` of the admin port: the state of the mirror as server-sent events, whenever it changes.
 
-The state is read once a second for each client, which costs a few microseconds; nothing listens to the mirror. A client
-that does not read is closed as any other is (app/server/bounded_protocol.py). The streams end when the process is about
-to, so that its ports close without waiting for them.
+Each stream reads the state once a second, which costs a few microseconds. The mirror has no listeners.
+app/server/bounded_protocol.py closes the connection of a client that does not read. The streams end when the shutdown
+begins, so that the ports close without a wait.
 """
 
 import asyncio
@@ -18,27 +18,27 @@ from app.json_text import encode
 from app.verbs.serving_state import ServingState
 
 MAX_FOLLOWERS: Final = 64
-"""Clients at once. Each holds one of the port's connections."""
+"""Clients at a time. Each holds one of the port's connections."""
 _EVERY: Final = 5
-"""Ticks between two looks at the state."""
+"""Ticks between two reads of the state."""
 _TICK: Final = 0.2
-"""Seconds in which a stream notices that the process is about to end."""
+"""Seconds within which a stream notices the shutdown."""
 _SILENCE: Final = 75
-"""Ticks after which a comment is sent, so that a client knows that the service is there, and the service that it is."""
+"""Ticks without a change after which a comment is sent. With it each side detects that the other has disconnected."""
 _COMMENT: Final = b": nothing has changed\n\n"
 
 
 def events_router(state_of: Callable[[], MirrorState], serving: ServingState) -> APIRouter:
-    """Return the route. It is not part of the OpenAPI description, which has no form for a stream without an end."""
+    """Return the route. It is not in the OpenAPI description, because OpenAPI cannot describe an endless stream."""
     router = APIRouter()
     followers = _Followers(state_of, serving)
 
     @router.get("/events", include_in_schema=False)
     async def events() -> Response:
         if serving.draining:
-            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "the service is about to end")
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "the service is ending")
         if followers.number >= MAX_FOLLOWERS:
-            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, f"{MAX_FOLLOWERS} clients follow the service already")
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, f"{MAX_FOLLOWERS} clients already follow the service")
         return StreamingResponse(followers.follow(), media_type="text/event-stream")
 
     return router
@@ -53,8 +53,8 @@ class _Followers:
         self._serving = serving
 
     async def follow(self) -> AsyncIterator[bytes]:
-        """Yield the state now, and each later one, at most one a second, until the process is about to end."""
-        self.number += 1  # here, and not by the caller: a stream that is never begun is never ended either
+        """Yield the present state and each later one, at most one a second, until the shutdown."""
+        self.number += 1  # not in the caller: a stream that never starts never reaches `finally`
         try:
             async for chunk in self._changes():
                 yield chunk

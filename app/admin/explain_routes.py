@@ -1,4 +1,4 @@
-"""`POST /explain` of the admin port: it shows much of the cluster, and costs as much as a few filter calls."""
+"""`POST /explain` of the admin port. It shows much of the cluster, and costs as much as a few filter calls."""
 
 from typing import Annotated, Final, Literal
 
@@ -10,8 +10,8 @@ from app.admin.asking import answered
 from app.explain.explainer import Detail, Explainer
 
 MAX_SHOWN: Final = 200
-"""Limit of every list of domains, pods and nodes: while they are looked for, no other request is served."""
-_MAX_NODES: Final = 20  # told one by one
+"""Limit of every list of domains, pods and nodes. While Kindred fills the lists, it serves no other request."""
+_MAX_NODES: Final = 20  # with their own detail
 
 
 class ExplainQuery(BaseModel):
@@ -20,11 +20,11 @@ class ExplainQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=_MAX_NODES)] = []
-    """Nodes with their own detail: each predicate, each term with the pods it counts, the parts of the score."""
+    """Nodes to show in detail: each predicate, each term with the pods that it counts, the parts of the score."""
     limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 5
-    """Domains, pods and nodes where there may be many."""
+    """Length limit of lists of domains, pods and nodes."""
     score: Literal["fitting", "all"] = "fitting"
-    """Which nodes are scored: kube-scheduler asks about those that fit."""
+    """Which nodes are scored. kube-scheduler scores the fitting ones."""
 
 
 def explain_router(explainer: Explainer, max_body_bytes: int, access: Access) -> APIRouter:

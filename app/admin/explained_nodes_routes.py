@@ -1,4 +1,4 @@
-"""Routes for the page beside `POST /explain`: all nodes to draw, the service's state, YAML as JSON."""
+"""Routes of the page beside `POST /explain`: all nodes to draw, the state of the service, YAML as JSON."""
 
 import asyncio
 from http import HTTPStatus
@@ -25,14 +25,14 @@ _MAX_YAML: Final = 256 * 1024  # bytes
 
 
 class NodesQuery(BaseModel):
-    """The data of the nodes."""
+    """Which data of the nodes are returned."""
 
     model_config = ConfigDict(extra="forbid")
 
     rack: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
-    """The label of racks; without it one that is called so is looked for."""
+    """The label of racks. Without it, a label whose name looks like one is searched for."""
     score: Literal["fitting", "all"] = "fitting"
-    """Which nodes are scored: kube-scheduler asks about those that fit."""
+    """Which nodes are scored. kube-scheduler scores the fitting ones."""
 
 
 class PageState(msgspec.Struct, frozen=True):
@@ -41,13 +41,17 @@ class PageState(msgspec.Struct, frozen=True):
     mirror: MirrorState
     recent_pods: list[str]
     """NAMESPACE/NAME of the pods of recent requests, the last one first."""
+    units: bool
+    """Whether pods are placed together here, so that `GET /units` lists them."""
 
 
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def explained_nodes_router(explainer: Explainer, recent: RecentPods, max_body_bytes: int, access: Access) -> APIRouter:
-    """Return the routes."""
+def explained_nodes_router(
+    explainer: Explainer, recent: RecentPods, max_body_bytes: int, access: Access, *, has_units: bool
+) -> APIRouter:
+    """Return the routes. `has_units`: pods are placed together."""
     router = APIRouter()
 
     @router.post("/explain/nodes")
@@ -68,7 +72,7 @@ def explained_nodes_router(explainer: Explainer, recent: RecentPods, max_body_by
         pods = [*islice(recent, _MAX_OFFERED)]
         sees = await access.sight(request).of(pod.namespace for pod in pods)
         names = dict.fromkeys(pod.full_name for pod in pods if sees(pod.namespace))
-        return JsonResponse(PageState(explainer.mirror_state(), [*names]))
+        return JsonResponse(PageState(explainer.mirror_state(), [*names], has_units))
 
     @router.post("/explain/manifest")
     async def manifest(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The verbs' messages as JSON Schema, for the OpenAPI description. Nothing reads them to answer a request.
+"""The verbs' messages as JSON Schema, for the OpenAPI description. The verbs themselves do not use these structs.
 
 Source: k8s.io/kube-scheduler extender/v1/types.go. The verbs read keys in any case and write responses without a
 struct, so the messages are declared here. Pods and nodes are described by the structs that decode them.
@@ -25,11 +25,11 @@ _Reasons: TypeAlias = Annotated[
 
 
 class _Part(msgspec.Struct, rename="camel"):
-    """A part of an API object; there may be more in it."""
+    """A part of an API object. The object may have more fields."""
 
 
 class _Message(msgspec.Struct, rename="pascal", forbid_unknown_fields=True):
-    """A message of the extender: these fields and no other."""
+    """A message of the extender, with these fields and no other."""
 
 
 class NodeList(_Part):
@@ -63,7 +63,7 @@ class PassedNodeList(_Part):
 
 
 class ExtenderFilterResult(_Message):
-    """Nodes come back in the form of the request, objects byte for byte."""
+    """The nodes have the form of the request. Objects are returned byte for byte."""
 
     nodes: PassedNodeList | None
     node_names: list[str] | None
@@ -80,7 +80,7 @@ class HostPriority(_Message):
 
 
 class NoPriorities(_Message):
-    """In place of a HostPriorityList where not even the nodes can be read; kube-scheduler logs it and goes on."""
+    """In place of a HostPriorityList if the nodes of the request are unreadable. kube-scheduler logs it and goes on."""
 
     error: Name
 
@@ -95,10 +95,13 @@ class ExtenderBindingArgs(_Message):
 
 
 class ExtenderBindingResult(_Message):
-    """How the binding ended."""
+    """The outcome of a binding."""
 
     error: Annotated[
-        str, msgspec.Meta(description="Empty where the pod is bound, else why not: the pod is tried again.")
+        str,
+        msgspec.Meta(
+            description="Empty if the pod is bound, otherwise the reason. kube-scheduler then tries it again."
+        ),
     ]
 
 
@@ -157,7 +160,7 @@ class MetaPod(_Message):
 
 
 class MetaVictims(_Message):
-    """Who has to go on a node."""
+    """The pods that must be preempted on a node."""
 
     pods: list[MetaPod]
     violations: _Violations = msgspec.field(name="NumPDBViolations")
@@ -192,14 +195,14 @@ def extender_schemas() -> dict[str, Schema]:
     (scores, *_), schemas = msgspec.json.schema_components([list[HostPriority], *_KINDS], ref_template=REFERENCE)
     return {
         **schemas,
-        "HostPriorityList": {**scores, "description": "A score for each node asked, in their order."},
+        "HostPriorityList": {**scores, "description": "A score for each node of the request, in its order."},
         "ExtenderArgs": _either(
             "The request of `filter` and `prioritize`. Keys may be written in any case, as Go reads them.",
             ExtenderArgsOfNames,
             ExtenderArgsOfObjects,
         ),
         "ExtenderPreemptionArgs": _either(
-            "Who wants to preempt, and whom kube-scheduler would evict, node by node.",
+            "The pod that preempts, and the victims that kube-scheduler chose on each node.",
             ExtenderPreemptionArgsOfUIDs,
             ExtenderPreemptionArgsOfPods,
         ),

@@ -15,20 +15,20 @@ from core.mirror.cluster import ClusterMirror
 
 
 class ResourceReadiness(BaseModel):
-    """How far the mirror follows one resource."""
+    """The state of the watch of one resource."""
 
     synced: bool
     serves: bool
-    """Whether schedulers are answered from its objects. If not, only explanations read them, and readiness does not
-    depend on them."""
+    """Whether requests of schedulers read the objects of the resource. If not, only explanations do, and readiness does
+    not depend on the resource."""
     absent: bool
-    """The API server does not have the resource, and need not: it is passed over."""
+    """Whether the API server lacks the resource. It is optional then, and skipped."""
     seconds_since_last_byte: float | None
-    """Since the API server last showed that the mirror follows it; null before the first sync, and if it is absent."""
+    """Seconds since the last data of the watch. Null before the first sync, and for an absent resource."""
     problem: str | None
-    """The error of the connection, in one line; null without one."""
+    """The error of the connection, in one line. Null without an error."""
     missing_rbac_rule: str | None
-    """The rule of a ClusterRole that Kindred lacks; null when none is known to be missing."""
+    """The rule that Kindred's ClusterRole lacks. Null if no rule is known to be missing."""
 
 
 class Readiness(BaseModel):
@@ -36,7 +36,7 @@ class Readiness(BaseModel):
 
     ready: bool
     generation: int
-    """Of the mirror: each event that changes it makes it one more."""
+    """Generation of the mirror. Each event that changes the mirror increments it."""
     nodes: int
     pods: int
     """Pods that occupy a node."""
@@ -44,31 +44,30 @@ class Readiness(BaseModel):
     """Pods without a node."""
     namespaces: int
     leader: str | None
-    """Which replica leads, or led last; empty if none is known, null without leader election."""
+    """The present or last leader. Empty if none is known, null without leader election."""
     problems: list[str]
-    """Why it is not ready: it ends, another replica leads, and a line for each resource that is not synced or is
-    stale."""
+    """Reasons for not being ready: the shutdown, another leader, and each resource that is not synced or stale."""
     resources: dict[str, ResourceReadiness]
-    """By resource; empty where the mirror was loaded from a dump."""
+    """Resource -> its state. Empty if the mirror was loaded from a dump."""
 
 
 class KubernetesRelease(BaseModel):
-    """The release of Kubernetes whose answers are given."""
+    """The release of Kubernetes whose rules Kindred applies."""
 
     release: str
     """`1.37`"""
     source: ReleaseSource
-    """`setting`; `server`: the API server; `nodes`, `case`: a dump; `default`: nothing says which."""
+    """`setting`; `server`: the API server; `nodes`, `case`: a dump; `default`: no source named a release."""
     exact: bool
     """False: the source named an unknown release, or none, and this is the nearest known one."""
     told: str
-    """The reported version, as `v1.37.1`; empty without one."""
+    """The reported version, such as `v1.37.1`. Empty without one."""
     ignored_gates: list[str]
     """Feature gates of the settings that the release does not have, or has locked."""
 
 
 class Version(BaseModel):
-    """Which program this is, and which Kubernetes it answers for."""
+    """The version of Kindred, and the release of Kubernetes whose rules it applies."""
 
     version: str
     python: str
@@ -78,7 +77,7 @@ class Version(BaseModel):
 def health_router(
     mirror: ClusterMirror, freshness: Freshness, state: ServingState, release: AnsweredRelease
 ) -> APIRouter:
-    """Return the routes that probes and people ask."""
+    """Return the routes for probes and people."""
     router = APIRouter()
 
     @router.get("/livez")

@@ -6,7 +6,7 @@ from app.json_text import encode
 
 
 class JsonResponse(Response):
-    """A value as JSON. FastAPI would make a copy of it by pydantic first, which knows no structs."""
+    """A value as JSON. FastAPI would first copy the value by pydantic, which does not support msgspec structs."""
 
     media_type = "application/json"
 

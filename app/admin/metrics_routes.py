@@ -10,10 +10,10 @@ from app.telemetry.metrics import Metrics
 
 
 def metrics_router(metrics: Metrics, work: LongWork) -> APIRouter:
-    """Return the route of the metrics, in the text format and no other, which every Prometheus reads.
+    """Return the route of the metrics. It has only the text format, which every Prometheus reads.
 
-    The text is made once for all who scrape within a second. It consists of pieces that later scrapes share as far as
-    they have not changed, so that slow clients hold no copies: with `nodeMetrics` a scrape has 9 MB at 5,000 nodes.
+    All scrapes within a second share one text. The text consists of pieces, and later scrapes share the unchanged
+    pieces. So slow clients hold no copies: with `nodeMetrics` a scrape has 9 MB at 5,000 nodes.
     """
     router = APIRouter()
 

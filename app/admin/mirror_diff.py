@@ -1,4 +1,4 @@
-"""Lists the watched resources afresh, page by page, and compares the mirror with them."""
+"""Lists the watched resources again, page by page, and compares them with the mirror."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Comparer, Differences
 
 
-async def mirror_diff(  # noqa: PLR0913, PLR0917  # the two sides, the time between two looks, and the turn
+async def mirror_diff(  # noqa: PLR0913, PLR0917  # the two sides, the time between two lists, and the turn
     client: ApiClient,
     resources: Iterable[Resource],
     mirror: ClusterMirror,
@@ -27,8 +27,8 @@ async def mirror_diff(  # noqa: PLR0913, PLR0917  # the two sides, the time betw
 ) -> dict[str, Differences]:
     """Return the differences that last longer than `settle` seconds, by resource.
 
-    Objects change while they are listed, so a difference counts only if a second list, `settle` seconds after the first
-    ones, shows it again; resources without any are listed once. Raises ApiError, CredentialsError, DecodeError.
+    Objects change during a list. So a difference counts only if a second list, `settle` seconds later, shows it again.
+    Resources without a difference are listed once. Raises ApiError, CredentialsError, DecodeError.
     """
     found = {resource: await _compare(client, resource, mirror, work) for resource in resources}
     suspects = [resource for resource, differences in found.items() if differences]
@@ -41,7 +41,7 @@ async def mirror_diff(  # noqa: PLR0913, PLR0917  # the two sides, the time betw
 
 async def _compare(client: ApiClient, resource: Resource, mirror: ClusterMirror, work: LongWork) -> Differences:
     comparer = Comparer(mirror, resource.kind)
-    reader = ObjectReader(ResourceState(resource))  # a state of its own: this list is no part of the watch
+    reader = ObjectReader(ResourceState(resource))  # its own state: this list is not part of the watch
     async for items in _pages(client, resource):
         async with work.turn():
             for item in items:
@@ -67,7 +67,7 @@ async def _pages(client: ApiClient, resource: Resource) -> AsyncIterator[list[ms
             body = await pages.get(params)
         except StatusError as error:
             if error.code == HTTPStatus.NOT_FOUND and resource.optional:
-                return  # passed over as the watch does
+                return  # absent: the watch skips it, too
             raise
         try:
             page = decode_page(body)

@@ -1,4 +1,4 @@
-"""`GET /names` of the admin port: nodes and pods by a part of their names, for a field that completes them."""
+"""`GET /names` of the admin port: nodes and pods by a part of their names, for a field with completion."""
 
 from typing import Annotated, Final
 
@@ -20,9 +20,9 @@ class NamesQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: Annotated[str, Field(max_length=_LONGEST)] = ""
-    """A part of the names: names that begin with it come first."""
+    """A part of the names. Names that begin with it come first."""
     limit: Annotated[int, Field(ge=1, le=100)] = 20
-    """Nodes, and pods."""
+    """Limit of the nodes, and of the pods."""
 
 
 def names_router(search: NameSearch, access: Access) -> APIRouter:

@@ -1,4 +1,4 @@
-"""The scheduler's partition of the nodes as one rule, as it is set at the start and while the service runs."""
+"""The scheduler's partition of the nodes as one rule, which a setting and the admin port set."""
 
 from typing import Final
 
@@ -11,9 +11,9 @@ from core.objects.labels import EVERYTHING, Selector, SelectorError
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which nodes are in: those that the selector matches, and those named, whatever their labels are.
+    """Which nodes are in: the nodes that the selector matches, and the named nodes regardless of their labels.
 
-    No selector matches every node; a name may be of a future node.
+    No selector matches every node. A name may belong to a future node.
     """
 
     selector: LabelSelector | None = None
@@ -25,21 +25,21 @@ _decoder: Final = msgspec.json.Decoder(strict(Rule))
 
 
 def decode_rule(text: bytes | str) -> Rule:
-    """Read a rule from JSON. Raises DecodeError, also for one that contradicts itself."""
+    """Read a rule from JSON. Raises DecodeError, also for a rule that contradicts itself."""
     rule = decoding(_decoder.decode, text.encode() if isinstance(text, str) else text)
     _checked(rule)
     return rule
 
 
 class NodePartition:
-    """A mirror's partition by one rule; no other code may change it meanwhile. At first every node is in."""
+    """A mirror's partition by one rule. No other code may change the partition. At first every node is in."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self.rule = Rule()
         self._mirror = mirror
 
     def replace(self, rule: Rule) -> None:
-        """Go over to another rule, at once for all who ask. Raises DecodeError if it contradicts itself."""
+        """Replace the rule, at once for all requests. Raises DecodeError for a rule that contradicts itself."""
         selector = _checked(rule)
         for name in {*self.rule.inside, *self.rule.outside} - {*rule.inside, *rule.outside}:
             self._mirror.clear_node_partition(name)
@@ -58,7 +58,7 @@ class NodePartition:
 
 
 def _checked(rule: Rule) -> Selector:
-    """Return the selector of a rule that is free of contradictions. Raises DecodeError."""
+    """Return the selector of a rule. Raises DecodeError for a rule that contradicts itself."""
     for field, names in (("in", rule.inside), ("out", rule.outside)):
         if "" in names:
             raise DecodeError(f"{field}[{names.index('')}]", "empty")

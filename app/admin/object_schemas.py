@@ -1,8 +1,8 @@
-"""v1.Pod and v1.Node for the OpenAPI description, made from the very structs that decode them.
+"""v1.Pod and v1.Node for the OpenAPI description, made from the structs that decode them.
 
-A field that stays bytes while it is decoded is described by its later type (`Unread`). Rules that types cannot express
-are here: the required fields of an object, and the values that upstream allows. Unknown fields are passed over, and
-null stands for an absent field, as in Go.
+A field that is kept as bytes at first is described by its later type (`Unread`). This module adds the rules that types
+cannot express: the required fields of an object, and the values that upstream allows. As in Go, unknown fields are
+ignored, and null means an absent field.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,12 +68,12 @@ _NARROWED: Final[Mapping[str, Any]] = {
     "_Taint.effect": Name,
     "_Image.size_bytes": Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None,
 }
-"""Field -> its allowed values. Without null it is required."""
+"""Field -> its allowed values. A field whose values have no null is required."""
 
 
 @cache
 def described(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Return a struct whose schema says all that is read of an object, named as the object is."""
+    """Return a struct, with the name of the object, whose schema has every field that Kindred reads of the object."""
     return _merged(kind)
 
 
@@ -98,7 +98,7 @@ def _fields(kind: type[msgspec.Struct]) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _readable(found: Any) -> Any:  # noqa: ANN401  # a type, of any form
-    """Return a type without bytes, and with structs that are described, all the way down."""
+    """Return a type without bytes and with described structs, at every depth."""
     unread = [each.kind for each in get_args(found) if isinstance(each, Unread)]
     if unread:
         return _merged(*unread[0]) if isinstance(unread[0], tuple) else _readable(unread[0])

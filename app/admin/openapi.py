@@ -1,7 +1,7 @@
-"""The OpenAPI description of the two ports: FastAPI's own of the ordinary routes, with additions.
+"""The OpenAPI description of the two ports: FastAPI's description of its own routes, with additions.
 
-FastAPI cannot describe the verbs, which are no routes of its own, and the types that msgspec writes. A description is
-made when it is first asked for, and kept as bytes.
+FastAPI cannot describe the verbs, which are no FastAPI routes, and the types that msgspec encodes. A description is
+made at the first request for it, and kept as bytes.
 """
 
 from collections.abc import Collection, Mapping
@@ -57,7 +57,7 @@ class _Verb(NamedTuple):
     results: tuple[str, ...]
     text: str
     examples: tuple[str, ...] = ()
-    """Of app/demo/requests."""
+    """Files of app/demo/requests."""
     cached: bool = False
 
 
@@ -84,30 +84,30 @@ _VERBS: Final[Mapping[str, _Verb]] = {
     "/preempt": _Verb(
         "ExtenderPreemptionArgs",
         ("ExtenderPreemptionResult",),
-        "On which nodes the pod fits once which pods are gone.",
+        "The nodes on which the pod fits, each with the pods to evict.",
     ),
 }
 
 
 class _Answer(NamedTuple):
-    """The part of an operation that FastAPI cannot describe, because its response is made of bytes, or is raised."""
+    """The part of an operation that FastAPI cannot describe, because the response consists of bytes, or is raised."""
 
     kinds: tuple[Any, ...] = ()
-    """Types that msgspec writes; one of them is the response."""
+    """Types that msgspec encodes. The response has one of them."""
     errors: Mapping[HTTPStatus, str] = {}
-    """Status -> when. Each has a `detail`."""
+    """Status -> its cause. Each such response has a `detail`."""
     asked: Any = None
-    """Type of the body of the request."""
+    """Type of the request's body."""
 
 
 _QUESTION_ERRORS: Final[Mapping[HTTPStatus, str]] = {
-    HTTPStatus.BAD_REQUEST: "The question cannot be read; `field` says where.",
+    HTTPStatus.BAD_REQUEST: "The request cannot be read. `field` has the place.",
     HTTPStatus.NOT_FOUND: "There is no such pod or node; `field` says which.",
     HTTPStatus.CONFLICT: "What is supposed contradicts the cluster, or itself; `field` says what.",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than KINDRED_MAX_BODY_BYTES, or the pod takes more work "
     "than KINDRED_MAX_WORK allows; `field` says which part.",
 }
-_NO_DECISION: Final = "There was no such decision yet, or it is not kept any more."
+_NO_DECISION: Final = "There is no such decision, or the service no longer keeps it."
 _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ("get", "/debug/mirror"): _Answer(
         (MirrorDump,), {HTTPStatus.NOT_FOUND: "The mirror has no such node or pod, or no such pod on that node."}
@@ -116,21 +116,21 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
         (dict[str, Differences],),
         {
             HTTPStatus.CONFLICT: "The mirror comes from a dump, or another comparison is under way.",
-            HTTPStatus.SERVICE_UNAVAILABLE: "The API server gives no list.",
+            HTTPStatus.SERVICE_UNAVAILABLE: "The API server did not return the list.",
         },
     ),
     ("get", "/debug/partition"): _Answer((PartitionState,)),
     ("put", "/debug/partition"): _Answer(
         (PartitionState,),
         {
-            HTTPStatus.UNPROCESSABLE_ENTITY: "No rule, or one that contradicts itself.",
+            HTTPStatus.UNPROCESSABLE_ENTITY: "Not a rule, or a rule that contradicts itself.",
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "A body of more than 4 MiB.",
         },
         Rule,
     ),
     ("get", "/debug/pods"): _Answer((AllDebuggedPods,)),
     ("put", "/debug/pods/{namespace}/{name}"): _Answer(
-        (DebuggedPod,), {HTTPStatus.CONFLICT: "As many pods are logged as may be."}
+        (DebuggedPod,), {HTTPStatus.CONFLICT: "The largest number of pods is logged already."}
     ),
     ("delete", "/debug/pods/{namespace}/{name}"): _Answer(
         errors={HTTPStatus.NOT_FOUND: "The pod's requests are not logged in full."}
@@ -143,7 +143,7 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ("get", "/debug/decisions/{number}/case"): _Answer(
         errors={
             HTTPStatus.NOT_FOUND: _NO_DECISION,
-            HTTPStatus.CONFLICT: "Its pod is not known any more, an object cannot be written, or another case is being "
+            HTTPStatus.CONFLICT: "Its pod is no longer kept, an object cannot be written, or another case is being  "
             "written.",
         }
     ),
@@ -157,7 +157,7 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ("get", "/names"): _Answer((FoundNames,)),
     ("get", "/samples"): _Answer((Samples,)),
     ("get", "/pending"): _Answer((PendingPods,)),
-    ("get", "/units"): _Answer((Units,), {HTTPStatus.NOT_FOUND: "No pods are placed together here."}),
+    ("get", "/units"): _Answer((Units,), {HTTPStatus.NOT_FOUND: "This service places no groups of pods."}),
     ("post", "/explain/manifest"): _Answer(
         (dict[str, Any],),
         {
@@ -177,7 +177,7 @@ _DETAIL: Final[Schema] = {"type": "object", "properties": {"detail": {"type": "s
 
 
 def openapi_router(app: FastAPI) -> APIRouter:
-    """Return the route of an app's description, which covers what the app serves when it is first asked for."""
+    """Return the route of an app's description. It covers the routes that the app has at the first request for it."""
     router = APIRouter()
     made = cache(lambda: encode(describe(app)))
 
@@ -238,7 +238,7 @@ _CACHE_OFF: Final[Schema] = {
     "name": "Kindred-Cache",
     "in": "header",
     "required": False,
-    "description": "`off`: answer afresh, without the equivalence cache.",
+    "description": "`off`: evaluate the request without the equivalence cache.",
     "schema": {"type": "string", "enum": ["off"]},
 }
 
@@ -256,18 +256,18 @@ _DRY_RUN: Final[Schema] = {
 def _answer_headers(*, cached: bool) -> Schema:
     headers: Schema = {
         "Kindred-Stale": {
-            "description": "Why the mirror may be behind; such answers come where KINDRED_STALE_POLICY allows them.",
+            "description": "Reason why the mirror may be behind. Only if KINDRED_STALE_POLICY allows such responses.",
             "schema": {"type": "string"},
         },
         "Kindred-Shed": {
-            "description": "Why the question was turned away; then the answer is an `Error`, or has no score.",
+            "description": "Reason why the request was rejected. The body then has an `Error`, or no score.",
             "schema": {"type": "string", "enum": ["deadline", "queue_full", "bytes"]},
         },
     }
     if cached:
         headers["Kindred-Equivalence"] = {
-            "description": "Where the answer is from: `hit`, `partial` or `miss` with the hash of the pod's class; "
-            "`none`: the pod has no class; `off`: as it was asked for. Absent without a cache, and beside an error.",
+            "description": "Source of the result: `hit`, `partial` or `miss` with the hash of the pod's class; "
+            "`none`: the pod has no class; `off`: by the request's parameter. Absent without a cache, or on error.",
             "schema": {"type": "string", "pattern": "^((hit|partial|miss) [0-9a-f]{16}|none|off)$"},
         }
     return headers

@@ -1,4 +1,4 @@
-"""The page of the admin port: a few files of app/admin/web, read once. They hold nothing of the cluster."""
+"""The page of the admin port: files of app/admin/web, read once. The files contain no data of the cluster."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -20,19 +20,23 @@ _FILES: Final = (
     "details.js",
     "elements.js",
     "judged_details.js",
+    "layers.js",
     "legend.js",
     "live.js",
+    "load_layer.js",
     "manifest.js",
     "map.js",
     "map_layout.js",
     "measured.js",
     "pending.js",
     "question.js",
+    "scale.js",
     "sentences.js",
     "service.js",
     "signs.js",
     "suppositions.js",
     "tree.js",
+    "units.js",
     "use_layer.js",
     "verdict_layer.js",
     "icon.svg",

@@ -1,4 +1,4 @@
-"""The scheduler's partition of the nodes, to be looked at and replaced while the service runs."""
+"""Routes that show the scheduler's partition of the nodes, and replace it at run time."""
 
 from http import HTTPStatus
 from typing import Final
@@ -12,7 +12,7 @@ from app.admin.node_partition import NodePartition, Rule, decode_rule
 from app.long_work import LongWork
 from app.objects.decode import DecodeError
 
-_MAX_BODY_BYTES: Final = 4 * 1024 * 1024  # 5,000 nodes with names of the greatest length are 1.3 MB
+_MAX_BODY_BYTES: Final = 4 * 1024 * 1024  # 5,000 nodes with the longest names are 1.3 MB
 
 
 class Nodes(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ def partition_router(partition: NodePartition, work: LongWork) -> APIRouter:
         except DecodeError as error:
             raise HTTPException(TOO_MUCH, str(error)) from None
         try:
-            async with work.uncut_turn():  # the rule changes for all at once
+            async with work.uncut_turn():  # the rule changes for all nodes at once
                 partition.replace(decode_rule(body))
         except DecodeError as error:
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None

@@ -23,11 +23,11 @@ class PendingQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     namespace: Annotated[str, Field(min_length=1)] | None = None
-    """All namespaces where it is left out."""
+    """A namespace. Without it: all namespaces."""
 
 
 def pending_router(pending: PendingPodsExplainer, work: LongWork, access: Access) -> APIRouter:
-    """Return the route. Requests of one second share the judgements; responses are written in pieces."""
+    """Return the route. Requests within one second share the verdicts. Responses are written in pieces."""
     router = APIRouter()
     judged = SharedCopy(pending.judge)
 

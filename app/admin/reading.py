@@ -1,11 +1,11 @@
-"""Which requests to the admin port only read, and so are for the bearer of the token for reading, too."""
+"""Which requests to the admin port only read. The token for reading is enough for them."""
 
 import re
 from typing import Final
 
 _METHODS: Final = frozenset({"GET", "HEAD"})
 _ASKED_BY_POST: Final = re.compile(r"/explain(/nodes|/manifest)?|/debug/decisions/[^/]+/replay")
-"""Their bodies are queries, which change nothing."""
+"""Paths whose POST requests are queries, which change nothing."""
 
 
 def is_reading(method: str, path: str) -> bool:

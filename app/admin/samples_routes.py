@@ -1,4 +1,4 @@
-"""`GET /samples` of the admin port: pods to ask about at a click, where the bundled demo cluster is served."""
+"""`GET /samples` of the admin port: pods of the bundled demo cluster that the page explains at a click."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Samples(msgspec.Struct, frozen=True):
-    """The samples; none where a cluster of one's own is served."""
+    """The samples. Empty unless the demo cluster is served."""
 
     samples: Sequence[Sample]
 

@@ -1,4 +1,4 @@
-"""A copy of something large, made once for all who ask for it meanwhile."""
+"""A copy of a large value, made once for all requests of the same moment."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,16 +8,16 @@ from typing import Final, Generic, TypeVar
 Copy = TypeVar("Copy")
 
 _OLDEST: Final = 1.0
-"""Seconds after which a copy is made again."""
+"""Seconds after which a new copy is made."""
 _CHEAP: Final = 0.005
-"""Seconds of CPU: a copy that costs less is made for each request, so that small clusters are shown as they are."""
+"""Seconds of CPU. A copy that costs less is made for each request, so that small clusters are shown without delay."""
 
 
 class SharedCopy(Generic[Copy]):
-    """The latest copy. Requests that arrive within a second of its making share it; after that it is released."""
+    """The latest copy. Requests within a second of its making share it. Afterwards it is released."""
 
     def __init__(self, make: Callable[[], Awaitable[Copy]]) -> None:
-        """`make` returns a copy of the present state; only one call runs at a time."""
+        """`make` returns a copy of the present state. Only one call runs at a time."""
         self._make = make
         self._lock = asyncio.Lock()
         self._copy: Copy | None = None

@@ -19,7 +19,7 @@ class UnitsQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     namespace: Annotated[str, Field(min_length=1)] | None = None
-    """All namespaces where it is left out."""
+    """A namespace. Without it: all namespaces."""
 
 
 class Units(msgspec.Struct, frozen=True):
@@ -29,13 +29,13 @@ class Units(msgspec.Struct, frozen=True):
 
 
 def units_router(gangs: Gangs | None, clock: Callable[[], float]) -> APIRouter:
-    """Return the route; without `gangs`, nothing is placed together."""
+    """Return the route. Without `gangs`, no pods are placed together, and the route responds with 404."""
     router = APIRouter()
 
     @router.get("/units")
     async def list_units(query: Annotated[UnitsQuery, Query()]) -> Response:
         if gangs is None:
-            raise HTTPException(HTTPStatus.NOT_FOUND, "groups: off, as they need `answer: decide` and a cluster")
+            raise HTTPException(HTTPStatus.NOT_FOUND, "groups: off, because they need `answer: decide` and a cluster")
         prefix = f"{query.namespace}/" if query.namespace else ""
         found = gangs.unit_statuses(clock())
         return JsonResponse(Units([each for each in found if each.unit.startswith(prefix)]))

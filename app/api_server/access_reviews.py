@@ -1,6 +1,6 @@
 """Access reviews by the API server: in which namespaces a caller may list pods. Results are kept for a short time.
 
-A caller's own token is reviewed by a SelfSubjectAccessReview, on connections without Kindred's login. A user that a
+A caller with a token is reviewed by a SelfSubjectAccessReview, on connections without Kindred's login. A user that a
 trusted proxy names is reviewed by a SubjectAccessReview, which Kindred's own account sends.
 """
 
@@ -22,37 +22,37 @@ RBAC_RULE: Final = 'apiGroups: ["authorization.k8s.io"], resources: ["subjectacc
 """The rule of a ClusterRole that reviews of a proxy's callers need, as one line of YAML."""
 ALL_NAMESPACES: Final = ""
 KEPT_SECONDS: Final = 30.0
-"""For which a review is cached: the removal of a right takes effect up to this late."""
+"""Seconds for which a review is kept. The removal of a right takes effect after this time at the latest."""
 MAX_KEPT: Final = 4096
-"""Answers. Each is of one caller and one namespace."""
+"""Kept reviews, each for one caller and one namespace."""
 _AT_ONCE: Final = 8
 _PATIENCE: Final = 5.0
-"""Seconds for one review, in which it also waits for its turn."""
+"""Seconds for one review, with the wait for its turn."""
 _GROUP: Final = "authorization.k8s.io/v1"
 _AUTHENTICATED: Final = "system:authenticated"
 _ANONYMOUS: Final = "system:anonymous"
 
 
 class ReviewError(Exception):
-    """The API server has not said whether a caller may; one line says why."""
+    """A review failed. The message has the reason in one line."""
 
 
 class UnknownCallerError(ReviewError):
-    """The API server does not know the caller."""
+    """The API server does not accept the caller's token."""
 
 
 class TokenCaller(msgspec.Struct, frozen=True, gc=False):
-    """A caller by a bearer token of the API server."""
+    """A caller with a bearer token of the API server."""
 
     token: str
 
     def __repr__(self) -> str:
-        """Return nothing of the token."""
+        """Return a text without the token."""
         return "TokenCaller()"
 
 
 class ProxiedCaller(msgspec.Struct, frozen=True):
-    """A caller as a trusted proxy names them: UserInfo of authentication.k8s.io."""
+    """A caller that a trusted proxy names: UserInfo of authentication.k8s.io."""
 
     user: str
     uid: str = ""
@@ -75,25 +75,25 @@ _decoder: Final = msgspec.json.Decoder(_Review)
 
 
 class AccessReviews:
-    """Asks who may list pods where. It keeps digests, and no token."""
+    """Makes reviews and keeps their results. It stores digests, but no token."""
 
     def __init__(self, client: ApiClient, nobody: ApiClient, clock: Callable[[], float]) -> None:
-        """Take the client of Kindred's own account, one whose credentials log nobody in, and seconds that only grow."""
+        """`client` has Kindred's own account, `nobody` has no login. `clock` returns monotonic seconds."""
         self._client = client
         self._nobody = nobody
         self._clock = clock
         self._secret = secrets.token_bytes(32)
         self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._kept: OrderedDict[bytes, tuple[float, bool | UnknownCallerError]] = OrderedDict()  # digest -> until, what
+        self._kept: OrderedDict[bytes, tuple[float, bool | UnknownCallerError]] = OrderedDict()  # by digest
 
     def known(self, caller: Caller, namespace: str) -> bool | None:
-        """Return whether a caller may list the pods of a namespace, of all of them if it is empty; None: not known."""
+        """Return the kept result of `may_list_pods`. None if there is none."""
         key = self._digest(caller, namespace)
         found = self._kept[key][1] if self._is_kept(key) else None
         return found if isinstance(found, bool) else None
 
     async def may_list_pods(self, caller: Caller, namespace: str) -> bool:
-        """Return whether a caller may list the pods of a namespace; an empty one is all. Raises ReviewError."""
+        """Return whether a caller may list the pods of a namespace. Empty: all namespaces. Raises ReviewError."""
         key = self._digest(caller, namespace)
         if not self._is_kept(key):
             self._keep(key, await self._outcome(caller, namespace))
@@ -108,15 +108,15 @@ class AccessReviews:
                 body = await self._asked(caller, namespace)
             return _decoder.decode(body).status.allowed
         except TimeoutError:
-            raise ReviewError(f"the API server did not answer within {_PATIENCE:g} s") from None
+            raise ReviewError(f"the API server did not respond within {_PATIENCE:g} s") from None
         except StatusError as error:
             if isinstance(caller, TokenCaller) and error.code == HTTPStatus.UNAUTHORIZED:
                 return UnknownCallerError("the API server does not accept the caller's own token")
-            raise ReviewError(f"the API server could not be asked: {error}") from None
+            raise ReviewError(f"the API server could not be reached: {error}") from None
         except (ApiError, CredentialsError) as error:
-            raise ReviewError(f"the API server could not be asked: {error}") from None
+            raise ReviewError(f"the API server could not be reached: {error}") from None
         except msgspec.MsgspecError:
-            raise ReviewError("the API server did not answer a review") from None
+            raise ReviewError("the API server sent no valid review") from None
 
     def _asked(self, caller: Caller, namespace: str) -> Awaitable[bytes]:
         attributes = {"verb": "list", "version": "v1", "resource": "pods"}
@@ -148,7 +148,7 @@ def _review(kind: str, spec: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 def _user(caller: ProxiedCaller) -> dict[str, Any]:
-    """Return the user as the API server itself sees one behind its front proxy.
+    """Return the user in the form that the API server gives a user behind its front proxy.
 
     Source: k8s.io/apiserver pkg/authentication/group/authenticated_group_adder.go.
     """

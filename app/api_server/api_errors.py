@@ -20,14 +20,16 @@ _SHOWN: Final = 200  # characters of a response that is no Status
 
 
 class ApiError(Exception):
-    """A request to the API server that did not succeed.
+    """A request to the API server that failed.
 
-    ApiError
-    +-- ConnectionFailedError   nothing was answered, or not to the end, or not by an API server: refused, unknown host,
-    |                           TLS, reset, cut, not HTTP, not JSON
-    +-- ResponseTooLargeError   the answer is larger than any that was asked for
-    +-- ReadTimeoutError        the connection stands, but nothing came for too long
-    +-- StatusError             the server answered something other than success, or ERROR in a watch
+    The tree of its kinds:
+
+        ApiError
+        +-- ConnectionFailedError   no complete response of an API server: refused, unknown host, TLS, reset, cut, not
+        |                           HTTP, not JSON
+        +-- ResponseTooLargeError   the response is over the limit of bytes
+        +-- ReadTimeoutError        the connection is open, but the server sent nothing for too long
+        +-- StatusError             the server returned a status other than success, or ERROR in a watch
     """
 
     def __init__(self, text: str) -> None:
@@ -40,15 +42,15 @@ class ConnectionFailedError(ApiError):
     def __init__(self, text: str, *, unsent: bool = False) -> None:
         super().__init__(text)
         self.unsent = unsent
-        """Whether the server cannot have carried out the request, because there was no connection to send it on."""
+        """Whether the server certainly did not get the request, because there was no connection."""
 
 
 class ResponseTooLargeError(ApiError):
-    """A response over the limit of bytes to read."""
+    """A response over the limit of bytes."""
 
 
 class ReadTimeoutError(ApiError):
-    """Nothing was received for too long."""
+    """The server sent nothing for too long."""
 
 
 class _Cause(msgspec.Struct):
@@ -72,7 +74,7 @@ _decoder = msgspec.json.Decoder(_Status)
 
 
 class StatusError(ApiError):
-    """The response of the server in place of the requested one (a v1.Status, where it is one)."""
+    """A response other than success. Mostly its body is a v1.Status."""
 
     def __init__(  # noqa: PLR0913  # the fields of a Status
         self,
@@ -87,25 +89,25 @@ class StatusError(ApiError):
         what = f"{code} {reason or _phrase(code)}".strip()
         super().__init__(": ".join(part for part in (where, what, message) if part))
         self.code = code
-        """Status code; of an ERROR event that has none, 500."""
+        """Status code. 500 for an ERROR event without a code."""
         self.reason = reason
-        """Machine-readable reason, such as Expired; empty if the response was no Status."""
+        """Machine-readable reason, such as Expired. Empty if the response was no Status."""
         self.message = message
         self.retry_after = retry_after
         """Seconds to wait before the next request (Retry-After), or None."""
         self.causes = tuple(causes)
         """Reasons of the causes, such as ResourceVersionTooLarge."""
         self.body = b""
-        """The response body, as far as it was read, if it was no Status."""
+        """The body of a response that was no Status, as far as it was read."""
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the same request may succeed later: the server is busy, or something is wrong with it."""
+        """Whether the same request may succeed later: the server is busy, or failed."""
         return self.code == HTTPStatus.TOO_MANY_REQUESTS or self.code >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     @classmethod
     def of(cls, raw: bytes | msgspec.Raw, where: str = "") -> "StatusError":
-        """Make the error of an ERROR event, from its object."""
+        """Return the error of an ERROR event, from its object."""
         status = _decoded(raw)
         if status is None:
             text = bytes(raw).decode(errors="replace")[:_SHOWN]
@@ -114,7 +116,7 @@ class StatusError(ApiError):
 
     @classmethod
     def of_response(cls, code: int, headers: Mapping[str, str], body: bytes, where: str) -> "StatusError":
-        """Make the error of a response that is not 200; the names of `headers` are of any case."""
+        """Return the error of a response that is not 200. The names in `headers` may have any case."""
         retry_after = _retry_after(headers)
         status = _decoded(body)
         if status is not None:
@@ -146,7 +148,7 @@ def _description(code: int, headers: Mapping[str, str], body: bytes) -> str:
         return f"redirects to {location}, which is not followed"
     kind = headers.get("content-type", "").partition(";")[0].strip()
     if kind not in {"", "text/plain", "application/json"}:
-        return f"the answer is {kind}"  # such as the page of a proxy; a part of it says little
+        return f"the response is {kind}"  # such as the page of a proxy, whose beginning is not helpful
     return body.decode(errors="replace")[:_SHOWN].strip()
 
 
@@ -158,14 +160,14 @@ def _phrase(code: int) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of Retry-After, which says them or a date (RFC 9110, 10.2.3)."""
+    """Return the seconds of Retry-After, which has seconds or a date (RFC 9110, 10.2.3)."""
     told = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(told):
         return float(told)
     until = _date(told)
     if until is None:
         return None
-    now = _date(headers.get("date", "")) or datetime.now(UTC)  # by the server's clock, if it tells it
+    now = _date(headers.get("date", "")) or datetime.now(UTC)  # by the server's clock, if the response has a Date
     return max(0.0, (until - now).total_seconds())
 
 
@@ -178,7 +180,7 @@ def _date(text: str) -> datetime | None:
 
 
 def system_reason(error: BaseException) -> str:
-    """Return the message of the system or of OpenSSL about a failed connection; the layers in between say less."""
+    """Return the message of the system or of OpenSSL about a failed connection. Layers in between have less detail."""
     cause = _system_error(error)
     match cause:
         case ssl.SSLCertVerificationError():
@@ -188,16 +190,16 @@ def system_reason(error: BaseException) -> str:
         case socket.gaierror():
             return f"unknown host: {cause.strerror}"
         case OSError(errno=int(number)):
-            return os.strerror(number)  # asyncio writes "Connect call failed" in its own
+            return os.strerror(number)  # asyncio's own message is only "Connect call failed"
     return str(error) or type(error).__name__
 
 
 def _system_error(error: BaseException | None) -> OSError | None:
-    """Return the nearest error of the system below an error (ssl.SSLError is one), of several the first."""
+    """Return the nearest OSError below an error (ssl.SSLError is one). Of a group, the first."""
     while error is not None:
         if isinstance(error, OSError) and error.strerror:
             return error
-        # Context, not only cause: httpcore raises its errors once more `from None`.
+        # The context, not only the cause: httpcore raises its errors again with `from None`.
         below = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
         error = below or error.__cause__ or error.__context__
     return None

@@ -1,4 +1,4 @@
-"""A command run to its end, within a time and with output of so many bytes: a plugin may print or wait for ever."""
+"""Runs a command with limits of time and output, because a plugin may print or wait without end."""
 
 import os
 import selectors
@@ -13,11 +13,11 @@ _AT_ONCE: Final = 64 * 1024  # bytes, as much as a pipe holds
 
 
 class CommandError(Exception):
-    """A command that was killed; the message says which limit it passed."""
+    """A command that was killed. The message names the exceeded limit."""
 
 
 class Output(NamedTuple):
-    """The output of a command, and its exit status, or its signal as a negative number."""
+    """The output of a command, and its exit status. The status is negative for a signal."""
 
     printed: bytes
     complaint: bytes
@@ -25,10 +25,10 @@ class Output(NamedTuple):
 
 
 def run_bounded(command: Sequence[str], environment: Mapping[str, str], seconds: float, most: int) -> Output:
-    """Run a command without a shell or a terminal; `most` are the bytes of standard output, and of standard error.
+    """Run a command without a shell or a terminal. `most`: limit in bytes of standard output, and of standard error.
 
-    Past a limit, all of its process group is killed. A process that has left the group and holds a pipe gets no more
-    time than that, and then runs on unobserved. Raises CommandError, OSError.
+    Past a limit, the whole process group is killed. If a process has left the group and holds a pipe, this function
+    still returns in time, and that process continues. Raises CommandError, OSError.
     """
     process = subprocess.Popen(  # noqa: S603  # the command of the user's kubeconfig, without a shell
         command,
@@ -65,7 +65,7 @@ def _read(process: subprocess.Popen[bytes], until: float, most: int) -> tuple[by
             if stream is not None:
                 waiting.register(stream, selectors.EVENT_READ, name)
         while waiting.get_map():
-            # Looked at before each wait, or one that prints without a pause would never be late.
+            # Checked before each wait, or a command that prints without a pause would never reach the limit.
             left = until - time.monotonic()
             if left <= 0:
                 raise subprocess.TimeoutExpired(process.args, left)
@@ -82,6 +82,6 @@ def _read(process: subprocess.Popen[bytes], until: float, most: int) -> tuple[by
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # ended meanwhile, or not ours any more
+    with suppress(ProcessLookupError, PermissionError):  # the group ended meanwhile, or has another owner
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()

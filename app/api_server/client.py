@@ -1,8 +1,8 @@
-"""Requests to the API server over kept connections: whole answers, or streams of bytes as they arrive.
+"""Requests to the API server over kept connections: whole responses, or streams of bytes as they arrive.
 
-Nothing else talks to the API server. Each bound pod costs a POST, so POSTs go the cheapest way (posting.py), unless
-they go through a proxy. All others go through httpx's transport without its client: no redirects, cookies or proxies
-but those that are configured, and no log line for each request.
+No other code sends requests to the API server. Each bound pod costs a POST, so POSTs use the cheapest way (posting.py),
+except through a proxy. All other requests use httpx's transport without its client. So there are no redirects, no
+cookies, no unconfigured proxies, and no log line for each request.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 _JSON: Final = "application/json"
 _STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
-_MAX_REFUSAL_LENGTH: Final = 64 * 1024  # bytes that are read of a response other than 200
+_MAX_REFUSAL_LENGTH: Final = 64 * 1024  # bytes read of a response other than 200
 _MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024  # of a response with one object, as MAX_LINE_BYTES
 _USER_AGENT: Final = f"kindred/{__version__}"
 _DECODED: Final = {"", "identity", "gzip", "deflate"}
@@ -55,7 +55,7 @@ _SUCCESS: Final = {
     "PATCH": {HTTPStatus.OK},
     "DELETE": {HTTPStatus.OK, HTTPStatus.ACCEPTED},
 }
-# TLS that breaks while reading comes through anyio and httpcore as it is.
+# anyio and httpcore pass on an SSLError during a read unchanged.
 _FAULTS: Final = (httpx.TransportError, httpx.DecodingError, ssl.SSLError)
 _UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 
@@ -71,7 +71,7 @@ class _Request(NamedTuple):
 
 
 class _Pool:
-    """Connections made with one TLS context. One that is retired closes when its last user leaves."""
+    """Connections with one TLS context. A retired pool closes when its last user leaves."""
 
     __slots__ = ("_users", "generation", "retired", "transport")
 
@@ -79,9 +79,9 @@ class _Pool:
         self.generation = credentials.generation
         self.retired = False
         self.transport = httpx.AsyncHTTPTransport(
-            verify=credentials.tls() or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # for plain HTTP unused
+            verify=credentials.tls() or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # unused for plain HTTP
             trust_env=False,
-            # Watches count as kept connections for httpcore, so a lower number would close those of lists.
+            # httpcore counts watches as kept connections. So a lower number would close the connections of lists.
             limits=httpx.Limits(
                 max_connections=MAX_CONNECTIONS,
                 max_keepalive_connections=MAX_CONNECTIONS,
@@ -106,7 +106,7 @@ class _Pool:
 
 
 class ApiClient:
-    """Asks one API server, with credentials that are kept fresh."""
+    """Sends requests to one API server, with credentials that are kept fresh."""
 
     def __init__(
         self,
@@ -116,9 +116,9 @@ class ApiClient:
         connect_timeout: float = 10.0,
         read_timeout: float = 75.0,
     ) -> None:
-        """Take limits in seconds: for a connection, TLS included, and for the silence before and between two chunks.
+        """Limits in seconds: `connect_timeout` with the TLS handshake, `read_timeout` without a received chunk.
 
-        Raises ConfigurationError for an impersonation that no header can hold.
+        Raises ConfigurationError for an impersonation that is not valid in a header.
         """
         self._credentials = credentials
         self._impersonation = impersonation.headers()
@@ -131,7 +131,7 @@ class ApiClient:
         self._place = f"at {credentials.server}{proxy}"
 
     async def get(self, path: str, params: Mapping[str, str], most: int = _MAX_OBJECT_BYTES) -> bytes:
-        """Return the body of a response, of at most so many bytes. Raises ApiError, CredentialsError."""
+        """Return the body of a response, of at most `most` bytes. Raises ApiError, CredentialsError."""
         return await self._whole(_Request(path, params), most)
 
     async def post(self, path: str, body: bytes, may_send: Callable[[], bool] | None = None) -> bytes:
@@ -140,9 +140,9 @@ class ApiClient:
         `may_send` is called right before the first byte is written, on an open connection. If it returns False, a
         ConnectionFailedError has `unsent`.
 
-        It is certain whether the server has carried out the request after a response, and after a ConnectionFailedError
-        with `unsent`. After any other error, and when cancelled, it is unknown. A login that the server refuses is
-        renewed and the request sent again, as by `get`; nothing else is.
+        After a response, or a ConnectionFailedError with `unsent`, it is certain whether the server carried out the
+        request. After any other error, and after a cancellation, it is unknown. If the server rejects the login, the
+        login is renewed and the request sent again, as by `get`. No other request is sent again.
         """
         request = _Request(path, {}, "POST", body, may_send=may_send)
         if self._posts is None:
@@ -151,10 +151,10 @@ class ApiClient:
         return await self._logged_in(lambda login: self._posted(posts, request, login))
 
     async def post_as(self, token: str, path: str, body: bytes) -> bytes:
-        """Send JSON with the bearer token of another user; otherwise as `post`.
+        """Send JSON with the bearer token of another user. Otherwise like `post`.
 
-        For a client without a login (Credentials.without_login): the API server prefers a client certificate to the
-        token. Raises ValueError for a token that no header can hold.
+        Only for a client without a login (Credentials.without_login), because the API server prefers a client
+        certificate to a token. Raises ValueError for a token that is not valid in a header.
         """
         headers = (("Authorization", bearer(token).authorization),)
         request = _Request(path, {}, "POST", body, more_headers=headers)
@@ -169,35 +169,35 @@ class ApiClient:
         """Send JSON to a service or pod through the API server's proxy, and return the body of the response.
 
         If the target returns an error, `StatusError.body` has its response. An error of the API server itself is a
-        Status, and has a reason. Otherwise as `post`.
+        Status, and has a reason. Otherwise like `post`.
         """
         query = tuple((name, value) for name, values in params.items() for value in values)
         return await self._whole(_Request(path, query, "POST", body, more_headers=tuple(headers.items())))
 
     async def put(self, path: str, body: bytes) -> bytes:
-        """Replace an object, and return the body of the response; otherwise as `post`."""
+        """Replace an object, and return the body of the response. Otherwise like `post`."""
         return await self._whole(_Request(path, {}, "PUT", body))
 
     async def patch(self, path: str, body: bytes) -> bytes:
-        """Send a strategic merge patch, and return the body of the response; otherwise as `post`."""
+        """Send a strategic merge patch, and return the body of the response. Otherwise like `post`."""
         return await self._whole(_Request(path, {}, "PATCH", body, _STRATEGIC_MERGE_PATCH))
 
     async def delete(self, path: str, body: bytes) -> bytes:
-        """Delete an object with DeleteOptions, and return the body of the response; otherwise as `post`."""
+        """Delete an object with DeleteOptions, and return the body of the response. Otherwise like `post`."""
         return await self._whole(_Request(path, {}, "DELETE", body))
 
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a response, and yield its body in decoded chunks of any size, as they arrive.
 
-        It is entered when the server has accepted; leaving it before the end closes the connection. Raises ApiError,
-        also between two chunks, and CredentialsError.
+        The block begins after the server has accepted the request. Leaving the block early closes the connection.
+        Raises ApiError, also between two chunks, and CredentialsError.
         """
         async with self._stream(_Request(path, params)) as chunks:
             yield chunks
 
     async def close(self) -> None:
-        """Close the connections: at once where they are not in use, else when their users leave."""
+        """Close the connections: unused ones at once, the others when their users leave."""
         self._pool.retired = True
         await self._pool.close_if_unused()
         if self._posts is not None:
@@ -218,12 +218,12 @@ class ApiClient:
         return _decoded(response, where)
 
     async def _whole(self, request: _Request, most: int = _MAX_OBJECT_BYTES) -> bytes:
-        body = bytearray()  # one buffer that grows, not a list of pieces: these may be of one byte each
+        body = bytearray()  # one growing buffer, not a list of pieces: pieces may have one byte each
         async with self._stream(request) as chunks:
             async for chunk in chunks:
                 body += chunk
                 if len(body) > most:
-                    raise ResponseTooLargeError(f"{self._where(request)}: answers more than {most} bytes")
+                    raise ResponseTooLargeError(f"{self._where(request)}: the response has more than {most} bytes")
         return bytes(body)
 
     @asynccontextmanager
@@ -233,7 +233,7 @@ class ApiClient:
             yield await stack.enter_async_context(aclosing(self._chunks(request, response)))
 
     async def _logged_in(self, attempt: Callable[[Mapping[str, str]], Awaitable[T]]) -> T:
-        """Send a request, and once more with a new login where the server refuses the login."""
+        """Send a request. If the server rejects the login, send it again, once, with a new login."""
         login = await self._credentials.headers()
         generation = self._credentials.generation
         try:
@@ -252,7 +252,7 @@ class ApiClient:
         try:
             response = await pool.transport.handle_async_request(self._request(request, login))
         except _FAULTS as error:
-            # Behind a proxy httpcore keeps a connection whose TLS failed for ever, so it is left with its pool.
+            # Behind a proxy, httpcore never drops a connection whose TLS failed. So the whole pool is replaced.
             pool.retired = True
             raise self._failure(request, error) from None
         stack.push_async_callback(response.aclose)
@@ -286,7 +286,7 @@ class ApiClient:
         return [
             ("Accept", _JSON),
             *([("Content-Type", request.content_type)] if request.body is not None else []),
-            # Compressed, events would cost the server time, and may be held back until a block is full.
+            # Compression of events would cost the server time, and may delay them until a block is full.
             ("Accept-Encoding", "identity"),
             ("User-Agent", _USER_AGENT),
             *request.more_headers,
@@ -294,7 +294,7 @@ class ApiClient:
         ]
 
     def _held_back(self, request: _Request, may_send: Callable[[], bool]) -> Callable[[str, object], Awaitable[None]]:
-        """Return a hook that httpcore calls at each of its steps, to stop one at the last moment."""
+        """Return a hook that httpcore calls at each step, and that can stop a request right before it is sent."""
 
         async def trace(step: str, _: object) -> None:
             if step.endswith("send_request_headers.started") and not may_send():
@@ -310,9 +310,9 @@ class ApiClient:
             raise self._failure(request, error) from None
 
     async def _refusal(self, request: _Request, response: httpx.Response) -> StatusError:
-        """Return the error of a failed response, with as much of its body as there is."""
+        """Return the error of a failed response, with as much of its body as can be read."""
         body = b""
-        # A cut body is no error of its own: the status says enough.
+        # A cut body is not reported, because the status is enough.
         with suppress(ApiError, TimeoutError):
             async with asyncio.timeout(self._connect_timeout), aclosing(self._chunks(request, response)) as chunks:
                 async for chunk in chunks:
@@ -325,12 +325,12 @@ class ApiClient:
         """Reject responses that no API server sends: a page of HTML for JSON, or an encoding that was not requested."""
         kind = _media_type(headers.get("content-type", ""))
         if kind != _JSON:
-            told = f"the answer is {kind or 'of no type'}, not {_JSON}"
+            told = f"the response is {kind or 'of no type'}, not {_JSON}"
             raise ConnectionFailedError(f"{self._where(request)}: {told}: is a proxy or a login page in between?")
-        # At most one, because each encoding multiplies the size of a decoded chunk by up to a thousand.
+        # At most one encoding, because each multiplies the size of a decoded chunk by up to a thousand.
         encoding = headers.get("content-encoding", "").strip().lower()
         if encoding not in _DECODED:
-            raise ConnectionFailedError(f"{self._where(request)}: Content-Encoding {encoding} was not asked for")
+            raise ConnectionFailedError(f"{self._where(request)}: Content-Encoding {encoding} was not requested")
 
     def _where(self, request: _Request) -> str:
         return f"{request.method} {request.path} {self._place}"
@@ -346,7 +346,7 @@ class ApiClient:
 
 
 def _decoded(response: PostResponse, where: str) -> bytes:
-    """Return the body as it was before it was compressed; of a refusal as it came, where that cannot be done."""
+    """Return the decompressed body. An error response that cannot be decompressed is returned unchanged."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding in {"", "identity"}:
         return response.body
@@ -365,7 +365,7 @@ def _media_type(text: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of the system or of OpenSSL, if there is one; the layers in between say less."""
+    """Return the message of the system or of OpenSSL, if there is one. Layers in between have less detail."""
     if isinstance(error, (httpx.NetworkError, ssl.SSLError)):
         return system_reason(error)
     return str(error) or type(error).__name__

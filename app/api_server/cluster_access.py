@@ -1,4 +1,4 @@
-"""How to reach one API server, as some configuration says."""
+"""The address of one API server and the login for it, from any kind of configuration."""
 
 from typing import Final
 
@@ -13,19 +13,19 @@ _LAST_PORT: Final = 65535
 
 
 class ClusterAccess(msgspec.Struct, frozen=True):
-    """An API server, how to know it, and how to log in."""
+    """An API server, its trusted certificates, and the login."""
 
     source: str
     """The configuration, for people."""
     server: str
     """Base URL, without a slash at the end."""
     tls: TlsSettings | None
-    """None: plain HTTP, and then without a login, too."""
+    """None: plain HTTP, and no login."""
     login: LoginSource = FixedLogin()
     proxy: str = ""
     """URL of the proxy that the configuration itself names."""
     namespace: str = ""
-    """The namespace that the configuration is for; empty where it names none."""
+    """The namespace that the configuration names. Empty if it names none."""
 
 
 def checked_url(where: str, url: str) -> str:
@@ -39,7 +39,7 @@ def checked_url(where: str, url: str) -> str:
     if parsed.scheme not in {"http", "https"} or not _is_host(parsed):
         raise ConfigurationError(f"{where}: {url!r} is not a URL that begins with http:// or https://")
     if parsed.userinfo or parsed.query or parsed.fragment:
-        raise ConfigurationError(f"{where}: more than scheme, host, port and path")  # not shown: may hold a password
+        raise ConfigurationError(f"{where}: more than scheme, host, port and path")  # not shown: may have a password
     return str(parsed).rstrip("/")
 
 

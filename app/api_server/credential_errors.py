@@ -1,9 +1,9 @@
-"""The two ways of having no credentials: never, and not now."""
+"""The errors of credentials: permanent (ConfigurationError) and temporary (CredentialsError)."""
 
 
 class ConfigurationError(ValueError):
-    """A configuration that can never work. The message names the fault and its file or context in one line."""
+    """A configuration that can never work. The message names the error and its file or context in one line."""
 
 
 class CredentialsError(Exception):
-    """No credentials could be got now, but later they may; the message says in one line why, and where."""
+    """Credentials are not available now, but may be later. The message names cause and source in one line."""

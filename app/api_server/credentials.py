@@ -1,7 +1,7 @@
 """The address of the API server and the credentials for it, found in the usual places and kept fresh.
 
-The Kubernetes client for Python reads the configuration. This module keeps the credentials valid: token and certificate
-files are read again every minute, and plugins run again before their credentials expire, always in a thread.
+The Kubernetes client for Python reads the configuration. This module keeps the credentials valid. It reads token and
+certificate files again every minute, and runs plugins again before their credentials expire, always in a thread.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ __all__ = ["ConfigurationError", "Credentials", "CredentialsError", "load_creden
 log = logging.getLogger(__name__)
 
 _DEFAULT_FILE: Final = "~/.kube/config"
-_REREAD_AFTER: Final = 60.0  # seconds between two looks at the certificate files
+_REREAD_AFTER: Final = 60.0  # seconds between two reads of the certificate files
 
 
 class _Fresh(msgspec.Struct, frozen=True):
-    """Credentials as they were read or issued at one time."""
+    """Credentials that were read or issued at one time."""
 
     login: Login
     material: TlsMaterial | None
@@ -44,17 +44,17 @@ class Credentials:
     """Address, TLS and login of one API server. For one event loop at a time."""
 
     def __init__(self, access: ClusterAccess, proxy: str | None, clock: Callable[[], float] = time.monotonic) -> None:
-        """Read the files that are configured. Raises ConfigurationError."""
+        """Read the configured files. Raises ConfigurationError."""
         self.server = access.server
         """Base URL, without a slash at the end."""
         self.source = access.source
-        """Where the configuration is from, for people."""
+        """The source of the configuration, for people."""
         self.proxy = proxy
         """URL of the proxy to go through, or None."""
         self.namespace = access.namespace
-        """The namespace of the context; empty where it names none."""
+        """The namespace of the context. Empty if it names none."""
         self.generation = 0
-        """Changes whenever `tls()` gives another context. Look at it after `headers()`."""
+        """Changes whenever `tls()` returns another context. Read it after `headers()`."""
         self._access = access
         self._source = access.login
         self._tls = access.tls
@@ -75,20 +75,20 @@ class Credentials:
         return Credentials(access, self.proxy, self._clock)
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return the TLS context for new connections; None for plain HTTP."""
+        """Return the TLS context for new connections. None for plain HTTP."""
         return self._fresh.context
 
     async def headers(self, *, refresh: bool = False) -> dict[str, str]:
-        """Return the headers that log a request in, fresh ones; with `refresh` they are got again whatever their age.
+        """Return the headers of a valid login. With `refresh` the login is renewed regardless of its age.
 
-        Calls at the same time share one refresh. Raises CredentialsError.
+        Concurrent calls share one refresh. Raises CredentialsError.
         """
         while refresh and self._renewal is not None and not self._renewal_is_forced:
-            await asyncio.wait([self._renewal])  # it may leave the login as it is
+            await asyncio.wait([self._renewal])  # that renewal may not be a forced one
         if self._renewal is None and (refresh or self._is_due()):
             self._start_renewal(forced=refresh)
         if self._renewal is not None:
-            await asyncio.shield(self._renewal)  # others wait for it, too
+            await asyncio.shield(self._renewal)  # other calls wait for it, too
         login = self._fresh.login
         return {"Authorization": login.authorization} if login.authorization else {}
 
@@ -105,7 +105,7 @@ class Credentials:
     def _renewal_over(self, renewal: asyncio.Task[None]) -> None:
         self._renewal = None
         if not renewal.cancelled():
-            renewal.exception()  # passed to callers that still wait; without one, the next call tries again
+            renewal.exception()  # waiting callers got the error; without any, the next call tries again
 
     async def _renew(self, *, forced: bool) -> None:
         now = self._clock()
@@ -127,17 +127,17 @@ class Credentials:
         except ConfigurationError as error:
             if forced or login.certificate is not None:
                 raise CredentialsError(str(error)) from None
-            # Such as a new certificate beside the old key, between two writes of a renewal.
-            log.warning("%s; going on with what was read before", error)
+            # For example a new certificate with the old key, between the two writes of a renewal.
+            log.warning("%s; keeping the previous version", error)
             return msgspec.structs.replace(self._fresh, login=login)
 
     def _next_login(self, *, forced: bool) -> Login:
         try:
             return self._source.get()
         except CredentialsError as error:
-            if forced or self._fresh.login.renew_at is not None:  # refused by the server, or about to end
+            if forced or self._fresh.login.renew_at is not None:  # the server rejected it, or it expires soon
                 raise
-            log.warning("%s; going on with what was read before", error)
+            log.warning("%s; keeping the previous version", error)
             return self._fresh.login
 
     def _with_tls(self, login: Login, before: _Fresh | None) -> _Fresh:
@@ -159,11 +159,11 @@ def load_credentials(
     clock: Callable[[], float] = time.monotonic,
     wall_clock: Callable[[], float] = time.time,
 ) -> Credentials:
-    """Find out which API server to talk to, and how.
+    """Return the credentials for the API server of the first configuration found.
 
-    In this order: the kubeconfig file and context that are given; the files in $KUBECONFIG; the service account of the
-    pod; ~/.kube/config. A context alone is one of $KUBECONFIG or ~/.kube/config. `clock` gives the age of files that
-    were read, `wall_clock` the expiry of a plugin's credentials. Raises ConfigurationError.
+    The order: the given kubeconfig file and context, the files in $KUBECONFIG, the service account of the pod,
+    ~/.kube/config. A context without a file belongs to $KUBECONFIG or ~/.kube/config. `clock` measures the age of read
+    files, `wall_clock` the expiry of a plugin's credentials. Raises ConfigurationError.
     """
     access = _access(kubeconfig, context, wall_clock)
     return Credentials(access, _proxy(access), clock)
@@ -175,7 +175,7 @@ def _access(kubeconfig: str | None, context: str | None, wall_clock: Callable[[]
     listed = os.environ.get("KUBECONFIG", "")
     if listed:
         files = [_at_home(file) for file in listed.split(os.pathsep) if file]
-        there = [file for file in files if Path(file).exists()]  # kubectl passes over the others, too
+        there = [file for file in files if Path(file).exists()]  # kubectl skips missing files, too
         if not there:
             raise ConfigurationError(f"$KUBECONFIG: no such file: {', '.join(files) or listed}")
         return read_kubeconfig(there, context, wall_clock)
@@ -230,7 +230,7 @@ def _nothing_found(default: str, context: str | None) -> str:
 
 
 def _proxy(access: ClusterAccess) -> str | None:
-    """Return the proxy: the configuration's own, or the environment's, unless NO_PROXY excludes the host."""
+    """Return the proxy of the configuration, or else of the environment, unless NO_PROXY excludes the host."""
     from kubernetes.client import Configuration  # noqa: PLC0415  # big and slow: only where a live cluster is used
     from kubernetes.client.rest import should_bypass_proxies  # noqa: PLC0415  # the same
 
@@ -239,12 +239,12 @@ def _proxy(access: ClusterAccess) -> str | None:
     if access.proxy:
         configuration.proxy = access.proxy
     elif _is_loopback(access.server):
-        return None  # as Go does: HTTPS_PROXY is not meant for a cluster on this machine
+        return None  # as in Go: HTTPS_PROXY does not apply to a cluster on this machine
     proxy = configuration.proxy
     if not proxy or should_bypass_proxies(access.server, configuration.no_proxy or ""):
         return None
     if "://" not in proxy:
-        proxy = f"http://{proxy}"  # as Go reads it
+        proxy = f"http://{proxy}"  # as in Go
     return checked_proxy(f"{access.source}: proxy of the environment", proxy)
 
 

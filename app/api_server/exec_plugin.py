@@ -1,8 +1,8 @@
-"""A credential plugin: a command that a kubeconfig names, and that prints a login.
+"""A credential plugin: a command in a kubeconfig that prints a login.
 
 The protocol is client.authentication.k8s.io (client-go plugin/pkg/client/auth/exec). The Kubernetes client for Python
-has it, too, but waits for a plugin for ever, logs a failure and goes on without credentials, and takes no certificate
-beside a token.
+implements it, too, but differs: it waits for a plugin without a limit, logs a failure and continues without
+credentials, and ignores a certificate beside a token.
 """
 
 import os
@@ -23,10 +23,10 @@ from app.logs import one_line
 from app.objects.decode import DecodeError, decoding
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-_TIME_LIMIT: Final = 60.0  # seconds; one that asks a person in a browser takes long
+_TIME_LIMIT: Final = 60.0  # seconds; a plugin that opens a browser takes long
 _MAX_PRINTED: Final = 1024 * 1024  # bytes of each output: a token and a certificate with its chain are some KB
-_EARLY: Final = 60.0  # seconds before a login ends that another one is got,
-_EARLY_SHARE: Final = 0.1  # or this share of its life where that is shorter
+_EARLY: Final = 60.0  # seconds before its expiry at which a login is renewed,
+_EARLY_SHARE: Final = 0.1  # or this share of its validity, if that is shorter
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -46,12 +46,13 @@ _decoder = msgspec.json.Decoder(_ExecCredential)
 
 
 class ExecPlugin:
-    """Runs a plugin for a login.
+    """Runs a plugin to get a login.
 
-    It is never asked to be interactive: a service has no terminal. Its working directory is ours, as with kubectl.
+    The plugin must not be interactive, because a service has no terminal. As with kubectl, it runs in the present
+    working directory.
     """
 
-    def __init__(  # noqa: PLR0913  # what a kubeconfig says of a plugin
+    def __init__(  # noqa: PLR0913  # the fields of a plugin in a kubeconfig
         self,
         where: str,
         command: Sequence[str],
@@ -62,7 +63,7 @@ class ExecPlugin:
         time_limit: float = _TIME_LIMIT,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Take a command with its arguments, and variables besides our own.
+        """`command` has its arguments. `environment` is added to the environment of this process.
 
         `cluster` is passed to a plugin that requests it. `time_limit` is in seconds. Raises ConfigurationError.
         """
@@ -82,7 +83,7 @@ class ExecPlugin:
             raise ConfigurationError(f"{self._name}: command not found")
 
     def configured(self) -> Login:
-        """Return a login that has ended: the plugin runs when the first one is wanted."""
+        """Return an expired login, so that the plugin runs when the first login is needed."""
         return Login(renew_at=0.0)
 
     def get(self) -> Login:
@@ -127,7 +128,7 @@ class ExecPlugin:
         if not status.token and not status.client_certificate_data and not status.client_key_data:
             raise DecodeError("status", "neither a token nor a client certificate")
         if bool(status.client_certificate_data) != bool(status.client_key_data):
-            raise DecodeError("status", "of client certificate and key only one")
+            raise DecodeError("status", "only one of client certificate and key")
         return status
 
     def _pem(self, name: str, text: str | None) -> PemSource | None:

@@ -1,4 +1,4 @@
-"""As whom requests are made, where that is not who logs in: `--as` and `--as-group` of kubectl."""
+"""Impersonation of another user in requests: `--as` and `--as-group` of kubectl."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from app.api_server.credential_errors import ConfigurationError
 
 
 class Impersonation(msgspec.Struct, frozen=True):
-    """A user and groups to impersonate; with an empty user there is no impersonation."""
+    """A user and groups to impersonate. An empty user means no impersonation."""
 
     user: str = ""
     groups: Sequence[str] = ()
@@ -30,4 +30,4 @@ class Impersonation(msgspec.Struct, frozen=True):
 
 
 NOBODY_ELSE: Final = Impersonation()
-"""Requests are made as who logs in."""
+"""No impersonation: requests have the identity of the login."""

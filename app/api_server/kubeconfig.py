@@ -1,8 +1,8 @@
-"""Kubeconfig files to the values of one context: the API server, its authorities, and the login.
+"""The values of one context of kubeconfig files: the API server, its authorities, and the login.
 
 The Kubernetes client for Python reads and merges the files. The meaning follows kubectl (client-go tools/clientcmd).
-The Kubernetes client for Python differs: it continues without a user or plugin that does not work, lets the last file
-choose the context, and sends credentials over plain HTTP.
+The Kubernetes client for Python itself differs: it continues without a user or plugin that fails, takes the context of
+the last file, and sends credentials over plain HTTP.
 """
 
 import base64
@@ -22,7 +22,7 @@ from app.api_server.login import FixedLogin, LoginSource, TokenFile, basic, bear
 from app.api_server.pem import PemSource
 from app.api_server.tls_context import TlsSettings
 
-_PLUGIN_CONFIG: Final = "client.authentication.k8s.io/exec"  # name of the extension of a cluster that is for plugins
+_PLUGIN_CONFIG: Final = "client.authentication.k8s.io/exec"  # name of the cluster extension for plugins
 
 
 class _Context(msgspec.Struct, rename="kebab"):
@@ -82,9 +82,9 @@ class _User(msgspec.Struct, rename="kebab"):
 def read_kubeconfig(
     files: Sequence[str], context: str | None, wall_clock: Callable[[], float] = time.time
 ) -> ClusterAccess:
-    """Return the values of a context, the current one by default. Of several files the first that names a thing counts.
+    """Return the values of a context, the current one by default. For each name, the first file that has it counts.
 
-    Token and certificate files are not read yet, and plugins not run. Raises ConfigurationError.
+    Token and certificate files are not read yet, and plugins do not run yet. Raises ConfigurationError.
     """
     known = KubeconfigFiles(files)
     name = context or known.current_context()
@@ -129,7 +129,8 @@ class _Reader:
         )
         insecure = bool(cluster.insecure_skip_tls_verify)
         if insecure and authority:
-            raise ConfigurationError(f"{self._where}: a certificate-authority and insecure-skip-tls-verify, too")
+            problem = "certificate-authority and insecure-skip-tls-verify exclude each other"
+            raise ConfigurationError(f"{self._where}: {problem}")
         certificate = self._pem("client-certificate", user.client_certificate, user.client_certificate_data, folder)
         key = self._pem("client-key", user.client_key, user.client_key_data, folder)
         if certificate and not key:
@@ -153,14 +154,14 @@ class _Reader:
         return PemSource(self._where, name, file=str(folder / file)) if file else None
 
     def _login(self, server: str, tls: TlsSettings) -> LoginSource:
-        """Return where the login is from; a plugin counts only where the user has nothing else (client-go exec.go)."""
+        """Return the source of the login. A plugin counts only if the user has nothing else (client-go exec.go)."""
         user = self._user
         if user.impersonate:
             raise ConfigurationError(f"{self._where}: impersonation (as: {user.impersonate}) is not supported")
         if user.auth_provider:
             raise ConfigurationError(f"{self._where}: auth-provider is not supported; use an exec plugin")
         if (user.token or user.token_file) and user.username:
-            raise ConfigurationError(f"{self._where}: a token and a username, too")
+            raise ConfigurationError(f"{self._where}: token and username exclude each other")
         if user.token_file:
             return TokenFile(str(self._user_folder / user.token_file), self._where)
         if user.token:
@@ -179,7 +180,7 @@ class _Reader:
         if "/" in command:
             command = str(self._user_folder / command)
         if plugin.interactive_mode == "Always":
-            raise ConfigurationError(f"{self._where}: exec plugin {command} wants a terminal (interactiveMode: Always)")
+            raise ConfigurationError(f"{self._where}: exec plugin {command} needs a terminal (interactiveMode: Always)")
         try:
             return ExecPlugin(
                 self._where,

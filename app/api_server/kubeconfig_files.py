@@ -23,7 +23,7 @@ class Entry(NamedTuple, Generic[T]):
 
 
 class KubeconfigFiles:
-    """The contexts, clusters and users of some files; of equal names the first counts."""
+    """The contexts, clusters and users of some files. Of equal names, the first counts."""
 
     def __init__(self, files: Sequence[str]) -> None:
         """Read the files. Raises ConfigurationError."""
@@ -36,7 +36,7 @@ class KubeconfigFiles:
 
     def current_context(self) -> str:
         """Return the current context of the first file that has one. Raises ConfigurationError."""
-        # The merger takes the last one. kubectl takes the first, and it would be another cluster.
+        # The merger takes the last one, which may be another cluster. kubectl takes the first.
         for config in self._merged.config_files.values():
             current = config.get("current-context")
             if isinstance(current, str) and current:
@@ -65,7 +65,7 @@ class KubeconfigFiles:
         except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
             problem = f"not YAML: {' '.join(str(error).split())}"
         except (ConfigException, AttributeError, KeyError, TypeError, ValueError):
-            problem = "empty or not a kubeconfig: clusters, contexts and users are lists of things with a name"
+            problem = "empty or not a kubeconfig: clusters, contexts and users are lists of entries with a name"
         if problem:
             raise ConfigurationError(f"kubeconfig {file}: {problem}")
 
@@ -75,7 +75,7 @@ class KubeconfigFiles:
 
     def _there_are(self, kind: str) -> str:
         names = ", ".join(node.value["name"] for node in self._nodes(kind))
-        return f"there are: {names}" if names else f"there is no {kind} at all"
+        return f"there are: {names}" if names else f"there is no {kind}"
 
 
 def _explained(kind: str, error: str) -> str:

@@ -15,45 +15,45 @@ _REREAD_AFTER: Final = (
 
 
 class Login(msgspec.Struct, frozen=True, gc=False):
-    """A login as it is valid now."""
+    """A login."""
 
     authorization: str = ""
-    """Authorization header; empty: none."""
+    """Authorization header. Empty: none."""
     certificate: PemSource | None = None
-    """Client certificate, where a plugin gave one, with `key`; else the configured one counts."""
+    """Client certificate of a plugin, with `key`. None: the configured certificate is used."""
     key: PemSource | None = None
     renew_at: float | None = None
-    """When another one is to be got, in seconds of the wall clock; None: no end is known."""
+    """Time at which the login must be renewed, in seconds of the wall clock. None: it does not expire."""
 
 
 class LoginSource(Protocol):
-    """Where a login is from. `get` blocks: it is for a thread."""
+    """The source of a login. `get` blocks, so call it in a thread."""
 
     def configured(self) -> Login:
-        """Return the login to begin with. Raises ConfigurationError."""
+        """Return the first login. Raises ConfigurationError."""
 
     def get(self) -> Login:
-        """Return the login of now, anew. Raises CredentialsError."""
+        """Return a new login. Raises CredentialsError."""
 
     def is_due(self, login: Login, age: float) -> bool:
         """Return whether a login of this age (seconds) must be renewed."""
 
 
 class FixedLogin(msgspec.Struct, frozen=True):
-    """A login that the configuration itself holds, or none."""
+    """A login in the configuration itself, or none."""
 
     login: Login = Login()
 
     def configured(self) -> Login:
-        """Return it."""
+        """Return the login."""
         return self.login
 
     def get(self) -> Login:
-        """Return it."""
+        """Return the login."""
         return self.login
 
     def is_due(self, login: Login, age: float) -> bool:  # noqa: ARG002  # the protocol's
-        """Return False: it never changes."""
+        """Return False: the login never changes."""
         return False
 
 
@@ -62,10 +62,10 @@ class TokenFile(msgspec.Struct, frozen=True):
 
     path: str
     where: str
-    """The configuration that names it, for messages."""
+    """The configuration that names the file, for messages."""
 
     def configured(self) -> Login:
-        """Read the file, which has to be there to begin with. Raises ConfigurationError."""
+        """Read the file, which must exist at the start. Raises ConfigurationError."""
         try:
             return self.get()
         except CredentialsError as error:
@@ -87,7 +87,7 @@ class TokenFile(msgspec.Struct, frozen=True):
 
 
 def bearer(token: str) -> Login:
-    """Return the login with a bearer token. Raises ValueError for a token that no header can hold."""
+    """Return the login with a bearer token. Raises ValueError for a token that is not valid in a header."""
     if not token:
         raise ValueError("empty")
     if not token.isascii() or not token.isprintable() or " " in token:

@@ -1,4 +1,4 @@
-"""The namespace that this replica runs in: by the settings, else by the service account that kubelet mounts."""
+"""The namespace of this replica: from the settings, else from the service account that kubelet mounts."""
 
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,7 @@ _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/service
 
 
 def own_namespace(settings: Settings) -> str:
-    """Return the namespace that this replica runs in, as far as is known; empty outside of a cluster."""
+    """Return the namespace of this replica. Empty if unknown, as outside of a cluster."""
     if settings.pod_namespace:
         return settings.pod_namespace
     try:

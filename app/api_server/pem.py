@@ -1,4 +1,4 @@
-"""Certificates and keys in PEM: where they are from, and how OpenSSL comes to take them."""
+"""Certificates and keys in PEM: their sources, and how OpenSSL loads them."""
 
 import os
 import ssl
@@ -12,8 +12,8 @@ import msgspec
 
 from app.api_server.credential_errors import ConfigurationError
 
-# A key has to be in a file for OpenSSL to read it. This one is never on a disk, and can be written in a container with
-# a read-only root, too.
+# OpenSSL reads a key only from a file. A file in /dev/shm is never on a disk, and works in a container with a read-only
+# root, too.
 _IN_MEMORY: Final = "/dev/shm"  # noqa: S108  # the file gets a random name and is readable by its owner only
 _OF_ANOTHER_KEY: Final = {"KEY_VALUES_MISMATCH", "NO_CERTIFICATE_ASSIGNED"}  # the latter: not even of the same kind
 
@@ -22,9 +22,9 @@ class PemSource(msgspec.Struct, frozen=True, gc=False):
     """The place of certificates or a key: a file, or the value in a configuration."""
 
     where: str
-    """Its source, for messages."""
+    """The source, for messages."""
     name: str
-    """Its name in the source."""
+    """The name of the value in the source."""
     file: str = ""
     data: bytes = b""
 
@@ -45,7 +45,7 @@ class PemSource(msgspec.Struct, frozen=True, gc=False):
 
 
 class TlsMaterial(msgspec.Struct, frozen=True, gc=False):
-    """PEM texts as they were at one time; any may be empty."""
+    """PEM texts that were read at one time. Any may be empty."""
 
     authority: bytes
     certificate: bytes
@@ -53,7 +53,7 @@ class TlsMaterial(msgspec.Struct, frozen=True, gc=False):
 
 
 def trust(context: ssl.SSLContext, source: PemSource, authority: bytes) -> None:
-    """Let a context trust certificates of these authorities. Raises ConfigurationError."""
+    """Make a context trust certificates of these authorities. Raises ConfigurationError."""
     try:
         context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))  # only comments are not ASCII
     except ssl.SSLError as error:
@@ -61,14 +61,14 @@ def trust(context: ssl.SSLContext, source: PemSource, authority: bytes) -> None:
 
 
 def identify(context: ssl.SSLContext, certificate: PemSource, key: PemSource, material: TlsMaterial) -> None:
-    """Let a context present a certificate. Raises ConfigurationError."""
+    """Make a context present a certificate. Raises ConfigurationError."""
     if b"-----BEGIN CERTIFICATE-----" not in material.certificate:
         raise ConfigurationError(f"{certificate.where}: {certificate}: no certificate in PEM")
     if b"PRIVATE KEY-----" not in material.key:
         raise ConfigurationError(f"{key.where}: {key}: no private key in PEM")
     with _written(material.certificate) as certificate_file, _written(material.key) as key_file:
         try:
-            context.load_cert_chain(certificate_file, key_file, password="")  # else OpenSSL asks the terminal
+            context.load_cert_chain(certificate_file, key_file, password="")  # else OpenSSL prompts on the terminal
         except ssl.SSLError as error:
             if error.reason in _OF_ANOTHER_KEY:
                 raise ConfigurationError(f"{key.where}: {key} does not fit {certificate}") from None

@@ -1,9 +1,9 @@
-"""Requests to a port of a pod through the API server, as `kubectl port-forward` reaches it, also on the pod's loopback.
+"""Requests to a port of a pod through the API server, like `kubectl port-forward`, also to the pod's loopback.
 
-The API server hands a websocket with the subprotocol v4.channel.k8s.io on to the kubelet. A message begins with its
-channel, 0 for data and 1 for an error, and the first one of each channel is the port. The client for Python has the
-same (kubernetes.stream.ws_client.PortForward), in a thread that loses data when the other side closes, and with its own
-reading of kubeconfig files. Source: k8s.io/kubelet pkg/cri/streaming/portforward/websocket.go.
+The API server passes a websocket with the subprotocol v4.channel.k8s.io on to the kubelet. A message begins with its
+channel, 0 for data and 1 for an error. The first message of each channel is the port. The Kubernetes client for Python
+has a port forward, too (kubernetes.stream.ws_client.PortForward). But its thread loses data when the other side closes,
+and it reads kubeconfig files in its own way. Source: k8s.io/kubelet pkg/cri/streaming/portforward/websocket.go.
 """
 
 import http.client
@@ -30,7 +30,7 @@ T = TypeVar("T")
 _SUBPROTOCOL: Final = "v4.channel.k8s.io"
 _CONNECT_SECONDS: Final = 10.0
 _ANSWER_SECONDS: Final = 30.0
-_MAX_BYTES: Final = 16 * 1024 * 1024  # of an answer
+_MAX_BYTES: Final = 16 * 1024 * 1024  # of a response
 _PIECE: Final = 64 * 1024  # bytes of a message
 _DATA: Final = 0
 _PORT_BYTES: Final = 2
@@ -38,7 +38,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class NoHttpError(ApiError):
-    """The port was reached, but does not speak HTTP: as a rule it speaks TLS."""
+    """The port was reached, but its response is not HTTP. Mostly the port expects TLS."""
 
 
 class PodPort(NamedTuple):
@@ -50,11 +50,11 @@ class PodPort(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where the API server forwards the port."""
+        """The path at the API server that forwards to the port."""
         return f"/api/v1/namespaces/{quote(self.namespace)}/pods/{quote(self.pod)}/portforward"
 
     def __str__(self) -> str:
-        """Return it for people."""
+        """Return the port for people."""
         return f"port {self.port} of pod {self.namespace}/{self.pod}"
 
 
@@ -86,11 +86,11 @@ class _Channels:
                 self._websocket.send_binary(bytes([_DATA]) + data[begin : begin + _PIECE])
         except OSError:
             with suppress(OSError):
-                self.receive()  # why nobody reads it
+                self.receive()  # raises the error that made the other side stop reading
             raise
 
     def receive(self) -> bytes:
-        """Return what comes next; nothing at the end."""
+        """Return the next bytes. Empty at the end."""
         from websocket import ABNF, WebSocketConnectionClosedException  # noqa: PLC0415  # as in PortForward
 
         while not self.error:
@@ -126,7 +126,7 @@ class _Tls:
             rest = rest[self._run(partial(self._tls.write, rest)) :]
 
     def receive(self) -> bytes:
-        """Return what comes next; nothing at the end."""
+        """Return the next bytes. Empty at the end."""
         try:
             return self._run(partial(self._tls.read, _PIECE))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
@@ -153,7 +153,7 @@ class _Tls:
 
 
 class _Reader(io.RawIOBase):
-    """A stream as a file."""
+    """A file object that reads a stream."""
 
     def __init__(self, stream: _Stream) -> None:
         super().__init__()
@@ -188,7 +188,7 @@ class _Socket:
 
 
 class PortForward:
-    """One connection to a port of a pod, for one request. A context manager; all of it blocks."""
+    """One connection to a port of a pod, for one request. A context manager. All methods block."""
 
     def __init__(
         self,
@@ -219,12 +219,12 @@ class PortForward:
     ) -> PodAnswer:
         """Send JSON to the port and return its response, with any status. Raises ApiError.
 
-        With `tls`, the port speaks TLS with a certificate for `host`. Raises NoHttpError where the answer is none.
+        With `tls`, the request uses TLS, and the certificate must be for `host`. NoHttpError: the response is not HTTP.
         """
         from websocket import WebSocketException  # noqa: PLC0415  # slow to import: where a port is forwarded
 
         channels = _Channels(self._websocket)
-        # As localhost, the only name that the admin port accepts without a token.
+        # localhost is the only Host that the admin port accepts without a token.
         connection = http.client.HTTPConnection("localhost", self._to.port)
         try:
             stream = channels if tls is None else _Tls(channels, tls, host)
@@ -238,7 +238,7 @@ class PortForward:
     def _failure(self, error: Exception, told: str) -> ApiError:
         from websocket import WebSocketTimeoutException  # noqa: PLC0415  # the same
 
-        if told:  # by the kubelet, such as that nothing listens on the port
+        if told:  # an error of the kubelet, such as: nothing listens on the port
             return ConnectionFailedError(f"{self._where}: {told}")
         if isinstance(error, TimeoutError | WebSocketTimeoutException):
             return ConnectionFailedError(f"{self._where}: no response within {_ANSWER_SECONDS:g} s")
@@ -259,7 +259,7 @@ class PortForward:
                 header=self._headers,
                 subprotocols=[_SUBPROTOCOL],
                 suppress_origin=True,
-                redirect_limit=0,  # the login is for this server
+                redirect_limit=0,  # the login is only for this server
                 **self._proxy(),
             )
         except WebSocketBadStatusException as error:
@@ -271,9 +271,9 @@ class PortForward:
         return connection
 
     def _proxy(self) -> dict[str, object]:
-        """Return the proxy to go through as the websocket client takes it. Raises ConnectionFailedError."""
+        """Return the arguments of the websocket client for the proxy. Raises ConnectionFailedError."""
         if self._credentials.proxy is None:
-            return {"http_no_proxy": ["*"]}  # or it would read the environment, as credentials have done
+            return {"http_no_proxy": ["*"]}  # else it would read the environment, which Credentials has read already
         proxy = urlsplit(self._credentials.proxy)
         if proxy.scheme != "http":
             raise ConnectionFailedError(f"{self._where}: not possible through a proxy with {proxy.scheme}://")

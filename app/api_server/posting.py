@@ -1,7 +1,7 @@
-"""POSTs to the API server with the least work: httptools over asyncio's own TLS, on connections that are kept.
+"""POSTs to the API server with the least CPU: httptools over asyncio's own TLS, on kept connections.
 
-A binding is posted for each pod. httpx takes 0.6 ms of CPU for it, in httpcore, h11 and the TLS of anyio; this takes
-0.04 ms. A connection has one request at a time. There is no way through a proxy here.
+Each pod costs the POST of a binding. httpx takes 0.6 ms of CPU for it, in httpcore, h11 and the TLS of anyio. This
+module takes 0.04 ms. A connection has one request at a time. Proxies are not supported.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from app.api_server.connection_options import IDLE_SECONDS, MAX_CONNECTIONS, kee
 from app.api_server.credentials import Credentials
 
 _MAX_HEAD_BYTES: Final = 64 * 1024
-_ZLIB_OR_GZIP: Final = zlib.MAX_WBITS | 32  # told apart by their first bytes
+_ZLIB_OR_GZIP: Final = zlib.MAX_WBITS | 32  # zlib detects which of the two
 
 
 class PostResponse(NamedTuple):
-    """A response; of one that is no success, as much of the body as came."""
+    """A response. The body of an error response may be cut."""
 
     status: int
     headers: dict[str, str]
-    """By name in small letters."""
+    """Name in lower case -> value."""
     body: bytes
 
 
@@ -43,17 +43,17 @@ class PostLimits(NamedTuple):
     """The limits of a POST."""
 
     connect_timeout: float
-    """Seconds for a connection, TLS included, and for the body of a refusal."""
+    """Seconds for a connection with its TLS handshake, and for the body of an error response."""
     read_timeout: float
-    """Seconds of silence."""
+    """Seconds without a received byte."""
     max_body: int
-    """Bytes of a response that is a success."""
+    """Bytes of a successful response."""
     max_refusal: int
-    """Bytes that are read of any other."""
+    """Bytes that are read of an error response."""
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, which answers one request at a time. The parser calls the methods `on_...`."""
+    """One connection, with one request at a time. The parser calls the methods `on_...`."""
 
     def __init__(self, limits: PostLimits, success: Collection[int], ended: Callable[["_Connection"], None]) -> None:
         self.idle_since = 0.0
@@ -71,7 +71,7 @@ class _Connection(asyncio.Protocol):
         self._begin()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # of TCP and TLS it is
-        """Take the transport."""
+        """Store the transport."""
         self._transport = transport
 
     @property
@@ -80,7 +80,7 @@ class _Connection(asyncio.Protocol):
         return not self._transport.is_closing()
 
     def ask(self, request: bytes, where: str) -> "asyncio.Future[PostResponse]":
-        """Send a request; errors name `where`. Cancelled, the connection has to be closed."""
+        """Send a request. Errors name `where`. After a cancellation, close the connection."""
         self._where = where
         self._begin()
         self._answer = self._loop.create_future()
@@ -89,13 +89,13 @@ class _Connection(asyncio.Protocol):
         return self._answer
 
     def close(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once, also during a request."""
         self._stop_waiting()
         self._answer = None
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Read on."""
+        """Parse received bytes."""
         if self._answer is None:  # such as 408 of a server that closes an unused connection
             self.close()
             return
@@ -106,14 +106,14 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._fail(ConnectionFailedError(f"{self._where}: the answer is another protocol"))
+            self._fail(ConnectionFailedError(f"{self._where}: the response is another protocol"))
         except httptools.HttpParserError as error:
-            self._fail(ConnectionFailedError(f"{self._where}: the answer is not HTTP: {error}"))
+            self._fail(ConnectionFailedError(f"{self._where}: the response is not HTTP: {error}"))
         if not self._in_body and self._head_bytes > _MAX_HEAD_BYTES:
             self._fail(ConnectionFailedError(f"{self._where}: headers of more than {_MAX_HEAD_BYTES} bytes"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the response: a body without a length ends with its connection, and an error status says enough."""
+        """End the response. A body without a length ends with the connection, and an error status needs no body."""
         if self._answer is not None:
             if self._refused or (self._in_body and not self._framed and exc is None):
                 self._finish(keep=False)
@@ -126,7 +126,7 @@ class _Connection(asyncio.Protocol):
         self._ended(self)
 
     def on_message_begin(self) -> None:
-        """Begin a head. Extra bytes close the connection: they would be taken for the next response."""
+        """Begin a head. Extra bytes close the connection, because they would be treated as the next response."""
         self._headers = {}
         if self._answer is None:
             self._transport.abort()
@@ -137,9 +137,9 @@ class _Connection(asyncio.Protocol):
         self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
 
     def on_headers_complete(self) -> None:
-        """Go on to the body."""
+        """Begin the body."""
         self._status = self._parser.get_status_code()
-        if self._status < HTTPStatus.OK:  # such as 100 Continue; the response is yet to come
+        if self._status < HTTPStatus.OK:  # such as 100 Continue; the response follows
             return
         self._in_body = True
         self._framed = "content-length" in self._headers or "transfer-encoding" in self._headers
@@ -155,11 +155,11 @@ class _Connection(asyncio.Protocol):
         if self._refused and len(self._body) > self._limits.max_refusal:
             self._finish(keep=False)
         elif not self._refused and len(self._body) > self._limits.max_body:
-            text = f"{self._where}: answers more than {self._limits.max_body} bytes"
+            text = f"{self._where}: the response has more than {self._limits.max_body} bytes"
             self._fail(ResponseTooLargeError(text))
 
     def on_message_complete(self) -> None:
-        """Give the response."""
+        """Return the response to its request."""
         if self._status >= HTTPStatus.OK:
             self._finish(keep=self._parser.should_keep_alive())
 
@@ -187,7 +187,7 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _wait(self, seconds: float) -> None:
-        """Let the deadline be in so many seconds."""
+        """Set the deadline to `seconds` from now."""
         self._stop_waiting()
         self._deadline = self._loop.time() + seconds
         self._timer = self._loop.call_at(self._deadline, self._look)
@@ -198,7 +198,7 @@ class _Connection(asyncio.Protocol):
             self._timer = None
 
     def _look(self) -> None:
-        """Give up where nothing came for too long; one timer for a request, not one for each piece of it."""
+        """Fail the request after its deadline. There is one timer for a request, not one for each received piece."""
         if self._loop.time() < self._deadline:
             self._timer = self._loop.call_at(self._deadline, self._look)
         elif self._refused:
@@ -212,7 +212,7 @@ class PostConnections:
     """The connections to one API server."""
 
     def __init__(self, credentials: Credentials, limits: PostLimits, success: Collection[int]) -> None:
-        """Take the statuses that are a success."""
+        """`success` has the status codes of a success."""
         url = httpx.URL(credentials.server)
         self.host_header: str = url.netloc.decode()
         self.base_path: str = url.raw_path.decode().rstrip("/")
@@ -223,13 +223,13 @@ class PostConnections:
         self._success = success
         self._generation = credentials.generation
         self._places = asyncio.Semaphore(MAX_CONNECTIONS)
-        self._idle: list[_Connection] = []  # the one that was used last is last
+        self._idle: list[_Connection] = []  # the last used one is last
         self._closed = False
 
     async def post(self, request: bytes, where: str, may_send: Callable[[], bool] | None) -> PostResponse:
-        """Send a whole request and return the response, with any status; errors name `where`.
+        """Send a whole request and return the response, with any status. Errors name `where`.
 
-        Raises ApiError, where a ConnectionFailedError says `unsent` if the server cannot have got the request.
+        Raises ApiError. A ConnectionFailedError has `unsent` if the server certainly did not get the request.
         `may_send` is called right before the first byte is written.
         """
         await self._take_place(where)
@@ -251,7 +251,7 @@ class PostConnections:
             self._places.release()
 
     def close(self) -> None:
-        """Close the connections: at once where they are not in use, else after the response."""
+        """Close the connections: unused ones at once, the others after their responses."""
         self._closed = True
         self._close_idle()
 
@@ -266,7 +266,7 @@ class PostConnections:
             raise self._no_connection(where) from None
 
     def _kept(self) -> _Connection | None:
-        if self._generation != self._credentials.generation:  # made with certificates of before
+        if self._generation != self._credentials.generation:  # the connection was made with older certificates
             self._generation = self._credentials.generation
             self._close_idle()
         oldest = asyncio.get_running_loop().time() - IDLE_SECONDS
@@ -287,7 +287,7 @@ class PostConnections:
                 self._idle.pop(0).close()
 
     def _ended(self, connection: _Connection) -> None:
-        with suppress(ValueError):  # it was in use
+        with suppress(ValueError):  # a connection in use is not in the list
             self._idle.remove(connection)
 
     def _close_idle(self) -> None:
@@ -305,7 +305,7 @@ class PostConnections:
             raise ConnectionFailedError(f"{where}: {system_reason(error)}", unsent=True) from None
 
     async def _reach(self) -> socket.socket:
-        """Return a socket that is connected to the first address that answers. Raises OSError."""
+        """Return a socket that is connected to the first reachable address. Raises OSError."""
         loop = asyncio.get_running_loop()
         addresses = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         until = loop.time() + self._limits.connect_timeout
@@ -316,10 +316,10 @@ class PostConnections:
                 connected.settimeout(0.0)
                 for option in (*keepalive_options(), (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)):
                     connected.setsockopt(*option)
-                # A share of the time for each: the first of them may be one that no packet reaches.
+                # Each address gets a share of the time, because packets to the first one may be lost.
                 async with asyncio.timeout((until - loop.time()) / (len(addresses) - index)):
                     await loop.sock_connect(connected, address)
-            except OSError as failed:  # TimeoutError is one
+            except OSError as failed:  # TimeoutError is an OSError
                 connected.close()
                 error = failed
             except BaseException:
@@ -352,5 +352,5 @@ def decompressed(body: bytes, most: int, where: str) -> bytes:
     """Return the decoded body for Content-Encoding gzip or deflate. Raises zlib.error, ResponseTooLargeError."""
     text = zlib.decompressobj(_ZLIB_OR_GZIP).decompress(body, most + 1)
     if len(text) > most:
-        raise ResponseTooLargeError(f"{where}: answers more than {most} bytes")
+        raise ResponseTooLargeError(f"{where}: the response has more than {most} bytes")
     return text

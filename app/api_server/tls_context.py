@@ -1,4 +1,4 @@
-"""A TLS context for talking to one API server, from the certificates that a configuration names or holds."""
+"""The TLS context for one API server, from the certificates that a configuration names or contains."""
 
 import socket
 import ssl
@@ -9,21 +9,21 @@ from app.api_server.pem import PemSource, TlsMaterial, identify, trust
 
 
 class TlsSettings(msgspec.Struct, frozen=True):
-    """How to know the API server, and how to be known by it."""
+    """The trusted authorities of the API server, and the client certificate."""
 
     authority: PemSource | None = None
-    """Whom to trust to certify the server; None: the authorities of the system."""
+    """The trusted authorities for the server's certificate. None: the authorities of the system."""
     certificate: PemSource | None = None
     """Client certificate, with `key`."""
     key: PemSource | None = None
     server_name: str = ""
-    """Name that the server's certificate must be for, also sent as SNI; empty: the host in its URL."""
+    """Name that the server's certificate must be for, also sent as SNI. Empty: the host in its URL."""
     insecure: bool = False
-    """Trust whatever answers."""
+    """Do not verify the server's certificate."""
 
     @property
     def on_disk(self) -> bool:
-        """Return whether any of it is in a file, and so may change."""
+        """Return whether any value is in a file, and so may change."""
         return any(source is not None and source.file for source in (self.authority, self.certificate, self.key))
 
     def read(self) -> TlsMaterial:
@@ -32,8 +32,8 @@ class TlsSettings(msgspec.Struct, frozen=True):
         return TlsMaterial(*(source.read() if source is not None else b"" for source in sources))
 
     def context(self, material: TlsMaterial) -> ssl.SSLContext:
-        """Make a context of the files that were read. Raises ConfigurationError."""
-        context = _NamedServerContext(ssl.PROTOCOL_TLS_CLIENT)  # asks for a certificate, and for the host in it
+        """Make a context from the contents of the files. Raises ConfigurationError."""
+        context = _NamedServerContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies the certificate and its host name
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.server_name = self.server_name
         # As in Go, a configured certificate is trusted even if it is an intermediate authority or the server's own.
@@ -51,7 +51,7 @@ class TlsSettings(msgspec.Struct, frozen=True):
 
 
 class _NamedServerContext(ssl.SSLContext):
-    """A context with the server's name, because not every connection can pass it (through a proxy it cannot)."""
+    """A context with the server's name, because not every connection can pass the name. One through a proxy cannot."""
 
     server_name = ""
 

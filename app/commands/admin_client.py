@@ -21,7 +21,7 @@ _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 class Access(TypedDict):
-    """The options that say how the admin port is reached."""
+    """Options for reaching the admin port."""
 
     url: str
     token_file: Path | None
@@ -32,7 +32,7 @@ class Access(TypedDict):
 
 
 class CannotAskError(Exception):
-    """The admin port could not be asked, or has refused; the message is for people."""
+    """The admin port could not be reached, or rejected the request. The message is one line for people."""
 
 
 ACCESS_OPTIONS: Final = (
@@ -41,9 +41,9 @@ ACCESS_OPTIONS: Final = (
     click.option(
         "--caller-token-file",
         type=_FILE,
-        help="File with your token of the Kubernetes API, for your view of the names.",
+        help="File with your own token of the Kubernetes API, which decides the names that you see.",
     ),
-    click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
+    click.option("--ca-file", type=_FILE, help="Certificate authorities, PEM, of the service's certificate."),
     click.option("--cert-file", type=_FILE, help="Client certificate, PEM."),
     click.option("--key-file", type=_FILE, help="Key of the client certificate, PEM."),
 )
@@ -58,13 +58,13 @@ def asked(  # noqa: PLR0913  # a request, and who sends it for how long
     *,
     patience: float = _PATIENCE,
 ) -> httpx.Response:
-    """Return the response, whatever its status is, within `patience` seconds. Raises CannotAskError."""
+    """Return the response, with any status. Raises CannotAskError if none arrives within `patience` seconds."""
     url = access["url"].rstrip("/") + path
     try:
-        # Not by a proxy of the environment: the admin port is near, most often on this very machine.
+        # Without a proxy of the environment: the admin port is near, most often on this machine.
         with httpx.Client(verify=_trust(access), timeout=patience, trust_env=False) as client:
             return client.request(method, url, params=params, content=content, headers=_login(access))
-    except OSError as error:  # a file
+    except OSError as error:  # of a file
         raise CannotAskError(f"{error.filename or url}: {error.strerror or error}") from None
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         if _is_of_tls(error):
@@ -84,7 +84,7 @@ def _is_of_tls(error: BaseException) -> bool:
 
 
 def _no_service(url: str, error: Exception) -> str:
-    """Return a remedy for a refused connection, among the options of the running command."""
+    """Return the error of a refused connection, with remedies that the running command has options for."""
     reason = str(error).rpartition("] ")[2] or type(error).__name__  # without [Errno 111]
     steps = ["start one with `kindred serve --demo`", "name one by --server URL"]
     if "snapshot" in _options():
@@ -115,7 +115,7 @@ def _options() -> set[str | None]:
 
 
 def members(response: httpx.Response) -> dict[str, Any]:
-    """Return the members of a response that is a JSON object; of any other, none."""
+    """Return the members of a response that is a JSON object; none for any other response."""
     try:
         found = decode(response.content)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""How long something has lasted, as kubectl prints it in the column AGE."""
+"""Durations in the format of kubectl's column AGE."""
 
 from typing import Final
 
@@ -16,14 +16,14 @@ _STEPS: Final = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
-"""Below how many seconds -> the unit, and the smaller one for the rest, 0 where the rest is left out."""
+"""Upper bound in seconds, unit with its sign, and the smaller unit for the rest; 0 to leave out the rest."""
 
 
 def age_text(seconds: float | None) -> str:
-    """Return `61s`, `2m5s`, `3h`, `8d`; `<unknown>` for None, `<invalid>` for a time that is still to come.
+    """Return `61s`, `2m5s`, `3h`, `8d`; `<unknown>` for None, `<invalid>` for a time in the future.
 
-    Source: k8s.io/apimachinery pkg/util/duration/duration.go, HumanDuration, which takes up to two seconds ahead for
-    clocks that differ.
+    Source: k8s.io/apimachinery pkg/util/duration/duration.go, HumanDuration. It allows two seconds in the future,
+    because clocks differ.
     """
     if seconds is None:
         return "<unknown>"

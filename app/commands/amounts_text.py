@@ -22,7 +22,7 @@ _MAX_WAKES: Final = 12
 
 
 def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
-    """Yield the obstacles on any of so many nodes, plugin by plugin; nothing if there is none."""
+    """Yield the obstacles on `nodes` nodes, plugin by plugin; nothing if there is none."""
     lines = [*_cluster_lines(amounts, nodes)]
     if lines:
         yield click.style("What was measured", bold=True)
@@ -42,7 +42,7 @@ def node_amounts_text(amounts: NodeAmounts) -> Iterator[str]:
 def remedies_text(helps: Sequence[Remedy]) -> Iterator[str]:
     """Yield the remedies, one after another."""
     if helps:
-        yield click.style("What would help, each by itself", bold=True)
+        yield click.style("Changes that would help, each by itself", bold=True)
         for each in helps:
             yield from wrapped(each.text, 4, "  - ")
 
@@ -54,7 +54,7 @@ def wakes_text(wakes: Sequence[Wake]) -> Iterator[str]:
         events: dict[tuple[str, str], None] = {}
         for wake in wakes:
             if wake.resource == ANY_EVENT.resource:
-                yield "  any event, as after every refusal by an extender"
+                yield "  any event, as after every rejection by an extender"
                 return
             kind = "this Pod" if wake.of_pod_itself else wake.resource
             events.update(dict.fromkeys((kind, action) for action in wake.actions))

@@ -14,10 +14,10 @@ _QUESTIONS: Final = (("filter", "required-affinity"), ("filter", "required-anti-
 
 
 class Announcement:
-    """Says where the ports are when the last of them listens: the page first, as that is for people."""
+    """Prints the addresses when the last port listens. The page comes first, because it is for people."""
 
     def __init__(self, ports: Collection[str], *, demo: bool) -> None:
-        """`ports` are the names of the listening ports; a demo gets requests to try."""
+        """`ports` are the names of the ports that will listen. A demo also prints sample requests."""
         self._awaited = set(ports)
         self._urls: dict[str, str] = {}
         self._tell: Mapping[str, Callable[[str], list[str]]] = {
@@ -27,7 +27,7 @@ class Announcement:
         }
 
     def listening(self, port: str, url: str) -> None:
-        """Take note of a port that listens."""
+        """Record that a port listens."""
         self._urls[port] = url
         self._awaited.discard(port)
         if not self._awaited:
@@ -47,6 +47,6 @@ def _of_extender(url: str, *, demo: bool) -> list[str]:
         requests = Path(str(DEMO / "requests"))
         if requests.is_relative_to(Path.cwd()):
             requests = requests.relative_to(Path.cwd())
-        lines.append("Ask it, from another terminal:")
+        lines.append("Send requests from another terminal:")
         lines += [f"  curl -s {url}/{verb} -d {shlex.quote(f'@{requests}/{name}.json')}" for verb, name in _QUESTIONS]
     return lines

@@ -63,7 +63,7 @@ from core.profile import PLUGINS
 
 
 class Source(TypedDict):
-    """The options that say where the cluster is from."""
+    """Options for the source of the cluster."""
 
     snapshot: BinaryIO | None
     skip_invalid: bool
@@ -72,7 +72,7 @@ class Source(TypedDict):
 
 
 class PodOptions(AnswerFlags):
-    """The options of a command that asks about one pod."""
+    """Options of a command that evaluates one pod."""
 
     snapshot: BinaryIO | None
     demo: bool
@@ -87,7 +87,7 @@ _POD_OPTIONS = (
     *SOURCE_OPTIONS,
     click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin."),
     click.option(
-        "--nodes", multiple=True, help="Nodes to ask about, separated by commas; all when left out. Can be repeated."
+        "--nodes", multiple=True, help="Nodes of the request, separated by commas. Can be repeated.  [default: all]"
     ),
     output_option(FORMATS, OutputFormat.JSON),
 )
@@ -96,7 +96,7 @@ _POD_OPTIONS = (
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="kindred")
 def main() -> None:
-    """Answer kube-scheduler's extender calls, exactly as its own plugins would."""
+    """Serve a kube-scheduler extender that decides exactly as kube-scheduler's own plugins."""
 
 
 for _command in (
@@ -119,10 +119,10 @@ for _command in (
 
 @main.command(params=settings_options())
 @with_options(SOURCE_OPTIONS)
-@click.option("--kubeconfig", help="Kubeconfig file of the cluster to follow.  [default: as kubectl and pods have it]")
-@click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
+@click.option("--kubeconfig", help="Kubeconfig file of the cluster.  [default: as kubectl, or a pod's service account]")
+@click.option("--context", help="Context of the kubeconfig.  [default: its current context]")
 def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: ANN401  # a Source, and flags
-    """Serve the extender over HTTP, following a cluster, or from a dump of one."""
+    """Serve the extender over HTTP, for a live cluster or for a dump."""
     source: Source = {name: options.pop(name) for name in Source.__annotations__}  # type: ignore[assignment]  # its keys
     with _clear_errors():
         configuration = load_configuration(config, options)
@@ -148,7 +148,7 @@ def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Sourc
         offered = samples() if demo else ()
         return create_service(settings, dump.mirror, None, configuration.sources, dump.release, samples=offered)
     if source["skip_invalid"]:
-        raise click.UsageError("--skip-invalid is for a dump; the watch passes over broken objects anyway.")
+        raise click.UsageError("--skip-invalid is for a dump; the watch always skips broken objects.")
     credentials = load_credentials(source["kubeconfig"], source["context"])
     click.echo(f"Following {credentials.server} ({credentials.source})", err=True)
     mirror = ClusterMirror(configuration.settings.assumed_pod_ttl)
@@ -174,18 +174,18 @@ def prioritize(**question: Unpack[PodOptions]) -> None:
 @main.command("invalidation-table")
 @output_option(NO_NAMES)
 def invalidation_table_command(output: OutputFormat) -> None:
-    """Print which events make which cached results invalid, of all plugins; with -o wide also why."""
+    """Print the cached results that each event invalidates, for all plugins; with -o wide also the reasons."""
     rows = invalidation_table([make() for make in PLUGINS.values()])
     print_output(output, rows, partial(invalidation_text, rows))
 
 
 @main.command("openapi")
 @click.option(
-    "--port", type=click.Choice(["extender", "admin"]), default="extender", show_default=True, help="Which port."
+    "--port", type=click.Choice(["extender", "admin"]), default="extender", show_default=True, help="Port to describe."
 )
 @output_option((OutputFormat.JSON, OutputFormat.YAML), OutputFormat.JSON)
 def openapi_command(port: Literal["extender", "admin"], output: OutputFormat) -> None:
-    """Print the OpenAPI description of a port, which it also serves as /openapi.json."""
+    """Print the OpenAPI description of a port. The port also serves it as /openapi.json."""
     service = create_service(Settings(admin_port=0), ClusterMirror(), None)
     app = service.admin if port == "admin" and service.admin is not None else service.app
     description = describe(app)
@@ -193,7 +193,7 @@ def openapi_command(port: Literal["extender", "admin"], output: OutputFormat) ->
 
 
 def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOptions) -> Any:  # noqa: ANN401  # JSON
-    """Ask as kube-scheduler would, and return the response; exit status 2 where it is an error."""
+    """Evaluate a request as the service does, and return the response. Ends with status 2 if it is an error."""
     with _clear_errors():
         settings = loaded_settings(question["config"], flags_of_answers(question))
         manifest = _pod_manifest(question["pod"])
@@ -203,7 +203,7 @@ def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOption
         named = [name for group in question["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
         response = verb(create_extender(settings, mirror), body)
-    if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP it has a body that kube-scheduler can decode
+    if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
         exit_with_error(response.error)
     return decode(response.body)
 
@@ -217,7 +217,7 @@ def _names_json(names: list[str]) -> bytes:
 
 def _pod_manifest(pod: BinaryIO) -> bytes:
     manifest = one_manifest("--pod", read_opened("--pod", pod))
-    decode_incoming_pod(msgspec.Raw(manifest))  # before a large dump is loaded for nothing
+    decode_incoming_pod(msgspec.Raw(manifest))  # fails before a large dump is loaded
     return manifest
 
 

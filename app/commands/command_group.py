@@ -1,4 +1,4 @@
-"""A group of commands whose help has the whole first sentence of each; Click's own cuts them to one line."""
+"""A group of commands whose help has the whole first sentence of each. Click cuts it to one line."""
 
 import sys
 
@@ -6,10 +6,10 @@ import click
 
 
 class CommandGroup(click.Group):
-    """A group whose groups are of the same kind."""
+    """A group whose subgroups are of the same class."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each command with its first sentence, over several lines where it is long."""
+        """Write each command with its first sentence, wrapped if it is long."""
         rows = [(name, self.commands[name].get_short_help_str(limit=sys.maxsize)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)

@@ -1,4 +1,4 @@
-"""`kindred completion`: scripts that let shells complete the command line. Click makes them, and answers them."""
+"""`kindred completion`: scripts for completion in shells. Click makes the scripts and the completions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ _PROGRAM: Final = "kindred"
 _VARIABLE: Final = "_KINDRED_COMPLETE"
 """The variable that Click's script sets when it runs the program for completions."""
 _FILES, _NO_FILES = ":0", ":4"
-"""The last line for kubectl: whether files are offered besides (cobra's ShellCompDirective)."""
+"""The last line for kubectl: whether the shell also offers files (cobra's ShellCompDirective)."""
 
 
 @click.command("completion")
@@ -25,15 +25,15 @@ def completion_command(shell: str) -> None:
     """  # noqa: D301  # Click keeps the lines of a paragraph that begins with \b
     kind = get_completion_class(shell)
     if kind is None:
-        raise click.UsageError(f"{shell}: Click has no completion for it.")
+        raise click.UsageError(f"{shell}: Click has no completion for this shell.")
     root = click.get_current_context().find_root().command
     click.echo(kind(root, {}, _PROGRAM, _VARIABLE).source())
 
 
 def kubectl_completions(root: click.Command, words: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that `kubectl_complete-kindred` prints for the words after `kubectl kindred`, the last begun.
+    """Yield the output of `kubectl_complete-kindred` for the words after `kubectl kindred`. The last one is incomplete.
 
-    Source: kubectl's pkg/cmd/plugin/plugin_completion.go, which runs that program of the PATH.
+    Source: kubectl's pkg/cmd/plugin/plugin_completion.go, which runs this program from PATH.
     """
     *before, begun = words or [""]
     found = ShellComplete(root, {}, _PROGRAM, _VARIABLE).get_completions(before, begun)

@@ -1,4 +1,4 @@
-"""`kindred config`: the effective settings, the schema of the file, and files that are moved to its present form."""
+"""`kindred config`: the effective settings, the schema of the file, and migration of a file to the current form."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -27,14 +27,14 @@ _HEAD: Final = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
 
 @click.group("config", cls=CommandGroup)
 def config_group() -> None:
-    """Print settings, their schema, or a file of settings in its present form."""
+    """Print the settings, their schema, or a file of settings in the current form."""
 
 
 @config_group.command("print", params=settings_options())
 @output_option(NO_NAMES, OutputFormat.YAML)
 @click.option("--changed", "only_changed", is_flag=True, help="Only settings that differ from their defaults.")
 def print_command(*, output: OutputFormat, only_changed: bool, config: Path | None, **flags: str | None) -> None:
-    """Print the effective settings, their defaults included, and where each is from."""
+    """Print the effective settings, defaults included, and the source of each."""
     try:
         configuration = load_configuration(config, flags)
     except SettingsError as error:
@@ -62,9 +62,9 @@ def schema_command(output: OutputFormat) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--write", is_flag=True, help="Write the file instead of printing it.")
 def migrate_command(*, file: Path, write: bool) -> None:
-    """Print a file of settings in its present form, with its comments.
+    """Print a file of settings in the current form, with its comments.
 
-    A file that has apiVersion and kind is printed as it is.
+    A file with apiVersion and kind is printed unchanged.
     """
     try:
         text = migrated(read_text(file), str(file))
@@ -84,4 +84,4 @@ def _settings_text(shown: Mapping[str, Mapping[str, Any]], *, wide: bool) -> str
 
 
 def _yaml_line(key: str, value: object, source: str) -> str:
-    return f"{key}: {encode(value).decode()}  # {source}\n"  # JSON is YAML, too, and stays on its line
+    return f"{key}: {encode(value).decode()}  # {source}\n"  # JSON is YAML, too, and takes one line

@@ -1,4 +1,4 @@
-"""`kindred debug`: asks the admin port of a running service."""
+"""`kindred debug`: logs the requests of a pod in full, through the admin port of a running service."""
 
 import re
 from http import HTTPStatus
@@ -19,7 +19,7 @@ _UNITS: Final = (3600, 60, 1)
 
 
 def seconds_of(duration: str) -> float:
-    """Return the seconds of a duration such as 90s, 10m or 1h30m. Raises ValueError, which names the rule."""
+    """Return the seconds of a duration such as 90s, 10m or 1h30m. Raises ValueError, whose message has the format."""
     matched = _DURATION.fullmatch(duration)
     seconds = (
         sum(int(number or 0) * unit for number, unit in zip(matched.groups(), _UNITS, strict=True)) if matched else 0
@@ -31,31 +31,32 @@ def seconds_of(duration: str) -> float:
 
 @click.group("debug", cls=CommandGroup)
 def debug_group() -> None:
-    """Look closer at what a running service does."""
+    """Debug a running service."""
 
 
 @debug_group.command("pod")
 @click.argument("pod", metavar="NAMESPACE/NAME")
-@click.option("--for", "duration", default="10m", show_default=True, help="How long, such as 90s, 10m or 1h30m.")
-@click.option("--off", is_flag=True, help="Log them no more.")
+@click.option("--for", "duration", default="10m", show_default=True, help="Duration, such as 90s, 10m or 1h30m.")
+@click.option("--off", is_flag=True, help="Stop logging them in full.")
 @with_options(ACCESS_OPTIONS)
 def pod_command(pod: str, duration: str, *, off: bool, **access: Unpack[Access]) -> None:
-    """Log every question about a pod in full for a while, whatever the level of the log is.
+    """Log every request for a pod in full for a while, at any log level.
 
-    The lines hold the questions and the answers, so the pod's spec, too; other pods stay as they are. Each replica is
-    asked by itself.
+    The lines contain the requests and responses, and so the pod's spec. Other pods are not affected. The command calls
+    one replica: run it for each.
     """
     try:
         if off:
             _asked(access, "DELETE", _path(pod))
-            click.echo(f"Requests about {pod} are not logged in full any more.")
+            click.echo(f"Requests for {pod} are no longer logged in full.")
             return
         until = _asked(access, "PUT", _path(pod), seconds_of(duration))
     except (CannotAskError, ValueError) as error:
         exit_with_error(error)
     text = (
-        f"Every request about {pod} is logged in full until {until}, by the logger kindred.debug_pod at level debug: "
-        "the request and the answer (8 KiB of each), why nodes failed, and which have the highest scores."
+        f"Every request for {pod} is logged in full until {until}, by the logger kindred.debug_pod at level debug. "
+        "A line has the request and the response (8 KiB of each), why nodes failed, and the nodes with the highest "
+        "scores."
     )
     click.echo("\n".join(wrapped(text)))
 
@@ -67,7 +68,7 @@ def _path(pod: str) -> str:
 
 
 def _asked(access: Access, method: str, path: str, seconds: float | None = None) -> str:
-    """Return until when the pod is logged; empty where it is not. Raises CannotAskError."""
+    """Return the time until which the pod is logged; empty if it is not logged. Raises CannotAskError."""
     response = asked(access, method, path, None if seconds is None else {"for": f"{seconds:g}"})
     if not response.is_success:
         raise CannotAskError(f"{access['url']}: {refusal(response)}")

@@ -12,7 +12,7 @@ from app.configuration import Configuration
 from app.settings import is_loopback
 
 OFFSET: Final = 2
-"""From the scheduler's port to the admin port of a demo: 8890 beside 8888."""
+"""Distance of a demo's admin port from the scheduler's port: 8890 for 8888."""
 _LARGEST: Final = 65535
 
 
@@ -21,9 +21,9 @@ class _Request(msgspec.Struct, rename="pascal"):
 
 
 def with_page(configuration: Configuration) -> Configuration:
-    """Give a demo on the loopback an admin port, where nothing was said of one.
+    """Give a demo on the loopback an admin port, unless a setting has one.
 
-    A demo that others can reach gets none: its page would need a token.
+    A demo on another address gets no admin port: its page would need a token.
     """
     settings = configuration.settings
     hosts = (settings.listen_host, settings.admin_host)
@@ -37,7 +37,7 @@ def with_page(configuration: Configuration) -> Configuration:
 
 
 def samples() -> Sequence[Sample]:
-    """Return the pods of the requests that are in the demo, in the order of their names."""
+    """Return the pods of the demo's requests, sorted by name."""
     requests = sorted((DEMO / "requests").iterdir(), key=lambda each: each.name)
     return [
         Sample(PurePath(each.name).stem, msgspec.json.decode(each.read_bytes(), type=_Request).pod) for each in requests

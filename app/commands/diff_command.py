@@ -1,4 +1,4 @@
-"""`kindred diff`: the mirror of a running service against the lists of the API server."""
+"""`kindred diff`: compares the mirror of a running service with the lists of the API server."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,11 +18,11 @@ from app.objects.resources import RESOURCES
 from core.mirror.comparer import Differences
 
 _PATIENCE: Final = 600.0
-"""Seconds. Two lists of a large cluster, in pieces between the requests of schedulers, take minutes."""
+"""Seconds. In a large cluster the service takes minutes: it lists twice, in steps between scheduler requests."""
 _NAMES: Final[Mapping[str, str]] = {
     each.plural: ".".join(filter(None, (each.kind.__name__.lower(), each.group))) for each in RESOURCES.values()
 }
-"""Resource -> how kubectl begins the names of its objects: `storageclass.storage.k8s.io`."""
+"""Resource -> prefix of its object names in kubectl: `storageclass.storage.k8s.io`."""
 
 
 @click.command("diff")
@@ -31,12 +31,12 @@ _NAMES: Final[Mapping[str, str]] = {
     type=click.FloatRange(0, 60),
     default=1.0,
     show_default=True,
-    help="Seconds for which a difference has to last.",
+    help="Seconds that a difference must last.",
 )
 @output_option()
 @with_options(ACCESS_OPTIONS)
 def diff_command(*, settle: float, output: OutputFormat, **access: Unpack[Access]) -> None:
-    """Print where the mirror of a running service differs from the API server, which lists all resources for it.
+    """Print the differences between the mirror of a running service and new lists of the API server.
 
     Ends with 0 if nothing differs, 1 if something does, and 2 for errors.
     """

@@ -9,7 +9,7 @@ from app.commands.text_columns import Side, counted, table, wrapped, wrapped_tab
 from core.mirror.comparer import Differences
 
 _MAX: Final = 20
-"""Objects that are named, unless the text is wide."""
+"""Maximum number of objects in the text, unless it is wide."""
 _COUNTS: Final[Sequence[tuple[str, Side]]] = (
     ("RESOURCE", "left"),
     ("LISTED", "right"),

@@ -1,4 +1,4 @@
-"""The explainer for a dump, or for a cluster that was listed, by the same code as in a running service."""
+"""The explainer for a dump or for a listed cluster. It uses the code of a running service."""
 
 from app.answered_release import AnsweredRelease
 from app.commands.dump_source import Dump
@@ -12,9 +12,9 @@ from core.mirror.cluster import ClusterMirror
 
 
 def dump_explainer(settings: Settings, dump: Dump, waiting: RecentPods, work: LongWork) -> Explainer:
-    """Return the explainer of a dump, which takes its turns from `work`. Raises SettingsError.
+    """Return the explainer of a dump, which works in the turns of `work`. Raises SettingsError.
 
-    `waiting` are pods that may be named though the mirror lacks them.
+    `waiting` are pods that a request may name although the mirror lacks them.
     """
     return mirror_explainer(settings, dump.mirror, waiting, work, freshness=OF_A_DUMP, release=dump.release)
 
@@ -28,7 +28,7 @@ def mirror_explainer(  # noqa: PLR0913  # what an explanation follows from
     freshness: Freshness,
     release: AnsweredRelease,
 ) -> Explainer:
-    """Return the explainer of a mirror, as `dump_explainer`; `freshness` says which kinds it lacks."""
+    """Return the explainer of a mirror, as `dump_explainer`. `freshness` has the kinds that the mirror lacks."""
     profile = create_profile(settings)
     create_partition(settings, mirror)
     cache = create_cache(settings, mirror, profile)

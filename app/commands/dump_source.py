@@ -1,4 +1,4 @@
-"""The cluster that commands read from a dump, or bring with them: the options that say which, and loading it."""
+"""The cluster that commands read from a dump or from the bundled demo: its options, and loading it."""
 
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -23,23 +23,23 @@ _SHOWN_PROBLEMS: Final = 20
 MAX_DUMP_BYTES: Final = 8 * 1024**3
 """A dump of 15,000 nodes and 450,000 pods as `kubectl get -o json` prints it is 3 to 4 GB."""
 _SHARE_OF_MEMORY: Final = 2
-"""A dump may take half of the memory: it is held as a text, beside all that is made of it."""
+"""A dump may take half of the memory: its text is in memory beside the objects made from it."""
 _WEIGHT_OF_YAML: Final = 32
-"""While it is read, YAML takes 20 to 55 times its text, by how short its parts are."""
+"""Reading YAML takes 20 to 55 times the memory of its text. Short parts take more."""
 
 SOURCE_OPTIONS: Final = (
     click.option(
         "--snapshot",
         type=click.File("rb"),
-        help="Cluster dump: what `kubectl get nodes,pods,namespaces -A -o json` (or yaml) prints, or the golden case "
+        help="Cluster dump: the output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml), or the golden case "
         "of a decision; - reads stdin.",
     ),
     click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump."),
-    click.option("--skip-invalid", is_flag=True, help="Go on over broken objects of the dump, and count them."),
+    click.option("--skip-invalid", is_flag=True, help="Skip broken objects of the dump, and count them."),
 )
 
 OF_A_DUMP_ALONE: Final = frozenset({"config", *OF_EXPLANATIONS, "skip_invalid"})
-"""Options of commands that ask a dump or a running service, which are for the dump: a service has its settings."""
+"""Options that are only for a dump, in commands that also call a service. A service has its own settings."""
 
 
 class _Metadata(msgspec.Struct):
@@ -57,18 +57,18 @@ _identity_decoder: Final = msgspec.json.Decoder(_Identity)
 
 
 class Dump(NamedTuple):
-    """A cluster, and the objects that it was made of: also those that are not counted, such as pending pods."""
+    """A cluster and the objects that it was loaded from, including objects that do not count, such as pending pods."""
 
     mirror: ClusterMirror
     items: Sequence[DumpItem]
     release: AnsweredRelease
 
     def pods(self, names: Collection[str]) -> Iterator[bytes]:
-        """Yield the JSON of the pods of these names, NAMESPACE/NAME or uid; a look at every object if there are any."""
+        """Yield the JSON of the pods with these names (NAMESPACE/NAME or uid). Reads all objects if there is a name."""
         for item in self.items if names else ():
             try:
                 identity = _identity_decoder.decode(item.raw)
-            except (msgspec.DecodeError, UnicodeDecodeError):  # a skipped object
+            except (msgspec.DecodeError, UnicodeDecodeError):  # an object that was skipped
                 continue
             metadata = identity.metadata or _Metadata()
             if (item.kind or identity.kind) != "Pod":
@@ -78,9 +78,9 @@ class Dump(NamedTuple):
 
 
 def load_dump(settings: Settings, snapshot: BinaryIO | None, *, demo: bool, skip_invalid: bool) -> Dump:
-    """Load the source that the options name, and print a summary on standard error. Raises SnapshotError.
+    """Load the cluster that the options name, and print a summary on standard error. Raises SnapshotError.
 
-    A golden case says which release of Kubernetes is answered for, or else the newest kubelet, unless the settings do.
+    The release of Kubernetes comes from the settings, else from a golden case, else from the newest kubelet.
     """
     if demo == (snapshot is not None):
         raise click.UsageError("Give either --snapshot FILE or --demo.")
@@ -120,4 +120,4 @@ def _report(summary: SnapshotSummary) -> None:
         click.echo(f"... and {len(summary.invalid) - _SHOWN_PROBLEMS} more", err=True)
     click.echo(f"Loaded {summary}", err=True)
     if not summary.taken["Node"]:
-        click.echo("Warning: there is no node in the dump; every question will fail.", err=True)
+        click.echo("Warning: the dump has no node; every request will fail.", err=True)

@@ -6,11 +6,12 @@ from typing import Final, NoReturn
 import click
 
 EXIT_OK: Final = 0
-"""The command completed, and the answer is yes."""
+"""The command completed with a positive result."""
 EXIT_NO: Final = 1
-"""The command completed, and the answer is no: it fits nowhere, differs, is not ready, has errors."""
+"""The command completed with a negative result: the pod fits nowhere, or something differs, is not ready or has
+errors."""
 EXIT_ERROR: Final = 2
-"""The command could not complete: wrong usage, or input or a service that is missing or wrong."""
+"""The command could not complete: wrong usage, or the input or the service is missing or wrong."""
 
 
 def exit_with_error(error: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""An explanation as commands get it, of a service or over a mirror, and how they print it."""
+"""Explanations for commands, from a service or from a mirror, and their output."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from app.json_text import decode, encode
 
 
 class RefusedError(Exception):
-    """The request was read, but cannot be evaluated; `field` is the place in it."""
+    """The request was read, but cannot be evaluated. `field` is the wrong field."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class RefusedError(Exception):
 
 
 def taken(response: httpx.Response, where: str) -> bytes:
-    """Return the explanation that a service has answered, JSON. Raises RefusedError, CannotAskError."""
+    """Return the explanation in a service's response, as JSON. Raises RefusedError, CannotAskError."""
     if response.is_success:
         try:
             decode(response.content, Explanation)
@@ -39,7 +39,7 @@ def taken(response: httpx.Response, where: str) -> bytes:
 
 
 async def explanation_of(explainer: Explainer, inquiry: Inquiry) -> bytes:
-    """Explain by the same code as a service. Raises DecodeError and ExplainError."""
+    """Explain with the code of a service. Raises DecodeError and ExplainError."""
     question = decode_explain_request(inquiry.body, explainer.mirror)
     detail = Detail(inquiry.nodes, inquiry.limit, score_all=inquiry.score == "all")
     return encode(await explainer.explain(question, detail))

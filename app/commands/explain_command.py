@@ -1,4 +1,4 @@
-"""`kindred explain`: why this node, why not that one, asked of a running service or of a dump."""
+"""`kindred explain`: why a pod fits on a node or not, from a running service or from a dump."""
 
 import asyncio
 import sys
@@ -53,13 +53,13 @@ class Options(Arguments, Access, ExplanationFlags):
     "--file",
     "-f",
     metavar="FILE",
-    help="Manifest of a pod, or of what has a pod template, or ExtenderArgs, instead of a name; - reads stdin.",
+    help="Manifest instead of a name: a pod, an object with a pod template, or ExtenderArgs; - reads stdin.",
 )
-@click.option("--why-not", multiple=True, metavar="NODE", help="Tell all of this node. Can be repeated.")
+@click.option("--why-not", multiple=True, metavar="NODE", help="Show all results of this node. Can be repeated.")
 @click.option(
     "--assume", multiple=True, metavar="POD@NODE", help="Suppose a pod, by name or FILE, on a node. Can be repeated."
 )
-@click.option("--remove", multiple=True, metavar="POD", help="Suppose that a pod is gone. Can be repeated.")
+@click.option("--remove", multiple=True, metavar="POD", help="Suppose that a pod is deleted. Can be repeated.")
 @click.option(
     "--add-node",
     multiple=True,
@@ -71,24 +71,24 @@ class Options(Arguments, Access, ExplanationFlags):
     type=click.IntRange(0, MAX_SHOWN),
     default=5,
     show_default=True,
-    help="Domains, pods and nodes where there may be many.",
+    help="Maximum number of domains, pods and nodes in a list.",
 )
 @click.option(
     "--score",
     type=click.Choice(["fitting", "all"]),
     default="fitting",
     show_default=True,
-    help="Which nodes are scored: kube-scheduler asks about those that fit.",
+    help="Nodes to score. kube-scheduler scores only nodes that fit.",
 )
 @output_option()
 @with_options(SOURCE_OPTIONS)
 @with_options(ACCESS_OPTIONS)
 def explain_command(**options: Unpack[Options]) -> None:
-    """Explain why a pod fits on nodes, and why not, and what would be if.
+    """Explain why a pod fits on nodes or does not, also under suppositions.
 
-    Asks the admin port of a running service (--server), or a dump of a cluster without one (--snapshot, --demo). The
-    pod is named, or its manifest given (-f). With -o name, prints the nodes with the best scores. Ends with 0 if it
-    fits somewhere, 1 if nowhere, and 2 for errors.
+    Calls the admin port of a running service (--server), or reads a dump of a cluster (--snapshot, --demo). Name the
+    pod, or give its manifest (-f). With -o name, prints the nodes with the best scores. Ends with 0 if it fits
+    somewhere, 1 if nowhere, and 2 for errors.
     """
     of_a_dump = options["demo"] or options["snapshot"] is not None
     if of_a_dump:
@@ -110,22 +110,22 @@ def explain_command(**options: Unpack[Options]) -> None:
 
 
 def _of_service(inquiry: Inquiry, access: Access) -> bytes:
-    """Ask a running service. Raises CannotAskError, and RefusedError."""
+    """Call a running service. Raises CannotAskError, and RefusedError."""
     query: Query = {"node": inquiry.nodes, "limit": inquiry.limit, "score": inquiry.score}
     return taken(asked(access, "POST", "/explain", query, inquiry.body), access["url"])
 
 
 def _of_dump(inquiry: Inquiry, options: Options) -> bytes:
-    """Answer by the same code as a service. Raises SettingsError, SnapshotError, DecodeError and ExplainError."""
+    """Explain with the code of a service. Raises SettingsError, SnapshotError, DecodeError and ExplainError."""
     settings = loaded_settings(options["config"], flags_of_explanations(options))
-    check_explained(settings)  # before a large dump is loaded for nothing
+    check_explained(settings)  # fails before a large dump is loaded
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     explainer = dump_explainer(settings, dump, _waiting_pods(dump, inquiry.pods), LongWork())
     return asyncio.run(explanation_of(explainer, inquiry))
 
 
 def _waiting_pods(dump: Dump, names: Collection[str]) -> RecentPods:
-    """Return the named pods as the dump has them: the mirror lacks those that ended, and the pod of a golden case."""
+    """Return the named pods of the dump. The mirror lacks pods that have ended, and the pod of a golden case."""
     found = RecentPods()
     for raw in dump.pods(names):
         found.add(decode_incoming_pod(msgspec.Raw(raw)), raw)

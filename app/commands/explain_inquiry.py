@@ -1,4 +1,4 @@
-"""The arguments of `kindred explain` as a request of `POST /explain`, and its fields as those arguments again."""
+"""Arguments of `kindred explain` to a request of `POST /explain`, and fields of the request back to arguments."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from app.objects.decode import NULL, DecodeError
 from app.objects.go_struct import EXTENDER_ARGS, members_of
 
 _OF_FILES: Final = re.compile(r"-|\.{0,2}/.*|.*\.(json|ya?ml)", re.DOTALL)
-"""Names of files, not of pods, regardless of the contents of the directory."""
+"""Arguments that are files and not pods, whether the file exists or not."""
 
 
 class Arguments(TypedDict):
@@ -34,17 +34,17 @@ class Inquiry(NamedTuple):
 
     body: bytes
     pods: frozenset[str]
-    """NAMESPACE/NAME or uid of those that it names."""
+    """NAMESPACE/NAME or uid of the pods that it names."""
     nodes: Sequence[str]
     limit: int
     score: Literal["fitting", "all"]
     pod_from: str
-    """The argument that has the pod, and whatever else `origins` does not have."""
+    """The argument that has the pod, and every field that `origins` lacks."""
     origins: Mapping[str, str]
     """Field -> the argument that it is from."""
 
     def told(self, field: str, message: str) -> str:
-        """Return the error of a field, in the words of the command line."""
+        """Return the error of a field, with the argument that it is from."""
         for begin, origin in self.origins.items():
             rest = field.removeprefix(begin)
             if field.startswith(begin) and rest[:1] in {"", "."}:
@@ -53,7 +53,7 @@ class Inquiry(NamedTuple):
 
 
 class _Supposed:
-    """The suppositions while they are put together: the members of the request, with their sources."""
+    """The suppositions of the request while it is built: its members, with their sources."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.members: dict[str, list[Any]] = {}
@@ -87,7 +87,7 @@ class _Supposed:
     def _add(self, member: str, value: object, origin: str, below: str = "") -> None:
         place = f"{member}[{len(self.members.setdefault(member, []))}]"
         self.members[member].append(value)
-        self.origins.update({f"{place}{below}": origin, place: origin})  # the longer first, as `told` looks
+        self.origins.update({f"{place}{below}": origin, place: origin})  # longer first: `told` takes the first match
 
 
 def inquiry_of(arguments: Arguments) -> Inquiry:
@@ -122,7 +122,7 @@ def _of_file(option: str, manifest: bytes, supposed: Mapping[str, object]) -> by
     if not fields.keys() & {"Nodes", "NodeNames"}:
         return encode({"pod": msgspec.Raw(manifest), **supposed})
     if not supposed:
-        return manifest  # ExtenderArgs are a request as they are
+        return manifest  # ExtenderArgs are a request already
     names = fields.get("NodeNames", NULL)
     if names == NULL:
         raise click.UsageError(

@@ -8,6 +8,7 @@ import click
 
 from app.answered_release import ReleaseStatus
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
+from app.commands.pending_text import victim_text
 from app.commands.scheduler_text import profile_text, sample_text, scheduler_text, unscored_text
 from app.commands.text_columns import Side, counted, table, wrapped
 from app.commands.units_text import packing_text
@@ -115,9 +116,9 @@ def _waiting(waiting: Waiting | None) -> Iterator[str]:
     if waiting is None:
         return
     if waiting.gates:
-        yield from wrapped(
-            f"kube-scheduler does not try it before its gates are gone: {', '.join(waiting.gates)}", 2, ""
-        )
+        gates = ", ".join(waiting.gates)
+        text = f"kube-scheduler does not try the pod before its scheduling gates are removed: {gates}"
+        yield from wrapped(text, 2, "")
     if waiting.message:
         at = f" at {waiting.changed}" if waiting.changed else ""
         yield from wrapped(f"Its scheduler said{at} ({waiting.reason}): {waiting.message}", 2, "")
@@ -144,7 +145,7 @@ def _victims(victims: Sequence[AwaitedVictim]) -> Iterator[str]:
         return
     yield _heading("Waits for victims of preemption")
     for each in victims[:_MAX]:
-        yield from wrapped(f"waits for {each.name} on {each.node} to end, since {each.waiting:.0f} s", 4, "  ")
+        yield from wrapped(victim_text(each), 4, "  ")
     yield from _more(len(victims), "victim")
 
 
@@ -219,7 +220,7 @@ def _term_name(term: TermSummary | NodeTerm) -> str:
 
 def _counts(term: TermSummary) -> str:
     if term.first_pod:
-        return "selects no placed pod, but this one: it would be the first of its kind, and may be anywhere"
+        return "selects no placed pod except this pod: the first one of its kind may be in any domain"
     if not term.pods:
         return "no placed pod"
     has = "" if term.direction is Direction.INCOMING else f" {'has' if term.pods == 1 else 'have'} it"
@@ -229,7 +230,7 @@ def _counts(term: TermSummary) -> str:
 
 
 def _listed(shown: Sequence[str], number: int, more: str) -> str:
-    """Return the text after a number: some of so many, and how many there are besides."""
+    """Return the text after a number: some names, and the number of the others."""
     if not shown:
         return ""
     left = number - len(shown)
@@ -249,14 +250,14 @@ def _scores(told: Summary) -> Iterator[str]:
     said = [each for each in told.scores if each.raw is not None]
     silent = [each.plugin for each in told.scores if each.raw is None]
     if not said and not told.best:
-        return  # no node is scored
+        return  # no node was scored
     yield _heading("Scores by plugin, of all nodes that are scored")
     if said:
         yield from table(
             _SCORES, [(each.plugin, each.weight, _span(each.raw), _span(each.normalized)) for each in said]
         )
     if silent:
-        yield from wrapped(f"nothing to say of this pod: {', '.join(silent)}", 4, "  ")
+        yield from wrapped(f"no score for this pod: {', '.join(silent)}", 4, "  ")
     if told.scheduler is not None:
         yield from unscored_text(told.scheduler)
 
@@ -343,7 +344,7 @@ def _cells(cells: NodeCells) -> Iterator[str]:
         kept = f"invalid ({cell.miss or 'never kept'})" if cell.invalid else verdict
         yield from wrapped(f"{cell.plugin}: {kept}", 6, "    ")
     for score in cells.scores:
-        said = "nothing to say" if score.raw is None else f"{score.raw:,}"
+        said = "no score" if score.raw is None else f"{score.raw:,}"
         kept = f"invalid ({score.miss or 'never kept'})" if score.invalid else f"raw score {said}"
         yield from wrapped(f"{score.plugin}: {kept}", 6, "    ")
 
@@ -361,8 +362,8 @@ def _class(use: ClassUse | None) -> list[str]:
         return wrapped("none: the pod has no class, or the cache is off", _LABELS, "Class".ljust(_LABELS))
     if not use.kept:
         return wrapped(f"{use.hash}, not cached", _LABELS, "Class".ljust(_LABELS))
-    asked = f"{counted(use.questions, 'question')}, {counted(use.hits, 'hit')}, {counted(use.misses, 'miss', 'misses')}"
-    return wrapped(f"{use.hash}, first asked about for {use.first_pod}: {asked}", _LABELS, "Class".ljust(_LABELS))
+    asked = f"{counted(use.questions, 'request')}, {counted(use.hits, 'hit')}, {counted(use.misses, 'miss', 'misses')}"
+    return wrapped(f"{use.hash}, first pod {use.first_pod}: {asked}", _LABELS, "Class".ljust(_LABELS))
 
 
 def _mirror(state: MirrorState) -> Iterator[str]:

@@ -9,14 +9,14 @@ _AT_ONCE: Final = 1024 * 1024  # bytes
 
 
 class InputError(ValueError):
-    """Something that is not read, or not to its end; the message says why."""
+    """The input cannot be read, or not to its end. The message says why."""
 
 
 def read_input(file: IO[bytes], most: int, limit: str) -> bytes:
-    """Return all that there is to read, of at most so many bytes; `limit` says for people which bound that is.
+    """Return the whole input, of at most `most` bytes. `limit` names this bound in the error.
 
-    The size of a regular file is looked at before it is read. A pipe or a device may have no end. Text has no NUL,
-    which identifies /dev/zero at once; the bound stops all others. Raises InputError.
+    The size of a regular file is checked before it is read. A pipe or a device may have no end. Text has no NUL, so a
+    NUL identifies /dev/zero at once. The bound stops any other input. Raises InputError.
     """
     size = _size(file)
     if size > most:
@@ -27,7 +27,7 @@ def read_input(file: IO[bytes], most: int, limit: str) -> bytes:
         if nul >= 0:
             raise InputError(f"a NUL at byte {found.tell() + nul}: neither JSON nor YAML in UTF-8")
         if not found.tell() and len(chunk) == size:
-            return chunk  # a copy of 2 GB would be one too many
+            return chunk  # without a copy, which could take 2 GB
         found.write(chunk)
         if found.tell() > most:
             raise InputError(f"more than {most} bytes ({limit})")
@@ -36,10 +36,10 @@ def read_input(file: IO[bytes], most: int, limit: str) -> bytes:
 
 
 def _size(file: IO[bytes]) -> int:
-    """Return the size of a regular file; 0 where it is not known before the end, as of /proc. Raises InputError."""
+    """Return the size of a regular file; 0 if it is unknown before the end, as in /proc. Raises InputError."""
     try:
         status = os.fstat(file.fileno())
-    except OSError:  # not an error of the system
+    except OSError:  # a stream without a file descriptor raises an OSError, too
         return 0
     if stat.S_ISBLK(status.st_mode):
         raise InputError("a block device; expected a file or a pipe")

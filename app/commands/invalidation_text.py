@@ -23,7 +23,7 @@ _GAP: Final = "  "
 
 
 def invalidation_text(rows: Sequence[TableRow], *, wide: bool) -> str:
-    """Return the rules by kind; as one table with the reasons and the design's names of plugins if it is wide."""
+    """Return the rules by kind. A wide text is one table, with the reasons and the design's names of plugins."""
     return "\n".join(_wide(rows) if wide else _by_kind(rows))
 
 
@@ -47,7 +47,7 @@ def _wide(rows: Sequence[TableRow]) -> Iterator[str]:
 
 
 def _lines(cells: Sequence[str], widths: Sequence[int], indent: str = "") -> Iterator[str]:
-    """Yield the lines of one row: a cell that is too wide for its column goes on below."""
+    """Yield the lines of one row. A cell that is too wide continues on the next line."""
     parts = [wrap(cell, width, break_on_hyphens=False) for cell, width in zip(cells, widths, strict=True)]
     for line in zip_longest(*parts, fillvalue=""):
         yield indent + _GAP.join(map(str.ljust, line, widths)).rstrip()

@@ -1,6 +1,6 @@
 """The formats of `-o`, as kubectl has them, and printing a value in one of them.
 
-A command gives the value that JSON and YAML show, a function for the text of `table` and `wide`, and the names.
+A command passes the value for JSON and YAML, a function for the text of `table` and `wide`, and the names.
 """
 
 import os

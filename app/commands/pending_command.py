@@ -33,7 +33,7 @@ from app.wiring.engine import check_explained
 
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)
 _PATIENCE: Final = 60.0
-"""Seconds. Each class of pods is judged between the requests of schedulers."""
+"""Seconds. The service judges the classes of pods in steps between scheduler requests."""
 
 
 class Options(Access, ExplanationFlags):
@@ -49,16 +49,16 @@ class Options(Access, ExplanationFlags):
 
 
 @click.command("pending", params=settings_options(OF_EXPLANATIONS))
-@click.option("--namespace", "-n", metavar="NS", help="Only the pods of this namespace.  [default: all namespaces]")
-@click.option("--all-namespaces", "-A", is_flag=True, help="The pods of all namespaces, whatever -n says.")
+@click.option("--namespace", "-n", metavar="NS", help="Only pods of this namespace.  [default: all namespaces]")
+@click.option("--all-namespaces", "-A", is_flag=True, help="Pods of all namespaces; overrides -n.")
 @output_option()
 @with_options(SOURCE_OPTIONS)
 @with_options(ACCESS_OPTIONS)
 def pending_command(**options: Unpack[Options]) -> None:
-    """Print the pending pods, the oldest first: on how many nodes each fits now, and why not on the others.
+    """Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.
 
-    Asks the admin port of a running service (--server), or a dump of a cluster without one (--snapshot, --demo). With
-    -o wide also the scheduler and the nominated node.
+    Calls the admin port of a running service (--server), or reads a dump of a cluster (--snapshot, --demo). -o wide
+    adds the scheduler and the nominated node.
     """
     of_a_dump = options["demo"] or options["snapshot"] is not None
     if of_a_dump:
@@ -78,7 +78,7 @@ def pending_command(**options: Unpack[Options]) -> None:
 
 
 def _of_service(access: Access, namespace: str | None) -> bytes:
-    """Ask a running service. Raises CannotAskError."""
+    """Call a running service. Raises CannotAskError."""
     query = {"namespace": namespace} if namespace is not None else None
     response = asked(access, "GET", "/pending", query, patience=_PATIENCE)
     if not response.is_success:
@@ -87,9 +87,9 @@ def _of_service(access: Access, namespace: str | None) -> bytes:
 
 
 def _of_dump(options: Options, namespace: str | None) -> bytes:
-    """Answer by the same code as a service. Raises SettingsError and SnapshotError."""
+    """Judge with the code of a service. Raises SettingsError and SnapshotError."""
     settings = loaded_settings(options["config"], flags_of_explanations(options))
-    check_explained(settings)  # before a large dump is loaded for nothing
+    check_explained(settings)  # fails before a large dump is loaded
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     work = LongWork()
     explainer = PendingPodsExplainer(dump_explainer(settings, dump, RecentPods(), work), work, time.time)

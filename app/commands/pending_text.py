@@ -1,4 +1,4 @@
-"""Pending pods for people: summed up in a line, then a line for each pod, the oldest first."""
+"""Pending pods for people: a summary in one line, then a line for each pod, the oldest first."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -8,15 +8,18 @@ import click
 from app.commands.age_text import age_text
 from app.commands.text_columns import counted, wrapped, wrapped_table
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
+from core.diagnosis.victim_waits import AwaitedVictim
 
 _HEADS: Final = ("NAME", "AGE", "STATE", "FIT", "REASON")
 _MORE_HEADS: Final = ("SCHEDULER", "NOMINATED NODE", "WOULD HELP")
+_MAX_VICTIMS: Final = 3
+"""Limit of a line."""
 
 
 def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> str:
     """Return the pods as lines, with colours, which click removes where there is no terminal.
 
-    With a namespace, no column repeats it.
+    With a namespace there is no column for it.
     """
     return "\n".join(_lines(pending, namespace, wide=wide))
 
@@ -55,7 +58,8 @@ def _row(pod: PendingPod, pending: PendingPods, namespace: str | None, *, wide: 
     kind = pending.classes[pod.place] if pod.place is not None else None
     of_namespace, _, name = pod.pod.rpartition("/")
     fit = f"{kind.fit:,}/{kind.nodes:,}" if kind is not None else "-"
-    cells = [name, age_text(pod.seconds), pod.state.value, fit, _reason(pod, kind)]
+    reasons = [_reason(pod, kind), *_victims(pod.waits_for)]
+    cells = [name, age_text(pod.seconds), pod.state.value, fit, "; ".join(filter(None, reasons)) or "-"]
     if not namespace:
         cells.insert(0, of_namespace)
     if wide:
@@ -68,9 +72,20 @@ def _reason(pod: PendingPod, kind: PendingClass | None) -> str:
     if pod.gates:
         return f"scheduling gates: {', '.join(pod.gates)}"
     if kind is None:
-        return "-"
+        return ""
     if kind.scheduler is not None and not kind.scheduler.has_profile:
         return f"no scheduler profile {kind.scheduler.name}"
     if kind.first_reason:
         return kind.first_reason
-    return "; ".join(f"{each.plugin}: {each.why}" for each in kind.not_judged) or "-"
+    return "; ".join(f"{each.plugin}: {each.why}" for each in kind.not_judged)
+
+
+def _victims(victims: Sequence[AwaitedVictim]) -> Iterator[str]:
+    yield from map(victim_text, victims[:_MAX_VICTIMS])
+    if len(victims) > _MAX_VICTIMS:
+        yield f"and for {counted(len(victims) - _MAX_VICTIMS, 'more victim')}"
+
+
+def victim_text(victim: AwaitedVictim) -> str:
+    """Return which victim of preemption a pod waits for, and since when."""
+    return f"waits for {victim.name} on {victim.node} to end, since {victim.waiting:.0f} s"

@@ -1,8 +1,8 @@
-"""`python -m app.commands.probe`: asks the service of this container whether it lives, for the image's HEALTHCHECK.
+"""`python -m app.commands.probe`: checks that the service of this container is alive, for the image's HEALTHCHECK.
 
-The address is found where the service found it: in the flags of process 1, the environment and the file of settings.
-They are read here, as far as that takes: app.configuration, which has validated them by then, takes ten times as long
-to import.
+The probe reads the address from the sources of the service: the flags of process 1, the environment and the file of
+settings. It reads them with its own code, because importing app.configuration takes ten times as long. The service has
+validated them by then.
 """
 
 import ssl
@@ -22,7 +22,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "tls_cert_file": None,
     "tls_client_ca_file": None,
 }
-"""Field -> default, as app.settings has it, of all that the address follows from."""
+"""Field -> default, as app.settings has it. The address depends on these fields alone."""
 FLAGS: Final[Mapping[str, str]] = {
     **{"--" + name.replace("_", "-"): name for name in DEFAULTS},
     "--host": "listen_host",
@@ -31,13 +31,13 @@ FLAGS: Final[Mapping[str, str]] = {
 }
 """Flag of `kindred serve` -> field, or the file of settings."""
 TIMEOUT: Final = 3.0
-"""Seconds, less than the HEALTHCHECK waits, so that the probe reports the reason."""
+"""Seconds. Less than the HEALTHCHECK waits, so that the probe reports the reason."""
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # looked up here, not bound
 _SERVICE: Final = Path("/proc/1/cmdline")
 
 
 class ProbeError(Exception):
-    """The service does not answer as it should, or cannot be asked; one line."""
+    """The service does not respond as it should, or cannot be reached. The message is one line."""
 
 
 class Address(NamedTuple):
@@ -50,7 +50,7 @@ class Address(NamedTuple):
 
 
 def address(command: Sequence[str], environment: Mapping[str, str]) -> Address:
-    """Return where a service answers that was started so. Raises ProbeError."""
+    """Return the address of a service with this command line and environment. Raises ProbeError."""
     flags = _flags(command)
     file = flags.pop("config", None) or environment.get("KINDRED_CONFIG")
     of_environment = {name: value for name in DEFAULTS if (value := environment.get(f"KINDRED_{name.upper()}"))}
@@ -96,11 +96,11 @@ def probe(at: Address, path: str, timeout: float = TIMEOUT) -> None:
 
 
 def main() -> None:
-    """Ask, and end with status 0 or 1, the only ones that a HEALTHCHECK has."""
+    """Run the probe. Ends with status 0 or 1, the only ones that a HEALTHCHECK has."""
     parser = ArgumentParser(
-        prog="python -m app.commands.probe", description="Ask the service of process 1 whether it lives."
+        prog="python -m app.commands.probe", description="Check that the service of process 1 is alive."
     )
-    parser.add_argument("--ready", action="store_true", help="ask whether it is ready instead")
+    parser.add_argument("--ready", action="store_true", help="check that it is ready instead")
     path = "/readyz" if parser.parse_args().ready else "/livez"
     try:
         command = _SERVICE.read_bytes().decode("utf-8", "replace").split("\0")
@@ -113,10 +113,10 @@ def main() -> None:
 
 
 def _flags(command: Sequence[str]) -> dict[str, str]:
-    """Return the fields that are given as --flag VALUE or --flag=VALUE; the last one counts."""
+    """Return the fields that are given as --flag VALUE or --flag=VALUE. The last one counts."""
     given: dict[str, str] = {}
     words = iter(command)
-    if "serve" not in words:  # which takes all words up to it: process 1 is another program, or an init before ours
+    if "serve" not in words:  # `in` consumes the words up to it. Process 1 can be an init
         return given
     for word in words:
         flag, equals, value = word.partition("=")
@@ -142,7 +142,7 @@ def _tls_context() -> ssl.SSLContext:
     # The certificate names the Service, not the loopback, and the response is no secret.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    # Every server of ours speaks it; before it, a handshake failed where a client certificate is wanted.
+    # Kindred always speaks 1.3. With 1.2 the handshake fails if the server requires a client certificate.
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     return context
 

@@ -1,6 +1,6 @@
-"""`kindred rbac`: the least that Kindred has to be allowed with some settings, as manifests for the API server.
+"""`kindred rbac`: the minimal roles that Kindred needs with some settings, as manifests for the API server.
 
-Each request has its rule beside its code: `Resource.rbac_rule`, RBAC_RULES, `lease_api.rbac_rules`.
+Each request has its rule next to its code: `Resource.rbac_rule`, RBAC_RULES, `lease_api.rbac_rules`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
     if binds:
         rules += pod_api.RBAC_RULES
     if settings.answer == "decide":
-        rules.append(pod_api.GET_RULE)  # to look a pod up that the watch is late with
+        rules.append(pod_api.GET_RULE)  # to look up a pod that the watch does not show yet
     if settings.preempt == "evict":
         rules += preemption_api.RBAC_RULES
     if settings.usage_source == "metrics-api":
@@ -94,7 +94,7 @@ def rbac_text(settings: Settings, *, binds: bool, account: str = NAME) -> str:
 
 
 def _merged(rules: Iterable[str]) -> list[dict[str, Any]]:
-    """Make of rules, each a line of YAML, one for each resource, with all verbs in the order in which they came."""
+    """Convert lines of YAML to rules, one for each resource, with all its verbs in the order of the lines."""
     verbs: dict[tuple[str, str], dict[str, None]] = {}
     for rule in map(_parsed, rules):
         for group in rule["apiGroups"]:
@@ -126,7 +126,7 @@ def _shown(value: object) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists of names on one line, as people write rules, and nothing by reference."""
+    """A YAML dumper that writes lists of names on one line and uses no references."""
 
     def represent_sequence(
         self,
@@ -139,18 +139,18 @@ class _Dumper(yaml.SafeDumper):
         return super().represent_sequence(tag, items, flow_style=all(isinstance(item, str) for item in items))
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the signature of the library
-        """Write everything out."""
+        """Return True: no references."""
         return True
 
 
 @click.command("rbac", params=settings_options(_DECIDING))
-@click.option("--bind", "binds", is_flag=True, help="Also the rules for `bind`: kube-scheduler has it as bindVerb.")
+@click.option("--bind", "binds", is_flag=True, help="Add the rules of `bind`, for a registration with bindVerb.")
 @click.option("--service-account", default=NAME, show_default=True, help="Who is allowed.")
 @output_option(FORMATS, OutputFormat.YAML)
 def rbac_command(
     *, binds: bool, service_account: str, output: OutputFormat, config: Path | None, **flags: str | None
 ) -> None:
-    """Print the roles that Kindred needs with these settings, and their bindings, and nothing that it does not need."""
+    """Print the minimal roles that Kindred needs with these settings, and their bindings."""
     try:
         configuration = load_configuration(config, flags)
         text = rbac_text(configuration.settings, binds=binds, account=service_account)

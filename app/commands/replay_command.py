@@ -1,4 +1,4 @@
-"""`kindred replay`: a recent decision evaluated again, by the service as it is now, or with a saved state."""
+"""`kindred replay`: evaluates a recent decision again, in the service as it is now or with a dump."""
 
 import re
 import sys
@@ -50,17 +50,18 @@ class Options(Access, AnswerFlags):
     type=click.IntRange(0, MAX_SHOWN),
     default=20,
     show_default=True,
-    help="Nodes with another result to print.",
+    help="Maximum number of differing nodes to print.",
 )
 @output_option()
 @with_options(SOURCE_OPTIONS)
 @with_options(ACCESS_OPTIONS)
 def replay_command(**options: Unpack[Options]) -> None:
-    """Ask a recent decision again, and tell what is answered differently.
+    """Evaluate a recent decision again, and print the differences.
 
-    DECISION is the number of one that a running service keeps (--server), or a file with what GET /debug/decisions/N of
-    the admin port answered; - reads stdin. It is asked of that service as it is now, or of a saved state (--snapshot,
-    --demo), which a file needs. Ends with 0 if the answer is the same, 1 if it differs, and 2 for errors.
+    DECISION is the number of a decision that a running service keeps (--server), or a file with the response of GET
+    /debug/decisions/N of the admin port; - reads stdin. The service evaluates it with its present state, or the command
+    with a dump (--snapshot, --demo). A file needs a dump. Ends with 0 if the result is the same, 1 if it differs, and 2
+    for errors.
     """
     of_a_dump = options["demo"] or options["snapshot"] is not None
     _refuse_contradictions(options, of_a_dump=of_a_dump)
@@ -85,7 +86,7 @@ def _refuse_contradictions(options: Options, *, of_a_dump: bool) -> None:
         refuse_options(_OF_A_SERVICE, "for a decision by its number, not from a file")
         if not of_a_dump:
             raise click.UsageError(
-                f"DECISION {decision}: no number, so a file, which needs a saved state: give --snapshot FILE or --demo."
+                f"DECISION {decision}: not a number, so a file. A file needs a dump: give --snapshot FILE or --demo."
             )
     if not of_a_dump:
         refuse_options(OF_A_DUMP_ALONE, "for a dump (--snapshot or --demo), not for a running service")
@@ -94,7 +95,7 @@ def _refuse_contradictions(options: Options, *, of_a_dump: bool) -> None:
 
 
 def _of_service(options: Options) -> bytes:
-    """Evaluate it again in the service as it is now. Raises CannotAskError."""
+    """Evaluate it again in the running service. Raises CannotAskError."""
     path = f"/debug/decisions/{options['decision']}/replay"
     response = asked(options, "POST", path, {"limit": options["limit"]})
     if not response.is_success:
@@ -103,9 +104,9 @@ def _of_service(options: Options) -> bytes:
 
 
 def _of_dump(options: Options) -> bytes:
-    """Ask it again by the same code as a service. Raises SettingsError, SnapshotError and CannotAskError."""
+    """Evaluate it again over a dump. Raises SettingsError, SnapshotError and CannotAskError."""
     settings = loaded_settings(options["config"], flags_of_answers(options))
-    create_profile(settings)  # before a large dump is loaded for nothing
+    create_profile(settings)  # fails before a large dump is loaded
     decision = _told(options) if _NUMBER.fullmatch(options["decision"]) else _saved(options["decision"])
     dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     if decision.release:
@@ -130,4 +131,4 @@ def _saved(file: str) -> RecordedDecision:
     try:
         return decode_decision(read_manifests("DECISION", file))
     except DecodeError as error:
-        raise click.UsageError(f"DECISION {file}: {error}; expected what GET /debug/decisions/N answers.") from None
+        raise click.UsageError(f"DECISION {file}: {error}; expected the response of GET /debug/decisions/N.") from None

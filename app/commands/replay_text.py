@@ -24,8 +24,8 @@ def _head(replay: Replay) -> Iterator[str]:
     yield from (click.style(line, fg="green" if replay.same else "red", bold=True) for line in wrapped(text))
     if replay.differing_nodes is None:
         yield from wrapped(
-            "No nodes are compared, because the old response was too large to be kept, or named none: only the "
-            "outcome, how many nodes passed, and the error."
+            "No nodes are compared: the old response was too large to keep, or named none. Only the outcome, the "
+            "number of nodes that passed and the error are compared."
         )
     if replay.nodes_asked == "all known":
         yield from wrapped("All known nodes are compared: the nodes of the old request are unknown.")
@@ -34,11 +34,11 @@ def _head(replay: Replay) -> Iterator[str]:
 def _verdict(replay: Replay) -> str:
     match replay.differing_nodes:
         case None:
-            return "it ends as it did then" if replay.same else "it ends differently"
+            return "the same outcome" if replay.same else "another outcome"
         case 0:
-            return "the same answer"
+            return "the same result"
         case number:
-            return f"another answer for {counted(number, 'node')}"
+            return f"another result for {counted(number, 'node')}"
 
 
 def _ends(replay: Replay, *, of_a_dump: bool, wide: bool) -> Iterator[str]:
@@ -48,7 +48,7 @@ def _ends(replay: Replay, *, of_a_dump: bool, wide: bool) -> Iterator[str]:
         ("Generation", then.generation, "of the dump" if of_a_dump else now.generation),
         ("Kubernetes", then.kubernetes or "-", now.kubernetes),
         ("Outcome", then.outcome.value, now.outcome.value),
-        ("Nodes asked about", f"{then.nodes:,}", f"{now.nodes:,}"),
+        ("Nodes in request", f"{then.nodes:,}", f"{now.nodes:,}"),
         (_PASSED.get(replay.verb, "Nodes passed"), f"{then.passed:,}", f"{now.passed:,}"),
     ]
     if then.error or now.error:
@@ -75,7 +75,7 @@ def _differences(replay: Replay, *, wide: bool) -> Iterator[str]:
 def _said(said: Said) -> str:
     match said:
         case None:
-            return "(nothing said)"
+            return "(no reason)"
         case "":
             return "fits"
         case _:

@@ -1,4 +1,4 @@
-"""A decision from `GET /debug/decisions/N`, read back, so that it can be evaluated again elsewhere."""
+"""Reads a decision from the response of `GET /debug/decisions/N`, to evaluate it again elsewhere."""
 
 from datetime import datetime
 from typing import Final
@@ -46,4 +46,4 @@ def _seconds(at: str) -> float:
     try:
         return datetime.fromisoformat(at).timestamp()
     except (ValueError, OverflowError):
-        raise DecodeError("decision.at", f"expected a time as of RFC 3339, got {at!r}") from None
+        raise DecodeError("decision.at", f"expected a time in the format of RFC 3339, got {at!r}") from None

@@ -26,16 +26,16 @@ def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
 
 
 def profile_text(scheduler: SchedulerState | None, labels: int) -> Iterator[str]:
-    """Yield the profile behind an explanation and which extender is taken for Kindred, beside a label of that width."""
+    """Yield the profile of an explanation, and the extender that is Kindred. `labels` is the width of the label."""
     if scheduler is not None and scheduler.has_profile:
         kindred = (
-            f"Kindred is its extender {scheduler.extender}" if scheduler.extender else "Kindred is no extender of it"
+            f"Kindred is its extender {scheduler.extender}" if scheduler.extender else "Kindred is not its extender"
         )
         yield from wrapped(f"profile {scheduler.name}; {kindred}", labels, "Scheduler".ljust(labels))
 
 
 def unscored_text(scheduler: SchedulerState) -> Iterator[str]:
-    """Yield the scores that are off, and those that are not known here."""
+    """Yield the plugins whose scores are off or unknown."""
     if scheduler.scores_off:
         yield from wrapped(f"not in the scheduler's profile: {', '.join(scheduler.scores_off)}", 4, "  ")
     for each in scheduler.not_scored:
@@ -43,7 +43,7 @@ def unscored_text(scheduler: SchedulerState) -> Iterator[str]:
 
 
 def sample_text(scheduler: SchedulerState, fit: int) -> Iterator[str]:
-    """Yield that kube-scheduler does not look at all nodes that fit, where it does not."""
+    """Yield a note if kube-scheduler stops before it has found all nodes that fit."""
     if scheduler.nodes_to_score < fit:
         share = scheduler.percentage_of_nodes_to_score or "by the size of the cluster"
         yield from wrapped(

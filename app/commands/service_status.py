@@ -18,15 +18,15 @@ T = TypeVar("T")
 
 
 class Status(NamedTuple):
-    """The state of a service at about one moment: each route is called once."""
+    """The state of a service within a short time: each route is called once."""
 
     url: str
     readiness: Readiness
     version: Version
     cache: Totals | None
-    """None where the equivalence cache is off."""
+    """None if the equivalence cache is off."""
     decisions: LastDecisions
-    """With the last one alone."""
+    """Only the last decision."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the value for JSON and YAML."""
@@ -45,7 +45,7 @@ class Status(NamedTuple):
 
 
 def service_status(access: Access) -> Status:
-    """Ask the admin port. Raises CannotAskError."""
+    """Call the admin port. Raises CannotAskError."""
     return Status(
         access["url"],
         _readiness(access),
@@ -67,7 +67,7 @@ def _readiness(access: Access) -> Readiness:
 
 def _cache(access: Access) -> Totals | None:
     response = asked(access, "GET", "/debug/equivalence", {"limit": 0})
-    if response.status_code == HTTPStatus.CONFLICT:  # it is off
+    if response.status_code == HTTPStatus.CONFLICT:  # the cache is off
         return None
     return _decoded(access, response, CacheState).totals
 

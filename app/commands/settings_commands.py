@@ -1,4 +1,4 @@
-"""The settings on the command line: a flag for each, and warnings about where they come from."""
+"""The settings on the command line: a flag for each, and warnings about their sources."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from app.configuration_schema import described
 from app.settings import Settings, variable_of
 
 _SHORT: Final[Mapping[str, tuple[str, ...]]] = {"listen_host": ("--host",), "listen_port": ("--port",)}
-"""Shorter names of flags that people type."""
+"""Short names of some flags."""
 OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
 """The settings of commands that evaluate a dump."""
 OF_EXPLANATIONS: Final = (*OF_ANSWERS, "scheduler_config")
-"""The settings of commands that explain a dump, or a cluster that they list."""
+"""The settings of commands that explain a dump or a listed cluster."""
 
 
 class AnswerFlags(TypedDict):
@@ -50,7 +50,7 @@ def flags_of_explanations(options: ExplanationFlags) -> Mapping[str, str | None]
 def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> list[click.Parameter]:
     """Return the option of the file, and one for each of the settings."""
     path = click.Path(path_type=Path, dir_okay=False)
-    summary = f"File of settings, YAML ({FILE_VARIABLE}); the environment and flags win over it."
+    summary = f"File of settings, YAML ({FILE_VARIABLE}); the environment and flags override it."
     return [click.Option(["--config"], type=path, help=summary), *map(_option, names)]
 
 
@@ -74,7 +74,7 @@ def _text(value: object) -> str:
 
 
 def loaded_settings(config: Path | None, flags: Mapping[str, object]) -> Settings:
-    """Return the settings, after the warnings about where they are from. Raises SettingsError."""
+    """Print the warnings about the settings, and return the settings. Raises SettingsError."""
     configuration = load_configuration(config, flags)
     warn(configuration)
     return configuration.settings

@@ -1,4 +1,4 @@
-"""Options that several commands have in common, given to a command in one line, or refused."""
+"""Options that several commands share: adding them to a command, and rejecting them."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
@@ -25,7 +25,7 @@ def with_options(options: Sequence[Callable[[Command], Command]]) -> Callable[[C
 def output_option(
     formats: Sequence[OutputFormat] = FORMATS, default: OutputFormat = OutputFormat.TABLE
 ) -> Callable[[Command], Command]:
-    """Give a command `-o`, whose parameter `output` is an OutputFormat, of these formats."""
+    """Give a command `-o` with these formats. Its parameter is `output`, an OutputFormat."""
     return click.option(
         "--output",
         "-o",

@@ -18,9 +18,9 @@ from app.commands.status_text import status_text
 @output_option(NO_NAMES)
 @with_options(ACCESS_OPTIONS)
 def status_command(*, output: OutputFormat, **access: Unpack[Access]) -> None:
-    """Print whether a running service is ready, and its release, mirror, leader, cache and last decision.
+    """Print the state of a running service: readiness, release, mirror, leader, cache and last decision.
 
-    With -o wide also each resource that it follows. Ends with 0 if the service is ready, 1 if not, 2 for errors.
+    With -o wide also each watched resource. Ends with 0 if the service is ready, 1 if not, 2 for errors.
     """
     try:
         status = service_status(access)

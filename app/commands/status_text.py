@@ -1,4 +1,4 @@
-"""The status of a service for people, on one screen; wide, with a line for each resource that it follows."""
+"""The status of a service for people, on one screen. A wide text has a line for each watched resource."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -61,9 +61,9 @@ def _mirror(readiness: Readiness) -> str:
 
 
 def _resources(readiness: Readiness) -> Iterator[str]:
-    """Yield how many resources are followed, and those that are not as they should be."""
+    """Yield the number of watched resources, and a line for each one with a problem."""
     if not readiness.resources:
-        yield from _line("Resources", "none is followed: the mirror is loaded from a dump")
+        yield from _line("Resources", "none is watched: the mirror is loaded from a dump")
         return
     behind = {name: each for name, each in readiness.resources.items() if _is_behind(each)}
     followed = f"{counted(len(readiness.resources), 'resource')} followed"
@@ -96,7 +96,7 @@ def _cache(totals: Totals | None) -> str:
     if totals is None:
         return "off"
     used = f"{totals.bytes / _MIB:.1f} of {totals.max_bytes / _MIB:,.0f} MiB"
-    rate = "nothing looked up yet" if totals.hit_rate is None else f"hit rate {totals.hit_rate:.1%}"
+    rate = "no lookup yet" if totals.hit_rate is None else f"hit rate {totals.hit_rate:.1%}"
     wrong = f", {counted(totals.mismatches, 'mismatch', 'mismatches')}" if totals.mismatches else ""
     return f"{counted(totals.classes, 'class', 'classes')}, {used}, {rate}{wrong}"
 

@@ -1,4 +1,4 @@
-"""Text for people: words wrapped, and tables whose widest cells are shortened or go on below.
+"""Text for people: wrapped sentences, and tables whose widest cells are shortened or wrapped.
 
 There are 80 columns, or the terminal's if it is wider. Sentences stay within 100, as longer lines are hard
 to read.
@@ -14,7 +14,7 @@ from typing import Final, Literal
 import click
 
 WIDTH: Final = 80
-"""Columns where standard output is no terminal, or a narrower one."""
+"""Columns if standard output is no terminal, or a narrower one."""
 _PROSE: Final = 100
 _GAP: Final = "  "
 _LEFT_OUT: Final = "..."
@@ -22,14 +22,14 @@ Side = Literal["left", "right"]
 
 
 def line_width() -> int:
-    """Return the columns that a line may have."""
+    """Return the maximum width of a line."""
     if not sys.stdout.isatty():
         return WIDTH
     return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
 def prose_width() -> int:
-    """Return the columns that a line of sentences may have."""
+    """Return the maximum width of a line of sentences."""
     return min(line_width(), _PROSE)
 
 
@@ -47,7 +47,7 @@ def wrapped(text: str, indent: int = 0, first: str | None = None) -> list[str]:
 def table(
     heads: Sequence[tuple[str, Side]], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
 ) -> list[str]:
-    """Return a table as lines; the heads say at which side their column's cells stand. `wide` shortens no cell."""
+    """Return a table as lines. The heads have the alignment of their columns. `wide` shortens no cell."""
     texts = [[plain(str(cell)) for cell in row] for row in rows]
     widths = _widths([[head for head, _ in heads], *texts], _room(indent, wide=wide), [0] * len(heads))
     lines = []
@@ -63,7 +63,7 @@ def table(
 def wrapped_table(
     heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
 ) -> list[str]:
-    """Return a table as lines, for cells that are sentences: a cell that is too wide goes on below, unless `wide`.
+    """Return a table as lines, for cells that are sentences. A cell that is too wide is wrapped, unless `wide`.
 
     Words are broken only if they must be, so that sentences give way to names.
     """
@@ -86,9 +86,9 @@ def _room(indent: int, *, wide: bool) -> int:
 
 
 def _widths(rows: Sequence[Sequence[str]], room: int, least: Sequence[int]) -> list[int]:
-    """Return the widths of the columns: of their widest cells, but that the widest columns give way to one another.
+    """Return the widths of the columns: their widest cells, or less for the widest columns of a table that is too wide.
 
-    Columns that are no wider than their `least` width give way last.
+    A column is narrowed below its `least` width only if nothing else is left.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for _ in range(sum(widths) + len(_GAP) * (len(widths) - 1) - room):
@@ -103,7 +103,7 @@ def _longest_word(cells: Sequence[str]) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return text of at most so many columns, without its middle: names differ at their ends."""
+    """Return text of at most `width` columns, shortened in the middle, because names differ at their ends."""
     if len(text) <= width:
         return text
     kept = max(0, width - len(_LEFT_OUT))
@@ -111,7 +111,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text without control characters, which a dump may hold and a terminal would obey."""
+    """Return text without control characters. A dump may contain some, and a terminal would obey them."""
     return "".join(each if each.isprintable() else "?" for each in text)
 
 

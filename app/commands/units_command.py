@@ -20,9 +20,9 @@ from app.json_text import decode
 @output_option(NO_NAMES)
 @with_options(ACCESS_OPTIONS)
 def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpack[Access]) -> None:
-    """Print the units: groups of pods that are placed all or none, with their members by state, and why they wait.
+    """Print the units (groups of pods that are placed all or none), their members by state, and why they wait.
 
-    Asks the admin port of a running service. With -o wide also attempts and times.
+    Calls the admin port of a running service. With -o wide also attempts and times.
     """
     try:
         answer = _of_service(access, namespace)
@@ -35,7 +35,7 @@ def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpa
 
 
 def _of_service(access: Access, namespace: str | None) -> bytes:
-    """Ask a running service. Raises CannotAskError."""
+    """Call a running service. Raises CannotAskError."""
     response = asked(access, "GET", "/units", {"namespace": namespace} if namespace is not None else None)
     if not response.is_success:
         raise CannotAskError(f"{access['url']}: {refusal(response)}")

@@ -1,4 +1,4 @@
-"""Units for people: summed up in a line, then a line for each."""
+"""Units for people: a summary in one line, then a line for each unit."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _MORE_HEADS: Final = (
 def units_text(units: Units, *, namespace: str | None, wide: bool) -> str:
     """Return the units as lines, with colours, which click removes where there is no terminal.
 
-    With a namespace, no column repeats it.
+    With a namespace there is no column for it.
     """
     return "\n".join(_lines(units.units, namespace, wide=wide))
 
@@ -66,7 +66,7 @@ def _row(unit: UnitStatus, namespace: str | None, *, wide: bool) -> Sequence[str
 
 
 def packing_text(packing: PackingStatus) -> str:
-    """Return how close to each other members are placed, with the number of domains of `near`."""
+    """Return how members are packed: the way, and for `near` the topology key and the number of domains."""
     if packing.domains is None:
         return packing.way.value
     return f"{packing.way.value} {packing.topology_key} ({counted(packing.domains, 'domain')})"

@@ -32,5 +32,5 @@ def prioritize_text(result: Sequence[Mapping[str, Any]], *, wide: bool) -> str:
 
 
 def prioritize_names(result: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the names of all nodes, the highest score first, else in their order."""
+    """Yield the names of all nodes, the highest score first. Equal scores keep their order."""
     return (node_name(each["Host"]) for each in sorted(result, key=lambda each: -each["Score"]))

@@ -20,13 +20,13 @@ from app.commands.text_columns import wrapped
 
 
 @click.command("version")
-@click.option("--client", "client_only", is_flag=True, help="Only the version of this program; no service is asked.")
+@click.option("--client", "client_only", is_flag=True, help="Print only the version of this program.")
 @output_option(NO_NAMES)
 @with_options(ACCESS_OPTIONS)
 def version_command(*, client_only: bool, output: OutputFormat, **access: Unpack[Access]) -> None:
-    """Print the version of this program, and of a running service with the release of Kubernetes that it answers as.
+    """Print the version of this program, and of a running service with the release of Kubernetes that applies.
 
-    Any port of a service will do for --server. Ends with 2 if no service responds, after the version of
+    --server can be any port of a service. Ends with 2 if no service responds, after the version of
     this program.
     """
     server: Version | None = None
@@ -56,7 +56,7 @@ def service_version(access: Access) -> Version:
 
 
 def kubernetes_text(version: Version) -> str:
-    """Return the release of Kubernetes that a service answers as, and who said so, as one line."""
+    """Return the release of Kubernetes that a service applies, and its source, as one line."""
     return str(ReleaseStatus(**version.kubernetes.model_dump()))
 
 

@@ -1,1 +1,1 @@
-"""The demo cluster and requests that `kindred` can be tried with, as package data."""
+"""The demo cluster and its requests, as package data, for trying `kindred`."""

@@ -1,4 +1,4 @@
-"""A cluster from a file: the objects of `kubectl get -o json` or YAML, a dump of the mirror, or a golden case.
+"""Loads a cluster from a file: the objects of `kubectl get -o json` or YAML, a dump of the mirror, or a golden case.
 
-The choice of the file, and the messages while it is read, are in `app.commands`.
+`app.commands` chooses the file and prints the messages.
 """

@@ -1,4 +1,4 @@
-"""A cluster dump as source: output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml), or a golden case."""
+"""Reads a cluster dump: output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml), or a golden case."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,25 +44,25 @@ CASE_MEMBERS: Final[Mapping[str, Kind]] = {  # member of a golden case -> kind o
     "pdbs": PodDisruptionBudget,
 }
 _RELEASE: Final = "kubernetes"
-"""Member of a golden case: the release of its results. It is an item of its own, as the objects are."""
+"""Member of a golden case: the release of its results. Like the objects, it becomes an item."""
 _REQUIRED_OF_A_CASE: Final = frozenset({"nodes", "pods"})
-"""Another mark of a golden case."""
+"""Members that every golden case has."""
 _KINDS_OF_CASES: Final = frozenset({"", "nominated"})
-_MAX_LINES_LENGTH: Final = 64 * 1024 * 1024  # bytes in which cases are looked for, that is broken: each line is a copy
+_MAX_LINES_LENGTH: Final = 64 * 1024 * 1024  # bytes of an invalid text that are searched for cases; each line is a copy
 
 
 class SnapshotError(ValueError):
-    """A dump that cannot be read, or an object in it that is broken; the message says which, and which field."""
+    """An unreadable dump, or an invalid object in it. The message names the object and the field."""
 
 
 class DumpItem(NamedTuple):
-    """One object of a dump: its place, its JSON, and its kind if the list around it has it."""
+    """One object of a dump: its place, its JSON, and its kind if the enclosing list states it."""
 
     place: str
     raw: bytes | msgspec.Raw
     kind: str
     asked_about: bool = False
-    """The pod of a golden case: it is not in the cluster, whatever it says itself, and may be called as one that is."""
+    """Whether it is the incoming pod of a golden case. It is not in the cluster, but a pod there may have its name."""
 
 
 class _Type(msgspec.Struct, rename="camel"):
@@ -70,7 +70,7 @@ class _Type(msgspec.Struct, rename="camel"):
     api_version: str | None = None
 
     def known_as(self) -> str:
-        """Return the kind, with its API where that is not the core one: other APIs have a Node, too."""
+        """Return the kind, with its API group unless that is the core group. Other groups have a Node, too."""
         return _known_as(self.kind or "", self.api_version or "")
 
 
@@ -78,7 +78,7 @@ def _known_as(kind: str, api_version: str) -> str:
     return kind if api_version in ("", "v1") else f"{kind} of {api_version}"
 
 
-# The kind alone will do where an object, written by hand, does not say its API.
+# The kind alone is enough for a hand-written object without an apiVersion.
 _RESOURCES: Final[Mapping[str, Resource]] = {
     name: resource
     for kind, resource in RESOURCES.items()
@@ -93,7 +93,7 @@ class _Document(_Type, rename="camel"):
 
     @property
     def is_case(self) -> bool:
-        """Whether it is a golden case."""
+        """Whether the document is a golden case."""
         return (self.kind or "") in _KINDS_OF_CASES and self.items is None and (self.nodes, self.pods) != (NULL, NULL)
 
 
@@ -126,10 +126,10 @@ class _Kubelet(msgspec.Struct):
 
 
 class SnapshotSummary:
-    """The result of a load: objects taken by kind, pods that occupy no node, objects of other kinds, and broken ones.
+    """The result of a load: loaded objects by kind, pods without a node, objects of other kinds, and invalid objects.
 
-    `kubelet_versions` are those that nodes say. `release` is from a golden case, empty without one. Of the
-    pods that occupy no node, those that are nominated for one count there when others are judged.
+    `kubelet_versions` are the versions in node objects. `release` is from a golden case, and empty without one.
+    Nominated pods among the pods without a node count on their nominated node for other pods.
     """
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class SnapshotSummary:
         self.release = ""
 
     def __str__(self) -> str:
-        """Give the summary as one line for people."""
+        """Return the summary as one line for people."""
         text = ", ".join(
             f"{self.taken[kind.__name__]} {resource.plural}"
             for kind, resource in RESOURCES.items()
@@ -152,7 +152,7 @@ class SnapshotSummary:
             nominated = f" but for {self.nominated_pods} nominated" if self.nominated_pods else ""
             text += f" ({self.unassigned_pods} pods pending or ended: not counted{nominated})"
         if self.other_kinds:
-            text += f"; passed over: {', '.join(f'{n} {kind}' for kind, n in sorted(self.other_kinds.items()))}"
+            text += f"; skipped: {', '.join(f'{n} {kind}' for kind, n in sorted(self.other_kinds.items()))}"
         if self.invalid:
             text += f"; invalid: {len(self.invalid)}"
         return text
@@ -169,7 +169,7 @@ def read_items(text: bytes) -> list[DumpItem]:
     except DocumentsError as error:
         raise SnapshotError(str(error)) from None
     if not texts:
-        raise SnapshotError("empty: nothing was dumped")  # as when kubectl fails in a pipe
+        raise SnapshotError("empty: nothing was dumped")  # for example, kubectl failed in a pipe
     for number, raw in enumerate(texts):
         place = f"document {number + 1} " if len(texts) > 1 else ""
         try:
@@ -209,7 +209,7 @@ def _items_of_case(raw: bytes, *, alone: bool) -> list[DumpItem]:
 
 
 def _told_of_lines(text: bytes, error: DecodeError) -> str:
-    """Return the error of a text: a file often has several golden cases, which is no JSON."""
+    """Return the error of a text. A file with several golden cases, one a line, gets a hint."""
     looked_at = isinstance(error, MalformedError) and len(text) <= _MAX_LINES_LENGTH
     lines = [line for line in text.splitlines() if line.strip()] if looked_at else []
     if len(lines) > 1:
@@ -222,10 +222,10 @@ def _told_of_lines(text: bytes, error: DecodeError) -> str:
 
 
 def load_items(items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid: bool) -> SnapshotSummary:
-    """Feed the objects of a dump to a mirror.
+    """Load the objects of a dump into a mirror.
 
-    A broken object raises SnapshotError, or with `skip_invalid` is counted and left out. A pod of which only affinity
-    terms are broken then stays, without the list of terms that has the fault, as kube-scheduler keeps it.
+    An invalid object raises SnapshotError. With `skip_invalid` it is counted and left out. A pod with only invalid
+    affinity terms then stays without that list of terms, as in kube-scheduler.
     """
     summary = SnapshotSummary()
     seen: dict[tuple[str, str], str] = {}
@@ -273,7 +273,7 @@ def _refuse_repetition(decoded: Object, place: str, seen: dict[tuple[str, str], 
         identities["uid", decoded.uid] = "metadata.uid"
     for identity, field in identities.items():
         if identity in seen:
-            raise DecodeError(field, f"the same as that of the {kind} at {seen[identity]}")
+            raise DecodeError(field, f"already used by the {kind} at {seen[identity]}")
     seen.update(dict.fromkeys(identities, place))
 
 
@@ -284,7 +284,7 @@ def _refuse_broken_terms(decoded: Object) -> None:
 
 
 def _kubelet_version(item: DumpItem) -> Iterator[str]:
-    """Yield the version of a node's kubelet, if there is one that can be read: it decides nothing about the node."""
+    """Yield the version of a node's kubelet, if it is readable. It affects no result for the node."""
     with suppress(msgspec.DecodeError):
         status = msgspec.json.decode(item.raw, type=_Kubelet).status
         if status is not None and status.node_info is not None and status.node_info.kubelet_version:

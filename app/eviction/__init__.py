@@ -1,4 +1,4 @@
-"""Preemption by Kindred itself, for pods that kube-scheduler gives up: the dry run in turns, and the evictions.
+"""Preemption by Kindred itself, for pods that kube-scheduler gives up: the plans, one pod at a time, and the evictions.
 
-The verb `preempt`, where kube-scheduler asks, is in `app.verbs`.
+The verb `preempt`, which kube-scheduler calls, is in `app.verbs`.
 """

@@ -1,7 +1,7 @@
-"""Where a pod may preempt others, and whom, if only Kindred keeps it off all nodes.
+"""Plans a preemption for a pod that only Kindred rejects on all nodes: the node, and the victims.
 
-Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/preemption.go (Evaluator.Preempt). Upstream looks at
-all nodes at once. Here other requests are served in between, so the result is checked again in the end.
+Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/preemption.go (Evaluator.Preempt). Upstream evaluates
+all nodes at once. Here other requests are served in between, so the plan is checked again at the end.
 """
 
 import asyncio
@@ -38,22 +38,22 @@ class Evaluator:
     """Plans preemptions over a mirror."""
 
     def __init__(self, profile: Profile, mirror: ClusterMirror, offset: Callable[[int], int]) -> None:
-        """Begin with the node that `offset` of so many nodes says, as not all may be looked at."""
+        """`offset` returns, for a number of nodes, the index of the first one to try. Not all nodes may be tried."""
         self._profile = profile
         self._mirror = mirror
         self._offset = offset
 
     async def plan(self, pod: Pod, names: Sequence[str], going: Mapping[str, Collection[str]]) -> Plan | EvictionResult:
-        """Return which pods have to go, or why none do; stale after the next event.
+        """Return the plan, or why there is none. A plan is stale after the next event.
 
-        `names` are the nodes that the pod was refused on. `going` are pods, by uid, that others have preempted on some
-        of them. A pod that fits without them, beside the nominated pods that are not less important, waits and preempts
-        no pod. A nomination that the watch has not shown yet does not count, so such a pod may wait for capacity that
-        another takes.
+        `names` are the nodes that rejected the pod. `going` are the victims, by uid, of other preemptions on some of
+        these nodes. If the pod fits there without these victims, beside nominated pods of at least its priority, then
+        it waits and preempts no pod. A nomination that the watch has not shown yet does not count. So the pod may wait
+        for capacity that another pod takes.
         """
         try:
             return await self._planned(pod, names, going)
-        except WorkLimitError:  # by its requests
+        except WorkLimitError:  # recorded by the requests of the pod
             return EvictionResult.NO_CANDIDATE
 
     async def _planned(
@@ -75,7 +75,7 @@ class Evaluator:
         return self._profile.under(self._mirror.rules).filters
 
     def _nodes_to_look_at(self, pod: Pod, names: Sequence[str]) -> list[str] | EvictionResult:
-        """Return the nodes that preemption might help on, or why the pod needs none or may have none."""
+        """Return the nodes where preemption might help, or why the pod needs no preemption or may not preempt."""
         verdicts = filter_nodes(self._profile, FreshEvaluation(self._mirror, pod), self._mirror.batch(names))
         if not verdicts.codes.all():
             return EvictionResult.FITS
@@ -87,7 +87,7 @@ class Evaluator:
         return [name for name, code in codes.items() if code is Code.UNSCHEDULABLE]
 
     def _best(self, pod: Pod, candidates: dict[str, Victims]) -> Plan | EvictionResult:
-        """Return the plan for the best of the candidates that still is one."""
+        """Return the plan for the best candidate that is still valid."""
         while candidates:
             node = best_nodes(candidates)[0]
             (victims,) = dry_run(self._mirror, self._filters, pod, [node])
@@ -101,7 +101,7 @@ class Evaluator:
         return any(run.fits_without(position, going[name]) for position, name in enumerate(names))
 
     async def _candidates(self, pod: Pod, names: Sequence[str]) -> dict[str, Victims]:
-        """Look for victims, a few nodes at a time."""
+        """Return node -> victims. A few nodes at a time are evaluated without an await."""
         first = self._offset(len(names)) if names else 0
         order = [*names[first:], *names[:first]]
         wanted = candidates_wanted(len(order))

@@ -1,7 +1,7 @@
 """The requests of a preemption to the API server: reading the preemptor, nominations, deletion of victims, and Events.
 
-Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (PreemptPod). Upstream's writes go by the
-name alone; here each says which uid it is for, so that it cannot befall a pod that has taken the name since.
+Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (PreemptPod). Upstream's writes have only
+the pod's name. Here each write also has the uid, so that it cannot affect a newer pod with the same name.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ RBAC_RULES: Final = (
     'apiGroups: [""], resources: ["pods/status"], verbs: ["patch"]',
     'apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"]',
 )
-"""The rules of a ClusterRole that allow to preempt, each as one line of YAML."""
+"""The rules of a ClusterRole for preemption, each as one line of YAML."""
 
 _PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt after a temporary error
-_MAX_LENGTH: Final = 5.0  # seconds that one request may take
+_MAX_LENGTH: Final = 5.0  # timeout of one request in seconds
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 
 
 class EvictionError(Exception):
-    """The API server has refused, or could not be asked; one line."""
+    """The API server rejected the request, or was unreachable. The message is one line."""
 
 
 class LivePod(msgspec.Struct, frozen=True, gc=False):
-    """A pod as the API server has it. `given_up`: its scheduler has found no node for it."""
+    """The API server's state of a pod. `given_up`: its scheduler has found no node for it."""
 
     pod: Pod
     scheduler_name: str
@@ -67,14 +67,14 @@ _decoder: Final = msgspec.json.Decoder(_Pod)
 
 
 class EvictionApi:
-    """Reads, nominates and evicts pods of one cluster. Everything raises EvictionError."""
+    """Reads, nominates and evicts pods of one cluster. All methods raise EvictionError."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
     async def read(self, pod: Pod) -> LivePod | None:
-        """Return the pod of that name as it is now, whatever its uid; None if there is none."""
-        # Without a resourceVersion: a quorum read, which no cache of the server answers with the past.
+        """Return the present pod of that name, with any uid. None if there is none."""
+        # Without a resourceVersion the server does a quorum read. Its watch cache could return an old state.
         body = await _sent(lambda: self._client.get(_path(pod), {}))
         if body is None:
             return None
@@ -86,11 +86,11 @@ class EvictionApi:
         return LivePod(decoded, (wire.spec or _Spec()).scheduler_name or "", any(map(_is_unschedulable, conditions)))
 
     async def nominate(self, pod: Pod, node: str) -> bool:
-        """Set the nominated node of a pod; return whether the pod is still there."""
+        """Set the nominated node of a pod. Return whether the pod still exists."""
         return await self._patch_status(pod, {"nominatedNodeName": node})
 
     async def clear_nomination(self, pod: Pod) -> None:
-        """Remove the nominated node of a pod, if the pod is still there."""
+        """Remove the nominated node of a pod, if the pod still exists."""
         await self._patch_status(pod, {"nominatedNodeName": None})
 
     async def create_event(self, event: Event) -> None:
@@ -100,7 +100,7 @@ class EvictionApi:
         await _sent(lambda: self._client.post(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body))
 
     async def evict(self, victim: Pod, scheduler_name: str) -> bool:
-        """Mark a pod as preempted and delete it; return False if it was gone already, which is a success, too."""
+        """Mark a pod as preempted and delete it. Return False if it no longer existed, which is a success, too."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -114,13 +114,13 @@ class EvictionApi:
         return await _sent(lambda: self._client.delete(_path(victim), msgspec.json.encode(options))) is not None
 
     async def _patch_status(self, pod: Pod, status: dict[str, Any]) -> bool:
-        # The uid is immutable, so that a patch which names another one is refused (pkg/util/pod/pod.go does it so).
+        # The uid is immutable. So the server rejects the patch for a pod with another uid (as in pkg/util/pod/pod.go).
         body = msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": status})
         return await _sent(lambda: self._client.patch(f"{_path(pod)}/status", body)) is not None
 
 
 async def _sent(request: Callable[[], Awaitable[bytes]]) -> bytes | None:
-    """Return the response; None if the pod is gone. Temporary errors are retried."""
+    """Return the response. None if the pod no longer exists. Temporary errors are retried."""
     for pause in (*_PAUSES, None):
         try:
             async with asyncio.timeout(_MAX_LENGTH):
@@ -133,7 +133,7 @@ async def _sent(request: Callable[[], Awaitable[bytes]]) -> bytes | None:
         except (ApiError, CredentialsError) as error:
             raise EvictionError(str(error)) from None
         except TimeoutError:
-            raise EvictionError(f"the API server has not answered within {_MAX_LENGTH:g} s") from None
+            raise EvictionError(f"the API server did not respond within {_MAX_LENGTH:g} s") from None
         await asyncio.sleep(pause)
     return None
 
@@ -143,7 +143,7 @@ def _path(pod: Pod) -> str:
 
 
 def _is_unschedulable(condition: _Condition) -> bool:
-    # schedule_one.go, schedulingCycle: also where PostFilter ends with an error, it is not SchedulerError.
+    # schedule_one.go, schedulingCycle: the reason is Unschedulable even if PostFilter ends with an error.
     return (condition.type, condition.status, condition.reason) == ("PodScheduled", "False", "Unschedulable")
 
 

@@ -1,38 +1,38 @@
-"""How a preemption by Kindred itself ended."""
+"""The outcome of a preemption by Kindred itself."""
 
 from enum import Enum
 from typing import NamedTuple
 
 
 class EvictionResult(Enum):
-    """The outcome for a pod without a node; also the values of the metric's label."""
+    """The result for a pod without a node. Also the values of the metric's label."""
 
     PREEMPTED = "preempted"
-    """Its victims are on their way out, and the node is nominated."""
+    """The victims were deleted, and the node is nominated."""
     FITS = "fits"
-    """It fits on one of the nodes by now."""
+    """The pod now fits on one of the nodes."""
     WAITS = "waits"
-    """Victims that make room for it, its own or another pod's, are not gone yet."""
+    """The pod waits for victims, of its own or another preemption, that still terminate."""
     NEVER = "never"
-    """Its preemptionPolicy is Never."""
+    """The pod's preemptionPolicy is Never."""
     NO_CANDIDATE = "no_candidate"
-    """There is no node where victims of lower priority would help."""
+    """On no node would victims of lower priority help."""
     NOMINATED = "nominated"
-    """kube-scheduler has found victims for it meanwhile."""
+    """kube-scheduler has meanwhile found victims for the pod."""
     SETTLED = "settled"
-    """It is bound, on its way out, or not there at all, as the pods of simulators."""
+    """The pod is bound or terminating, or does not exist, such as the pod of a simulator."""
     NOT_GIVEN_UP = "not_given_up"
-    """kube-scheduler has not said that it is unschedulable."""
+    """kube-scheduler has not reported the pod as unschedulable."""
     STALE = "stale"
-    """The mirror cannot be trusted."""
+    """The mirror is stale."""
     FAILED = "failed"
-    """The API server refused, or could not be asked."""
+    """The API server rejected a request, or was unreachable."""
     DROPPED = "dropped"
     """Too many pods were waiting for their turn."""
 
 
 class EvictionOutcome(NamedTuple):
-    """How a turn ended, and how many pods were evicted."""
+    """The result of a turn, and the number of evicted pods."""
 
     result: EvictionResult
     evicted: int = 0

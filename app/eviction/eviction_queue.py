@@ -1,4 +1,4 @@
-"""The pods that wait for their turn, each once, the one that is due first at the head."""
+"""The pods that wait for their turn, each once, ordered by due time."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _MAX: Final = 1000
 
 
 class QueuedPod(NamedTuple):
-    """A pod, when it is due, and how many turns it has had before."""
+    """A pod, its due time, and the number of its earlier turns."""
 
     pod: Pod
     due: float
@@ -21,15 +21,15 @@ class EvictionQueue:
     """uid -> the turn of a pod."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Take the clock of `due`, in seconds."""
+        """`clock` is the clock of `due`, in seconds."""
         self._clock = clock
         self._turns: dict[str, QueuedPod] = {}
         self._news = asyncio.Event()
 
     def put(self, pod: Pod, delay: float, had: int = 0) -> bool:
-        """Let a pod have its turn so many seconds from now; return False if the queue is full.
+        """Give a pod its turn in `delay` seconds. Return False if the queue is full.
 
-        If it waits already, it is not put back: a pod with frequent requests would never have its turn.
+        A pod that waits already keeps its due time. Otherwise a pod with frequent requests would never have its turn.
         """
         before = self._turns.get(pod.uid)
         if before is None and len(self._turns) >= _MAX:
@@ -40,7 +40,7 @@ class EvictionQueue:
         return True
 
     def put_back(self, uid: str, due: float) -> None:
-        """Let a pod not have its turn before a time, if it waits for one."""
+        """Move the turn of a waiting pod to `due` at the earliest."""
         turn = self._turns.get(uid)
         if turn is not None:
             self._turns[uid] = turn._replace(due=max(due, turn.due))
@@ -50,7 +50,7 @@ class EvictionQueue:
         return uid in self._turns
 
     async def take(self) -> QueuedPod:
-        """Wait until a turn is due, and take it away."""
+        """Wait until a turn is due, remove it from the queue, and return it."""
         while True:
             self._news.clear()
             first = min(self._turns.values(), key=lambda turn: turn.due, default=None)

@@ -1,19 +1,20 @@
-"""Preempts for pods that Kindred alone keeps off every node, because kube-scheduler calls no extender for them.
+"""Preempts for pods that only Kindred rejects on every node. For such pods kube-scheduler calls no extender.
 
 kube-scheduler's own preemption finds no victim on such nodes, ends with "expected at least one victim pod on node" and
 does not call the verb `preempt` (k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/preemption.go,
-DryRunPreemption). So, after a `filter` that left no node and a pause in which kube-scheduler can finish its attempt:
+DryRunPreemption). So after a `filter` without a fitting node, and a pause in which kube-scheduler can finish its
+attempt, the evictor does three steps:
 
-    the pod is read         it must be there under its uid, without a node, and given up by its scheduler; so a
-                            simulator that asks `filter` about pods of its own causes nothing
-    the plan is made        from the mirror as it is now, if it is fresh; see Evaluator
-    it is carried out       see Executor
+    read the pod            it must exist with its uid, have no node, and its scheduler must have given up. So requests
+                            of a simulator with its own pods cause no eviction
+    make the plan           from the present mirror, if it is fresh; see Evaluator
+    carry out the plan      see Executor
 
-The victims then terminate, kube-scheduler sees them go, and tries the pod again, on the nominated node first. Until
-then no other pod is evicted for the pod, nor for pods that will fit there. If the pod loses its nomination meanwhile,
-it is nominated again. kube-scheduler clears nominations when `filter` returns an `Error`, and when its own preemption
-finds no candidate. It also clears them after each attempt if its profile has no PostFilter plugin (schedule_one.go,
-schedulingAlgorithm).
+The victims then terminate. kube-scheduler sees their deletion and retries the pod, on the nominated node first. Until
+then no other pod is evicted for this pod, or for pods that will fit there. If the pod loses its nomination meanwhile,
+the evictor nominates it again. kube-scheduler clears nominations when `filter` returns an `Error`, and when its own
+preemption finds no candidate. It also clears them after each attempt if its profile has no PostFilter plugin
+(schedule_one.go, schedulingAlgorithm).
 """
 
 import asyncio
@@ -35,14 +36,14 @@ from core.objects.pod import Pod
 log = logging.getLogger(__name__)
 
 _TRIED_AGAIN: Final = frozenset({EvictionResult.NOT_GIVEN_UP, EvictionResult.FAILED})
-# At 5,000 nodes a plan takes seconds, in which other answers are late: so plans get half of the time at most, and a pod
-# that no victims were found for much less.
-_REST: Final = 1.0  # times the time of a plan, before the next turn
-_REST_OF_A_POD: Final = 10.0  # times what its plan took, before its next turn
+# At 5,000 nodes a plan takes seconds, in which other responses are late. So plans get at most half of the time, and a
+# pod without victims gets much less.
+_REST: Final = 1.0  # pause before the next turn, as a multiple of the plan's time
+_REST_OF_A_POD: Final = 10.0  # pause before the same pod's next turn, as a multiple of its plan's time
 
 
 class Evictor:
-    """Gives pods their turns, one at a time; errors are logged and counted, and end nothing else."""
+    """Gives pods their turns, one at a time. Errors are logged and counted, and end only the present turn."""
 
     def __init__(  # noqa: PLR0913  # what a preemption needs
         self,
@@ -57,7 +58,7 @@ class Evictor:
         clock: Callable[[], float],
         observe: Callable[[EvictionOutcome], None],
     ) -> None:
-        """Evict only while it `may_evict`: the mirror is fresh, and this replica decides.
+        """Evict only while `may_evict` returns True: the mirror is fresh, and this replica decides.
 
         `observe` gets each outcome.
         """
@@ -89,7 +90,7 @@ class Evictor:
             await asyncio.sleep(_REST * self._planning)
 
     def _settle(self, turn: QueuedPod, outcome: EvictionOutcome) -> None:
-        """Count an outcome, or try again if it may be another one soon, and no request had the pod since."""
+        """Count an outcome. Retry if it may change soon, and if no newer request had the pod."""
         if outcome.result is EvictionResult.NO_CANDIDATE:
             self._pods.rest(turn.pod.uid, _REST_OF_A_POD * self._planning)
         again = outcome.result in _TRIED_AGAIN and not outcome.evicted
@@ -110,7 +111,7 @@ class Evictor:
         return EvictionOutcome(EvictionResult.STALE if isinstance(plan, Plan) else plan)
 
     async def _looked_at(self, pod: Pod) -> LivePod | EvictionResult:
-        """Return the pod as the API server has it, or why no pod is evicted for it."""
+        """Return the API server's state of the pod, or why no pod is evicted for it."""
         if not self._may_evict():
             return EvictionResult.STALE
         if pod.uid in self._preemptions.going():
@@ -121,7 +122,7 @@ class Evictor:
         return EvictionResult.SETTLED if live is None else self._obstacle(pod, live) or live
 
     async def _kept_nominated(self, pod: Pod) -> EvictionResult:
-        """Nominate a pod again if it has lost its nomination while its victims are going."""
+        """Nominate a pod again if it lost its nomination while its victims terminate."""
         node = self._preemptions.lost_nomination(pod.uid)
         live = await self._api.read(pod) if node else None
         if live is not None and not live.pod.nominated_node_name and self._obstacle(pod, live) is None:

@@ -2,15 +2,14 @@
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (prepareCandidate, PreemptPod).
 
-    the node is nominated   first, so that for a pod which cannot be nominated nobody is evicted; the room is then kept
-                            for it
-    the victims go          one after the other, each marked and then deleted; what fails ends the preemption, so that
-                            nobody else is evicted for it
-    lower nominations end   of pods of lower priority that are nominated for the node and may not fit there any more;
-                            they are tried again sooner, and may preempt elsewhere
-    Events are written      one for each victim
+    nominate the node        first. It reserves the capacity. If it fails, no pod is evicted
+    evict the victims        one after the other: each is marked, and then deleted. The first failure ends the
+                             preemption, so that no further pod is evicted
+    clear lower nominations  of pods with lower priority that are nominated for the node and may no longer fit there.
+                             kube-scheduler then retries them sooner, and they may preempt elsewhere
+    write Events             one for each victim
 
-The last two are best effort: a failure is logged, and the preemption has succeeded all the same.
+The last two steps are best effort: a failure is logged, and the preemption still counts as a success.
 """
 
 import logging
@@ -31,12 +30,12 @@ log = logging.getLogger(__name__)
 
 
 class Executor:
-    """Writes a plan to the API server. Raises EvictionError where a pod cannot be nominated, and nothing was done."""
+    """Writes a plan to the API server. Raises EvictionError if the nomination fails. Then no pod was evicted."""
 
     def __init__(
         self, api: EvictionApi, preemptions: Preemptions, pending: PendingPods, may_evict: Callable[[], bool]
     ) -> None:
-        """Take note in `preemptions`; nominations of other pods are those in `pending`. Evict while it `may_evict`."""
+        """Record preemptions in `preemptions`. `pending` has the nominated pods. Evict only while `may_evict`."""
         self._api = api
         self._preemptions = preemptions
         self._pending = pending
@@ -44,7 +43,7 @@ class Executor:
         self._host = socket.gethostname()
 
     async def carry_out(self, live: LivePod, plan: Plan) -> EvictionOutcome:
-        """Nominate, evict, clear, and write Events."""
+        """Do the four steps of the module's docstring."""
         pod = live.pod
         self._preemptions.begin(pod.uid)
         if not await self._api.nominate(pod, plan.node):
@@ -72,18 +71,18 @@ class Executor:
         return EvictionOutcome(result, evicted)
 
     async def nominate_again(self, live: LivePod, node: str) -> None:
-        """Nominate a pod whose nomination was lost while its victims are going. Raises EvictionError."""
+        """Nominate a pod that lost its nomination while its victims terminate. Raises EvictionError."""
         await self._api.nominate(live.pod, node)
         log.info("preemption: %s is nominated for %s again", one_line(live.pod.full_name), one_line(node))
 
     def _check(self) -> None:
         if not self._may_evict():
-            raise EvictionError("the mirror is stale, or this replica leads no more")
+            raise EvictionError("the mirror is stale, or this replica no longer leads")
 
     async def _clear_lower_nominations(self, preemptor: Pod, node: str) -> None:
         lower = [each for each in self._pending.nominated_for(node).values() if each.priority < preemptor.priority]
         for pod in lower:
-            self._preemptions.forget(pod.uid)  # or it would be nominated again
+            self._preemptions.forget(pod.uid)  # else the evictor would nominate it again
             try:
                 await self._api.clear_nomination(pod)
             except EvictionError as error:
@@ -91,7 +90,7 @@ class Executor:
                 log.warning("preemption: %s: %s", one_line(preemptor.full_name), told)
 
     async def _write_events(self, live: LivePod, node: str, victims: Sequence[Pod]) -> None:
-        """Write an Event for each victim; the first failure ends it, as it may have taken seconds."""
+        """Write an Event for each victim. The first failure ends the loop, because a failure may take seconds."""
         for number, victim in enumerate(victims):
             name, now = live.scheduler_name, datetime.now(UTC)
             event = preempted_event(victim, live.pod, node, scheduler_name=name, host=self._host, now=now)

@@ -1,4 +1,4 @@
-"""The Event about a preemption, as kube-scheduler writes it.
+"""The Event about a preemption, in the form that kube-scheduler writes.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (PreemptPod) and k8s.io/client-go
 v0.36 tools/events (makeEvent, NewRecorder).
@@ -12,14 +12,14 @@ import msgspec
 
 from core.objects.pod import Pod
 
-_MAX_NAME: Final = 253  # characters of a DNS subdomain, which the name of an Event has to be
+_MAX_NAME: Final = 253  # characters; the name of an Event must be a DNS subdomain
 _MAX_INSTANCE: Final = 128  # characters that the API server allows
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class EventMetadata(msgspec.Struct, frozen=True, gc=False):
-    """Where an Event is."""
+    """The name and the namespace of an Event."""
 
     name: str
     namespace: str
@@ -36,7 +36,7 @@ class PodReference(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_onl
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
-    """An Event of events.k8s.io/v1, with the members that kube-scheduler sets."""
+    """An Event of events.k8s.io/v1, with the fields that kube-scheduler sets."""
 
     api_version: str = "events.k8s.io/v1"
     kind: str = "Event"
@@ -52,10 +52,10 @@ class Event(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True)
     type: str = "Normal"
 
 
-def preempted_event(  # noqa: PLR0913  # what the Event tells
+def preempted_event(  # noqa: PLR0913  # the contents of the Event
     victim: Pod, preemptor: Pod, node: str, *, scheduler_name: str, host: str, now: datetime
 ) -> Event:
-    """Return the Event of a victim that was deleted for a preemptor; `now` is in UTC, `host` is this machine's name."""
+    """Return the Event of a victim that was deleted for a preemptor. `now` is in UTC. `host`: this machine's name."""
     return Event(
         metadata=EventMetadata(_name(victim, now), victim.namespace),
         event_time=now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),

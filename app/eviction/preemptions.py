@@ -1,4 +1,4 @@
-"""For which pods others were evicted lately, and whether those are gone."""
+"""Recent preemptions by Kindred, and whether their victims still exist."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -12,51 +12,51 @@ class Preemption(NamedTuple):
 
     node: str
     victims: tuple[str, ...]
-    """Their uids."""
+    """The uids of the victims."""
     until: float
 
 
 class Preemptions:
-    """uid of a preemptor -> its preemption. The evictor writes it; `filter` asks whether a pod is in it."""
+    """uid of a preemptor -> its preemption. The evictor adds entries, and `filter` looks pods up."""
 
     def __init__(self, mirror: ClusterMirror, clock: Callable[[], float]) -> None:
-        """Look for victims in a mirror; times are of `clock`, in seconds."""
+        """`mirror` shows whether victims still exist. `clock` returns seconds."""
         self._mirror = mirror
         self._clock = clock
         self._preemptions: dict[str, Preemption] = {}
-        self._last = ""  # uid of the pod that was preempted for last, or is just now
+        self._last = ""  # uid of the last or present preemptor
 
     def begin(self, uid: str) -> None:
-        """Take note that a pod is preempted for from now on."""
+        """Record that a preemption for a pod begins."""
         self._last = uid
 
     def add(self, uid: str, node: str, victims: Sequence[str]) -> None:
-        """Take note of the node that a pod is to get, and of the victims there, evicted for it or going already."""
+        """Record the nominated node of a pod, and the victims there, evicted or already terminating."""
         now = self._clock()
         self._preemptions[uid] = Preemption(node, tuple(victims), now + UNSEEN)
         self._mirror.preemptors.evicted(uid, node, victims, now)
 
     def forget(self, uid: str) -> None:
-        """Remove the preemption for a pod, which is to get its node no longer."""
+        """Remove the preemption for a pod that no longer gets the node."""
         self._preemptions.pop(uid, None)
         self._mirror.preemptors.forget(uid)
 
     def includes(self, uid: str) -> bool:
-        """Return whether pods were evicted for a pod lately, or are just now."""
+        """Return whether a preemption for a pod is in progress or recent."""
         return uid == self._last or uid in self._preemptions
 
     def node_for(self, uid: str) -> str:
-        """Return the node that a pod is to get; empty if it was not preempted for lately."""
+        """Return the nominated node of a pod. Empty without a recent preemption for it."""
         known = self._preemptions.get(uid)
         return known.node if known is not None else ""
 
     def lost_nomination(self, uid: str) -> str:
-        """Return the node of a preemption for a pod that the watch shows without a nomination; else an empty text."""
+        """Return the node of a preemption if the watch shows the pod without a nomination. Else an empty text."""
         pending = self._mirror.pending.get(uid)
         return self.node_for(uid) if pending is not None and not pending.nominated_node_name else ""
 
     def going(self) -> Mapping[str, Preemption]:
-        """Return the preemptions whose victims are not all gone, and drop old ones."""
+        """Return the preemptions with victims that still exist, and drop old ones."""
         now = self._clock()
         going = {uid: each for uid, each in self._preemptions.items() if self._is_going(each, now)}
         self._preemptions = {uid: each for uid, each in self._preemptions.items() if uid in going or now < each.until}

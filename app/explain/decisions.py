@@ -1,7 +1,7 @@
-"""The last decisions, so that people can look at one after it was made, and ask again.
+"""The last decisions, so that people can inspect and replay them.
 
-Recording a request must be nearly free: it stores only references to existing objects. Bodies may be
-64 MB, so that only small ones are kept.
+Recording a request must be nearly free, so it stores only references to existing objects. Bodies may have 64 MB, so
+only small ones are kept.
 """
 
 from collections import OrderedDict
@@ -16,23 +16,23 @@ from core.mirror.cluster import ClusterMirror
 
 MAX_DECISIONS: Final = 4096
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Of JSON. A pod's is counted for each of its decisions, though these mostly share it."""
+"""Bytes of JSON in all decisions. A pod's JSON counts for each of its decisions, although they mostly share it."""
 MAX_OF_A_POD: Final = 8
-"""Decisions about one pod, or about none, as of requests that could not be read: so that it does not fill all."""
+"""Decisions kept for one pod, so that one pod does not take all space. Unreadable requests count as one pod."""
 SMALL: Final = 8 * 1024
-"""Bytes of the largest body that is kept: some hundred names. To copy one takes up to a microsecond."""
-_OVERHEAD: Final = 1024  # bytes that a decision takes besides
+"""Bytes of the largest body that is kept: some hundred names. A copy takes up to a microsecond."""
+_OVERHEAD: Final = 1024  # further bytes that a decision takes
 
 
 class RecordedDecision(NamedTuple):
-    """One request and its outcome; see Observation. Bodies are empty where they were not small."""
+    """One request and its outcome, see Observation. Bodies that were not small are empty."""
 
     number: int
     """From 1, in the order of the responses."""
     at: float
-    """Time of day when it was answered, in seconds since 1970."""
+    """Time of the response, in seconds since 1970."""
     generation: int
-    """Of the mirror, when it was answered."""
+    """Generation of the mirror at the time of the response."""
     verb: str
     outcome: VerbOutcome
     seconds: float
@@ -42,35 +42,35 @@ class RecordedDecision(NamedTuple):
     error: str
     stale: str
     pod: bytes
-    """As the scheduler sent it; empty where that is not known."""
+    """The pod's JSON in the scheduler's request. Empty if unknown."""
     request_bytes: int
     request: bytes
     response_bytes: int
     response: bytes
     release: str
-    """Of Kubernetes, as whose it was answered, `1.37`; empty of a decision that was saved before it was recorded."""
+    """Release of Kubernetes whose rules applied, `1.37`. Empty in a saved decision from before this field existed."""
 
     @property
     def answered_at(self) -> str:
-        """When it was answered, RFC 3339."""
+        """Time of the response, RFC 3339."""
         return datetime.fromtimestamp(self.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     @property
     def pod_hash(self) -> str:
-        """Hash of the pod's JSON; empty where it is not known."""
+        """Hash of the pod's JSON. Empty if the JSON is unknown."""
         return _hash(self.pod)
 
     @property
     def arguments_hash(self) -> str:
-        """Hash of the whole request; empty where it was not kept."""
+        """Hash of the whole request. Empty if the request was not kept."""
         return _hash(self.request)
 
 
 class Decisions:
-    """The last decisions, the latest few of each pod; call it with each Observation."""
+    """The last decisions, of each pod only the latest few. Call it with each Observation."""
 
     def __init__(self, mirror: ClusterMirror, recent_pods: RecentPods, now: Callable[[], float]) -> None:
-        """Take where generations and pods are from, and the time of day in seconds since 1970."""
+        """`mirror` has the generation, `recent_pods` has the pods. `now` returns seconds since 1970."""
         self._mirror = mirror
         self._recent_pods = recent_pods
         self._now = now
@@ -78,7 +78,7 @@ class Decisions:
         self._of_pod: dict[str, list[int]] = {}  # uid -> numbers, the oldest first
         self._bytes = 0
         self.noted = 0
-        """How many there were since the start."""
+        """Number of decisions since the start."""
 
     def __len__(self) -> int:
         return len(self._decisions)
@@ -134,7 +134,7 @@ class Decisions:
             self._drop(next(iter(self._decisions)))
 
     def get(self, number: int) -> RecordedDecision | None:
-        """Return a decision, if it is still kept."""
+        """Return a decision. None if it is no longer kept."""
         return self._decisions.get(number)
 
     def latest(self, pod: str | None = None) -> Iterator[RecordedDecision]:
@@ -149,7 +149,7 @@ class Decisions:
         return reversed(found)
 
     def _drop(self, number: int) -> None:
-        """Drop a decision, which is the oldest of its pod."""
+        """Drop a decision. It must be the oldest of its pod."""
         decision = self._decisions.pop(number)
         self._bytes -= _weight(decision)
         numbers = self._of_pod[decision.asked.uid]

@@ -1,8 +1,8 @@
-"""Errors of a request that can be read."""
+"""Errors of a readable request."""
 
 
 class ExplainError(Exception):
-    """An error in a request; `field` is the place, and the message the fault."""
+    """An error in a request. `field` is the place of the error."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -10,12 +10,12 @@ class ExplainError(Exception):
 
 
 class UnknownError(ExplainError):
-    """It names a missing object."""
+    """The request names an unknown object."""
 
 
 class TooMuchWorkError(ExplainError):
-    """It is about a pod that takes more work than allowed."""
+    """The pod of the request takes more work than allowed."""
 
 
 class ContradictionError(ExplainError):
-    """It supposes what contradicts the cluster, or itself."""
+    """A supposition contradicts the cluster, or another supposition."""

@@ -1,7 +1,7 @@
 """Requests of people: a pod in one of several forms, some nodes or all, and suppositions.
 
-The body is ExtenderArgs, as kube-scheduler sent them; or a manifest of a pod, or of an object with a pod template. Or
-it is an object that has either, or a pod's name, as `pod`, beside suppositions.
+The body has one of three forms: ExtenderArgs of kube-scheduler, a manifest of a pod or of an object with a pod
+template, or an ExplainRequestBody.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 
 MAX_SUPPOSED: Final = 1000
-"""Pods and nodes of each kind in one request: each costs some microseconds, in which no other request is served."""
+"""Limit of each list of suppositions. Each item costs some microseconds, in which no other request is served."""
 
 PodText: TypeAlias = str
-"""NAMESPACE/NAME or uid of a pod that is known."""
+"""NAMESPACE/NAME or uid of a known pod."""
 
 
 class Placing(NamedTuple):
-    """A pod that is to be supposed on a node."""
+    """A pod that is supposed to be on a node."""
 
     pod: Pod | PodText
     node: str
@@ -46,22 +46,22 @@ NOTHING: Final = Supposed()
 
 
 class ExplainRequest(NamedTuple):
-    """A pod, decoded or known by name; the nodes by name, None for all; and the suppositions."""
+    """A pod, decoded or by name, the names of the nodes (None: all), and the suppositions."""
 
     pod: Pod | PodText
     names: Sequence[str] | None = None
     supposed: Supposed = NOTHING
     batch: NodeBatch | None = None
-    """The nodes of ExtenderArgs, in the place of names: whole ones among them, and of no use after the next event."""
+    """The nodes of ExtenderArgs, in place of names. May have node objects. Invalid after the next event."""
 
 
 class PlacingBody(msgspec.Struct, forbid_unknown_fields=True):
-    """A pod that is to be supposed on a node."""
+    """A pod that is supposed to be on a node."""
 
     pod: msgspec.Raw = msgspec.field(default_factory=lambda: NULL)  # a default that a schema need not show
-    """NAMESPACE/NAME or uid of a pod that is known, or a manifest."""
+    """NAMESPACE/NAME or uid of a known pod, or a manifest."""
     node: str = ""
-    """Its name: known, or to be supposed."""
+    """The name of a known or supposed node."""
 
 
 class ExplainRequestBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -70,13 +70,13 @@ class ExplainRequestBody(msgspec.Struct, forbid_unknown_fields=True):
     pod: msgspec.Raw = msgspec.field(default_factory=lambda: NULL)
     """NAMESPACE/NAME or uid of a known pod, or a manifest of a pod or of an object with a pod template."""
     node_names: list[str] | None = None
-    """The nodes; all where it is left out."""
+    """The names of the nodes. Without it: all nodes."""
     add_nodes: list[msgspec.Raw] = []
     """Manifests of supposed nodes."""
     remove: list[str] = []
-    """NAMESPACE/NAME or uid of pods that are supposed to be gone."""
+    """NAMESPACE/NAME or uid of pods that are supposed to be deleted."""
     assume: list[PlacingBody] = []
-    """Pods that are supposed to be placed first."""
+    """Pods that are supposed to be placed on nodes before this pod."""
 
 
 class _Manifest(msgspec.Struct):
@@ -91,7 +91,7 @@ _text_decoder: Final = msgspec.json.Decoder(str)
 
 
 def decode_explain_request(body: Body, mirror: ClusterMirror) -> ExplainRequest:
-    """Decode a request in any of its forms. Raises DecodeError, which names the field."""
+    """Decode a request in any of its forms. Raises DecodeError that names the field."""
     refuse_too_many_elements(body)
     members = members_of(body)
     if EXTENDER_ARGS.fields_of(members).keys() & {"Nodes", "NodeNames"}:
@@ -145,7 +145,7 @@ def _of_manifest(raw: msgspec.Raw) -> Pod:
 def _without_prefix(raw: msgspec.Raw) -> Pod:
     try:
         return decode_incoming_pod(raw)
-    except DecodeError as error:  # the field of ExtenderArgs, which this is none of
+    except DecodeError as error:  # the field name is from ExtenderArgs, but the body has another form
         raise DecodeError(error.field.removeprefix("Pod").removeprefix("."), error.message) from None
 
 
@@ -183,11 +183,11 @@ def _checked_names(names: list[str] | None) -> list[str] | None:
     if names is None:
         return None
     if not names:
-        raise DecodeError("node_names", "empty; leave it out to ask about all nodes")
+        raise DecodeError("node_names", "empty; omit it for all nodes")
     if len(names) > MAX_NODES:
         raise DecodeError("node_names", f"at most {MAX_NODES}, got {len(names)}")
     seen: dict[str, int] = {}
     for place, name in enumerate(names):
         if seen.setdefault(name, place) != place:
-            raise DecodeError(f"node_names[{place}]", f"{name} stands at position {seen[name]} already")
+            raise DecodeError(f"node_names[{place}]", f"{name} is at position {seen[name]} already")
     return names

@@ -1,4 +1,4 @@
-"""Serves requests of people: a decision with its parts, over the present mirror, or with suppositions."""
+"""Evaluates requests of people: a decision with its parts, with the present mirror or with suppositions."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -38,7 +38,7 @@ class Detail(msgspec.Struct, frozen=True):
     """Optional parts beside the summary."""
 
     nodes: Sequence[str] = ()
-    """Nodes with their own detail."""
+    """Nodes to show in detail."""
     limit: int = 5
     """Limit of every list: domains, pods, nodes."""
     score_all: bool = False
@@ -57,7 +57,7 @@ class ExplainedNode(msgspec.Struct, frozen=True):
 
     decision: NodeDetail
     cells: NodeCells | None
-    """None where the pod has no class that is kept, or where something is supposed."""
+    """None if the cache has no class of the pod, or if the request has suppositions."""
 
 
 class ClassUse(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class ClassUse(msgspec.Struct, frozen=True):
 
     hash: str
     kept: bool
-    """Whether the cache has results of it."""
+    """Whether the cache has results of the class."""
     first_pod: str = ""
     questions: int = 0
     hits: int = 0
@@ -73,7 +73,7 @@ class ClassUse(msgspec.Struct, frozen=True):
 
 
 class MirrorState(msgspec.Struct, frozen=True):
-    """How far the mirror can be trusted."""
+    """The freshness of the mirror."""
 
     generation: int
     nodes: int
@@ -88,7 +88,7 @@ class SupposedState(msgspec.Struct, frozen=True):
 
     added_nodes: Sequence[str]
     removed: Sequence[str]
-    """NAMESPACE/NAME of pods, and the pod in question itself where it is placed already."""
+    """NAMESPACE/NAME of pods, and of the explained pod itself if it is on a node already."""
     assumed: Sequence[str]
     """NAMESPACE/NAME on NODE"""
 
@@ -99,17 +99,17 @@ class Explanation(msgspec.Struct, frozen=True):
     summary: Summary
     nodes: Sequence[ExplainedNode]
     equivalence: ClassUse | None
-    """None where the cache is off, or the pod has no class."""
+    """None if the cache is off, or the pod has no class."""
     mirror: MirrorState
     kubernetes: ReleaseStatus
-    """The release whose answers are explained."""
+    """The release whose rules apply."""
     supposed: SupposedState
     unit: UnitStatus | None = None
-    """The group that the pod is placed with; None if there is none."""
+    """The group that the pod is placed with. None if there is none."""
     waits_for: Sequence[AwaitedVictim] = ()
-    """The victims of preemption whose end the pod waits for."""
+    """The victims of preemption that the pod waits for."""
     names_hidden: str = ""
-    """Why the caller sees `(a pod of another namespace)` in the place of some names; empty where all are shown."""
+    """Why the caller sees `(a pod of another namespace)` instead of some names. Empty if all names are shown."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -121,9 +121,9 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 class Explainer:
-    """Explains the decision about a pod by every rule, and by the served ones. Nothing is changed by it."""
+    """Explains the decision for a pod by all rules and by the serving profile. It changes no state."""
 
-    def __init__(  # noqa: PLR0913  # what an answer is made of
+    def __init__(  # noqa: PLR0913  # the sources of an explanation
         self,
         explained: ExplainedProfile,
         mirror: ClusterMirror,
@@ -139,9 +139,9 @@ class Explainer:
     ) -> None:
         """`work` is the turn that explanations share with all other long jobs of the process.
 
-        `schedulers` are the profiles of the scheduler's configuration; None: it is unknown, and all pods are explained
-        by `explained`. `unit_of` returns the status of the group that a pod is placed with,
-        `victims_of` the victims that it waits for.
+        `schedulers` are the profiles of the scheduler's configuration. None: the configuration is unknown, and all pods
+        are explained by `explained`. `unit_of` returns the status of the group that a pod is placed with, and
+        `victims_of` the victims that the pod waits for.
         """
         self.explained: Final = explained
         self.mirror: Final = mirror
@@ -155,17 +155,17 @@ class Explainer:
         self._victims_of = victims_of
 
     def explained_of(self, pod: Pod) -> ExplainedProfile:
-        """Return the plugins of a pod's explanation."""
+        """Return the plugins that explain a pod."""
         return self.explained if self._schedulers is None else self._schedulers.of(pod)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Surround `explain` and `look`: a scheduler's request waits for one explanation at most."""
+        """Hold the turn for `explain` and `look`. A scheduler's request waits for at most one explanation."""
         return self._work.uncut_turn()
 
     def namespaces_of(self, question: ExplainRequest) -> set[str]:
-        """Return the namespaces of the pods of a request, which its caller must be allowed to see.
+        """Return the namespaces of the pods in a request. The caller must be allowed to see them.
 
-        Raises UnknownError for a uid that is not known.
+        Raises UnknownError for an unknown uid.
         """
         supposed = question.supposed
         pods: list[tuple[Pod | str, str]] = [(question.pod, "pod")]
@@ -177,23 +177,23 @@ class Explainer:
         return found
 
     async def explain(self, question: ExplainRequest, detail: Detail) -> Explanation:
-        """Evaluate a request that was decoded just now, before any event. Raises ExplainError."""
+        """Evaluate a request. No event may have been applied since it was decoded. Raises ExplainError."""
         found = await self._found(question)
-        # From here on no other request is served: a decision is of one state of the mirror.
-        victims = self._victims_of(found.pod)  # of the mirror as it is
+        # No await from here on: a decision needs one state of the mirror.
+        victims = self._victims_of(found.pod)  # by the mirror without suppositions
         with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
             return replace(self._explained(question, found, detail), waits_for=victims)
 
     async def look(self, question: ExplainRequest, at: Callable[[Diagnosis], Seen], *, score_all: bool = False) -> Seen:
-        """Return the view of the decision, which is stale after the next event. Raises ExplainError."""
+        """Return `at` of the decision. It is stale after the next event. Raises ExplainError."""
         found = await self._found(question)
         with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
             return at(self._diagnosis(found.pod, self._batch(question), score_all=score_all))
 
     def look_at(self, pod: Pod, at: Callable[[Diagnosis], Seen]) -> Seen:
-        """Return the view of the decision about a pending pod and all nodes. Raises ExplainError."""
+        """Return `at` of the decision for a pending pod and all nodes. Raises ExplainError."""
         with _work_is_limited():
             return at(self._diagnosis(pod, self.mirror.batch([*self.mirror.nodes.slots]), score_all=False))
 
@@ -203,14 +203,14 @@ class Explainer:
         if isinstance(question.pod, str):
             texts.add(question.pod)
         pods = await self._known.find(texts)
-        if question.batch is None:  # stale after the next event
+        if question.batch is None:  # a batch is invalid after the next event
             await self._work.wait_for_lull()
         pod = the_one(pods, question.pod, "pod") if isinstance(question.pod, str) else question.pod
         gone = [the_one(pods, text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
-        if question.batch is None and self._is_placed(pod):  # ExtenderArgs are explained as they are answered
+        if question.batch is None and self._is_placed(pod):  # ExtenderArgs are explained unchanged
             if pod.uid not in {each.uid for each in gone}:
-                gone.append(pod)  # it would conflict with itself
-            pod = replace(pod, node_name="")  # or NodeName would keep it where it is
+                gone.append(pod)  # else the pod would conflict with itself
+            pod = replace(pod, node_name="")  # else NodeName would reject all other nodes
         return _Found(pod, gone, [self._placing(each, pods, place) for place, each in enumerate(supposed.assume)])
 
     def _is_placed(self, pod: Pod) -> bool:
@@ -236,7 +236,7 @@ class Explainer:
         )
         equivalence, entry = self._class_use(found.pod)
         if supposed.added_nodes or supposed.removed or supposed.assumed:
-            entry = None  # cached cells are of the mirror as it is
+            entry = None  # cached cells belong to the mirror without suppositions
         return Explanation(
             summary=summary(decision, detail.limit),
             nodes=[

@@ -19,9 +19,9 @@ class KnownPods:
         self._recent = recent
 
     async def find(self, texts: Collection[str]) -> dict[str, list[Pod]]:
-        """Return the pods that each text may name: of the mirror, else pending, else of recent requests; or several.
+        """Return, for each text, the pods with that name or uid: of the mirror, else pending, else of recent requests.
 
-        Others are answered in between: names of pods have no index, and 150,000 are looked at.
+        The search visits 150,000 pods, because names have no index. So other requests are served in between.
         """
         found: dict[str, list[Pod]] = {text: [] for text in texts}
         names = set()
@@ -41,9 +41,9 @@ class KnownPods:
         return found
 
     def namespaces_of(self, text: str, field: str) -> set[str]:
-        """Return the namespace in NAMESPACE/NAME, and the namespace of the pod with the text as its uid.
+        """Return the namespace in NAMESPACE/NAME, and the namespace of the pod whose uid is the text.
 
-        Raises UnknownError for any other text: a later pod with that uid may be in any namespace.
+        Raises UnknownError for any other text, because a later pod with that uid may be in any namespace.
         """
         pod = self._mirror.get_pod(text) or self._mirror.pending.get(text) or self._recent.get(text)
         found = {text.partition("/")[0]} if "/" in text else set()
@@ -65,7 +65,7 @@ class KnownPods:
 
 
 def the_one(found: dict[str, list[Pod]], text: str, field: str) -> Pod:
-    """Return the pod that a text stands for. Raises UnknownError for none, or for several."""
+    """Return the pod that a text names. Raises UnknownError for none, or for several."""
     pods = found[text]
     if not pods:
         raise UnknownError(field, _unknown(text))

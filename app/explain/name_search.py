@@ -12,27 +12,27 @@ from core.objects.pod import Pod
 
 
 class FoundPod(msgspec.Struct, frozen=True):
-    """A pod whose name has the text in it."""
+    """A pod whose name contains the text."""
 
     pod: str
     """NAMESPACE/NAME"""
     node: str
-    """Empty where it is on none."""
+    """Empty without a node."""
 
 
 class FoundNames(msgspec.Struct, frozen=True):
-    """Names that begin with the text, then names that have it in them, each in the order of the alphabet."""
+    """Names that begin with the text, then names that contain it, each in alphabetical order."""
 
     nodes: list[str]
     pods: list[FoundPod]
     more: bool
-    """Whether there are, or may be, more than the limit."""
+    """Whether there are, or may be, more names than the limit."""
     names_hidden: str = ""
-    """Why pods are left out that the caller may not see; empty where none are."""
+    """Why pods that the caller may not see are left out. Empty if none are."""
 
 
 class _Matches:
-    """Names with a text in them, up to a limit of each kind: as many that begin with it as there are."""
+    """Names that contain a text, up to a limit. Names that begin with the text go first."""
 
     def __init__(self, text: str, limit: int) -> None:
         self._text = text
@@ -42,11 +42,11 @@ class _Matches:
 
     @property
     def full(self) -> bool:
-        """Whether nothing better can be found."""
+        """Whether no further name can improve the result."""
         return len(self._beginning) > self._limit
 
     def add(self, name: str, short: str, node: str) -> None:
-        """Take in a name, if the text is in it; `short` is the part of it that people begin with, too."""
+        """Add a name if it contains the text. `short`: the end of the name that people also begin with."""
         if name.startswith(self._text) or short.startswith(self._text):
             self._beginning.setdefault(name, node)
         elif self._text in name and len(self._containing) <= self._limit:
@@ -59,13 +59,14 @@ class _Matches:
 
 
 class NameSearch:
-    """Looks names up in the mirror, among the pods on nodes, pending pods, and the pods of recent requests.
+    """Searches the names of nodes, and of pods: on nodes, pending, and of recent requests.
 
-    Names have no index, so a search visits 150,000 pods, unless more of them than the limit begin with the text.
+    Names have no index, so a search visits 150,000 pods. It ends early if more names than the limit begin with the
+    text.
     """
 
     def __init__(self, mirror: ClusterMirror, recent: RecentPods, work: LongWork) -> None:
-        """`work` has the turn that a search takes: others are served in between."""
+        """`work` has the turn of a search. Other requests are served in between."""
         self._mirror = mirror
         self._recent = recent
         self._work = work
@@ -83,9 +84,9 @@ class NameSearch:
         return found
 
     async def find(self, text: str, limit: int, sees: Sees = every_namespace) -> FoundNames:
-        """Return up to `limit` nodes and as many pods, of the namespaces that are seen.
+        """Return up to `limit` nodes, and up to `limit` pods of the namespaces that `sees` allows.
 
-        Names have no capitals, so the text may have.
+        The text may have capitals, which names never have.
         """
         text = text.strip().lower()
         nodes, pods = _Matches(text, limit), _Matches(text, limit)
@@ -109,7 +110,7 @@ class NameSearch:
         )
 
     def _pods(self) -> Iterator[Pod | None]:
-        """Yield pods while the mirror may change: those that wait first, as they are looked for most."""
+        """Yield pods, also while the mirror changes. Pending pods come first, because they are searched most often."""
         yield from [*self._mirror.pending]
         for uid in [*self._mirror.pods.rows]:
             yield self._mirror.get_pod(uid)

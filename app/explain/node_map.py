@@ -1,4 +1,4 @@
-"""A decision as columns, one entry a node: as much as a picture of the whole cluster takes, and no more."""
+"""A decision as columns with one entry per node: the data for a picture of the whole cluster."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,51 +16,51 @@ from core.diagnosis.summary import ZONE, domains_of
 from core.mirror.cluster import ClusterMirror
 
 _LOOKED_AT: Final = 256
-"""Nodes that are searched for a rack label; an operator who labels racks labels them all."""
+"""Nodes that are searched for a rack label. If racks have a label, all nodes have it."""
 
 
 class NodeClass(msgspec.Struct, frozen=True):
-    """The groups of nodes; the first one has the nodes that fit."""
+    """A group of nodes with the same result. The first group has the nodes that fit."""
 
     reason: str
-    """As `filter` answers it; empty for those that fit."""
+    """The reason in the response of `filter`. Empty for nodes that fit."""
     plugin: str
-    """The one that failed them first; empty where none did."""
+    """The first plugin that rejected the nodes. Empty if none did."""
     code: str
     nodes: int
     judged_by: Judge
 
 
 class NodeMap(msgspec.Struct, frozen=True):
-    """All nodes of the request; numbers are indexes in the lists of names."""
+    """All nodes of the request. Numbers are indexes in the lists of names."""
 
     pod: str
     """NAMESPACE/NAME"""
     generation: int
-    """Of the mirror."""
+    """Generation of the mirror."""
     zone_key: str
     rack_key: str
-    """Empty where no label is one of racks."""
+    """The label of racks. Empty if there is none."""
     names: Sequence[str]
     zones: Sequence[str]
-    """The first one is empty: of the nodes without this label."""
+    """The first zone is empty, for nodes without this label."""
     zone: Sequence[int]
     racks: Sequence[str]
-    """The first one is empty: of the nodes without this label."""
+    """The first rack is empty, for nodes without this label."""
     rack: Sequence[int]
     reasons: Sequence[NodeClass]
     not_judged: Sequence[NotJudged]
-    """Rules that may still refuse nodes that fit."""
+    """Rules that were not judged, and may still reject nodes that fit."""
     verdict: Sequence[int]
     score: Sequence[int | None]
-    """None where it is not scored."""
+    """None for a node that is not scored."""
 
 
 def node_map(decision: Diagnosis, rack_key: str | None = None) -> NodeMap:
-    """Draw up a decision; racks by that label, or by the one that looks like it. Raises UnknownError for the label."""
+    """Return the map of a decision. Racks are by `rack_key`, or by a guessed label. Raises UnknownError for a label."""
     if rack_key is None:
         rack_key = guessed_rack_key(decision.mirror)
-    elif not _is_label(decision, rack_key):  # columns are kept for few labels: typos must not replace them
+    elif not _is_label(decision, rack_key):  # columns are kept for few labels, and a typo must not replace one
         raise UnknownError("rack", f"no node has the label {rack_key}")
     zones, zone = domains_of(decision, ZONE)
     racks, rack = domains_of(decision, rack_key)
@@ -86,9 +86,9 @@ def node_map(decision: Diagnosis, rack_key: str | None = None) -> NodeMap:
 
 
 def guessed_rack_key(mirror: ClusterMirror) -> str:
-    """Return the label that most nodes have of those whose name is `rack`; empty if there is none.
+    """Return the most frequent node label with the name `rack` and any prefix. Empty if there is none.
 
-    Kubernetes has no such label of its own, and every cluster another prefix.
+    Kubernetes defines no such label, and clusters use different prefixes.
     """
     found: Counter[str] = Counter()
     for _, node in islice(mirror.nodes, _LOOKED_AT):
@@ -102,7 +102,7 @@ def _is_label(decision: Diagnosis, key: str) -> bool:
 
 
 def _classes(decision: Diagnosis) -> tuple[list[NodeClass], list[int]]:
-    """Return the kinds of nodes, and the place of each node's."""
+    """Return the groups of nodes, and for each node the index of its group."""
     filters = decision.profile.filters
     pairs, places, counts = np.unique(
         decision.verdicts.codes.astype(np.int64) * (len(filters) + 1) + decision.deciding,

@@ -1,6 +1,6 @@
 """All pending pods: since when each waits, on how many nodes it fits now, and why not on the others.
 
-Pods of one class have one result, so that the cost depends on the number of classes and not of pods.
+Pods of one class have one result. So the cost depends on the number of classes, not on the number of pods.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,40 +17,41 @@ from app.explain.explainer import Explainer, MirrorState
 from app.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.not_judged import NotJudged
-from core.diagnosis.pod_names import PodText, Sees, every_namespace
+from core.diagnosis.pod_names import PodName, PodText, Sees, every_namespace
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.scheduler_rules import SchedulerState
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
+from core.diagnosis.victim_waits import AwaitedVictim, VictimsByPod
 from core.equivalence.classes import Classifier
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
 MAX_CLASSES: Final = 500
-"""Classes that are judged, starting with the oldest pods. Pods of a StatefulSet are of a class each."""
+"""Classes that are judged, starting with the oldest pods. Each pod of a StatefulSet has a class of its own."""
 
 
 class PendingState(Enum):
     """The state of a pending pod."""
 
     UNSCHEDULABLE = "unschedulable"
-    """No node passes the rules that were judged."""
+    """No node passes the judged rules."""
     FITS = "fits"
-    """A node does: the pod waits for its turn, or for its scheduler."""
+    """A node passes all rules. The pod waits for its turn, or for its scheduler."""
     NOT_JUDGED = "not judged"
-    """A node does, but a rule could not be judged."""
+    """A node passes the judged rules, but a rule could not be judged."""
     GATED = "gated"
-    """kube-scheduler does not try it before its gates are gone."""
+    """The pod has scheduling gates. kube-scheduler does not try it before they are removed."""
     NOT_ASKED = "not asked"
-    """There are more classes than are judged."""
+    """The pod's class is beyond MAX_CLASSES."""
 
 
 class ScheduledCondition(msgspec.Struct, frozen=True):
-    """The condition PodScheduled while it is False: why the last attempt failed, by the scheduler."""
+    """The condition PodScheduled while it is False, with the scheduler's reason for the last failed attempt."""
 
     reason: str
     message: str
     since: str
-    """RFC 3339; empty if unknown."""
+    """RFC 3339. Empty if unknown."""
 
 
 class PendingPod(msgspec.Struct, frozen=True):
@@ -60,9 +61,9 @@ class PendingPod(msgspec.Struct, frozen=True):
     """NAMESPACE/NAME"""
     uid: str
     since: str
-    """When it was created, RFC 3339; empty if unknown."""
+    """Time of creation, RFC 3339. Empty if unknown."""
     seconds: float | None
-    """How long ago that is."""
+    """Seconds since the creation."""
     scheduler: str
     """spec.schedulerName"""
     state: PendingState
@@ -70,39 +71,41 @@ class PendingPod(msgspec.Struct, frozen=True):
     nominated_node: str
     condition: ScheduledCondition | None
     place: int | None = msgspec.field(name="class")
-    """Of its class in `classes`; null if that was not asked."""
+    """Index of its class in `classes`. Null if the class was not judged."""
+    waits_for: Sequence[AwaitedVictim] = ()
+    """The victims of preemption whose end the pod waits for."""
 
 
 class PendingClass(msgspec.Struct, frozen=True):
-    """Pods that plugins cannot tell apart, judged once."""
+    """Pods that are equal for all plugins, and are judged once."""
 
     pods: int
     first_pod: str
-    """NAMESPACE/NAME of the oldest."""
+    """NAMESPACE/NAME of the oldest pod."""
     oldest: str
-    """When that was created."""
+    """Time of creation of the oldest pod."""
     state: PendingState
     nodes: int
     fit: int
     plugin: str
-    """The one that refuses most nodes; empty if none does."""
+    """The plugin that rejects most nodes. Empty if none does."""
     first_reason: str
-    """Its reason."""
+    """The reason of that plugin."""
     message: str
-    """As kube-scheduler's events have it."""
+    """The message in the form of kube-scheduler's Events."""
     reasons: Sequence[ReasonSummary]
     not_judged: Sequence[NotJudged]
     helps: Sequence[str]
-    """The smallest changes, 3 at most, each of which lets a pod of the class fit; none if one fits."""
+    """The smallest remedies, at most 3. Each one alone lets a pod of the class fit. Empty if a pod fits already."""
     scheduler: SchedulerState | None = None
-    """As in the summary of an explanation."""
+    """The same field as in the summary of an explanation."""
 
 
 class PendingHead(msgspec.Struct, frozen=True):
-    """The rules for the pods."""
+    """The state of the mirror, and the rules that apply to the pods."""
 
     generation: int
-    """Of the mirror."""
+    """Generation of the mirror."""
     nodes: int
     standing: str
     """fresh, stale, or not synced"""
@@ -115,9 +118,9 @@ class PendingPods(PendingHead, frozen=True):
     pods: Sequence[PendingPod]
     classes: Sequence[PendingClass]
     left_out: int = 0
-    """Pods of namespaces that the caller may not see; they count in no class."""
+    """Number of pods in namespaces that the caller may not see. They count in no class."""
     names_hidden: str = ""
-    """Why; empty where all names are shown."""
+    """Why names are hidden. Empty if all names are shown."""
 
 
 class _Judgement(NamedTuple):
@@ -153,15 +156,19 @@ class JudgedPods(NamedTuple):
     """The pending pods of one moment, the oldest first, with the results for their classes."""
 
     pods: Sequence[tuple[Pod, int]]
-    """With the place of the class in `judgements`, which has the first MAX_CLASSES."""
+    """Each pod with the index of its class in `judgements`, which has only the first MAX_CLASSES."""
     judgements: Sequence[_Judgement]
     mirror: MirrorState
+    waits: VictimsByPod
 
     def namespaces(self, namespace: str | None) -> Iterator[str]:
-        """Yield the namespaces of the pods of a namespace, or of all, and of the pods that remedies name."""
+        """Yield the namespaces of the pods, of one namespace or of all, of their victims, and of pods in remedies."""
         for pod, _ in self.pods:
             if namespace in {None, pod.namespace}:
                 yield pod.namespace
+                for victim in self.waits.get(pod.uid, ()):
+                    if isinstance(victim.name, PodName):
+                        yield from victim.name.namespaces()
         for judgement in self.judgements:
             for text in judgement.helps:
                 if isinstance(text, PodText):
@@ -169,15 +176,15 @@ class JudgedPods(NamedTuple):
 
 
 class PendingView:
-    """The pods of a namespace, or of all, that are still pending, told one by one and then their classes.
+    """The pods, of one namespace or of all, that are still pending. Yields the pods, and then their classes.
 
-    One by one, so that the event loop may serve others in between: 20,000 pods take 40 ms.
+    The pods are yielded one by one, so that the event loop can serve other requests in between: 20,000 take 40 ms.
     """
 
     def __init__(
         self, judged: JudgedPods, mirror: ClusterMirror, now: float, namespace: str | None, sees: Sees
     ) -> None:
-        """`now` is the time of day, in seconds since 1970. Pods of namespaces that are not seen are only counted."""
+        """`now` is the time of day, in seconds since 1970. Pods of namespaces that `sees` rejects are only counted."""
         state = judged.mirror
         self.head: Final = PendingHead(state.generation, state.nodes, state.standing, state.problems)
         self._judged = judged
@@ -186,8 +193,8 @@ class PendingView:
         self._namespace = namespace
         self._sees = sees
         self.left_out = 0
-        """Pods that are not seen, of those that `pods` has reached."""
-        self._members: dict[int, _Members] = {}  # place in the judgements -> pods, in the order of the first pods
+        """Number of pods so far that the caller may not see."""
+        self._members: dict[int, _Members] = {}  # index in the judgements -> pods, in the order of the first pods
 
     def pods(self) -> Iterator[PendingPod]:
         """Yield the pods, the oldest first."""
@@ -200,14 +207,15 @@ class PendingView:
             if not self._sees(pod.namespace):
                 self.left_out += 1
                 continue
+            waits_for = self._judged.waits.get(pod.uid, ())
             if place >= len(judgements):
-                yield _pending_pod(pod, self._now, None, PendingState.NOT_ASKED)
+                yield _pending_pod(pod, self._now, None, PendingState.NOT_ASKED, waits_for)
                 continue
             members = self._members.get(place)
             if members is None:
                 members = self._members[place] = _Members(len(self._members), pod)
             members.pods += 1
-            yield _pending_pod(pod, self._now, members.place, judgements[place].state)
+            yield _pending_pod(pod, self._now, members.place, judgements[place].state, waits_for)
 
     def classes(self) -> Iterator[PendingClass]:
         """Yield the classes of the reported pods."""
@@ -215,25 +223,36 @@ class PendingView:
             yield _pending_class(self._judged.judgements[place], members)
 
     def told(self) -> PendingPods:
-        """Return all of it at once."""
+        """Return pods and classes as one value."""
         head, pods = self.head, [*self.pods()]
         classes = [*self.classes()]
         return PendingPods(head.generation, head.nodes, head.standing, head.problems, pods, classes, self.left_out)
 
 
 class PendingPodsExplainer:
-    """Judges the pending pods, class by class, by all rules that explanations judge."""
+    """Judges the pending pods, class by class, by all rules of explanations."""
 
-    def __init__(self, explainer: Explainer, work: LongWork, now: Callable[[], float]) -> None:
-        """`work` has the turn of the explainer. `now` is the time of day, in seconds since 1970."""
+    def __init__(
+        self,
+        explainer: Explainer,
+        work: LongWork,
+        now: Callable[[], float],
+        *,
+        waits: Callable[[], VictimsByPod] = dict,
+    ) -> None:
+        """`work` has the turn of the explainer. `now` is the time of day, in seconds since 1970.
+
+        `waits` returns the victims that pods wait for.
+        """
         self._explainer = explainer
         self._work = work
         self._now = now
+        self._waits = waits
         self._classifiers: dict[object, Classifier] = {}
-        """By the profile that is judged."""
+        """Judged profile -> its classifier."""
 
     async def judge(self) -> JudgedPods:
-        """Judge all pending pods. Schedulers are answered between two pieces; the mirror may change there."""
+        """Judge all pending pods. Between two pieces requests of schedulers are served, and the mirror may change."""
         pods: list[tuple[Pod, int]] = []
         places: dict[object, int] = {}
         firsts: list[Pod] = []
@@ -249,14 +268,14 @@ class PendingPodsExplainer:
         for first in islice(firsts, MAX_CLASSES):
             async with self._work.uncut_turn():
                 judgements.append(self._judgement(first))
-        return JudgedPods(pods, judgements, self._explainer.mirror_state())
+        return JudgedPods(pods, judgements, self._explainer.mirror_state(), self._waits())
 
     def view(self, judged: JudgedPods, namespace: str | None = None, sees: Sees = every_namespace) -> PendingView:
-        """Return the pods of a namespace, or of all that are seen, with their classes."""
+        """Return the pods, of one namespace or of all that `sees` allows, with their classes."""
         return PendingView(judged, self._explainer.mirror, self._now(), namespace, sees)
 
     async def _sorted_runs(self) -> list[list[tuple[str, str, str, Pod]]]:
-        """Return the pending pods in sorted lists, the oldest first: to sort 20,000 at once takes 11 ms."""
+        """Return the pending pods in several sorted lists, the oldest first. One sort of 20,000 would take 11 ms."""
         mirror = self._explainer.mirror
         runs: list[list[tuple[str, str, str, Pod]]] = []
         waiting = iter([*mirror.pending])  # the pods may change between two pieces
@@ -273,7 +292,7 @@ class PendingPodsExplainer:
         return runs
 
     def _class_of(self, pod: Pod) -> tuple[object, ...]:
-        # No filter reads the last two, but they say which nominated pods count beside the pod.
+        # No filter reads the last two, but they determine which nominated pods count for the pod.
         apart = (pod.claims_resources, pod.in_group, pod.priority, pod.nominated_node_name)
         explained = self._explainer.explained_of(pod)
         classifier = self._classifiers.get(explained.profile)
@@ -293,7 +312,7 @@ _MAX_REMEDIES: Final = 3
 _RUN: Final = 500
 """Pods that are sorted in one step, in 0.4 ms."""
 _NEVER: Final = "9999"
-"""After every time of RFC 3339: pods whose time is unknown come last."""
+"""Sorts after every RFC 3339 time, so that pods with an unknown time come last."""
 
 
 def _judgement(decision: Diagnosis) -> _Judgement:
@@ -304,7 +323,9 @@ def _judgement(decision: Diagnosis) -> _Judgement:
     return _Judgement(len(decision.batch), fit, message, reasons, decision.not_judged, helps, decision.scheduler)
 
 
-def _pending_pod(pod: Pod, now: float, place: int | None, state: PendingState) -> PendingPod:
+def _pending_pod(
+    pod: Pod, now: float, place: int | None, state: PendingState, waits_for: Sequence[AwaitedVictim]
+) -> PendingPod:
     waiting = pod.waiting
     condition = ScheduledCondition(waiting.reason, waiting.message, waiting.changed) if waiting.reason else None
     return PendingPod(
@@ -318,6 +339,7 @@ def _pending_pod(pod: Pod, now: float, place: int | None, state: PendingState) -
         nominated_node=pod.nominated_node_name,
         condition=condition,
         place=place,
+        waits_for=waits_for,
     )
 
 
@@ -341,7 +363,7 @@ def _pending_class(judgement: _Judgement, members: _Members) -> PendingClass:
 
 
 def _seconds(created: str, now: float) -> float | None:
-    """Return how long ago a time is; None if it is none."""
+    """Return the seconds since a time. None for an unknown time."""
     try:
         return max(0.0, now - datetime.fromisoformat(created).timestamp())
     except ValueError:

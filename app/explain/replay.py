@@ -1,4 +1,4 @@
-"""Decisions evaluated again with the present mirror, to see the differences."""
+"""Evaluates recorded decisions again with the present mirror, and compares the results."""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
@@ -13,30 +13,30 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 
 Said: TypeAlias = str | int | None
-"""The result for a node in a response: its score, or why it failed, empty if it passed; None: no result."""
+"""The result for a node in a response: its score, or the reason of its rejection (empty: passed). None: no result."""
 REPLAYED: Final = ("filter", "prioritize")
-"""The verbs that are evaluated again. `bind` and `preempt` have effects."""
+"""The verbs that can be replayed. `bind` and `preempt` have effects."""
 
 
 class NotReplayableError(ValueError):
-    """A decision that cannot be evaluated again; the message says why."""
+    """A decision that cannot be replayed. The message has the reason."""
 
 
 class ReplayedResult(msgspec.Struct, frozen=True):
     """The outcome of a request."""
 
     generation: int
-    """Of the mirror that answered; one of a saved state has generations of its own."""
+    """Generation of the mirror. A mirror from a saved state counts its own generations."""
     outcome: VerbOutcome
     nodes: int
     passed: int
     error: str
     kubernetes: str
-    """Release of Kubernetes as whose it was answered, `1.37`; empty where it was not recorded."""
+    """Release of Kubernetes whose rules applied, `1.37`. Empty if it was not recorded."""
 
 
 class NodeDifference(msgspec.Struct, frozen=True):
-    """A node with another result now: a score, or why it failed, empty if it passed."""
+    """A node with another result now. For the form of a result see Said."""
 
     node: str
     then: Said
@@ -48,22 +48,22 @@ class Replay(msgspec.Struct, frozen=True):
 
     id: int
     at: str
-    """When it was answered then, RFC 3339."""
+    """Time of the recorded response, RFC 3339."""
     verb: str
     pod: str
     """NAMESPACE/NAME"""
     nodes_asked: str
-    """`as then`, or `all known`, where these were too many to be kept."""
+    """`as then`, or `all known` if the nodes of the request were too many to keep."""
     then: ReplayedResult
     now: ReplayedResult
     differing_nodes: int | None
-    """None: the old response was too large to be kept, or had no nodes."""
+    """None: the recorded response was too large to keep, or had no nodes."""
     differences: list[NodeDifference]
-    """The first of them, in the order of the nodes now."""
+    """The first differing nodes, in their present order."""
 
     @property
     def same(self) -> bool:
-        """Whether the answer is the same; where there are no nodes to compare, whether it ended in the same way."""
+        """Whether the result is the same. Without nodes to compare, whether the outcome is the same."""
         if self.differing_nodes is not None:
             return not self.differing_nodes
         then, now = self.then, self.now
@@ -71,21 +71,21 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 class Replayer:
-    """Asks decisions again, without the equivalence cache, and as if the pod itself were not bound yet."""
+    """Evaluates decisions again, without the equivalence cache, and as if the pod were not bound yet."""
 
     def __init__(self, mirror: ClusterMirror, make_extender: Callable[[Collection[str]], Extender]) -> None:
-        """Use extenders of `make_extender` over the mirror, without a cache and without observers.
+        """`make_extender` returns an extender over the mirror, without a cache and without observers.
 
-        It is given the nodes that were answered then: where one is decided for, the same one is as good as before if it
-        still is among the best.
+        Its argument has the nodes of the recorded response. A decider prefers these nodes among equally good ones, so
+        that an arbitrary choice among the best causes no difference.
         """
         self._mirror = mirror
         self._make_extender = make_extender
 
     def replay(self, decision: RecordedDecision, limit: int) -> Replay:
-        """Ask afresh; tell so many differences. Raises NotReplayableError."""
+        """Evaluate again. Return at most `limit` differences. Raises NotReplayableError."""
         if decision.verb not in REPLAYED:
-            raise NotReplayableError(f"only {' and '.join(REPLAYED)} are asked again, and this was {decision.verb}")
+            raise NotReplayableError(f"only {' and '.join(REPLAYED)} can be replayed, and this was {decision.verb}")
         then = _said(decision.verb, decision.response)
         answer = self._ask(decision, decision.request or self._request(decision, list(then)), then)
         now = _said(decision.verb, answer.body)
@@ -130,13 +130,13 @@ class Replayer:
             return ask(request, cached=False)
 
     def _request(self, decision: RecordedDecision, names: list[str]) -> bytes:
-        """Return a request about these nodes, else about all that are known."""
+        """Return a request with these nodes, or else with all known nodes."""
         if not decision.pod:
-            raise NotReplayableError("neither its request nor its pod is known any more")
-        whole = len(names) == decision.asked.nodes  # a decision names one node of the request
+            raise NotReplayableError("the service no longer has its request or its pod")
+        whole = len(names) == decision.asked.nodes  # false for a decision, whose response has one node
         asked = names if names and whole else list(self._mirror.nodes.slots)
         if not asked:
-            raise NotReplayableError("its request is not known any more, and the mirror has no node to ask about")
+            raise NotReplayableError("the service no longer has its request, and the mirror has no node")
         return b'{"Pod":%b,"Nodes":null,"NodeNames":%b}' % (decision.pod, msgspec.json.encode(asked))
 
 
@@ -165,7 +165,7 @@ class _HostPriority(msgspec.Struct, rename="pascal"):
 
 
 def _said(verb: str, response: bytes) -> Mapping[str, Said]:
-    """Return the result for each node in a response; nothing for an error, or a response that was not kept."""
+    """Return node -> result of a response. Empty for an error, or if the response was not kept."""
     try:
         if verb == "prioritize":
             return {each.host: each.score for each in msgspec.json.decode(response, type=list[_HostPriority])}

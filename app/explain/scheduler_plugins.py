@@ -1,4 +1,4 @@
-"""A profile of kube-scheduler's configuration as plugins of Kindred, and the part without such a plugin."""
+"""A profile of kube-scheduler's configuration as plugins of Kindred, with a list of the plugins that Kindred lacks."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from core.profile import Profile as Plugins
 FULL: Final = full_profile()
 FILTERS: Final = frozenset(plugin.name for plugin in FULL.filters)
 SCORES: Final = frozenset(plugin.name for plugin, _ in FULL.scores)
-"""Default plugins of kube-scheduler that Kindred has, too."""
+"""Scoring plugins of kube-scheduler's defaults that Kindred implements."""
 DYNAMIC_RESOURCES: Final = "DynamicResources"
 _FIT: Final = "NodeResourcesFit"
 _VOLUME_BINDING: Final = "VolumeBinding"
@@ -26,42 +26,42 @@ _DEFAULT_SHAPE: Final[Sequence[object]] = (
     None,
     [],
 )
-"""Values of VolumeBindingArgs.shape that stand for the default: SetDefaults_VolumeBindingArgs."""
+"""Values of VolumeBindingArgs.shape that mean the default: SetDefaults_VolumeBindingArgs."""
 _MAY_REFUSE: Final[Sequence[Point]] = ("multiPoint", "preEnqueue", "preFilter", "filter", "reserve", "permit")
-"""Points at which a plugin can keep a pod off nodes."""
+"""Extension points at which a plugin can reject nodes for a pod."""
 _REFUSE_EARLY: Final = ("NodeAffinity", "VolumeRestrictions", "VolumeBinding", "VolumeZone")
-"""Plugins whose PreFilter alone may refuse a pod, and that are not `never judged` anyway."""
+"""Plugins whose PreFilter may reject a pod without their Filter, except plugins that are `never judged` anyway."""
 _OF_SCORES: Final = frozenset({
     "scoring_strategy", "resources", "hard_pod_affinity_weight", "ignore_preferred_terms_of_existing_pods",
 })  # fmt: skip
 """Arguments that affect no verdict."""
 _OF_FILTERS: Final = frozenset({"ignored_resources", "ignored_resource_groups"})
-"""Arguments that affect no score. All others change both."""
+"""Arguments that affect no score. All other arguments affect verdicts and scores."""
 
 
 class SchedulerPlugins(NamedTuple):
     """The plugins of a profile of kube-scheduler."""
 
     plugins: Plugins
-    """Those that Kindred has, in kube-scheduler's order and with its weights."""
+    """The plugins that Kindred implements, in kube-scheduler's order and with its weights."""
     in_default_order: bool
     filter_otherwise: frozenset[str]
-    """Plugins that have other arguments in Kindred's settings, such that other nodes may pass."""
+    """Plugins with other arguments in Kindred's settings, so that other nodes may pass."""
     score_otherwise: frozenset[str]
-    """The same for scores."""
+    """Plugins with other arguments in Kindred's settings, so that scores may differ."""
     not_judged: tuple[NotJudged, ...]
     early: tuple[NotJudged, ...]
-    """Plugins whose PreFilter runs alone; Kindred has no such half."""
+    """Plugins whose PreFilter runs without their Filter, which Kindred does not support."""
     not_scored: tuple[NotJudged, ...]
 
 
 def scheduler_plugins(
     profile: Profile, extenders: Sequence[Extender], own: Plugins, own_arguments: Arguments
 ) -> SchedulerPlugins:
-    """Return the plugins of a profile. Raises UnreadableError, which names the field, for arguments that are wrong.
+    """Return the plugins of a profile. Raises UnreadableError that names the field, for invalid arguments.
 
-    `own` are plugins with `own_arguments`; they are used if the arguments of the profile are the same, so that each
-    runs once.
+    `own` are plugins with `own_arguments`. A plugin of `own` is used if the profile has the same arguments, so that
+    each plugin runs once.
     """
     arguments = _arguments(profile, extenders)
     changed = {name: _changed(name, arguments, own_arguments) for name in FILTERS | SCORES}
@@ -82,19 +82,20 @@ def scheduler_plugins(
 
 
 def _arguments(profile: Profile, extenders: Sequence[Extender]) -> Arguments:
-    """Return plugin -> arguments of the constructor, of those that have any."""
+    """Return plugin -> arguments of the constructor, for plugins with arguments."""
     found: dict[str, Mapping[str, Any]] = {}
     for index, written in enumerate(profile.plugin_config):
         if written.name not in PLUGINS:
-            continue  # of a plugin that is not here, or not in-tree
+            continue  # a plugin that Kindred lacks, or that is not in-tree
         try:
             found |= decode_plugin_args(encode({written.name: _judged_args(written)}).decode())
         except DecodeError as error:
             raise UnreadableError(f"{profile.at(f'pluginConfig[{index}].args')}: {error}") from None
         except (TypeError, UnicodeEncodeError, RecursionError):
-            raise UnreadableError(f"{profile.at(f'pluginConfig[{index}].args')}: a value that JSON has not") from None
+            where = profile.at(f"pluginConfig[{index}].args")
+            raise UnreadableError(f"{where}: a value that JSON does not have") from None
     ignored = [each.name for extender in extenders for each in extender.managed_resources if each.ignored_by_scheduler]
-    if ignored:  # in place of the configured value: pkg/scheduler/scheduler.go, buildExtenders
+    if ignored:  # replaces the configured value: pkg/scheduler/scheduler.go, buildExtenders
         found[_FIT] = {**found.get(_FIT, {}), "ignored_resources": ignored}
     return found
 
@@ -114,14 +115,14 @@ def _changed(name: str, arguments: Arguments, others: Arguments) -> frozenset[st
 
 
 def _effective(name: str, arguments: Arguments) -> Mapping[str, object]:
-    """Return all arguments of a plugin, those that are not given by their defaults."""
+    """Return all arguments of a plugin, with defaults for missing ones."""
     defaults = {each.name: each.default for each in inspect.signature(PLUGINS[name]).parameters.values()}
     given = {**defaults, **arguments.get(name, {})}
     return {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
 
 
 def _outside(profile: Profile) -> Iterator[NotJudged]:
-    """Yield plugins that are not in-tree and may refuse."""
+    """Yield plugins that are not in-tree and may reject nodes."""
     at = {name: point for point in reversed(_MAY_REFUSE) for name in profile.enabled(point) if name not in KNOWN}
     for name, point in at.items():
         yield NotJudged(name, f"no in-tree plugin, which the scheduler's profile enables at {point}")
@@ -134,7 +135,7 @@ def _outside_scores(profile: Profile) -> Iterator[NotJudged]:
 
 
 def _without_pre(profile: Profile) -> Iterator[NotJudged]:
-    """Yield plugins that fail every pod: asked at a point without the one before it, they have no state to read."""
+    """Yield plugins that fail for every pod, because the extension point that prepares their state is off."""
     for (before, point), names in NEEDS_PRE.items():
         for name in sorted(names):
             if profile.runs(name, point) and not profile.runs(name, before):

@@ -1,4 +1,4 @@
-"""The rules of explanations with kube-scheduler's configuration: by spec.schedulerName, the plugins for a pod."""
+"""The rules of explanations by kube-scheduler's configuration: the plugins for a pod, by its spec.schedulerName."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -32,7 +32,7 @@ from core.profile import Profile as Plugins
 
 _FILTERING: Final[Sequence[Point]] = ("preFilter", "filter")
 _SCALE: Final = 10
-"""kube-scheduler multiplies an extender's score by it: MaxNodeScore / MaxExtenderPriority."""
+"""kube-scheduler's factor for an extender's score: MaxNodeScore / MaxExtenderPriority."""
 
 
 class _Entry(NamedTuple):
@@ -43,10 +43,10 @@ class _Entry(NamedTuple):
 
 
 class SchedulerProfiles:
-    """The explained rules by the profiles of a KubeSchedulerConfiguration; without one they are `every`."""
+    """The explained rules by the profiles of a KubeSchedulerConfiguration. Without a profile: `every`."""
 
     def __init__(self, config: SchedulerConfig, settings: Settings, every: ExplainedProfile) -> None:
-        """Make the plugins of all profiles. Raises UnreadableError, which names the field, and SettingsError."""
+        """Make the plugins of all profiles. Raises UnreadableError that names the field, and SettingsError."""
         self._every: Final = every
         self._config = config
         self._max_score = settings.max_score
@@ -59,10 +59,10 @@ class SchedulerProfiles:
             for profile in config.profiles
         }
         self._found: dict[tuple[str, tuple[bool, ...]], ExplainedProfile] = {}
-        """By schedulerName, and by which extenders kube-scheduler calls for the pod."""
+        """(schedulerName, for each extender whether kube-scheduler calls it for the pod) -> rules."""
 
     def of(self, pod: Pod) -> ExplainedProfile:
-        """Return the rules for a pod; for a scheduler without a profile here, `every` with that note."""
+        """Return the rules for a pod. For an unknown scheduler, `every` with a note."""
         name = pod.scheduler_name or DEFAULT_SCHEDULER
         entry = self._entries.get(name)
         if entry is None:
@@ -79,7 +79,7 @@ class SchedulerProfiles:
         kindred = self._kindred if self._kindred is not None and self._kindred.is_asked_about(resources) else None
         asked = self._asked(kindred, decides=scope is not None)
         scheduler = runs.plugins
-        if asked.filters and scope is not None:  # kube-scheduler gets one node, whose score does not matter
+        if asked.filters and scope is not None:  # kube-scheduler gets one node and ignores its score
             scheduler = Plugins(scheduler.filters, ())
         weights = self._weights(scheduler, asked, kindred)
         _, percentage = self._config.percentage_of(profile)
@@ -101,7 +101,7 @@ class SchedulerProfiles:
         return ExplainedProfile(judged, self._every.served, rules)
 
     def _with_gaps(self, rules: SchedulerRules, runs: SchedulerPlugins, resources: Collection[str]) -> SchedulerRules:
-        """Return the rules with all that runs in the cluster and not here."""
+        """Return the rules with a list of all rules that run in the cluster but not in Kindred."""
         others = [each for each in self._others if each.is_asked_about(resources)]
         filters, scores = (runs.filter_otherwise & rules.filters, runs.score_otherwise & rules.scores)
         early = (each for each in runs.early if each.plugin not in rules.asked_filters)
@@ -112,7 +112,7 @@ class SchedulerProfiles:
         )
 
     def _asked(self, kindred: Extender | None, *, decides: bool) -> Plugins:
-        """Return the serving profile as far as the scheduler asks by it."""
+        """Return the part of the serving profile that the scheduler's configuration calls."""
         served = self._every.served
         if kindred is None:
             return NOTHING
@@ -121,15 +121,16 @@ class SchedulerProfiles:
         return Plugins(filters, served.scores if scores or (decides and filters) else ())
 
     def _weights(self, scheduler: Plugins, asked: Plugins, kindred: Extender | None) -> Mapping[str, int]:
-        """Return plugin -> weight, as whole numbers in the proportion in which the total of kube-scheduler has them.
+        """Return plugin -> weight, as integers in the same proportion as in kube-scheduler's total.
 
-        If it scores by itself, its own weights stay as far as Kindred's weights beside them are integers.
+        If kube-scheduler scores by itself and Kindred's weights are integers beside its weights, its weights stay.
         """
         own = {plugin.name: Fraction(weight) for plugin, weight in scheduler.scores}
         served = {plugin.name: weight for plugin, weight in asked.scores}
         if not own or kindred is None:
             return {**{name: int(weight) for name, weight in own.items()}, **served}
-        # A node's score is the mean of Kindred's, up to max_score; prioritizeNodes in pkg/scheduler/schedule_one.go.
+        # Kindred's score of a node is the mean of its plugins, up to max_score. Source: prioritizeNodes in
+        # pkg/scheduler/schedule_one.go.
         share = Fraction(kindred.weight * self._max_score * _SCALE, ALL * max(sum(served.values()), 1))
         total = own | {name: own.get(name, Fraction(0)) + weight * share for name, weight in served.items()}
         common = lcm(*(weight.denominator for weight in total.values()))
@@ -137,7 +138,7 @@ class SchedulerProfiles:
 
 
 def kindred_of(config: SchedulerConfig) -> Extender | None:
-    """Return the extender that is taken for Kindred: the one that is called so, or the only one for all pods."""
+    """Return the extender that is Kindred: by its name, or the only extender for all pods."""
     chosen, _ = choose_extender(config, "", "")
     if chosen is None or (chosen.managed_resources and "kindred" not in chosen.host):
         return None
@@ -145,7 +146,7 @@ def kindred_of(config: SchedulerConfig) -> Extender | None:
 
 
 def _names(asked: Plugins) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the plugins that Kindred filters and scores with; a composite represents its parts."""
+    """Return the plugins that Kindred filters and scores with. A composite counts as its parts."""
     filters = {plugin.name for plugin in asked.filters}
     parts = {part for name in filters for part in COMPOSITES.get(name, ())}
     return frozenset(filters | parts), frozenset(plugin.name for plugin, _ in asked.scores)
@@ -167,7 +168,7 @@ def _never_judged_off(profile: Profile) -> frozenset[str]:
 
 
 def _twice(plugins: frozenset[str]) -> Iterator[NotJudged]:
-    """Yield plugins that both run, with other arguments; kube-scheduler's are judged."""
+    """Yield plugins that kube-scheduler and Kindred run with different arguments. kube-scheduler's count."""
     for name in sorted(plugins):
         yield NotJudged(name, "Kindred runs it, too, with other arguments, which are not judged here")
 

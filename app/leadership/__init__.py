@@ -1,4 +1,4 @@
-"""The Lease: who is elected, when that is renewed and given up, and the calls to the API server for it.
+"""Leader election by a Lease: winning, renewing and releasing it, and the requests to the API server.
 
-The users of `app.verbs.serving_state` decide the rights of a replica that does not lead.
+The users of `app.verbs.serving_state` define the rights of a replica that does not lead.
 """

@@ -1,13 +1,13 @@
 """The rules of leader election by a Lease, without I/O: the requests to the API server, and the meaning of responses.
 
 Source: k8s.io/client-go tools/leaderelection/leaderelection.go (tryAcquireOrRenew, release). A candidate takes a Lease
-without a holder, or one that has not changed for its duration, by its own monotonic clock: clocks are not compared. The
-resourceVersion lets one of several candidates win.
+without a holder, or a Lease that has not changed for its duration. It measures the duration by its own monotonic clock,
+so the clocks of machines are never compared. The resourceVersion lets only one of several candidates win.
 
-Stricter than upstream: a renewal is valid from the time when it was *sent*, not from its response, and for
-`renew_deadline`. No other replica can take the Lease in that time, because others count from the later time when they
-see the renewal. Clocks may run differently by a twentieth. A duration that is no whole number of seconds is written as
-the next longer one. And a release looks at who holds the Lease now, so that it cannot take it from another.
+These rules are stricter than upstream. A renewal is valid for `renew_deadline` from the time when it was *sent*, not
+from its response. No other replica can take the Lease in that time, because others count from the later time at which
+they see the renewal. The rates of clocks may differ by a twentieth. A fractional duration is written as the next larger
+whole number of seconds. A release checks the present holder first, so that it cannot take the Lease from another.
 """
 
 import math
@@ -26,13 +26,13 @@ class Get(NamedTuple):
 
 
 class Create(NamedTuple):
-    """Make the Lease, which must not be there."""
+    """Create the Lease, which must not exist."""
 
     record: LeaseRecord
 
 
 class Update(NamedTuple):
-    """Change the Lease, if it is still as it was."""
+    """Change the Lease, if it is unchanged since it was read."""
 
     lease: Lease
     record: LeaseRecord
@@ -42,20 +42,20 @@ class Failure(Enum):
     """Why there is no Lease in a response."""
 
     ABSENT = "absent"
-    """There is none of that name."""
+    """There is no Lease of that name."""
     FAILED = "failed"
-    """The request was rejected, has met a conflict, or its outcome is unknown."""
+    """The request was rejected, met a conflict, or has an unknown outcome."""
 
 
 Request: TypeAlias = Get | Create | Update
 LeaseResponse: TypeAlias = Lease | Failure
 Exchange: TypeAlias = Generator[Request, LeaseResponse, bool]
-"""Yields requests, is sent their responses, and returns whether it succeeded."""
+"""A generator that yields requests, receives their responses, and returns whether it succeeded."""
 
 _SAME_RATE: Final = 0.95
-"""The share of the others' waiting time that is used, because no two clocks run alike."""
+"""Share of the others' waiting time that the leader uses, because clocks run at different rates."""
 _RELEASED: Final = 1
-"""Seconds of a record without a holder; 0 is not valid."""
+"""Duration in a record without a holder, in seconds. 0 would be invalid."""
 
 
 class Election:
@@ -70,31 +70,31 @@ class Election:
         clock: Callable[[], float],
         date: Callable[[], datetime],
     ) -> None:
-        """Take seconds of `clock`, which is monotonic; `date` is for people to read."""
+        """`duration` and `renew_deadline` are seconds of `clock`, which is monotonic. `date` is only for people."""
         self.identity: Final = identity
         self._duration = math.ceil(duration)
         self._waiting = _SAME_RATE * self._duration
         self._renew_deadline = min(renew_deadline, self._waiting)
         self._clock = clock
         self._date = date
-        self._lease: Lease | None = None  # with the last version that is known
+        self._lease: Lease | None = None  # with its last known version
         self._observed = LeaseRecord()
         self._observed_at = -math.inf
         self._renewed_at = -math.inf
 
     @property
     def leader(self) -> str:
-        """The holder of the Lease when it was last seen; empty if it was not seen, or had none."""
+        """The last known holder of the Lease. Empty without one."""
         return self._observed.holder
 
     @property
     def holds_until(self) -> float:
-        """Until when this candidate leads, if it does not renew the Lease; in the past if it does not lead."""
+        """Time until which this candidate leads without a renewal. In the past if it does not lead."""
         return self._renewed_at + self._renew_deadline
 
     @property
     def others_may_acquire_at(self) -> float:
-        """Until when at least no other takes the Lease; in the past if this candidate did not hold it last."""
+        """Time before which no other candidate takes the Lease. In the past if this one was not the last holder."""
         return self._renewed_at + self._waiting
 
     def holds(self) -> bool:
@@ -107,7 +107,7 @@ class Election:
         date = micro_time(self._date())
         fresh = LeaseRecord(self.identity, self._duration, date, date)
         if self._lease is not None and self._is_holder() and self._is_valid(now):
-            # Most probably it is unchanged, so it need not be read first.
+            # Update without a read: the Lease is most probably unchanged.
             answer = yield Update(self._lease, self._renewal(fresh))
             if isinstance(answer, Lease):
                 return self._take(answer, now)
@@ -123,7 +123,7 @@ class Election:
         return isinstance(answer, Lease) and self._take(answer, now)
 
     def release(self) -> Exchange:
-        """Give the Lease up, so that others need not wait. Nothing may be done any more that needs it."""
+        """Release the Lease, so that others need not wait. All work that needs the Lease must have ended."""
         self._renewed_at = -math.inf
         answer = yield Get()
         if not isinstance(answer, Lease):

@@ -1,12 +1,12 @@
-"""Keeps a replica in an election: attempts in time, the effects of winning and losing, and the end.
+"""Runs a replica's part in the election: timely attempts, the effects of winning and losing, and the release.
 
-A replica that has won does not decide at once: its mirror may lack bindings of the leader before, whose events are
-still on their way. So it lists the pods again first, by a read that shows all that was bound before the Lease was
-taken. Also after a released Lease, and a new one: a missing holder says nothing about the watch.
+A replica that has won does not decide at once. Its mirror may lack bindings of the previous leader, whose events have
+not arrived yet. So it first lists the pods again, by a read that shows every binding from before the Lease was taken.
+It does so after a released Lease and with a new Lease, too, because a missing holder does not make the watch current.
 
-A replica that has lost continues as a follower, where upstream's components end. Its state comes from the watch, and
-its assumed pods count until the watch confirms them or they expire. A restart would improve nothing, and it can lead
-again without a sync of everything. One that is not synced does not stand.
+A replica that has lost continues as a follower. Upstream's components exit. A follower's state comes from the watch,
+and its assumed pods count until the watch confirms them or they expire. So a restart has no benefit, and the replica
+can lead again without a full sync. A replica that is not synced is no candidate.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from app.settings import Settings, SettingsError, variable_of
 log = logging.getLogger(__name__)
 
 JITTER: Final = 1.2
-"""A candidate waits longer than the leader, by up to so many pauses (client-go leaderelection.go, JitterFactor)."""
+"""Largest jitter of a candidate's wait, as a multiple of the pause (client-go leaderelection.go, JitterFactor)."""
 
 
 class _Term:
@@ -41,7 +41,7 @@ class _Term:
 
 
 class Elector:
-    """The leadership of this replica; see app.verbs.serving_state.Leadership."""
+    """The leadership of this replica. See app.verbs.serving_state.Leadership."""
 
     def __init__(  # noqa: PLR0913  # what an election needs
         self,
@@ -54,12 +54,12 @@ class Elector:
         clock: Callable[[], float],
         jitter: Callable[[], float],
     ) -> None:
-        """Try to lead only while it `stands`. `catch_up` brings the mirror up to the state at its call.
+        """Try to lead only while `stands` returns True. `catch_up` brings the mirror up to the state at its call.
 
-        `clock` is the election's, `jitter` gives numbers in [0, 1).
+        `clock` is the election's clock. `jitter` returns numbers in [0, 1).
         """
         self.changes = 0
-        """How often another leader than before was seen."""
+        """Number of observed changes of the leader."""
         self._election = election
         self._api = api
         self._retry_period = retry_period
@@ -67,14 +67,14 @@ class Elector:
         self._catch_up = catch_up
         self._clock = clock
         self._jitter = jitter
-        self._turn = asyncio.Lock()  # of the exchange under way
+        self._turn = asyncio.Lock()  # held during an exchange
         self._known_leader = ""
-        self._term: _Term | None = None  # from when the Lease was won until it is lost
+        self._term: _Term | None = None  # None while this replica does not hold the Lease
         self._resigned = False
 
     @property
     def leader(self) -> str:
-        """The present or last holder of the Lease; empty if none is known."""
+        """The present or last holder of the Lease. Empty if none is known."""
         return self._election.leader
 
     def leads(self) -> bool:
@@ -82,11 +82,11 @@ class Elector:
         return self._term is not None and self._term.caught_up and self._election.holds()
 
     def seconds_left(self) -> float:
-        """Return the seconds for which no other replica can lead; not more than 0 if one may already."""
+        """Return the seconds for which no other replica can lead. 0 or less if one may lead already."""
         return self._election.others_may_acquire_at - self._clock()
 
     def problem(self) -> str:
-        """Return why this replica may not decide, one line; empty if it may."""
+        """Return why this replica may not decide, in one line. Empty if it may."""
         if self.leads():
             return ""
         leader = self._election.leader
@@ -98,7 +98,7 @@ class Elector:
         return f"another replica leads: {pod_of(leader)}" if leader else f"no replica leads{trouble}"
 
     async def run(self) -> None:
-        """Stand, lead, and stand again, until cancelled or resigned."""
+        """Try to lead, lead, and try again, until cancelled or resigned."""
         try:
             while not self._resigned:
                 await self._attempt()
@@ -108,20 +108,20 @@ class Elector:
             self._end_term()
 
     async def resign(self) -> None:
-        """Give the Lease up; whatever needs it must have ended. Does nothing if another holds it."""
+        """Release the Lease. All work that needs it must have ended. No effect if another replica holds the Lease."""
         self._resigned = True
         async with self._turn:
             if self._election.leader != self._election.identity:
                 return
             self._end_term()
             if await self._exchange(self._election.release()):
-                log.info("leader election: %s leads no more, the lease is given up", self._election.identity)
+                log.info("leader election: %s no longer leads and releases the lease", self._election.identity)
 
     async def _attempt(self) -> None:
         async with self._turn:
             holds = self._election.holds()
             if not holds:
-                # Whatever was caught up with may be out of date; also where this is noticed late, after a long pause.
+                # The mirror may lack later bindings. This also covers a loss that is noticed late, after a long pause.
                 self._end_term()
             if self._resigned or not (holds or self._stands()):
                 return
@@ -137,11 +137,11 @@ class Elector:
             self._term.task = asyncio.create_task(self._lead(self._term))
 
     async def _exchange(self, exchange: Exchange) -> bool:
-        """Carry an exchange with the API server out."""
+        """Carry out an exchange with the API server."""
         answer: LeaseResponse | None = None
         while True:
             try:
-                # A generator begins with None.
+                # A generator starts with next(), because there is no response yet.
                 request: Request = exchange.send(answer) if answer is not None else next(exchange)
             except StopIteration as end:
                 reached: bool = end.value
@@ -149,7 +149,7 @@ class Elector:
             answer = await self._api.answer(request)
 
     async def _lead(self, term: _Term) -> None:
-        """Catch up, and notice the end of the term, which is by the clock, in `leads`."""
+        """Catch up, wait for the end of the term, which only the clock shows, and log the start and the end."""
         identity = self._election.identity
         log.info("leader election: %s has the lease, and lists the pods again", identity)
         catching_up = asyncio.create_task(self._catch_up_in(term))
@@ -158,7 +158,7 @@ class Elector:
                 await asyncio.sleep(left)
             if self._term is term:
                 self._term = None
-            log.warning("leader election: %s leads no more: %s", identity, self.problem())
+            log.warning("leader election: %s no longer leads: %s", identity, self.problem())
         finally:
             catching_up.cancel()
 
@@ -182,7 +182,7 @@ def pod_of(identity: str) -> str:
 def create_elector(
     settings: Settings, client: ApiClient, *, stands: Callable[[], bool], catch_up: Callable[[], Awaitable[None]]
 ) -> Elector:
-    """Return this replica's part in the election that the settings want. Raises SettingsError."""
+    """Return the elector that the settings define. Raises SettingsError."""
     namespace = own_namespace(settings)
     if not namespace:
         raise SettingsError(f"{variable_of('pod_namespace')}='': leader election needs the namespace of the lease")
@@ -194,7 +194,7 @@ def create_elector(
         clock=time.monotonic,
         date=lambda: datetime.now(UTC),
     )
-    # Half of the deadline, as kube-scheduler has it (cmd/kube-scheduler/app/options), leaves time for a second request.
+    # As in kube-scheduler (cmd/kube-scheduler/app/options), half of the deadline leaves time for a second request.
     api = LeaseApi(client, namespace, settings.lease_name, settings.lease_renew_deadline / 2)
     return Elector(
         election,

@@ -1,4 +1,4 @@
-"""The Lease of an election at the API server."""
+"""The requests for the Lease of an election."""
 
 import asyncio
 import logging
@@ -18,9 +18,9 @@ _GROUP: Final = 'apiGroups: ["coordination.k8s.io"], resources: ["leases"]'
 
 
 def rbac_rules(name: str) -> tuple[str, ...]:
-    """Return the rules of a Role, in the namespace of the Lease, that allow to lead, each as one line of YAML.
+    """Return the rules of a Role in the namespace of the Lease that leading needs, each as one line of YAML.
 
-    A name cannot be asked for where the object is not there yet: authorization does not read the body.
+    The rule for `create` has no resource name, because authorization does not read the name in the body.
     """
     return (f'{_GROUP}, verbs: ["create"]', f'{_GROUP}, resourceNames: ["{name}"], verbs: ["get", "update"]')
 
@@ -29,10 +29,10 @@ class LeaseApi:
     """Carries out the requests of an election."""
 
     def __init__(self, client: ApiClient, namespace: str, name: str, timeout: float) -> None:
-        """Take the Lease's namespace and name, and the seconds that a request may take."""
+        """`namespace` and `name` of the Lease. `timeout` of a request in seconds."""
         self.trouble = ""
-        """The error of the last request, in one line; empty if it succeeded."""
-        self._logged: set[str] = set()  # troubles since a request last went well
+        """The error of the last request, in one line. Empty if it succeeded."""
+        self._logged: set[str] = set()  # errors since the last success
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -41,7 +41,7 @@ class LeaseApi:
         self._path = f"{self._collection}/{name}"
 
     async def answer(self, request: Request) -> LeaseResponse:
-        """Send a request and return its response; a repeated error is logged once."""
+        """Send a request and return its response. A repeated error is logged once."""
         try:
             async with asyncio.timeout(self._timeout):
                 body = await self._send(request)
@@ -64,7 +64,7 @@ class LeaseApi:
                 return await self._client.post(self._collection, encode_new_lease(self._namespace, self._name, record))
             case Update(lease, record):
                 return await self._client.put(self._path, encode_lease(lease, record))
-        # Without a resourceVersion: a quorum read, which no cache of the server answers with the past.
+        # Without a resourceVersion the server does a quorum read. Its watch cache could return an old state.
         return await self._client.get(self._path, {})
 
     def _refused(self, request: Request, error: StatusError) -> Failure:

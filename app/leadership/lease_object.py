@@ -14,7 +14,7 @@ _API_VERSION: Final = "coordination.k8s.io/v1"
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, gc=False):
-    """Who holds a Lease; no holder: it was released. Times are text, as only people read them: clocks differ."""
+    """The holder of a Lease. No holder: the Lease was released. Times are text, because only people read them."""
 
     holder: str = ""
     seconds: int = 0
@@ -25,7 +25,7 @@ class LeaseRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    """A Lease as the API server has it. `metadata`, with the resourceVersion, goes back to it as it came."""
+    """A Lease from the API server. `metadata`, with the resourceVersion, is sent back unchanged."""
 
     metadata: msgspec.Raw
     record: LeaseRecord
@@ -69,12 +69,12 @@ def encode_new_lease(namespace: str, name: str, record: LeaseRecord) -> bytes:
 
 
 def encode_lease(lease: Lease, record: LeaseRecord) -> bytes:
-    """Return a Lease with another record, which the API server accepts only if it is unchanged since."""
+    """Return a Lease with another record. The API server accepts it only if the Lease is unchanged."""
     return _encoded(lease.metadata, record)
 
 
 def micro_time(time: datetime) -> str:
-    """Return a time as Kubernetes writes a MicroTime."""
+    """Return a time in the format of Kubernetes' MicroTime."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

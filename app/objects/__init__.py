@@ -1,4 +1,4 @@
-"""JSON and YAML to the values of `core`, with the name of the field in each error, and bounds on their contents.
+"""Decodes JSON and YAML to the values of `core`. Each error names the field, and sizes are limited.
 
-Nothing here reads a socket or keeps a state.
+This package reads no socket and keeps no state.
 """

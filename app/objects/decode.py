@@ -1,7 +1,7 @@
 """Common parts of decoding for all kinds: errors that name the field, metadata, and label selectors.
 
-Unknown fields inside an object are passed over, as Go does: every Kubernetes release adds some. JSON null is an absent
-field everywhere, again as in Go.
+As in Go, unknown fields of an object are ignored, because every Kubernetes release adds some. As in Go, JSON null means
+an absent field.
 """
 
 import re
@@ -31,7 +31,7 @@ NULL: Final = msgspec.Raw(b"null")
 
 
 class Unread(NamedTuple):
-    """The later type of a field that stays bytes until it is needed, for the description of requests."""
+    """The type of a field that is kept as bytes until it is needed. The description of requests uses it."""
 
     kind: Any
 
@@ -39,13 +39,13 @@ class Unread(NamedTuple):
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 
 _MEMO_ENTRIES: Final = 8192
-_MEMO_BYTES: Final = 2 * 1024  # longer labels or owners are parsed each time: a memo is bounded to 16 MiB of keys
+_MEMO_BYTES: Final = 2 * 1024  # longer labels or owners are parsed each time, so a memo has at most 16 MiB of keys
 
 
 class DecodeError(ValueError):
-    """JSON that is malformed, or a field that has the wrong type or is missing.
+    """Malformed JSON, or a field that is missing or has the wrong type.
 
-    `field` is the path of the field (`spec.nodeName`), empty when the text as a whole is at fault.
+    `field` is the path of the field (`spec.nodeName`). Empty if the error concerns the whole text.
     """
 
     def __init__(self, field: str, message: str) -> None:
@@ -54,13 +54,13 @@ class DecodeError(ValueError):
         self.message = message
 
     def under(self, prefix: str) -> "DecodeError":
-        """Give the same error with the path of the enclosing field in front."""
+        """Return the same error with the path of the enclosing field in front."""
         dot = "." if self.field and not self.field.startswith("[") else ""
         return DecodeError(f"{prefix}{dot}{self.field}", self.message)
 
 
 class MalformedError(DecodeError):
-    """A text that is not JSON, or not UTF-8: the text as a whole is at fault, wherever in it."""
+    """A text that is not JSON, or not UTF-8. `field` is empty."""
 
     def __init__(self, message: str) -> None:
         super().__init__("", f"malformed JSON: {_lower_first(message.removeprefix('JSON is malformed: '))}")
@@ -71,7 +71,7 @@ class Wire(msgspec.Struct, rename="camel", gc=False):
 
 
 class OwnerReference(Wire):
-    """An owner of an object; one of them may be its controller."""
+    """An owner of an object. One owner may be the controller."""
 
     kind: str | None = None
     name: str | None = None
@@ -81,7 +81,7 @@ class OwnerReference(Wire):
 
 
 class Metadata(Wire):
-    """The metadata of every object; fields that not every kind reads stay bytes."""
+    """The metadata of every object. Fields that not every kind needs stay bytes."""
 
     name: str | None = None
     generate_name: str | None = None
@@ -93,14 +93,14 @@ class Metadata(Wire):
 
 
 class AnnotatedMetadata(Metadata):
-    """Metadata of kinds whose annotations or deletion decide something."""
+    """Metadata of kinds whose annotations or deletion affect a result."""
 
     annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None
 
 
 class Expression(Wire, omit_defaults=True):
-    """A requirement of a label selector or node selector. The admin port shows it as it was given."""
+    """A requirement of a label selector or node selector. The admin port shows it unchanged."""
 
     key: str | None = None
     operator: str | None = None
@@ -153,7 +153,7 @@ def under(field: str) -> Iterator[None]:
 
 
 def refuse_longer(text: str | None, limit: int, field: str) -> None:
-    """Refuse a text of more bytes than that. Raises DecodeError."""
+    """Raise DecodeError for a text of more than `limit` bytes."""
     if text and is_longer(text, limit):
         raise DecodeError(field, f"longer than {limit} bytes")
 
@@ -164,7 +164,7 @@ def refuse_long_key(key: str | None, field: str) -> None:
 
 
 def refuse_long_labels(labels: Mapping[str, str], field: str) -> None:
-    """Refuse labels, or a selector of them by value, that no object can have. Raises DecodeError."""
+    """Reject labels, or a selector by label values, that no object can have. Raises DecodeError."""
     for key, value in labels.items():
         if is_longer(key, MAX_LABEL_KEY_BYTES):
             raise DecodeError(field, f"a key longer than {MAX_LABEL_KEY_BYTES} bytes")
@@ -173,9 +173,9 @@ def refuse_long_labels(labels: Mapping[str, str], field: str) -> None:
 
 
 def checked_name(kind: str, found: str | None, metadata: Metadata) -> str:
-    """Return the name of an object, which must not say that it is of another kind. Raises DecodeError.
+    """Return the name of an object. Raises DecodeError, also if the object states another kind.
 
-    Its namespace and its uid are looked at, too: all kinds come by here.
+    All kinds use this function, so it also checks the namespace and the uid.
     """
     if found and found != kind:
         raise DecodeError("kind", f"expected {kind}, got {found}")
@@ -183,7 +183,7 @@ def checked_name(kind: str, found: str | None, metadata: Metadata) -> str:
     if not name:
         raise DecodeError("metadata.name", "required")
     namespace, uid = metadata.namespace or "", metadata.uid or ""
-    # Nearly always this is all that is looked at.
+    # Almost always, this is the only check that runs.
     if len(name) + len(namespace) + len(uid) > MAX_NAMESPACE_BYTES or not name.isascii():
         refuse_longer(name, MAX_NAME_BYTES, "metadata.name" if metadata.name else "metadata.generateName")
         refuse_longer(namespace, MAX_NAMESPACE_BYTES, "metadata.namespace")
@@ -192,15 +192,15 @@ def checked_name(kind: str, found: str | None, metadata: Metadata) -> str:
 
 
 def labels_of(metadata: Metadata) -> Mapping[str, str]:
-    """Return the labels; objects with the same ones, such as the pods of a controller, mostly share one mapping."""
+    """Return the labels. Objects with equal labels, such as the pods of a controller, mostly share one mapping."""
     raw = bytes(metadata.labels)
     return _memoised_labels(raw) if len(raw) <= _MEMO_BYTES else _parse_labels(raw)
 
 
 def controller_of(metadata: Metadata) -> ControllerRef | None:
-    """Return the owner with `controller: true`; objects with the same owners mostly share one value.
+    """Return the first owner with `controller: true`. Objects with equal owners mostly share one value.
 
-    Source: k8s.io/apimachinery pkg/apis/meta/v1/controller_ref.go (GetControllerOf): the first one.
+    Source: k8s.io/apimachinery pkg/apis/meta/v1/controller_ref.go (GetControllerOf).
     """
     raw = bytes(metadata.owner_references)
     return _memoised_controller(raw) if len(raw) <= _MEMO_BYTES else _parse_controller(raw)
@@ -221,7 +221,7 @@ def selector_of(path: str, selector: LabelSelector | None, absent: Selector = NO
 
 
 def selector_or_nothing(selector: LabelSelector | None) -> Selector:
-    """Return a label selector; a broken one selects nothing, like null, where upstream passes over its error."""
+    """Return a label selector. An invalid one matches nothing, like null. For use where upstream ignores the error."""
     try:
         return selector_of("spec.selector", selector)
     except SelectorError:
@@ -229,8 +229,8 @@ def selector_or_nothing(selector: LabelSelector | None) -> Selector:
 
 
 def selector_of_labels(labels: Mapping[str, str] | None) -> Selector:
-    """Return the selector of a Service or ReplicationController, which is not validated; nothing for none."""
-    if not labels:  # an API server does not store `{}`, so it can only mean the same as null
+    """Return the selector of a Service or ReplicationController, without validation. Without labels: NOTHING."""
+    if not labels:  # an API server does not store `{}`, so `{}` means the same as null
         return NOTHING
     return Selector(tuple(requirement(key, Operator.IN, [labels[key]]) for key in sorted(labels)))
 

@@ -30,7 +30,7 @@ from core.objects.labels import SelectorError
 T = TypeVar("T")
 
 _MEMO_ENTRIES: Final = 2048
-_MEMO_BYTES: Final = 2 * 1024  # a longer affinity is parsed each time: parsed, the memo is bounded to some 32 MiB
+_MEMO_BYTES: Final = 2 * 1024  # a longer affinity is parsed each time, so the memo has at most some 32 MiB of values
 
 
 class _Term(Wire):
@@ -65,11 +65,11 @@ _affinity_decoder: Final = msgspec.json.Decoder(WirePodAffinities)
 def affinity_of(namespace: str, raw: bytes) -> PodAffinity:
     """Return the terms of a pod in the namespace; `raw` is its spec.affinity. Raises DecodeError.
 
-    Broken terms do not raise: they are in `errors`.
+    Invalid terms do not raise. They are in `errors`.
     """
     if raw == b"null":
         return NO_AFFINITY
-    # The pods of one controller carry the same bytes: parsing once also makes them share one value.
+    # The pods of one controller have the same bytes. With the memo they share one parsed value.
     return _memoised_affinity(namespace, raw) if len(raw) <= _MEMO_BYTES else _parse_affinity(namespace, raw)
 
 
@@ -129,7 +129,7 @@ def _preferred(namespace: str, terms: _Terms) -> list[WeightedAffinityTerm]:
 
 
 def _term(namespace: str, path: str, term: _Term) -> AffinityTerm:
-    """Upstream newAffinityTerm: the term's own namespaces, or the pod's when it names none at all."""
+    """Upstream newAffinityTerm: the namespaces of the term, or the pod's namespace if the term names none."""
     refuse_long_key(term.topology_key, f"{path}.topologyKey")
     _refuse_long_keys(term.label_selector, f"{path}.labelSelector")
     _refuse_long_keys(term.namespace_selector, f"{path}.namespaceSelector")
@@ -146,7 +146,7 @@ def _term(namespace: str, path: str, term: _Term) -> AffinityTerm:
 
 
 def _refuse_long_keys(selector: LabelSelector | None, path: str) -> None:
-    """Refuse a key that no label can have. An API server does not ensure the sizes of values. Raises DecodeError."""
+    """Reject a key that no label can have. An API server does not limit the sizes of values. Raises DecodeError."""
     if selector is None:
         return
     for key in selector.match_labels or ():

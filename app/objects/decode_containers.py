@@ -1,4 +1,4 @@
-"""JSON of a pod's containers, and of other fields about resources, to the pod's demands on its node."""
+"""Decodes a pod's containers, and other fields about resources, to the pod's demands on its node."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -24,9 +24,9 @@ from core.objects.pod_requests import (
 from core.releases import RequestCounting
 
 _COUNTING: Final = RequestCounting()
-"""How requests are counted here; where another way gives others, the mirror counts them again (core `counted`)."""
+"""The default counting of requests. If a release counts a pod differently, the mirror counts again (`counted`)."""
 _MEMO_ENTRIES: Final = 8192
-_MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time: the memo is bounded to 32 MiB of keys
+_MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time, so the memo has at most 32 MiB of keys
 
 
 class WireResources(Wire):
@@ -54,15 +54,15 @@ class WireRestartRule(Wire):
 
 
 class WireVolumeMount(Wire):
-    """The demands of a v1.VolumeMount on the runtime of its node."""
+    """The demands of a v1.VolumeMount on the container runtime of the node."""
 
     bind_mount_options: list[str] | None = None
 
 
 class WireContainer(Wire, omit_defaults=True):
-    """The fields of a v1.Container about its node.
+    """The fields of a v1.Container that concern its node.
 
-    The last two are read by `needed_features`, and are left out of the JSON that tells pods alike.
+    `needed_features` reads the last two. They are left out of the JSON that identifies equal pods.
     """
 
     name: str | None = None
@@ -83,7 +83,7 @@ class WireContainerStatus(Wire, omit_defaults=True):
 
 
 class WireContainers(Wire, array_like=True):
-    """All of a v1.Pod that its demand follows from, and nothing else, so that its JSON tells pods alike."""
+    """The fields of a v1.Pod that determine its demand, and no others. So equal JSON means equal demand."""
 
     containers: list[WireContainer] | None
     init_containers: list[WireContainer] | None
@@ -98,9 +98,9 @@ class WireContainers(Wire, array_like=True):
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
-    """The demands of a pod's containers on its node; pods with the same demands mostly share one value.
+    """The demands of a pod's containers on its node. Pods with equal demands mostly share one value.
 
-    `resources` is None where every release counts the requests alike.
+    `resources` is None if every release counts the requests alike.
     """
 
     requests: Mapping[str, int]
@@ -125,8 +125,8 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 def demand_of(wire: WireContainers) -> Demand:
-    """Return the demands of a pod. Raises DecodeError for a quantity or a port that is none, with its field."""
-    # Most conditions say when something happened; the one that matters here is rare.
+    """Return the demands of a pod. Raises DecodeError, with the field, for an invalid quantity or port."""
+    # Most conditions have only times. The condition that matters here is rare.
     if b"PodResizePending" not in bytes(wire.conditions):
         wire.conditions = NULL
     raw = _encoder.encode(wire)
@@ -181,7 +181,7 @@ def _new_demand(
     return Demand(dict(requests), *scoring, best_effort, host_ports, images)
 
 
-# The JSON differs by container names and by status, the result mostly does not.
+# JSON with different container names or statuses mostly gives the same result.
 _shared_demand = lru_cache(maxsize=_MEMO_ENTRIES)(_new_demand)
 
 _memoised_demand = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_demand)
@@ -203,7 +203,7 @@ def _container(
 
 
 def _host_ports(containers: Sequence[WireContainer], init_containers: Sequence[WireContainer]) -> frozenset[HostPort]:
-    """Upstream schedutil.GetHostPorts: ports of containers that run as long as the pod does."""
+    """Upstream schedutil.GetHostPorts: the ports of containers that run as long as the pod."""
     taken = [port for index, each in enumerate(containers) for port in _ports(each, f"spec.containers[{index}].ports")]
     for index, each in enumerate(init_containers):
         ports = _ports(each, f"spec.initContainers[{index}].ports")
@@ -225,9 +225,9 @@ def _resources(raw: msgspec.Raw, field: str) -> Resources:
 
 
 def _reported(raw: msgspec.Raw, field: str) -> Amounts | None:
-    """Return the requests that a status reports; None where it reports none, not even empty ones."""
+    """Return the requests in a status. None if the field is absent."""
     wire = decoding_field(_resources_decoder.decode, raw, field) or WireResources()
-    amounts_of(wire.limits, f"{field}.limits")  # not read, but rejected if malformed
+    amounts_of(wire.limits, f"{field}.limits")  # unused, but malformed limits are rejected
     return _amounts(wire.requests, f"{field}.requests")
 
 
@@ -236,7 +236,7 @@ def _amounts(raw: msgspec.Raw, field: str) -> Amounts | None:
 
 
 def _is_resize_infeasible(raw: msgspec.Raw) -> bool:
-    """Upstream IsPodResizeInfeasible: the first such condition tells."""
+    """Upstream IsPodResizeInfeasible: the first condition of that type counts."""
     for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
         if condition.type == "PodResizePending":
             return condition.reason == "Infeasible"

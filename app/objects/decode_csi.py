@@ -100,7 +100,7 @@ def decode_volume_attachment(raw: bytes | msgspec.Raw) -> VolumeAttachment:
 
 
 def _topology(selector: LabelSelector | None) -> Selector:
-    """Upstream nodeHasAccess: an invalid selector is logged, and gives access to no node."""
+    """Upstream nodeHasAccess: with an invalid selector, which upstream logs, no node has access."""
     try:
         return selector_of("nodeTopology", selector)
     except SelectorError:

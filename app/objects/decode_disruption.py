@@ -35,7 +35,7 @@ def decode_pod_disruption_budget(raw: bytes | msgspec.Raw) -> PodDisruptionBudge
     return PodDisruptionBudget(
         namespace=metadata.namespace or "default",
         name=checked_name("PodDisruptionBudget", wire.kind, metadata),
-        selector=selector_or_nothing((wire.spec or _Spec()).selector),  # as upstream's preemption
+        selector=selector_or_nothing((wire.spec or _Spec()).selector),  # as in upstream's preemption
         disruptions_allowed=status.disruptions_allowed or 0,
         disrupted_pods=frozenset(status.disrupted_pods or ()),
         uid=metadata.uid or "",

@@ -1,7 +1,7 @@
 """The features that a node must declare for a pod, by the fields of the pod's spec.
 
-Source: k8s.io/component-helpers nodedeclaredfeatures/features (InferForScheduling of each). Which of them a release
-knows is in the table of releases.
+Source: k8s.io/component-helpers nodedeclaredfeatures/features (InferForScheduling of each). The table of releases lists
+the features of each release.
 """
 
 from typing import Final
@@ -28,9 +28,9 @@ def needed_features(
     *,
     users_of_host: bool,
 ) -> frozenset[str]:
-    """Return the features that a pod needs, and drop their source. Raises DecodeError.
+    """Return the features that a pod needs, and clear the fields that they come from. Raises DecodeError.
 
-    `users_of_host`: in the host's network, and in a user namespace of its own.
+    `users_of_host`: the pod has the host's network and its own user namespace.
     """
     restarts = mounts = False
     for member, listed in (

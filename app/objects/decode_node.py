@@ -25,7 +25,7 @@ from core.objects.node import CONDITION_TYPES, NO_FEATURES, Node
 from core.objects.toleration import Taint
 
 _MEMO_ENTRIES: Final = 8192
-_MEMO_BYTES: Final = 2 * 1024  # longer taints or conditions are parsed each time: a memo is bounded to 16 MiB of keys
+_MEMO_BYTES: Final = 2 * 1024  # longer taints or conditions are parsed each time, so a memo has at most 16 MiB of keys
 
 
 class _Taint(Wire):
@@ -58,7 +58,7 @@ class _NodeStatus(Wire):
 
 
 class WireNode(Wire):
-    """A v1.Node; fields that are the same for many nodes stay bytes."""
+    """A v1.Node. Fields that many nodes have in common stay bytes."""
 
     kind: str | None = None
     metadata: Metadata | None = None
@@ -99,12 +99,12 @@ def decode_node(raw: bytes | msgspec.Raw) -> Node:
 
 @lru_cache(maxsize=_MEMO_ENTRIES)
 def _shared_features(features: frozenset[str]) -> frozenset[str]:
-    """Return the features; nodes of one version declare the same ones, and share them."""
+    """Return the features. Nodes of one version declare the same features and share the set."""
     return features
 
 
 def _taints_of(raw: msgspec.Raw) -> tuple[Taint, ...]:
-    """Return the taints as they are ordered; nodes with the same ones share them."""
+    """Return the taints in their order. Nodes with equal taints share them."""
     text = bytes(raw)
     return _memoised_taints(text) if len(text) <= _MEMO_BYTES else _parse_taints(text)
 
@@ -121,14 +121,14 @@ _memoised_taints = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_taints)
 
 
 def _conditions_of(conditions: list[_NodeCondition]) -> Mapping[str, str]:
-    """Return the status of the conditions that matter; nodes in the same condition share it."""
-    # As they came, the bytes have the times of heartbeats: no two nodes would share anything.
+    """Return the status of the relevant conditions. Nodes with equal conditions share the mapping."""
+    # Encoded again, because the received bytes have heartbeat times, which differ for each node.
     raw = _encoder.encode(conditions)
     return _memoised_conditions(raw) if len(raw) <= _MEMO_BYTES else _parse_conditions(raw)
 
 
 def _parse_conditions(raw: bytes) -> Mapping[str, str]:
-    # The last of several of one type counts, as in upstream's NodeInfo.SetNode while it had the pressures (v1.12).
+    # Of several conditions of one type the last counts, as in upstream's NodeInfo.SetNode of v1.12, which had them.
     return {
         condition.type: condition.status or ""
         for condition in _conditions_decoder.decode(raw)
@@ -140,9 +140,9 @@ _memoised_conditions = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_conditions)
 
 
 def _images_of(images: list[_Image]) -> Mapping[str, int]:
-    """Return the sizes of the images by name; of several with one name the first counts, as in addNodeImageStates.
+    """Return image name -> size. Of several images with one name, the first counts, as in addNodeImageStates.
 
-    Hardly two nodes have the same images, but most images are on many nodes: it is the names that they share.
+    Nodes rarely have equal sets of images, but most images are on many nodes. So the names are shared, not the mapping.
     Source: k8s.io/kubernetes pkg/scheduler/backend/cache/cache.go.
     """
     sizes: dict[str, int] = {}

@@ -12,7 +12,7 @@ from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity, Preferred
 from core.objects.node_selector import NodeSelector, NodeSelectorTerm, parse_node_selector
 
 _MEMO_ENTRIES: Final = 2048
-_MEMO_BYTES: Final = 2 * 1024  # longer ones are parsed each time: parsed, the memo is bounded to some 32 MiB
+_MEMO_BYTES: Final = 2 * 1024  # longer ones are parsed each time, so the memo has at most some 32 MiB of values
 _PATH: Final = "spec.affinity.nodeAffinity"
 _DURING: Final = "DuringSchedulingIgnoredDuringExecution"
 
@@ -46,11 +46,11 @@ _node_selector_decoder: Final[msgspec.json.Decoder[dict[str, str] | None]] = msg
 
 
 def node_affinity_of(affinity: bytes, node_selector: msgspec.Raw) -> NodeAffinity:
-    """Return the node affinity of a pod; `affinity` is its spec.affinity. Raises DecodeError.
+    """Return the node affinity of a pod. `affinity` is its spec.affinity. Raises DecodeError.
 
-    Broken terms do not raise: they have their `errors`. Pods that say the same mostly share one value.
+    Invalid terms do not raise. They have `errors`. Pods with equal node affinity mostly share one value.
     """
-    # Most affinities are to pods alone; these have been parsed already.
+    # Most affinities are only to pods, and were parsed already.
     if b'"nodeAffinity"' not in affinity:
         if node_selector is NULL:
             return NO_NODE_AFFINITY
@@ -91,7 +91,7 @@ def _members(term: NodeSelectorTerm) -> tuple[object, ...]:
 
 
 def _preferred(wires: Sequence[_PreferredTerm]) -> tuple[PreferredTerm, ...]:
-    """Parse the terms as in a node selector: only their names differ, which are their indexes."""
+    """Parse the terms as in a node selector. Only the paths in errors differ."""
     nothing = WireNodeSelectorTerm()
     kept = [wire.preference or nothing if wire.weight else nothing for wire in wires]
     requirements = [requirements_of(term, f"[{index}].preference") for index, term in enumerate(kept)]
@@ -109,7 +109,7 @@ def _renamed(term: NodeSelectorTerm) -> NodeSelectorTerm:
 
 
 def _node_names(terms: Sequence[WireNodeSelectorTerm]) -> frozenset[str] | None:
-    """Upstream NodeAffinity.PreFilter, which reads the fields before they are parsed, also in broken terms."""
+    """Upstream NodeAffinity.PreFilter. It reads the fields before they are parsed, in invalid terms, too."""
     if not terms:
         return None
     names: set[str] = set()

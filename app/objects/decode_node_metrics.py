@@ -1,6 +1,6 @@
 """JSON of a metrics.k8s.io/v1beta1 NodeMetricsList to the core's values.
 
-A value that cannot be right is left out and reported; all others are taken. Source: k8s.io/metrics
+An implausible value is left out and reported. All other values are returned. Source: k8s.io/metrics
 pkg/apis/metrics/v1beta1/types.go.
 """
 
@@ -18,7 +18,7 @@ from core.objects.node_metrics import NodeMetrics, Usage
 from core.objects.quantity import millis, units
 
 REPORTING_INTERVAL: Final = 60
-"""Seconds before the end of a window in which a pod that starts counts as not measured.
+"""A pod that starts less than this number of seconds before the end of a window counts as not measured.
 
 Source: scheduler-plugins trimaran (metricsAgentReportingIntervalSeconds), koordinator loadaware
 (DefaultNodeMetricReportInterval).
@@ -57,7 +57,7 @@ _item_decoder: Final = msgspec.json.Decoder(_Item)
 
 
 def decode_node_metrics(raw: bytes) -> Measurements:
-    """Decode a list. Raises DecodeError if it is no list of objects."""
+    """Decode a list. Raises DecodeError if the JSON is not a list of objects."""
     metrics: dict[str, NodeMetrics] = {}
     problems: list[str] = []
     for index, item in enumerate(decoding(_list_decoder.decode, raw).items or ()):
@@ -75,12 +75,12 @@ def covered_until(measured_at: float) -> str:
     try:
         return datetime.fromtimestamp(int(measured_at) - REPORTING_INTERVAL, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (OverflowError, OSError) as error:
-        raise ValueError(f"{measured_at} is no time") from error
+        raise ValueError(f"{measured_at} is not a time") from error
 
 
 def plausible(amount: float) -> int:
-    """Return an amount that was measured as an integer. Raises ValueError for an amount that no node can use."""
-    if not 0 <= amount <= MAX_AMOUNT:  # nan is in no range
+    """Return a measured amount as an integer. Raises ValueError for an amount that no node can use."""
+    if not 0 <= amount <= MAX_AMOUNT:  # also rejects NaN
         raise ValueError(f"{amount} cannot be")
     return round(amount)
 
@@ -105,21 +105,21 @@ def _seconds(text: str) -> int:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise DecodeError("timestamp", f"expected a time as RFC 3339 has it, got {text[:40]!r}") from None
+        raise DecodeError("timestamp", f"expected a time in the format of RFC 3339, got {text[:40]!r}") from None
     if found.tzinfo is None:
         raise DecodeError("timestamp", f"without a time zone: {text[:40]!r}")
     return int(found.timestamp())
 
 
 def _amount(name: str, resource: str, raw: msgspec.Raw, problems: list[str]) -> Usage | None:
-    """Return the usage of a resource; None where it is absent, or cannot be."""
+    """Return the usage of a resource. None if it is absent or implausible."""
     if raw == NULL:
         problems.append(f"node {name}: usage.{resource}: absent")
         return None
     try:
         exact = quantity_of(raw, f"usage.{resource}")
         return Usage(plausible(millis(exact) if resource == "cpu" else units(exact)))
-    except ValueError as error:  # DecodeError is one
+    except ValueError as error:  # DecodeError is a ValueError
         text = str(error) if isinstance(error, DecodeError) else f"usage.{resource}: {error}"
         problems.append(f"node {name}: {text}")
         return None

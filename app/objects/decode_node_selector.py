@@ -21,7 +21,7 @@ class WireNodeSelector(Wire):
 
 
 def node_selector_of(wire: WireNodeSelector) -> NodeSelector:
-    """Return the selector. Broken terms do not raise: they match nothing, and say why.
+    """Return the selector. Invalid terms do not raise. They match no node, and have the error.
 
     Raises DecodeError for a key that no label can have.
     """
@@ -34,7 +34,7 @@ def node_selector_of(wire: WireNodeSelector) -> NodeSelector:
 
 
 def requirements_of(term: WireNodeSelectorTerm, path: str) -> tuple[list[Requirement], list[Requirement]]:
-    """Return the expressions and the fields of a term, as `parse_node_selector` takes them. Raises DecodeError."""
+    """Return the expressions and the fields of a term, for `parse_node_selector`. Raises DecodeError."""
     return (
         _requirements(term.match_expressions or (), f"{path}.matchExpressions"),
         _requirements(term.match_fields or (), f"{path}.matchFields"),

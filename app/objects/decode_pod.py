@@ -39,7 +39,7 @@ from core.objects.pod import Pod
 from core.objects.waiting import NOT_WAITING, Waiting
 
 _MAX_MESSAGE: Final = 1000
-"""Characters that are kept of why a pod waits: the memory of 20,000 pending pods is bounded by it."""
+"""Characters that are kept of a pending pod's message. This limits the memory of 20,000 pending pods."""
 _TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -104,7 +104,7 @@ class _PodStatus(Wire):
 
 
 class WirePod(Wire):
-    """A v1.Pod; fields that are the same for many pods stay bytes."""
+    """A v1.Pod. Fields that many pods have in common stay bytes."""
 
     kind: str | None = None
     metadata: _PodMetadata | None = None
@@ -123,10 +123,10 @@ _EMPTY_STATUS: Final = _PodStatus()
 
 
 def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
-    """Decode a v1.Pod. Without a uid (a hand-written manifest) NAMESPACE/NAME identifies it.
+    """Decode a v1.Pod. Without a uid, as in a manifest, NAMESPACE/NAME identifies the pod. Raises DecodeError.
 
-    Broken affinity terms do not raise: they are in `Pod.affinity.errors`, for the caller to refuse or to tolerate. So
-    it is with node affinity and the selectors of topology spread constraints. Raises DecodeError.
+    Invalid affinity terms do not raise. They are in `Pod.affinity.errors`, and the caller rejects or tolerates them.
+    Node affinity and the selectors of topology spread constraints keep their errors in the same way.
     """
     wire = decoding(_pod_decoder.decode, raw)
     metadata = wire.metadata or _EMPTY_METADATA
@@ -143,7 +143,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
     labels = labels_of(metadata)
     controller = controller_of(metadata)
     terminating = metadata.deletion_timestamp is not None
-    # With more than ten keywords this call would take 0.7 us longer: CPython 3.11 makes a dict of them then.
+    # With more than ten keywords this call would take 0.7 us longer, because CPython 3.11 then makes a dict of them.
     return Pod(
         metadata.uid or f"{namespace}/{name}",
         namespace,
@@ -184,7 +184,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
 
 
 def _is_preempted(raw: msgspec.Raw) -> bool:
-    """Upstream podTerminatingByPreemption: the first such condition tells."""
+    """Upstream podTerminatingByPreemption: the first condition of that type counts."""
     for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
         if condition.type == "DisruptionTarget":
             return condition.status == "True" and condition.reason == "PreemptionByScheduler"
@@ -203,7 +203,7 @@ def _waiting(metadata: _PodMetadata, spec: _PodSpec, status: _PodStatus) -> Wait
 
 
 def _failed(raw: msgspec.Raw) -> _PodCondition:
-    """Return the condition PodScheduled while it is False and has a reason; else an empty one."""
+    """Return the condition PodScheduled if it is False and has a reason. Else an empty condition."""
     for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
         if condition.type == "PodScheduled":
             return condition if condition.status == "False" and condition.reason else _EMPTY_CONDITION
@@ -211,14 +211,14 @@ def _failed(raw: msgspec.Raw) -> _PodCondition:
 
 
 def _features(spec: _PodSpec) -> frozenset[str]:
-    """Return the features that the node must declare; a pod without such features costs no call per container."""
+    """Return the features that the node must declare. A pod without such features costs no call per container."""
     on_host = spec.host_network is True and spec.host_users is False
     return needed_features(spec.containers, spec.init_containers, spec.ephemeral_containers, users_of_host=on_host)
 
 
 def _demand(spec: _PodSpec, status: _PodStatus) -> Demand:
     if not spec.node_name:
-        status = _PodStatus(qos_class=status.qos_class)  # an incoming pod counts by its spec alone
+        status = _PodStatus(qos_class=status.qos_class)  # for an incoming pod only the spec counts
     return demand_of(
         WireContainers(
             spec.containers,

@@ -60,9 +60,9 @@ def decode_pod_group(raw: bytes | msgspec.Raw) -> PodGroup:
 
 
 def membership_of(labels: Mapping[str, str], annotations: msgspec.Raw) -> Membership | None:
-    """Return a pod's fields about its group; None for a pod without one. A wrong annotation is a `problem`.
+    """Return a pod's group and its settings. None for a pod without a group. An invalid value is a `problem`.
 
-    Annotations are decoded for pods of a `kindred.dev/group` alone. Raises DecodeError for invalid annotations.
+    Annotations are decoded only for pods with the label `kindred.dev/group`. Raises DecodeError for invalid JSON.
     """
     name = labels.get(GROUP_LABEL)
     if not name:
@@ -78,7 +78,7 @@ def membership_of(labels: Mapping[str, str], annotations: msgspec.Raw) -> Member
 
 
 def _packing_of(annotations: Mapping[str, str]) -> Packing | None:
-    """Return the packing that annotations say; None if they say nothing. A wrong annotation is a `problem`."""
+    """Return the packing in the annotations. None without such annotations. An invalid value is a `problem`."""
     text, key = annotations.get(PACKING_ANNOTATION), annotations.get(TOPOLOGY_KEY_ANNOTATION)
     if text is None:
         return None if key is None else _no_packing(PACKING_ANNOTATION, f"missing beside {TOPOLOGY_KEY_ANNOTATION}")
@@ -99,7 +99,7 @@ def _no_packing(annotation: str, problem: str) -> Packing:
 
 
 def _checked(annotations: Mapping[str, str], key: str, most: int) -> tuple[int, str]:
-    """Return the number of an annotation, 0 without one, and its error."""
+    """Return the number in an annotation, and its error. The number is 0 without the annotation."""
     text = annotations.get(key)
     if text is None:
         return 0, ""

@@ -1,4 +1,4 @@
-"""JSON of a pod's spec.volumes to the volumes that a plugin reads."""
+"""Decodes a pod's spec.volumes to the volumes that plugins read."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,7 +12,7 @@ from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume, RBDImage
 from core.objects.volumes import VolumeSource
 
 _MEMO_ENTRIES: Final = 8192
-_SHARED_SIZE: Final = 1024  # characters; longer volumes are not shared, so that the memo is bounded to some 16 MiB
+_SHARED_SIZE: Final = 1024  # characters; longer volumes are not shared, so the memo has at most some 16 MiB
 
 
 class _Claim(Wire):
@@ -20,7 +20,7 @@ class _Claim(Wire):
 
 
 class _Ephemeral(Wire):
-    """The template of the claim, which is found by its name."""
+    """The template of the claim. The claim itself is found by its name."""
 
 
 class _VolumeID(Wire):
@@ -54,7 +54,7 @@ class _ImageVolumeSource(Wire):
 
 
 class WireVolume(Wire):
-    """A v1.Volume; kinds that no plugin reads are passed over."""
+    """A v1.Volume. Kinds that no plugin reads are ignored."""
 
     name: str | None = None
     persistent_volume_claim: _Claim | None = None
@@ -70,17 +70,17 @@ class WireVolume(Wire):
 
 
 def image_volumes_of(wires: Sequence[WireVolume]) -> tuple[str, ...]:
-    """Return the normalized names of the images of image volumes, one for each, sorted."""
+    """Return the normalized image names of all image volumes, sorted."""
     names = [wire.image.reference or "" for wire in wires if wire.image is not None]
     return tuple(sorted(map(normalized_image_name, names))) if names else ()
 
 
 def volumes_of(pod: str, wires: Sequence[WireVolume]) -> tuple[PodVolume, ...]:
-    """Return the volumes of a pod of the name; pods with the same ones mostly share them."""
+    """Return the volumes of the pod with that name. Pods with equal volumes mostly share them."""
     volumes = [
         volume
         for wire in wires
-        # Nearly all volumes of nearly all pods are of other kinds: here they cost no call.
+        # Most volumes of most pods are of other kinds. They cost no call here.
         if (wire.persistent_volume_claim or wire.ephemeral or wire.rbd or wire.iscsi or wire.gce_persistent_disk)
         or (wire.aws_elastic_block_store or wire.azure_disk or wire.cinder or wire.portworx_volume)
         for volume in (_volume(pod, wire),)
@@ -92,7 +92,7 @@ def volumes_of(pod: str, wires: Sequence[WireVolume]) -> tuple[PodVolume, ...]:
 
 
 def _size(volume: PodVolume) -> int:
-    """Return how many characters a volume has, about."""
+    """Return the approximate number of characters of a volume."""
     if isinstance(volume, PodClaim):
         return len(volume.name)
     if isinstance(volume, InlineDisk):
@@ -106,7 +106,7 @@ def _shared(volumes: tuple[PodVolume, ...]) -> tuple[PodVolume, ...]:
 
 
 def _volume(pod: str, wire: WireVolume) -> PodVolume | None:
-    """Return the backend of a volume; the API server allows only one."""
+    """Return the backend of a volume. The API server allows only one."""
     if wire.persistent_volume_claim is not None:
         return PodClaim(wire.persistent_volume_claim.claim_name or "")
     if wire.ephemeral is not None:

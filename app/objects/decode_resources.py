@@ -1,4 +1,4 @@
-"""JSON of quantities and of lists of them, such as a node's allocatable resources."""
+"""Decodes quantities, and lists of them such as a node's allocatable resources."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -12,15 +12,15 @@ from core.objects.quantity import QuantityError, nanos
 
 _MEMO_ENTRIES: Final = 8192
 _MEASURED: Final = ("cpu", "memory")
-"""Resources whose usage is measured, and is a share of the capacity."""
-_MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time: a memo is bounded to 32 MiB of keys
+"""Resources whose usage is measured, as a share of the capacity."""
+_MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time, so a memo has at most 32 MiB of keys
 
 
 Quantity: TypeAlias = (
     Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,9}(\.[0-9]{1,3})?(m|k|M|G|Ki|Mi|Gi)?$")]
     | Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 )
-"""A quantity as people write it; JSON Schema cannot express all that `nanos` reads."""
+"""A quantity as written in a manifest. JSON Schema cannot express every form that `nanos` reads."""
 WireAmounts: TypeAlias = Annotated[msgspec.Raw, Unread(dict[str, Quantity])]
 """A v1.ResourceList."""
 
@@ -31,13 +31,13 @@ _text_decoder: Final = msgspec.json.Decoder(str)
 
 
 def allocatable_of(raw: msgspec.Raw) -> Mapping[str, int]:
-    """Return a node's status.allocatable; nodes with the same one share it. Raises DecodeError."""
+    """Return a node's status.allocatable. Nodes with equal values share it. Raises DecodeError."""
     text = bytes(raw)
     return _memoised_allocatable(text) if len(text) <= _MEMO_BYTES else _parse_allocatable(text)
 
 
 def capacity_of(raw: msgspec.Raw) -> Mapping[str, int]:
-    """Return the cpu and the memory of a node's status.capacity; nodes with the same ones share it.
+    """Return the cpu and the memory of a node's status.capacity. Nodes with equal values share the mapping.
 
     Raises DecodeError.
     """
@@ -46,19 +46,19 @@ def capacity_of(raw: msgspec.Raw) -> Mapping[str, int]:
 
 
 def quantity_of(raw: msgspec.Raw, field: str) -> int:
-    """Return a quantity exactly, as `nanos` does; null is 0, as in Go. Raises DecodeError."""
+    """Return the exact quantity, as `nanos` does. As in Go, null is 0. Raises DecodeError."""
     text = bytes(raw)
     if text == b"null":
         return 0
     try:
-        # A number is taken as it is written, so that nothing is lost on the way through a float.
+        # A number is read from its text, because a float would lose digits.
         return nanos(decoding_field(_text_decoder.decode, raw, field).strip() if text[:1] == b'"' else text.decode())
     except QuantityError as error:
         raise DecodeError(field, str(error)) from None
 
 
 def amounts_of(raw: msgspec.Raw | bytes, field: str) -> Amounts:
-    """Return a v1.ResourceList exactly. Raises DecodeError."""
+    """Return the exact amounts of a v1.ResourceList. Raises DecodeError."""
     quantities = decoding_field(_amounts_decoder.decode, raw, field) or {}
     return {name: quantity_of(quantity, f"{field}.{name}") for name, quantity in quantities.items()}
 

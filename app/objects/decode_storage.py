@@ -86,7 +86,7 @@ def decode_csi_node(raw: bytes | msgspec.Raw) -> CSINode:
 
 
 def _topologies(terms: list[_TopologyTerm]) -> NodeSelector | None:
-    """Upstream MatchTopologySelectorTerms: no terms allow every node, an empty or broken term allows none."""
+    """Upstream MatchTopologySelectorTerms: no terms allow every node, an empty or invalid term allows none."""
     if not terms:
         return None
     return parse_node_selector(

@@ -10,7 +10,7 @@ from app.objects.sizes import MAX_LABEL_VALUE_BYTES
 from core.objects.toleration import NO_TOLERATIONS, Toleration
 
 _MEMO_ENTRIES: Final = 8192
-_MEMO_BYTES: Final = 2 * 1024  # longer ones are parsed each time: the memo is bounded to 16 MiB of keys
+_MEMO_BYTES: Final = 2 * 1024  # longer ones are parsed each time, so the memo has at most 16 MiB of keys
 
 
 class WireToleration(Wire):
@@ -26,7 +26,7 @@ _decoder: Final[msgspec.json.Decoder[list[WireToleration] | None]] = msgspec.jso
 
 
 def tolerations_of(raw: msgspec.Raw) -> frozenset[Toleration]:
-    """Return the tolerations; pods with the same ones mostly share the set. Raises DecodeError."""
+    """Return the tolerations. Pods with equal tolerations mostly share the set. Raises DecodeError."""
     if raw is NULL:
         return NO_TOLERATIONS
     text = bytes(raw)

@@ -10,7 +10,7 @@ from core.objects.labels import NOTHING, Selector, SelectorError
 from core.objects.topology_spread import HONOR, IGNORE, SpreadConstraint
 
 _MEMO_ENTRIES: Final = 8192
-_MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time: the memo is bounded to 32 MiB of keys
+_MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time, so the memo has at most 32 MiB of keys
 
 
 class WireSpreadConstraint(Wire):
@@ -32,9 +32,9 @@ _decoder: Final[msgspec.json.Decoder[list[WireSpreadConstraint] | None]] = msgsp
 
 
 def topology_spread_of(raw: msgspec.Raw) -> tuple[SpreadConstraint, ...]:
-    """Return the constraints; pods with the same ones mostly share them. Raises DecodeError.
+    """Return the constraints. Pods with equal constraints mostly share them. Raises DecodeError.
 
-    A broken selector does not raise: it is the constraint's `selector_error`.
+    An invalid selector does not raise. It is the constraint's `selector_error`.
     """
     if raw is NULL:
         return ()

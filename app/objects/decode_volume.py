@@ -165,7 +165,7 @@ def decode_persistent_volume_claim(raw: bytes | msgspec.Raw) -> PersistentVolume
 
 
 def _source(spec: _VolumeSpec) -> VolumeSource | None:
-    """Upstream's list of plugins whose migration matters to the scheduler (isCSIMigrationOn), and CSI itself."""
+    """Return the source if it is CSI, or a plugin whose migration affects the scheduler (upstream isCSIMigrationOn)."""
     if spec.csi is not None:
         return VolumeSource(spec.csi.driver or "", spec.csi.volume_handle or "")
     in_tree = {
@@ -182,7 +182,7 @@ def _source(spec: _VolumeSpec) -> VolumeSource | None:
 
 
 def _storage(raw: msgspec.Raw, field: str) -> int | None:
-    """Return the bytes under `storage`; the other resources of the list are checked, too, as in Go."""
+    """Return the bytes of `storage`. As in Go, the other resources of the list are checked, too."""
     amounts = amounts_of(raw, field)
     return units(amounts["storage"]) if "storage" in amounts else None
 

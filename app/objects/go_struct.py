@@ -1,4 +1,4 @@
-"""Structs that Go reads without JSON tags, as for the extender's verbs: their keys match in any case.
+"""Go structs without JSON tags, as in the extender's messages. Their keys match in any case.
 
 Source: Go's encoding/json (Unmarshal). Of keys that differ only in case, the last one counts.
 """
@@ -14,16 +14,16 @@ _members_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class GoStruct:
-    """The fields of one Go struct; their values stay raw."""
+    """The fields of one Go struct. Their values stay raw."""
 
     def __init__(self, name: str, *fields: str) -> None:
-        """Take the names of the struct and its fields as Go spells them."""
+        """`name` and `fields` have Go's spelling."""
         self._name = name
         self._fields = fields
         self._spellings = {**{field.lower(): field for field in fields}, **{field: field for field in fields}}
 
     def fields_of(self, members: Mapping[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
-        """Return the fields that are among the members of an object, in Go's spelling. Other members are ignored."""
+        """Return the fields in an object, by their names in Go's spelling. Other members are ignored."""
         fields = {}
         for key, raw in members.items():
             field = self._spellings.get(key) or self._spellings.get(key.lower())
@@ -32,7 +32,7 @@ class GoStruct:
         return fields
 
     def decode(self, body: Json) -> dict[str, msgspec.Raw]:
-        """Return the fields that a body has, in Go's spelling. Raises DecodeError, also for an unknown field."""
+        """Return the fields in a body, by names in Go's spelling. Raises DecodeError, also for an unknown field."""
         try:
             members = members_of(body)
         except DecodeError as error:

@@ -1,8 +1,8 @@
-"""Arguments of plugins: JSON of upstream's *Args by plugin to the arguments of the core's constructors.
+"""Arguments of plugins: decodes upstream's *Args by plugin to the arguments of the core's constructors.
 
 Source: k8s.io/kube-scheduler config/v1/types_pluginargs.go, with the defaults of k8s.io/kubernetes
-pkg/scheduler/apis/config/v1/defaults.go; ServiceAffinityArgs is from v1.18. As upstream decodes them strictly, an
-unknown field is an error here, also deep inside; JSON null is an absent field.
+pkg/scheduler/apis/config/v1/defaults.go. ServiceAffinityArgs is from v1.18. Upstream decodes arguments strictly. So an
+unknown field is an error here, at any depth. JSON null means an absent field.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,11 @@ _INTER_POD_AFFINITY: Final = "InterPodAffinity"
 
 
 class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Base of all that is read here."""
+    """Base of all structs in this module."""
 
 
 class _Args(_Strict):
-    """The fields of every *Args; a plugin without arguments takes no more."""
+    """The fields of every *Args. A plugin without arguments has no others."""
 
     api_version: str | None = None
     kind: str | None = None
@@ -80,7 +80,7 @@ class _ScoringStrategy(_Strict):
         if ratio is not None and not shape:
             raise DecodeError("scoringStrategy.shape", "at least one point must be specified")
         return ScoringStrategy(
-            type=self.type or "",  # of a strategy, upstream has no default type
+            type=self.type or "",  # upstream has no default type of a strategy
             resources=_resources(self.resources or ()),
             shape=tuple(UtilizationShapePoint(each.utilization or 0, each.score or 0) for each in shape),
         )
@@ -146,7 +146,7 @@ class _TargetLoadPackingArgs(_Args):
 
     def keywords(self) -> Keywords:
         given: Keywords = {}
-        if self.target_utilization:  # the original takes its default for 0, too
+        if self.target_utilization:  # as upstream, use the default for 0, too
             given["target_utilization"] = self.target_utilization
         if self.default_requests is not None and self.default_requests.cpu != NULL:
             given["default_request"] = millis(quantity_of(self.default_requests.cpu, "defaultRequests.cpu"))
@@ -178,7 +178,7 @@ class _LoadAwareArgs(_Args):
 
     def keywords(self) -> Keywords:
         given = {
-            "usage_thresholds": self.usage_thresholds or None,  # the original takes its defaults for `{}`, too
+            "usage_thresholds": self.usage_thresholds or None,  # as upstream: `{}` means the defaults
             "resource_weights": self.resource_weights or None,
             "dominant_resource_weight": self.dominant_resource_weight,
             "estimated_scaling_factors": self.estimated_scaling_factors,
@@ -204,7 +204,7 @@ _SETTINGS: Final = {
     "hard_pod_affinity_weight": "hardPodAffinityWeight",
     "ignore_preferred_terms_of_existing_pods": "ignorePreferredTermsOfExistingPods",
 }
-"""Arguments of InterPodAffinity that are settings of the same name, too."""
+"""Arguments of InterPodAffinity that are also settings of the same name."""
 
 _decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _node_affinity_decoder: Final = msgspec.json.Decoder(strict(WireNodeAffinity) | None)
@@ -212,7 +212,7 @@ _constraints_decoder: Final = msgspec.json.Decoder(list[strict(WireSpreadConstra
 
 
 def plugin_arguments(settings: Settings) -> Arguments:
-    """Return the arguments of all plugins for which the settings have any. Raises SettingsError."""
+    """Return plugin -> arguments for the plugins with arguments in the settings. Raises SettingsError."""
     try:
         arguments = decode_plugin_args(settings.plugin_args) if settings.plugin_args else {}
     except DecodeError as error:
@@ -227,7 +227,7 @@ def plugin_arguments(settings: Settings) -> Arguments:
 
 
 def decode_plugin_args(text: str) -> Arguments:
-    """Read a JSON object, plugin -> *Args, and try them on the plugins, enabled or not. Raises DecodeError."""
+    """Read a JSON object, plugin -> *Args, and check the arguments, also of disabled plugins. Raises DecodeError."""
     arguments: dict[str, Keywords] = {}
     for name, raw in decoding(_decoder.decode, text.encode(errors="surrogateescape")).items():
         plugin = todays_name(name)
@@ -236,7 +236,7 @@ def decode_plugin_args(text: str) -> Arguments:
         if plugin not in PLUGINS:
             raise DecodeError(name, f"unknown plugin; there are {', '.join(sorted(PLUGINS))}")
         if plugin in arguments:
-            raise DecodeError(name, f"the arguments of {plugin} are given already, by its other name")
+            raise DecodeError(name, f"the arguments of {plugin} are already given under its other name")
         try:
             arguments[plugin] = _keywords(plugin, raw)
         except DecodeError as error:
@@ -256,7 +256,7 @@ def _keywords(plugin: str, raw: msgspec.Raw) -> Keywords:
         PLUGINS[plugin](**keywords)
     except ValueError as error:
         field, colon, message = str(error).partition(": ")
-        # Upstream writes several errors as a list, in which each has its own path.
+        # Upstream writes several errors as a list. Each has its own path.
         raise (
             DecodeError("", str(error)) if field.startswith("[") or not colon else DecodeError(field, message)
         ) from None
@@ -264,7 +264,7 @@ def _keywords(plugin: str, raw: msgspec.Raw) -> Keywords:
 
 
 def _number(text: str, field: str) -> float:
-    """Read a number that the API has as a text."""
+    """Read a number that the API represents as a string."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The resources of the API that Kindred can follow: where each is listed and watched, and how it is decoded."""
+"""The resources of the API that Kindred can watch: the path and the decoder of each."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -41,7 +41,7 @@ Decoder: TypeAlias = Callable[[bytes | msgspec.Raw], Object]
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """One resource of the API. `group` is empty for the core one.
+    """One resource of the API. `group` is empty for the core group.
 
     `field_selector` leaves out objects that no decision reads. `decode` raises DecodeError.
     """
@@ -53,7 +53,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     version: str = "v1"
     field_selector: str = ""
     optional: bool = False
-    """An API server may not have it: one of an older release, or without a CustomResourceDefinition."""
+    """Whether an API server may lack the resource: it has an older release, or no CustomResourceDefinition."""
 
     @property
     def api_version(self) -> str:
@@ -62,12 +62,12 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        """Where the objects of all namespaces are listed and watched."""
+        """The path at which the objects of all namespaces are listed and watched."""
         return f"/apis/{self.api_version}/{self.plural}" if self.group else f"/api/{self.api_version}/{self.plural}"
 
     @property
     def rbac_rule(self) -> str:
-        """The rule of a ClusterRole that allows to follow the resource, as one line of YAML."""
+        """The rule of a ClusterRole for list and watch of the resource, as one line of YAML."""
         return f'apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["list", "watch"]'
 
 
@@ -100,7 +100,7 @@ _ALL: Final = (
         decode=decode_pod_disruption_budget,
         group="policy",
     ),
-    # Not as PartialObjectMetadata, though that is a fraction of the bytes: default constraints read `spec.selector`.
+    # PartialObjectMetadata would be a fraction of the bytes, but default constraints need `spec.selector`.
     Resource(kind=ReplicaSet, plural="replicasets", decode=decode_replica_set, group="apps"),
     Resource(kind=StatefulSet, plural="statefulsets", decode=decode_stateful_set, group="apps"),
     Resource(kind=ReplicationController, plural="replicationcontrollers", decode=decode_replication_controller),
@@ -118,7 +118,7 @@ _ALL: Final = (
 )
 
 RESOURCES: Final[Mapping[Kind, Resource]] = MappingProxyType({resource.kind: resource for resource in _ALL})
-"""The resource of each kind that the core knows."""
+"""Kind of the core -> its resource."""
 
 
 class _Metadata(Wire):
@@ -136,9 +136,9 @@ _identity_decoder: Final = msgspec.json.Decoder(_Identified)
 
 
 def decode_identity(raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
-    """Return (full name, uid, resource version) of an object of any kind, reading nothing but its metadata.
+    """Return (full name, uid, resource version) of an object of any kind, from its metadata alone.
 
-    For objects from the API server, which puts names and namespaces into all. Raises DecodeError.
+    Only for objects from the API server, which always have a name and a namespace. Raises DecodeError.
     """
     metadata = decoding(_identity_decoder.decode, raw).metadata or _Metadata()
     if not metadata.name:

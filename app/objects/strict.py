@@ -1,4 +1,4 @@
-"""Wire structs for hand-written files: an unknown field is an error, not a field of a later release."""
+"""Wire structs for hand-written files: an unknown field is an error, and not a field of a later release."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -12,7 +12,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def strict(wire: type[S]) -> type[S]:
-    """Return a subclass of a wire struct that forbids unknown fields, in the structs inside it, too."""
+    """Return a subclass of a wire struct that forbids unknown fields, at every depth."""
     fields = []
     for each in msgspec.structs.fields(wire):
         wanted = with_structs(each.type, strict)
@@ -28,7 +28,7 @@ def strict(wire: type[S]) -> type[S]:
 
 
 def with_structs(wanted: Any, replace: Callable[[Any], Any]) -> Any:  # noqa: ANN401  # any annotation
-    """Return a type with each struct in it replaced; the same type if there is none."""
+    """Return a type with each struct in it replaced. A type without structs is returned unchanged."""
     if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
         return replace(wanted)
     parts = get_args(wanted)

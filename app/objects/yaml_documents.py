@@ -1,9 +1,9 @@
-"""JSON or YAML as JSON documents, with a bound on the expanded text and not only on the written one.
+"""Converts JSON or YAML to JSON documents, with a limit on the expanded text, too.
 
-YAML can say much in few bytes. An alias repeats the value of its anchor, and aliases of aliases multiply; all of that
-is one object in memory, and is written out as JSON. So the size of each anchor is counted from the events of the
-parser, before any object is made. Nesting and numbers are bounded there as well, because their readers recurse or are
-quadratic.
+A short YAML text can have a very large JSON form. An alias repeats the value of its anchor, and aliases of aliases
+multiply. In memory all of them are one object, but JSON repeats it. So the expanded size is counted from the events of
+the parser, before any object is made. Nesting and numbers are limited there as well, because their readers recurse or
+are quadratic.
 """
 
 import re
@@ -15,10 +15,10 @@ import yaml
 from app.logs import one_line
 
 MAX_REPEATED_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of JSON that aliases may expand to beside the written text. That is the largest object that is taken, where
-anchors that people write repeat some KB."""
+"""Bytes of JSON that aliases may add to the written text. This is the size of the largest accepted object. The anchors
+of real files repeat some KB."""
 MAX_DOCUMENTS: Final = 1_000_000
-"""YAML documents in one text, a third more than the objects of the largest clusters: 15,000 nodes, 450,000 pods."""
+"""YAML documents in one text: a third more than the objects of the largest clusters (15,000 nodes, 450,000 pods)."""
 _DEEPEST: Final = 200
 _PER_ELEMENT: Final = 4
 """Bytes counted for each element besides its text: quotes, a comma and a colon, or brackets."""
@@ -33,11 +33,11 @@ _UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, Arithm
 
 
 class DocumentsError(ValueError):
-    """A text that has no JSON form, or a too large one; the message is one line of bounded length."""
+    """A text without a JSON form, or with one that is too large. The message is one line of limited length."""
 
 
 class _TextLoader(yaml.CSafeLoader):
-    """YAML as Kubernetes reads it: a bare timestamp, an equals sign or a number to the base 60 (1:30) is text."""
+    """YAML with the rules of Kubernetes: a bare timestamp, an equals sign or a base-60 number (1:30) is text."""
 
 
 def _resolver(tag: str, pattern: re.Pattern[str]) -> tuple[str, re.Pattern[str]]:
@@ -51,17 +51,17 @@ _TextLoader.yaml_implicit_resolvers = {
 
 
 def is_json(text: bytes) -> bool:
-    """Return whether a text is taken for JSON."""
+    """Return whether a text is treated as JSON."""
     return _JSON.match(text) is not None
 
 
 def documents(text: bytes) -> list[bytes]:
-    """Return the JSON documents of a JSON or YAML text; YAML may hold several. Raises DocumentsError."""
+    """Return the JSON documents of a JSON or YAML text. YAML may have several. Raises DocumentsError."""
     if is_json(text):
         return [text]
     try:
         _refuse_traps(text)
-        # Each is encoded before the next is read: as objects they take many times their text.
+        # Each document is encoded before the next is read, because objects take many times the memory of their text.
         return [msgspec.json.encode(each) for each in yaml.load_all(text, _TextLoader) if each is not None]
     except yaml.YAMLError as error:
         raise DocumentsError(f"neither JSON nor YAML: {_told(error)}") from None
@@ -70,12 +70,12 @@ def documents(text: bytes) -> list[bytes]:
 
 
 def _told(error: Exception) -> str:
-    # A message may quote the input.
+    # Cleaned and cut, because a message may quote the input.
     return one_line(" ".join(str(error).split())) or type(error).__name__
 
 
 def _refuse_traps(text: bytes) -> None:
-    """Refuse YAML that would kill the process, from its events, without recursion. Raises ValueError, YAMLError."""
+    """Reject YAML that would exhaust memory or the stack. Reads only events. Raises ValueError, YAMLError."""
     sizes = _Sizes()
     found = 0
     for event in yaml.parse(text, _TextLoader):
@@ -90,21 +90,21 @@ def _refuse_traps(text: bytes) -> None:
 
 
 class _Sizes:
-    """The bytes of JSON that the events so far stand for, or more, and how many of them are by aliases."""
+    """Upper limits of the bytes of JSON for the events so far, and of the bytes that aliases add."""
 
     def __init__(self) -> None:
         self.repeated = 0
         self._total = 0
-        self._anchored: dict[str, int] = {}  # anchor -> bytes under it, aliases included
-        self._open: list[tuple[str | None, int]] = []  # of each open collection: its anchor, the bytes before it
+        self._anchored: dict[str, int] = {}  # anchor -> bytes of its value, with aliases
+        self._open: list[tuple[str | None, int]] = []  # for each open collection: its anchor, the bytes before it
 
     @property
     def depth(self) -> int:
-        """How many collections are open."""
+        """Number of open collections."""
         return len(self._open)
 
     def take(self, event: yaml.Event) -> None:
-        """Count an event. Raises ValueError for a number that is quadratic to read."""
+        """Count an event. Raises ValueError for a number that takes quadratic time to parse."""
         match event:
             case yaml.ScalarEvent():
                 self._add(event.anchor, _bytes_of(event))
@@ -129,6 +129,6 @@ class _Sizes:
 def _bytes_of(event: yaml.ScalarEvent) -> int:
     value = event.value
     if event.tag in _NUMBERS and ":" in value:
-        raise ValueError("a number to the base 60")
+        raise ValueError("a base-60 number")
     plain = value.isascii() and value.isprintable()
     return _PER_ELEMENT + (len(value) if plain else _MAX_ESCAPE_LENGTH * len(value))

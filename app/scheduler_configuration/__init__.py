@@ -1,4 +1,4 @@
-"""A KubeSchedulerConfiguration: reading it as kube-scheduler does, its plugin sets, and which extender is Kindred.
+"""A KubeSchedulerConfiguration: reads it as kube-scheduler does, merges its plugin sets, and finds Kindred's extender.
 
-Findings about a registration are in `app.commands.doctor`; the rules of explanations are in `app.explain`.
+`app.commands.doctor` has the findings about a registration. `app.explain` has the rules of explanations.
 """

@@ -9,18 +9,18 @@ VALIDATION: Final = "kubernetes pkg/scheduler/apis/config/validation/validation.
 
 
 class Severity(Enum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     ERROR = "error"
-    """kube-scheduler does not start with it, pods are placed wrongly or not at all, or a rule is not enforced."""
+    """kube-scheduler does not start, pods are placed wrongly or not at all, or a rule is not enforced."""
     WARNING = "warning"
-    """It works, and not as it should: late, too strong, unsafe."""
+    """The registration works, but not well: late, with too much weight, unsafe."""
     INFO = "info"
-    """Good to know; nothing to do, where it is meant so."""
+    """A fact to check. If it is intended, there is nothing to do."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A problem, with the check that has found it."""
+    """A problem, with the check that found it."""
 
     id: str
     severity: Severity

@@ -1,4 +1,4 @@
-"""Durations as Go writes them, which is how `httpTimeout` is written."""
+"""Durations in Go's syntax, such as `httpTimeout`."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ _UNITS: Final = {
     "s": 1.0,
     "m": 60.0,
     "h": 3600.0,
-}  # Go takes both signs for micro
+}  # Go accepts both micro signs
 _part: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")  # the same
 PATTERN: Final = rf"\A[+-]?(?:0|(?:{_part.pattern})+)\Z"
 """The syntax of time.ParseDuration."""
@@ -20,7 +20,7 @@ _whole: Final = re.compile(PATTERN)
 
 
 def parse_go_duration(text: str) -> float | None:
-    """Return the seconds of a duration as Go's time.ParseDuration reads it; None for any other text."""
+    """Return the seconds of a duration in the syntax of Go's time.ParseDuration. None for any other text."""
     if not _whole.match(text):
         return None
     seconds = sum(float(number) * _UNITS[unit] for number, unit in _part.findall(text))

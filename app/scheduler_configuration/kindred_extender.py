@@ -10,9 +10,9 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Extender | None, str]:
-    """Return which extender is Kindred: that with the prefix or URL, the one that is called so, or the only one.
+    """Return the extender that is Kindred: by prefix or URL, by the name in its URL, or the only extender.
 
-    Otherwise None, and why.
+    Otherwise return None and the reason.
     """
     extenders = config.extenders
     if not extenders:

@@ -31,7 +31,7 @@ DEFAULTS: Final[Mapping[str, int]] = {
     "DefaultBinder": 0,
     "NodeDeclaredFeatures": 0,
 }
-"""Every default plugin with its weight, 0 for those without one, and for one that first scores in 1.37."""
+"""Every default plugin with its weight. 0 for plugins without a weight, and for one that first scores in 1.37."""
 
 KNOWN: Final = frozenset({
     *DEFAULTS, "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount",
@@ -64,7 +64,7 @@ IMPLEMENTED: Final[Mapping[str, frozenset[str]]] = {
     "DefaultBinder": frozenset({"bind"}),
     "NodeDeclaredFeatures": _PRE_FILTER,
 }
-"""Plugin -> the extension points that it has something for: the default ones."""
+"""Default plugin -> the extension points that it implements."""
 
 NEEDS_PRE: Final[Mapping[tuple[Point, Point], frozenset[str]]] = {
     ("preFilter", "filter"): frozenset({
@@ -72,28 +72,28 @@ NEEDS_PRE: Final[Mapping[tuple[Point, Point], frozenset[str]]] = {
     }),
     ("preScore", "score"): frozenset({"InterPodAffinity", "PodTopologySpread", "TaintToleration"}),
 }  # fmt: skip
-"""Two points -> the plugins that fail at the second when they were not asked at the first; the others work it out."""
+"""Two points -> the plugins that fail at the second point if they did not run at the first. Other plugins do not."""
 _OF_WEIGHTS: Final[Sequence[Point]] = ("score", "multiPoint")
-"""Where weights are written; the first place wins: getValidScoreWeights."""
+"""Points whose plugin sets have weights. The first one wins: getValidScoreWeights."""
 _NOTHING: Final = WrittenPluginSet()
 
 
 class Profile(WrittenProfile, frozen=True):
     """A profile of the scheduler, with its defaults and configured plugins merged.
 
-    `percentage_of_nodes_to_score` wins over the global one where it is set.
+    `percentage_of_nodes_to_score`, if set, wins over the global one.
     """
 
     index: int = 0
 
     def at(self, field: str = "") -> str:
-        """Return where a field of it is."""
+        """Return the path of a field of the profile."""
         return f"profiles[{self.index}]" + (f".{field}" if field else "")
 
     def order(self, point: Point) -> list[str]:
-        """Return the plugins that run at an extension point, in order: default ones, and those configured there.
+        """Return the plugins that run at an extension point, in order: default plugins, and plugins configured there.
 
-        The extension points of other plugins are unknown: one that is configured at multiPoint counts at every point.
+        The extension points of other plugins are unknown. If configured at multiPoint, they count at every point.
         """
         written, disabled = [*self.enabled(point)], self.disabled(point)
         if "*" in disabled:
@@ -104,36 +104,36 @@ class Profile(WrittenProfile, frozen=True):
             if plugin not in disabled and point in IMPLEMENTED.get(plugin, (point,))
         ]
         overriding = [plugin for plugin in written if plugin in expanded]
-        first = [*overriding, *expanded, *written]  # each where it is there first
+        first = [*overriding, *expanded, *written]  # a repeated plugin keeps its first place
         return [*dict.fromkeys(first)]
 
     def runs(self, plugin: str, point: Point) -> bool:
-        """Return whether a plugin, a default one or one that is configured there, runs at an extension point."""
+        """Return whether a default plugin, or a plugin configured there, runs at an extension point."""
         return plugin in self.order(point)
 
     def switched_off(self, plugin: str, point: Point) -> bool:
-        """Return whether a default plugin of a point does not run there."""
+        """Return whether a default plugin of a point is disabled there."""
         return point in IMPLEMENTED.get(plugin, ()) and not self.runs(plugin, point)
 
     def weight(self, plugin: str) -> int:
-        """Return the weight that its score has, or would have if it were not switched off. Outside ones weigh 1."""
+        """Return the weight of a plugin's score, also if the plugin is disabled. Plugins outside the tree have 1."""
         for point in _OF_WEIGHTS:
             if plugin in (written := self.enabled(point)):
-                return written[plugin] or 1  # also of a default plugin: a configured weight replaces its own
+                return written[plugin] or 1  # a configured weight replaces the default one, too
         return DEFAULTS.get(plugin, 1) or 1
 
     def scoring(self) -> set[str]:
         """Return the plugins that score."""
         known = {plugin for plugin in DEFAULTS if self.runs(plugin, "score")} - {"VolumeBinding"}
-        # VolumeBinding scores only behind the gate StorageCapacityScoring; extension points of others are unknown.
+        # VolumeBinding scores only with the gate StorageCapacityScoring. Extension points of other plugins are unknown.
         return known | set(self.enabled("score"))
 
     def filtering(self) -> set[str]:
-        """Return the plugins that filter, default and configured ones, as far as their extension points are known."""
+        """Return the plugins that filter, as far as their extension points are known."""
         return {plugin for plugin in IMPLEMENTED if self.runs(plugin, "filter")} | set(self.enabled("filter"))
 
     def post_filtering(self) -> set[str]:
-        """Return the plugins that run after no node was left, as far as their extension points are known."""
+        """Return the plugins that run if no node is left, as far as their extension points are known."""
         known = {plugin for plugin in IMPLEMENTED if self.runs(plugin, "postFilter")}
         return known | set(self.enabled("postFilter"))
 

@@ -1,4 +1,4 @@
-"""A KubeSchedulerConfiguration as the checks see it: read from a file, with upstream's defaults filled in."""
+"""A KubeSchedulerConfiguration for checks: read from a file, with upstream's defaults."""
 
 from collections import Counter
 from collections.abc import Container, Iterator
@@ -30,22 +30,22 @@ _INT32: Final = 2**31 - 1
 
 
 class UnreadableError(ValueError):
-    """An input that cannot be read; one line."""
+    """An unreadable input. The message is one line."""
 
 
 class Extender(WrittenExtender, frozen=True):
-    """An extender; `index` is its place in the list."""
+    """An extender. `index` is its place in the list."""
 
     index: int = 0
 
     @property
     def timeout(self) -> float:
-        """Seconds for a whole call."""
+        """Timeout of a whole call in seconds."""
         return parse_go_duration(self.http_timeout) or DEFAULT_TIMEOUT
 
     @property
     def verbs(self) -> dict[str, str]:
-        """Field -> verb, of those that are set."""
+        """Field -> verb, for the verbs that are set."""
         fields = {
             "filterVerb": self.filter_verb,
             "prioritizeVerb": self.prioritize_verb,
@@ -56,20 +56,20 @@ class Extender(WrittenExtender, frozen=True):
 
     @property
     def scheme(self) -> str:
-        """Of its URL; empty if that is none."""
+        """The scheme of the extender's URL. Empty if the URL is invalid."""
         return _split(self.url_prefix).scheme
 
     @property
     def host(self) -> str:
-        """Of its URL; empty if that is none."""
+        """The host of the extender's URL. Empty if the URL is invalid."""
         return _split(self.url_prefix).hostname or ""
 
     def is_asked_about(self, resources: Container[str]) -> bool:
-        """Return whether it is called for pods that request these resources: IsInterested, by requests alone."""
+        """Return whether kube-scheduler calls the extender for pods that request these resources: IsInterested."""
         return not self.managed_resources or any(each.name in resources for each in self.managed_resources)
 
     def at(self, field: str = "") -> str:
-        """Return where a field of it is."""
+        """Return the path of a field of the extender."""
         return f"extenders[{self.index}]" + (f".{field}" if field else "")
 
 
@@ -81,7 +81,7 @@ def _split(url: str) -> SplitResult:
 
 
 class SchedulerConfig(NamedTuple):
-    """The contents of the file; profiles are never empty."""
+    """The contents of the file. `profiles` is never empty."""
 
     percentage_of_nodes_to_score: int
     profiles: tuple[Profile, ...]
@@ -96,19 +96,19 @@ class SchedulerConfig(NamedTuple):
         return profile.at("percentageOfNodesToScore"), profile.percentage_of_nodes_to_score
 
     def order(self) -> tuple[Extender, ...]:
-        """Return the extenders as kube-scheduler asks them: those that are ignorable last (buildExtenders)."""
+        """Return the extenders in the order of kube-scheduler's calls: ignorable ones last (buildExtenders)."""
         return tuple(sorted(self.extenders, key=lambda extender: extender.ignorable))
 
 
 class Reading(NamedTuple):
-    """The configuration, None if it cannot be checked, and its errors as a document."""
+    """The configuration (None if it cannot be checked), and the errors of its document."""
 
     config: SchedulerConfig | None
     findings: tuple[Finding, ...]
 
 
 def read_scheduler_config(path: Path) -> Reading:
-    """Read a file. Raises UnreadableError where it is not there, or no YAML."""
+    """Read a file. Raises UnreadableError if it does not exist, or is not YAML."""
     try:
         text = path.read_text("utf-8")
     except OSError as error:
@@ -122,7 +122,7 @@ def read_scheduler_config(path: Path) -> Reading:
 
 
 def load_scheduler_config(path: Path) -> SchedulerConfig:
-    """Read the file of a running kube-scheduler. Raises UnreadableError if none starts with it."""
+    """Read the file of a running kube-scheduler. Raises UnreadableError if kube-scheduler would reject it."""
     config, findings = read_scheduler_config(path)
     problems = [f"{each.where}: {each.message}".removeprefix(": ") for each in findings]
     if config is not None:
@@ -133,7 +133,7 @@ def load_scheduler_config(path: Path) -> SchedulerConfig:
 
 
 def _problems(config: SchedulerConfig) -> Iterator[str]:
-    """Yield the values that kube-scheduler rejects, among those that are read, and weights that are too large here."""
+    """Yield values that kube-scheduler rejects, and weights that are too large for Kindred."""
     names = Counter(profile.name for profile in config.profiles)
     places = [("percentageOfNodesToScore", config.percentage_of_nodes_to_score, _ALL)]
     for profile in config.profiles:
@@ -155,11 +155,11 @@ def _problems(config: SchedulerConfig) -> Iterator[str]:
 
 
 def parse_scheduler_config(text: str) -> Reading:
-    """Read a text. Raises UnreadableError where it is no YAML with fields."""
+    """Read a text. Raises UnreadableError if it is not a YAML mapping."""
     duplicates: list[str] = []
 
     class Loader(yaml.SafeLoader):
-        """Records keys that are there twice; PyYAML takes the last."""
+        """Records duplicate keys. PyYAML itself uses the last one."""
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  # PyYAML's
             duplicates.extend(_duplicates(node))
@@ -172,7 +172,7 @@ def parse_scheduler_config(text: str) -> Reading:
         line = f"line {mark.line + 1}: " if mark is not None else ""
         raise UnreadableError(f"no YAML: {line}{getattr(error, 'problem', None) or 'too deep'}") from None
     if not documents or not isinstance(documents[0], dict):
-        raise UnreadableError("no KubeSchedulerConfiguration: expected fields with values")
+        raise UnreadableError("not a KubeSchedulerConfiguration: expected fields with values")
     written, findings = read_document(documents[0])
     return Reading(
         None if written is None else _config(written), (*_document_findings(documents, duplicates), *findings)
@@ -182,7 +182,7 @@ def parse_scheduler_config(text: str) -> Reading:
 def _duplicates(node: yaml.MappingNode) -> Iterator[str]:
     seen: set[str] = set()
     for key, _ in node.value:
-        if isinstance(key, yaml.ScalarNode):  # others are an error anyway
+        if isinstance(key, yaml.ScalarNode):  # any other key is an error anyway
             if key.value in seen:
                 yield f"{key.value} (line {key.start_mark.line + 1})"
             seen.add(key.value)

@@ -1,8 +1,8 @@
-"""KubeSchedulerConfiguration v1 as structs, and all that is wrong with a document by them.
+"""KubeSchedulerConfiguration v1 as structs, and the check of a document against them.
 
 Source: k8s.io/kube-scheduler config/v1/types.go and k8s.io/component-base config/v1alpha1/types.go, v0.36 and, for
 podGroupPostFilter, v0.37.
-kube-scheduler decodes strictly: with an unknown field, a wrong type or a key that is there twice it does not start.
+kube-scheduler decodes strictly: it does not start with an unknown field, a wrong type or a duplicate key.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 TYPES: Final = "kube-scheduler config/v1 types.go"
 
-_MAX_LENGTH: Final = 60  # characters of a value that are shown
+_MAX_LENGTH: Final = 60  # characters of a value in a message
 
 Duration = Annotated[str, msgspec.Meta(pattern=PATTERN)]
 Point: TypeAlias = Literal[
@@ -30,11 +30,11 @@ POINTS: Final[tuple[Point, ...]] = get_args(Point)
 
 
 class _Part(msgspec.Struct, rename="camel", frozen=True):
-    """Base of all parts. A default is for a missing field, and matters only where a check reads it."""
+    """Base of all parts. Defaults apply to missing fields. They need to be right only for fields that a check reads."""
 
 
 class TlsConfig(_Part, frozen=True):
-    """ExtenderTLSConfig. Data wins over the file of the same."""
+    """ExtenderTLSConfig. Data wins over a file for the same value."""
 
     insecure: bool = False
     server_name: str = ""
@@ -47,12 +47,12 @@ class TlsConfig(_Part, frozen=True):
 
     @property
     def has_ca(self) -> bool:
-        """Whether it says whom to trust."""
+        """Whether it names trusted authorities."""
         return bool(self.ca_file or self.ca_data)
 
     @property
     def has_certificate(self) -> bool:
-        """Whether it has a client certificate; a half of one is as none: client-go transport/config.go, HasCertAuth."""
+        """Whether it has a client certificate with its key: client-go transport/config.go, HasCertAuth."""
         return bool((self.cert_file or self.cert_data) and (self.key_file or self.key_data))
 
 
@@ -123,7 +123,7 @@ class LeaderElection(_Part, frozen=True):
 
 
 class ClientConnection(_Part, frozen=True):
-    """ClientConnectionConfiguration. 0 requests a second stands for the default, a negative number for no limit."""
+    """ClientConnectionConfiguration. 0 requests a second means the default, a negative number means no limit."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -156,7 +156,7 @@ _SCALARS: Final = {str: "a string", int: "an integer", float: "a number", bool: 
 def read_document(document: Mapping[str, Any]) -> tuple[WrittenConfig | None, list[Finding]]:
     """Return the contents of a document, without unknown fields, and all its errors: kind, fields, types.
 
-    None stands for a document of another kind, or with a value of a wrong type.
+    The contents are None for a document of another kind, or with a value of a wrong type.
     """
     findings = [
         _error("wrong-kind", key, f"expected {wanted}, found {_shown(document.get(key))}", f"{key}: {wanted}")
@@ -172,7 +172,7 @@ def read_document(document: Mapping[str, Any]) -> tuple[WrittenConfig | None, li
 
 
 def _fitting(value: Any, wanted: Any, where: str, findings: list[Finding]) -> Any:  # noqa: ANN401  # whatever YAML holds
-    """Return a value without nulls, which count as missing, and without fields that have findings."""
+    """Return a value without nulls, which count as missing, and without fields with findings."""
     if isinstance(wanted, type) and issubclass(wanted, _Part):
         fields = {field.encode_name: field.type for field in msgspec.structs.fields(wanted)}
         return _fitting_fields(value, fields, where, findings)
@@ -181,7 +181,7 @@ def _fitting(value: Any, wanted: Any, where: str, findings: list[Finding]) -> An
         return _fitting_fields(value, dict.fromkeys(get_args(parts[0]), parts[1]), where, findings)
     if get_origin(wanted) is tuple:
         if isinstance(value, list):
-            # In Go, null in a list of structs is an empty one.
+            # In Go, null in a list of structs is an empty struct.
             items = [{} if item is None else item for item in value]
             return [_fitting(item, parts[0], f"{where}[{index}]", findings) for index, item in enumerate(items)]
         findings.append(_wrong_type(where, "a list", value))
@@ -216,9 +216,7 @@ def _unknown_field(path: str, key: str, fields: Mapping[str, Any]) -> Finding:
     close = get_close_matches(key.lower(), folded, 1)
     meant = f"; did you mean {folded[close[0]]}?" if close else ""
     fix = f"rename {key} to {folded[close[0]]}" if close else f"take {path} out"
-    return _error(
-        "unknown-field", path, f"there is no such field, and kube-scheduler does not start with it{meant}", fix
-    )
+    return _error("unknown-field", path, f"unknown field, so kube-scheduler does not start{meant}", fix)
 
 
 def _bad_duration(where: str, value: object) -> Finding:

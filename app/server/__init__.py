@@ -1,4 +1,4 @@
-"""The ports: listening, TLS, connections, bounded HTTP/1.1, who may come in, and the life of the process.
+"""The ports: listening, TLS, connections, limits of HTTP/1.1, authentication, and the start and end of the process.
 
-It handles requests and connections, and is independent of the verbs.
+This package handles requests and connections, and is independent of the verbs.
 """

@@ -1,7 +1,7 @@
 """Authentication of the admin port: by a bearer token, or by a client certificate of the admins' authorities.
 
-There may be two tokens. One allows every request, the other one requests that only read. A certificate of a trusted
-proxy allows requests that only read, too: the proxy says whose they are.
+There may be two tokens. One allows every request, the other only requests that read. A certificate of a trusted proxy
+also allows only requests that read. The proxy names the user of each request.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from app.settings import variable_of
 log = logging.getLogger(__name__)
 
 TOKEN_HEADER: Final = "Kindred-Token"  # noqa: S105  # the name of a header
-"""Takes a token, too. A request through the API server's proxy has no other place for it: `Authorization` is the API
-server's own, which removes it."""
+"""A second header for the token. Requests through the API server's proxy need it, because the API server uses and
+removes `Authorization`."""
 ADMIN: Final = "is_admin"
-"""Key of the state of a request: whether its sender has proved to be an admin."""
+"""Key of the state of a request: whether the client authenticated as an admin."""
 PROXIED: Final = "is_proxied"
-"""Key of the state of a request: whether a trusted proxy has sent it."""
+"""Key of the state of a request: whether a trusted proxy sent it."""
 _AUTHORIZATION: Final = b"authorization"
 _TOKEN: Final = TOKEN_HEADER.lower().encode()
 IsReading: TypeAlias = Callable[[str, str], bool]
@@ -41,7 +41,7 @@ class AdminToken:
     """The text of a file, read again when it changes. An empty file matches no token."""
 
     def __init__(self, file: Path, pause: float = LOOKS_EVERY, *, setting: str = "admin_token_file") -> None:
-        """Read the file, which a setting names. Raises ConfigurationError."""
+        """Read the file that the setting names. Raises ConfigurationError."""
         self._file = file
         self._variable = variable_of(setting)
         self._pause = pause
@@ -49,11 +49,11 @@ class AdminToken:
         self._token = self._read()
 
     def is_borne(self, given: bytes) -> bool:
-        """Return whether this is the token, in a time that does not depend on how much of it is right."""
+        """Return whether `given` is the token. The time does not depend on the number of matching bytes."""
         return bool(self._token) and hmac.compare_digest(given, self._token)
 
     async def run(self) -> None:
-        """Follow the file until cancelled. While it cannot be read, the last token that was read is valid."""
+        """Follow the file until cancelled. While the file cannot be read, the last token stays valid."""
         while True:
             await asyncio.sleep(self._pause)
             try:
@@ -62,13 +62,13 @@ class AdminToken:
             except ConfigurationError as error:
                 if str(error) != self._problem:
                     self._problem = str(error)
-                    log.error("admin port: %s; going on with what was read before", error)  # noqa: TRY400  # all there is
+                    log.error("admin port: %s; keeping the previous version", error)  # noqa: TRY400  # all there is
             else:
                 if token != self._token:
                     self._token = token
                     log.info(
                         "admin port: %s",
-                        "the token was read anew" if token else "the token is empty: it matches no request",
+                        "the token was reloaded" if token else "the token is empty: it matches no request",
                     )
 
     def _read(self) -> bytes:
@@ -79,9 +79,9 @@ class AdminToken:
 
 
 class AdminAuthentication:
-    """Lets requests through to an app that prove who they are from; any one proof is enough."""
+    """Passes authenticated requests to an app. Any one of the proofs is enough."""
 
-    def __init__(  # noqa: PLR0913  # each proof that there may be
+    def __init__(  # noqa: PLR0913  # one parameter per proof
         self,
         app: ASGIApp,
         connections: Connections,
@@ -93,11 +93,10 @@ class AdminAuthentication:
         open_paths: frozenset[str] = frozenset(),
         proxy_names: frozenset[str] = frozenset(),
     ) -> None:
-        """Take the tokens that there are; `with_certificate`: a client certificate is a proof.
+        """`token` allows every request. `with_certificate`: so does a client certificate.
 
-        The bearer of `read_token` may make the requests that only read, and so may a certificate with one of
-        `proxy_names`. Anybody may get the paths that are open: a browser needs the page before anybody can give it a
-        token.
+        `read_token`, and a certificate with one of `proxy_names`, allow only requests that read. `open_paths` need no
+        proof: a browser must load the page before a user can enter a token.
         """
         self._app = app
         self._connections = connections
@@ -166,5 +165,5 @@ class AdminAuthentication:
 
 
 def _with_state(scope: Scope, state: Mapping[str, Any]) -> Scope:
-    """Return the scope of a request with more in its state, which is of this request alone."""
+    """Return the scope with additions to its state. The new state belongs to this request alone."""
     return {**scope, "state": {**scope.get("state", {}), **state}}

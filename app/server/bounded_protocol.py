@@ -1,10 +1,10 @@
-"""uvicorn's HTTP/1.1 connection within limits: of the head, of the bytes and of the time, and of who may ask.
+"""uvicorn's HTTP/1.1 connection with limits on the size of head and body, on time, and on the allowed clients.
 
-uvicorn itself waits for the rest of a request without a limit, takes headers of any size, and keeps responses that no
+uvicorn itself waits for the rest of a request without a limit, accepts headers of any size, and keeps responses that no
 client reads.
 
-Received bytes are parsed in pieces (unread.py), some in each round of the loop (reading_turns.py). A request that is
-pipelined stays unread until the one before it has its response.
+Received bytes are parsed in pieces (unread.py), and only some in each round of the loop (reading_turns.py). A pipelined
+request stays unread until the request before it has its response.
 """
 
 import asyncio
@@ -26,28 +26,28 @@ _NEVER: Final = float("inf")
 
 
 class Phase(Enum):
-    """The state that a connection waits for, which gives its deadline a meaning."""
+    """The event that a connection waits for until its deadline."""
 
     IDLE = 0
-    """For a request."""
+    """A request."""
     HEAD = 1
-    """For the rest of a head."""
+    """The rest of a head."""
     BODY = 2
-    """For the rest of a body."""
+    """The rest of a body."""
     ANSWERING = 3
-    """For a response of Kindred."""
+    """Kindred's response."""
     TAKING = 4
-    """For the client to read a response that was written."""
+    """The client must read a written response."""
     CLOSING = 5
-    """For the client to take the last answer."""
+    """The client must read the last response."""
 
 
 class LargeHeadError(Exception):
-    """Ends the parsing of a request whose head is too large, or whose body has too much around it."""
+    """Ends the parsing of a request whose head is too large, or whose body has too much framing."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection that `Connections.watch` ends when its deadline is over."""
+    """A connection that `Connections.watch` ends after its deadline."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.cycle: RequestResponseCycle | None  # type: ignore[assignment]  # uvicorn's own is None at first, too
         self.phase = Phase.IDLE
         self.deadline = _NEVER
-        """Time of the loop after which `expire` must be called."""
+        """Time of the event loop's clock after which `expire` must be called."""
         self._state = server_state
         self._limits = server_state.limits
         self._stranger = False
@@ -69,13 +69,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unread = Unread()
         self._parsing = False
         self._waiting = False  # for its turn to read
-        self._large = False  # whether LargeHeadError was raised, which the parser does not always pass on
+        self._large = False  # whether LargeHeadError was raised; the parser does not always pass it on
         self._progress = RequestProgress(server_state.limits)
         self.http_version = ""
-        """Of the request whose head was read last."""
+        """HTTP version of the request whose head was read last."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Begin to wait for requests, from whom the port is for."""
+        """Begin to wait for requests, from the clients that the port allows."""
         super().connection_made(transport)
         self.flow = Flow(transport)
         self._state.beginning.discard(self)
@@ -86,16 +86,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self.app_state = {**self.app_state, CLIENT_NAMES: names}
         allowed = self._state.client_names
         if allowed and allowed.isdisjoint(names):
-            # The response to its first request says so: a client whose connection is closed before that gets no reason.
+            # The response to the first request has the reason. A client would get none if the connection closed now.
             self._deaf = self._stranger = True
             detail = f"its certificate is for {', '.join(names) or 'nobody'}, not for one of KINDRED_TLS_CLIENT_NAMES"
             self._state.refuse(Refusal.CLIENT_NAME, self.client, detail)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Drop all references back to this, so that it and the buffers of its TLS are freed at once.
+        """Drop all references to this object, so that it and its TLS buffers are freed at once.
 
-        The collector would find cycles, but not among frozen objects (app/watch/bulk_load.py): the connections that
-        were open at each sync would leak.
+        The garbage collector finds cycles, but not among frozen objects (app/watch/bulk_load.py). So connections that
+        were open during a sync would leak.
         """
         super().connection_lost(exc)
         self._deaf = True
@@ -105,14 +105,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow = Flow(GONE)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a client that breaks a limit gets a status, and its connection is closed."""
+        """Parse received bytes. A client that exceeds a limit gets an error status, and its connection is closed."""
         if self._deaf:
             self._reject()
             return
         idle = self.phase is Phase.TAKING or self.phase is Phase.IDLE
         if idle and self._may_read_at_once() and self._progress.whole(data):
             self._parse(data)
-            if not self._unread:  # or it asked for another protocol
+            if not self._unread:  # bytes are left only if the client requested another protocol
                 return
             data = b""
         self._unread.add(data)
@@ -122,20 +122,20 @@ class BoundedProtocol(HttpToolsProtocol):
             self._read_on()
 
     def begin_request(self) -> None:
-        """Begin to read a request, which has to be complete in time."""
+        """Begin to read a request, and set the deadline for its end."""
         self.phase = Phase.HEAD
         self.deadline = self.loop.time() + self._limits.read_timeout
         self._progress.begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header. Those after a body say nothing that is of use here, and only count."""
+        """Keep a header. Trailers after a body are only counted."""
         if self.phase is Phase.HEAD:
             super().on_header(name, value)
         else:
             self._progress.add_trailer()
 
     def end_head(self) -> bool:
-        """Go on to the body; return False if the head must be parsed again, without its `Upgrade`.
+        """Begin to read the body. Return False if the head must be parsed again, without its `Upgrade`.
 
         Raises LargeHeadError and FramingError, which end the parsing.
         """
@@ -149,15 +149,15 @@ class BoundedProtocol(HttpToolsProtocol):
         return True
 
     def on_body(self, body: bytes) -> None:
-        """Take in a piece of a body."""
+        """Add a piece of a body."""
         self._progress.add_body(len(body))
         super().on_body(body)
 
     def hold_framing(self, size: int) -> None:
-        """Take note of bytes around the chunks of a body."""
+        """Count the bytes around the chunks of a body."""
 
     def end_request(self) -> bool:
-        """Wait for the response, which is written only after this; return False if the head must be parsed again.
+        """Begin to wait for the response, which is written later. Return False if the head must be parsed again.
 
         Raises LargeHeadError.
         """
@@ -173,7 +173,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return True
 
     def on_response_complete(self) -> None:
-        """Wait for the client to read the response, and for the next request; uvicorn would set a timer here."""
+        """Wait for the client to read the response, and for the next request. uvicorn would set a timer here."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             self._close()
@@ -192,14 +192,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self.deadline = self.loop.time() + self._limits.read_timeout
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Continue after the client has read."""
         super().resume_writing()
         if self.phase is Phase.ANSWERING:
             self.deadline = _NEVER
         self._go_on()
 
     def expire(self, now: float) -> None:
-        """Apply the deadline, which has passed."""
+        """Apply the deadline that has passed."""
         if self.phase is Phase.CLOSING or self.transport.is_closing():
             self.transport.abort()
         elif self.phase is Phase.IDLE:
@@ -210,17 +210,17 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self.phase in {Phase.TAKING, Phase.ANSWERING} or self.flow.write_paused:
             self._state.refuse(Refusal.ANSWER_NOT_TAKEN, self.client)
             self.transport.abort()
-        elif self.pipeline:  # it is not read further, because an earlier response is not there
+        elif self.pipeline:  # pipelined: unread until the earlier response is written
             self.deadline = now + self._limits.read_timeout
         else:
-            self._refuse(Refusal.SLOW_REQUEST, HTTPStatus.REQUEST_TIMEOUT, "The request took too long to come.")
+            self._refuse(Refusal.SLOW_REQUEST, HTTPStatus.REQUEST_TIMEOUT, "The request took too long to arrive.")
 
     def _wait_until_taken(self) -> None:
         self.phase = Phase.TAKING
         self.deadline = self.loop.time() + self._limits.read_timeout
 
     def _read_on(self) -> None:
-        """Parse what is unread, as far as this round of the loop allows, and up to a request without a response."""
+        """Parse unread bytes, as far as this round of the loop allows, and up to a request without a response."""
         unread, turns = self._unread, self._state.reading
         self._parsing = True
         while unread and self._may_parse():
@@ -240,7 +240,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.flow.resume()
 
     def _go_on(self) -> None:
-        """Read on in a later round, now that a response was written or taken."""
+        """Continue to read in a later round, after a response was written or read."""
         if self._unread and not self._parsing and not self._waiting:
             self._wait()
 
@@ -267,7 +267,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return self._progress.piece_of_head(self._unread)
 
     def _parse(self, piece: Piece) -> None:
-        """Parse a piece; a client that breaks a limit gets a status, and its connection is closed."""
+        """Parse a piece. A client that exceeds a limit gets an error status, and its connection is closed."""
         phase, progress = self.phase, self._progress
         try:
             self.parser.feed_data(piece)
@@ -286,7 +286,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._count_body()
 
     def _ignore_upgrade(self) -> None:
-        """Parse the head again without its `Upgrade`, for which the parser has skipped the body."""
+        """Parse the head again without its `Upgrade`, because the `Upgrade` made the parser skip the body."""
         deadline = self.deadline
         method, version = self.parser.get_method(), self.parser.get_http_version()
         self.parser = httptools.HttpRequestParser(self)
@@ -301,7 +301,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.deadline = deadline
 
     def _count_body(self) -> None:
-        """Count the framing of a body, which the parser skips or collects as a header."""
+        """Count the framing of a body, which the parser skips or reports as a header."""
         self.hold_framing(self._progress.piece_framing)
         if not self._progress.add_piece_to_body(at_end=self._unread.at_end):
             self._refuse_head()
@@ -319,7 +319,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(Refusal.MALFORMED, HTTPStatus.BAD_REQUEST, "Not HTTP/1.1.")
 
     def _refuse_head(self) -> None:
-        framing = ", with what frames its body," if self.phase is Phase.BODY else ""
+        framing = ", with the framing of its body," if self.phase is Phase.BODY else ""
         text = f"The head of the request{framing} is larger than {self._limits.max_header_bytes} bytes."
         self._refuse(Refusal.LARGE_HEAD, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
 
@@ -329,10 +329,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _reject(self) -> None:
         if self._stranger and self.phase is not Phase.CLOSING:
-            self._answer_and_close(HTTPStatus.FORBIDDEN, "The client certificate is not one of those that may ask.")
+            self._answer_and_close(HTTPStatus.FORBIDDEN, "The client certificate is not allowed.")
 
     def _answer_and_close(self, status: HTTPStatus, text: str) -> None:
-        """Reject a request that is not read further, unless a response is being written, which it would corrupt."""
+        """Reject a request without reading further. Not while a response is being written, which this would corrupt."""
         if self._may_answer():
             lines = (
                 f"HTTP/1.1 {status.value} {status.phrase}",
@@ -349,14 +349,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if cycle is None:
             return True
         if cycle.response_complete:
-            return self.phase is not Phase.BODY  # or it was the response to this very request
-        # Its handler writes no more, and waits no more for the rest.
+            return self.phase is not Phase.BODY  # else this request has its response already
+        # The handler of the request then neither writes nor waits for the rest of the body.
         cycle.disconnected = True
         cycle.message_event.set()
         return self.phase is Phase.BODY and not cycle.response_started
 
     def _close(self) -> None:
-        """Close once all is written; at the deadline, or the client could hold on by not reading."""
+        """Close after the last write, at the latest at the deadline. Else a client that never reads would stay."""
         self._deaf = True
         self.phase = Phase.CLOSING
         self.deadline = self.loop.time() + self._limits.read_timeout

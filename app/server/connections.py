@@ -1,4 +1,4 @@
-"""The connections of one port: how many there may be, how long they may take, and which were turned away."""
+"""The connections of one port: their number, their time limits, and counts of rejected ones."""
 
 import asyncio
 import logging
@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 
 Peer = tuple[str, int] | None
 _SMALL_BODY: Final = 4 * 1024 * 1024
-"""Bytes, for ports without the verbs; more than the routes themselves take."""
+"""Bytes, for ports without the verbs. The routes themselves have lower limits."""
 
 
 class Refusal(Enum):
-    """Why a connection was turned away, or closed before its time. The values are those of the label `reason`."""
+    """Why a connection was rejected, or closed early. Also the values of the label `reason`."""
 
     TOO_MANY = "too_many_connections"
     HANDSHAKE = "tls_handshake"
@@ -44,16 +44,16 @@ class Limits(NamedTuple):
     max_header_bytes: int
     max_body_bytes: int
     read_timeout: float
-    """Seconds for a request that has begun to be complete, and for a response to be read."""
+    """Seconds from the beginning of a request to its end, and for the client to read a response."""
     idle_timeout: float
-    """Seconds that a connection may stand without a request."""
+    """Seconds that a connection may be open without a request."""
 
 
 class Connections(ServerState):
-    """The state of a server; uvicorn has a part of it."""
+    """The state of a server. uvicorn's ServerState is a part of it."""
 
     def __init__(self, port: str, limits: Limits, client_names: frozenset[str] = frozenset()) -> None:
-        """Name the port for messages and metrics; `client_names`, if any, are the certificates that may ask."""
+        """`port` is the name for messages and metrics. `client_names`, if any: allowed names of client certificates."""
         super().__init__()
         self.connections: set[Any] = set()  # each is a BoundedProtocol
         self.port: Final = port
@@ -68,7 +68,7 @@ class Connections(ServerState):
 
     @property
     def open(self) -> int:
-        """How many connections there are."""
+        """Number of connections."""
         return len(self.connections) + len(self.beginning)
 
     @property
@@ -77,17 +77,17 @@ class Connections(ServerState):
         return self.open >= self.limits.max_connections
 
     def refuse(self, reason: Refusal, peer: Peer, detail: str = "") -> None:
-        """Take note of a connection that is turned away; of many for one reason, few are logged."""
+        """Count a rejected connection. Of many with the same reason, only few are logged."""
         self.refused[reason] += 1
         if self._line_rate.allows(reason):
             who = peer[0] if peer else "a client"
             because = f"{_said(reason)}: {one_line(detail)}" if detail else _said(reason)
-            log.warning("%s port: turned away %s: %s", self.port, who, because)
+            log.warning("%s port: rejected %s: %s", self.port, who, because)
 
     async def watch(self) -> None:
         """End connections past their deadline, until cancelled.
 
-        One look over all connections now and then costs less than a timer for each request.
+        A regular check of all connections costs less than a timer for each request.
         """
         loop = asyncio.get_running_loop()
         pause = min(1.0, self.limits.read_timeout / 4)
@@ -98,7 +98,7 @@ class Connections(ServerState):
                 connection.expire(now)
 
     def _tell_left_out(self, reason: Refusal, count: int) -> None:
-        log.warning("%s port: turned away %d more: %s", self.port, count, _said(reason))
+        log.warning("%s port: rejected %d more: %s", self.port, count, _said(reason))
 
 
 def _said(reason: Refusal) -> str:
@@ -106,7 +106,7 @@ def _said(reason: Refusal) -> str:
 
 
 def limits_of(settings: Settings, *, large_bodies: bool) -> Limits:
-    """Return the limits of a port; a port for probes needs no large bodies."""
+    """Return the limits of a port. Only the scheduler's port needs large bodies."""
     return Limits(
         settings.max_connections,
         settings.max_header_bytes,

@@ -1,4 +1,4 @@
-"""uvicorn's flow control of a connection, whose reading may be held back for a reason of ours as well."""
+"""uvicorn's flow control of a connection. Kindred may pause reading, too."""
 
 import asyncio
 from typing import Final
@@ -7,12 +7,12 @@ from app.server.uvicorn_parts import FlowControl
 
 
 class Flow(FlowControl):
-    """Reading goes on when neither uvicorn has paused it nor the connection holds it back."""
+    """Reading continues only if neither uvicorn nor the connection has paused it."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         super().__init__(transport)
         self.held_back = False
-        """Whether reading is held back by the connection."""
+        """Whether the connection has paused reading."""
 
     def pause(self) -> None:
         """Read nothing until `resume`."""
@@ -22,21 +22,21 @@ class Flow(FlowControl):
                 self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Hold reading back no longer."""
+        """Read again, unless uvicorn has paused reading."""
         if self.held_back:
             self.held_back = False
             if not self.read_paused:
                 self._transport.resume_reading()
 
     def pause_reading(self) -> None:
-        """Pause, as uvicorn wants."""
+        """Pause for uvicorn."""
         if not self.read_paused:
             self.read_paused = True
             if not self.held_back:
                 self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Go on, as uvicorn wants."""
+        """Resume for uvicorn, unless the connection has paused reading."""
         if self.read_paused:
             self.read_paused = False
             if not self.held_back:
@@ -44,17 +44,17 @@ class Flow(FlowControl):
 
 
 class _Gone(asyncio.Transport):
-    """In the place of the transport of a connection that is lost."""
+    """Takes the place of the transport of a lost connection."""
 
     def is_closing(self) -> bool:
         return True
 
     def close(self) -> None:
-        """Nothing is left to be closed."""
+        """Do nothing: the connection is lost already."""
 
     def abort(self) -> None:
-        """Nor to be cut off."""
+        """Do nothing: the connection is lost already."""
 
 
 GONE: Final = _Gone()
-"""The transport of a connection that is lost."""
+"""The transport of a lost connection."""

@@ -1,4 +1,4 @@
-"""Web pages of others: a browser lets them send requests to its own machine, where no token keeps them away."""
+"""Guards against foreign web pages. A browser lets them send requests to its own machine, where no token is needed."""
 
 import re
 from http import HTTPStatus
@@ -14,11 +14,11 @@ from app.server.open_paths import is_open
 
 _AUTHORITY: Final = re.compile(r"(?:\[(?P<ipv6>[^\]]*)\]|(?P<host>[^:\[\]]+))(?::\d*)?")
 _OURS: Final = frozenset({"same-origin", "none"})
-"""Values of Sec-Fetch-Site: the request is from Kindred's page, or from a typed address."""
+"""Values of Sec-Fetch-Site: the request comes from Kindred's page, or from a typed address."""
 
 
 class ForeignPages:
-    """Rejects requests that a browser sends for another site's page; requests of other clients pass."""
+    """Rejects requests that a browser sends for another site's page. Requests of other clients pass."""
 
     def __init__(
         self,
@@ -28,9 +28,9 @@ class ForeignPages:
         any_host: bool,
         open_paths: frozenset[str] = frozenset(),
     ) -> None:
-        """Take the guarded app; `any_host`: the port has names, for which its clients need a certificate.
+        """`app` is the guarded app. `any_host`: the Host may be any name, because clients need a certificate.
 
-        Anybody may link to the paths that are open.
+        Any page may link to `open_paths`.
         """
         self._app = app
         self._connections = connections
@@ -46,13 +46,14 @@ class ForeignPages:
         hosts = headers.getlist("host")
         foreign = [] if self._any_host else [host for host in hosts if not _needs_no_dns(host)]
         if foreign:
-            # A name that its owner lets resolve to this machine makes a page of theirs one of ours to the browser.
-            rule = "expected localhost or an IP address, as KINDRED_ADMIN_TOKEN_FILE is not set"
-            # 421 rather than 403: the client may have the right, but the name is not Kindred's.
+            # DNS rebinding: if an attacker's name resolves to this machine, a browser treats the attacker's page as
+            # Kindred's.
+            rule = "expected localhost or an IP address, because KINDRED_ADMIN_TOKEN_FILE is not set"
+            # 421 rather than 403: the client may be allowed, but the name is not Kindred's.
             status, reason, detail = HTTPStatus.MISDIRECTED_REQUEST, Refusal.HOST, f"Host {foreign[0]!r}: {rule}"
         elif not is_open(scope, self._open_paths) and (told := _foreign_site(headers, hosts)):
             status, reason = HTTPStatus.FORBIDDEN, Refusal.CROSS_SITE
-            detail = f"{told}: the admin port does not answer pages of other sites"
+            detail = f"{told}: the admin port serves no page of another site"
         else:
             await self._app(scope, receive, send)
             return
@@ -61,7 +62,7 @@ class ForeignPages:
 
 
 def _needs_no_dns(authority: str) -> bool:
-    """Return whether no other party can have resolved a Host to this machine."""
+    """Return whether a Host is an address or localhost, which no foreign DNS can resolve to this machine."""
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
         return False
@@ -76,9 +77,10 @@ def _needs_no_dns(authority: str) -> bool:
 
 
 def _foreign_site(headers: Headers, hosts: list[str]) -> str:
-    """Return the header that shows that a request comes from a page of another site; empty if it does not.
+    """Return the header that shows that a request comes from another site's page. Empty if none does.
 
-    Browsers say Sec-Fetch-Site wherever this port needs no token: on the loopback, and over TLS. Old ones say Origin.
+    Browsers send Sec-Fetch-Site on the loopback and over TLS, which is wherever this port needs no token. Old browsers
+    send Origin.
     """
     site = headers.get("sec-fetch-site")
     if site is not None:

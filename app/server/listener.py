@@ -1,7 +1,7 @@
-"""Accepts the connections of one port: as many as may be, counted from their first byte, and none that only stands.
+"""Accepts the connections of one port. It limits their number from the first byte on, and the time of the handshake.
 
-uvicorn leaves that to the event loop, which gives a client a minute to begin TLS, counts no client before that, and
-does not report rejected ones.
+uvicorn leaves this to the event loop. The loop gives a client a minute for the TLS handshake, counts no client before
+its end, and reports no rejected client.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from app.server.connections import Connections, Peer, Refusal
 
 log = logging.getLogger(__name__)
 
-_NOT_HERE: Final = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}  # localhost stands for ::1 where there is no IPv6, too
-_PAUSE: Final = 0.1  # seconds until the next attempt, where the process has no file descriptor left
+_NOT_HERE: Final = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}  # localhost may resolve to ::1 without IPv6 on the machine
+_PAUSE: Final = 0.1  # seconds until the next attempt, after the process ran out of file descriptors
 
 
 class Listener:
-    """Listens on sockets, in place of an asyncio.Server; uvicorn uses these two methods of it."""
+    """Listens on sockets, in place of an asyncio.Server. uvicorn calls `close` and `wait_closed`."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Listener:
         connections: Connections,
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Accept from now on, in the running loop."""
+        """Begin to accept connections, on the running loop."""
         self.sockets = sockets
         self._loop = asyncio.get_running_loop()
         self._make_protocol = make_protocol
@@ -46,11 +46,11 @@ class Listener:
         self._accepting = [asyncio.create_task(self._accept(each)) for each in sockets]
 
     def close(self) -> None:
-        """Accept no more, and let no handshake go on. Connections that are there already are the server's to close.
+        """Stop accepting, and end all handshakes. The server closes the connections that are established.
 
-        One without TLS that was just accepted is there within a moment, and closed then. If its task were cancelled at
-        that very moment, uvloop would free the connection without a call to the protocol. The server then waited for it
-        for the whole grace period, and a leader held its Lease as long.
+        A connection without TLS that was just accepted is established within a moment, and closed then. If its task
+        were cancelled in that moment, uvloop would free the connection without a call to the protocol. The server then
+        waited for the connection for the whole grace period, and a leader held its Lease for as long.
         """
         self._closed = True
         for task in self._accepting:
@@ -64,7 +64,7 @@ class Listener:
                 task.cancel()
 
     async def wait_closed(self) -> None:
-        """Wait until no socket listens any more."""
+        """Wait until no socket listens."""
         await asyncio.gather(*self._accepting, *self._beginning.values(), return_exceptions=True)
 
     async def _accept(self, listening: socket.socket) -> None:
@@ -72,14 +72,14 @@ class Listener:
             while True:
                 try:
                     self._admit(*await self._loop.sock_accept(listening))
-                except OSError as error:  # a client that has gone already, or too many open files
+                except OSError as error:  # the client has disconnected already, or there are too many open files
                     log.debug("%s port: accept: %s", self._connections.port, error.strerror)
                     await asyncio.sleep(_PAUSE if error.errno in {errno.EMFILE, errno.ENFILE} else 0)
                     continue
                 await asyncio.sleep(0)  # a flood of connections must not hold the loop
 
     def _admit(self, connection: socket.socket, address: Any) -> None:  # noqa: ANN401  # its form is the family's
-        # Not in the loop that accepts, whose variables would keep the last connection, with its buffers, for ever.
+        # Not in the accepting loop: its variables would keep the last connection, with its buffers, alive.
         peer = (address[0], address[1])
         if self._connections.is_full:
             connection.close()
@@ -91,7 +91,7 @@ class Listener:
         task.add_done_callback(lambda _: self._beginning.pop(protocol))
 
     async def _begin(self, connection: socket.socket, protocol: asyncio.Protocol, peer: Peer) -> None:
-        """Begin TLS, if there is, and let the protocol have the connection."""
+        """Do the TLS handshake, if the port has TLS, and hand the connection to the protocol."""
         try:
             transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, connection, **self._tls)
             if self._closed:
@@ -99,7 +99,7 @@ class Listener:
         except ssl.SSLError as error:
             self._connections.refuse(Refusal.HANDSHAKE, peer, openssl_reason(error))
         except OSError as error:
-            # A client that sends nothing, or disconnects: mostly a probe of the port, every few seconds.
+            # The client sent nothing, or disconnected. Mostly it is a TCP probe of the port, every few seconds.
             self._connections.refused[Refusal.HANDSHAKE] += 1
             log.debug("%s port: %s: no handshake: %s", self._connections.port, peer, error)
         finally:
@@ -107,7 +107,7 @@ class Listener:
 
 
 async def listening_sockets(host: str, port: int, backlog: int) -> list[socket.socket]:
-    """Listen on all addresses of a host. Raises OSError, whose message names the address."""
+    """Listen on all addresses of a host. Raises OSError that names the address."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
@@ -118,7 +118,7 @@ async def listening_sockets(host: str, port: int, backlog: int) -> list[socket.s
         except OSError as error:
             if problem is None or problem.errno in _NOT_HERE:
                 problem = error
-        if port == 0 and sockets:  # a caller that asked for any port gets one
+        if port == 0 and sockets:  # port 0: the first socket chose the port, the others use the same
             return sockets
     if problem is not None and (not sockets or problem.errno not in _NOT_HERE):
         for each in sockets:
@@ -133,7 +133,7 @@ def _listening(family: int, address: Any, backlog: int) -> socket.socket:  # noq
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # IPv4 has a socket of its own
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # IPv4 has its own socket
         opened.bind(address)
         opened.listen(backlog)
         opened.settimeout(0)

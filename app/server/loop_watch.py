@@ -1,16 +1,16 @@
-"""Watches the event loop: how long it is held, and whether it is stuck, so that the process has to end.
+"""Watches the event loop: measures how long callbacks hold it, and ends the process if the loop is stuck.
 
-A loop that is busy answers `/livez` late. A loop that is stuck never answers, nor does it take SIGTERM. So kubelet
-would wait for all of the grace period before it kills the process, and the log would not say where it was stuck.
-Therefore the process ends itself, with the stack of the loop in the log: files, lines and functions, and no values.
+A busy loop responds late to `/livez`. A stuck loop neither responds nor handles SIGTERM. kubelet would then wait for
+the whole grace period before it kills the process, and the log would not show where the loop was stuck. So the process
+ends itself, and logs the stack of the loop: files, lines and functions, without values.
 
-Stuck is one callback that
-- takes 30 s of CPU. The kernel counts them (ITIMER_PROF) and its signal ends the process, also from within C code that
-  never lets another thread run; or
-- waits for 30 s: it neither runs, nor could it run, at each of 30 looks of a thread.
+A loop is stuck if one callback
+- takes 30 s of CPU. The kernel measures this (ITIMER_PROF), and its signal ends the process, also from within C code
+  that never releases the interpreter lock; or
+- waits for 30 s. A thread checks 30 times that the callback neither runs nor could run.
 
-Neither counts the time for which the whole process is stopped (SIGSTOP, a frozen or throttled cgroup, a suspended
-machine). The process takes no CPU then, the thread does not look, and the loop could run with a CPU.
+Time for which the whole process is stopped (SIGSTOP, a frozen or throttled cgroup, a suspended machine) does not count.
+The process then takes no CPU, the thread does not check, and the loop would run if it had a CPU.
 """
 
 import asyncio
@@ -30,20 +30,20 @@ from typing import Final
 log = logging.getLogger(__name__)
 
 _BEAT: Final = 0.05
-"""Seconds between two beats of the loop. A shorter hold may be seen in part, or not at all."""
+"""Seconds between two beats of the loop. A shorter hold may be measured in part, or not at all."""
 _LOOK: Final = 1.0
-"""Seconds between two looks of the thread."""
+"""Seconds between two checks of the thread."""
 _TOLD: Final = 10
-"""Looks without a beat after which it is logged where the loop is."""
+"""Checks without a beat after which the stack of the loop is logged."""
 _STUCK: Final = 30
-"""Seconds of CPU, or looks at a loop that waits, without a beat."""
+"""Seconds of CPU, or checks of a waiting loop, without a beat."""
 _LOG_TIME: Final = 2.0
-"""Seconds for the last words: the loop may be stuck in the log itself, whose reader takes no more."""
+"""Seconds for the last log lines. The loop may be stuck in logging itself, if nothing reads standard error."""
 _FAILED: Final = 1
 
 
 class LoopWatch:
-    """Lets the loop beat, and ends the process when it does not."""
+    """Runs a regular callback, the beat, on the loop, and ends the process if the beat stops."""
 
     def __init__(self, observe: Callable[[float], None]) -> None:
         """`observe` gets, at each beat, the seconds for which the loop was held."""
@@ -67,7 +67,7 @@ class LoopWatch:
                 ended.set()
 
     def _look(self, loop_thread: int, ended: threading.Event) -> None:
-        """Count the looks at which the loop has not beaten, and those at which it waits; the thread's work."""
+        """Count checks without a beat, and checks at which the loop waits. Runs in the thread."""
         silent = waiting = beats = 0
         before = ""
         while not ended.wait(_LOOK):
@@ -87,8 +87,8 @@ class LoopWatch:
 
 @contextmanager
 def _limited_cpu() -> Iterator[Callable[[], None]]:
-    """Limit the CPU time between two calls of the returned function; past it, the kernel ends the process."""
-    # It writes the stack and raises the signal again, which ends the process by default.
+    """Limit the CPU time between two calls of the returned function. Past the limit the kernel ends the process."""
+    # The handler writes the stack and raises the signal again, which ends the process by default.
     faulthandler.register(signal.SIGPROF, sys.__stderr__ or sys.stderr, all_threads=False, chain=True)
 
     def renew() -> None:
@@ -103,7 +103,7 @@ def _limited_cpu() -> Iterator[Callable[[], None]]:
 
 
 def _standing(thread: int) -> str:
-    """Return the state of a thread (R: it runs or could run) and its CPU time; R where the system cannot tell."""
+    """Return the state of a thread (R: it runs or could run) and its CPU time. R if the system reports no state."""
     try:
         fields = Path(f"/proc/self/task/{thread}/stat").read_text("ascii", "replace").rpartition(") ")[2].split()
     except OSError:
@@ -113,7 +113,7 @@ def _standing(thread: int) -> str:
 
 
 def _stack() -> str:
-    """Return where the main thread is, innermost first, in one line."""
+    """Return the stack of the main thread, innermost first, in one line."""
     frames = sys._current_frames()  # noqa: SLF001  # public in spite of its name, says its documentation
     return " < ".join(_places(frames.get(threading.main_thread().ident or 0)))
 

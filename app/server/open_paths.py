@@ -1,4 +1,4 @@
-"""Paths that anybody may get who reaches a port: they hold nothing of the cluster."""
+"""Paths that need no authentication, because their responses have no data of the cluster."""
 
 from collections.abc import Collection
 

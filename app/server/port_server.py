@@ -1,4 +1,4 @@
-"""The server of a port: uvicorn with Kindred's protocol, and without the parts that Kindred does itself."""
+"""The server of a port: uvicorn with Kindred's protocol, without the parts that Kindred replaces."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from app.server.verb_protocol import VerbProtocol
 
 
 def port_server(port: Port, on_listening: Callable[[str], None]) -> Server:
-    """Return the server of a port, to be run by `process.run`; it calls `on_listening` with its URL."""
+    """Return the server of a port, for `process.run`. It calls `on_listening` with its URL."""
     config = Config(
         port.app,
         host=port.host,

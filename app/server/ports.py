@@ -22,7 +22,7 @@ _ADMIN_HEADERS: Final = (
     (
         "Cache-Control",
         "no-store",
-    ),  # no data of the cluster on a disk; for the page, an upgrade shows at once
+    ),  # no data of the cluster gets on a disk, and an upgrade of the page shows at once
     ("X-Content-Type-Options", "nosniff"),
 )
 
@@ -35,15 +35,15 @@ class Port(NamedTuple):
     number: int
     connections: Connections
     tls: ReloadedTls | None
-    """None is plain HTTP."""
+    """None: plain HTTP."""
     background: tuple[Background, ...] = ()
-    """The tasks that follow its files."""
+    """The tasks that follow the files of the port."""
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every response of the port."""
 
 
 def extender_port(settings: Settings, app: FastAPI) -> Port:
-    """Return the port that the scheduler asks. Raises ConfigurationError."""
+    """Return the scheduler's port. Raises ConfigurationError."""
     names = frozenset(settings.tls_client_names)
     connections = Connections("extender", limits_of(settings, large_bodies=True), names)
     tls = _followed("extender", scheduler_tls(settings))
@@ -51,7 +51,7 @@ def extender_port(settings: Settings, app: FastAPI) -> Port:
 
 
 def health_port(settings: Settings, number: int, app: FastAPI) -> Port:
-    """Return the port for who has no client certificate."""
+    """Return the port for clients without a certificate."""
     return Port(app, settings.listen_host, number, Connections("health", limits_of(settings, large_bodies=False)), None)
 
 
@@ -63,10 +63,10 @@ def admin_port(
     is_reading: IsReading,
     open_paths: frozenset[str] = frozenset(),
 ) -> Port:
-    """Return the port of the admins, who have to prove it if anybody can reach the port. Raises ConfigurationError.
+    """Return the admin port. It needs authentication if other machines can reach it. Raises ConfigurationError.
 
-    Anybody who reaches the port may get the paths that are open, which hold nothing of the cluster. `is_reading`
-    returns whether the token for reading is enough for a request.
+    `open_paths` need no authentication: they have no data of the cluster. `is_reading` returns whether the token for
+    reading is enough for a request.
     """
     connections = Connections("admin", limits_of(settings, large_bodies=True))
     tls = _followed("admin", admin_tls(settings))
@@ -91,7 +91,7 @@ def admin_port(
             proxy_names=frozenset(settings.admin_proxy_names),
         )
     if not tokens or with_certificate:
-        # A browser sends its certificate for any page, but a token only for the page that it was given to.
+        # A browser sends its certificate with requests of any page, but a token only with requests of Kindred's page.
         app.add_middleware(ForeignPages, connections=connections, any_host=with_certificate, open_paths=open_paths)
     return Port(app, settings.admin_host, number, connections, tls, background, _ADMIN_HEADERS)
 

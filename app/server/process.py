@@ -1,13 +1,13 @@
-"""One process: its servers and its background work on one event loop, and how they end.
+"""One process: its servers and its background work on one event loop, and their shutdown.
 
-The end, in this order, within the grace period:
+The shutdown, in this order, within the grace period:
 
-1. SIGTERM or SIGINT: `/readyz` says no. After SIGTERM requests are accepted for the drain delay, on new connections,
-   too. Each response closes its connection, so that none is idle when the port closes.
-2. All ports close except the health port. Requests under way are answered.
-3. Open work is finished, such as bindings whose callers have disconnected. Then the lease is released, because nothing
-   needs it now.
-4. Background work is cancelled: the mirror follows the cluster as long as anybody is answered.
+1. SIGTERM or SIGINT: `/readyz` fails. After SIGTERM requests are accepted for the drain delay, also on new connections.
+   Each response closes its connection, so that no connection is idle when the port closes.
+2. All ports close except the health port. Requests in progress get their responses.
+3. Open work is finished, such as bindings whose callers have disconnected. Then the Lease is released, because nothing
+   needs it any more.
+4. Background work is cancelled. Until then the mirror follows the cluster, because requests read it.
 
 A SIGINT after the first signal ends the process at once.
 """
@@ -40,7 +40,7 @@ HEALTH: Final = "health"
 
 
 class Server(UvicornServer):
-    """A server that leaves the signals to the process, and says where it listens once it does."""
+    """A server that leaves the signals to the process, and reports its URL once it listens."""
 
     server_state: Connections
 
@@ -51,26 +51,26 @@ class Server(UvicornServer):
         on_listening: Callable[[str], None],
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Call `on_listening` with the URL; `tls` makes it https."""
+        """Call `on_listening` with the URL. With `tls` it is an https URL."""
         super().__init__(config)
         self.server_state = connections
         self._on_listening = on_listening
         self._tls = tls
         self.exit_status = 0
         self.closed = asyncio.Event()
-        """Set when no request is under way any more, and none will be."""
+        """Set when no request is in progress and no request can begin."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone: of two servers in a process, each would take them from the other."""
+        """Install no signal handlers: two servers in a process would overwrite each other's."""
         yield
 
     async def serve(self, sockets: list[Any] | None = None) -> None:
-        """Serve until `should_exit`. A port that cannot be opened is in the log, and in `exit_status`."""
+        """Serve until `should_exit`. If the port cannot be opened, log it and set `exit_status`."""
         watching = asyncio.create_task(self.server_state.watch())
         try:
             await super().serve(sockets)
-        except SystemExit as exit_:  # uvicorn's own way, which is none inside of a task
+        except SystemExit as exit_:  # uvicorn exits the process, which must not happen within a task
             self.exit_status = exit_.code if isinstance(exit_.code, int) else _FAILED
         finally:
             watching.cancel()
@@ -101,18 +101,18 @@ class Server(UvicornServer):
 
 
 class Ending(NamedTuple):
-    """The steps at the end of a service besides its servers."""
+    """The steps of the shutdown besides the servers."""
 
     state: ServingState
-    """Is told of it first."""
+    """Gets `draining` first."""
     drain_delay: float
-    """Seconds from SIGTERM for which requests are still accepted."""
+    """Seconds after SIGTERM in which requests are still accepted."""
     finish: Callable[[], Coroutine[Any, Any, None]]
-    """Awaited when no request is under way any more, and before background work is cancelled."""
+    """Awaited when no request is in progress, and before background work is cancelled."""
 
 
 def run(servers: Sequence[Server], background: Sequence[Background], grace_period: float, ending: Ending) -> int:
-    """Run until a signal comes; return the exit status, 0 unless background work failed."""
+    """Run until a signal arrives. Return the exit status: 0 unless background work failed."""
     with asyncio.Runner(loop_factory=servers[0].config.get_loop_factory()) as runner:
         return runner.run(_run(servers, background, _Stop(grace_period, ending), ending))
 
@@ -123,11 +123,11 @@ async def _run(servers: Sequence[Server], background: Sequence[Background], stop
     serving = [asyncio.create_task(server.serve()) for server in servers]
     stopping = asyncio.create_task(stop.told())
     try:
-        # No server ends before the signal; if one does, the others must end, too.
+        # No server should end before the signal. If one does, the others must end, too.
         await asyncio.wait([*serving, *work, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopped_early = any(task.done() for task in work)
         ending.state.draining = True
-        # The health port is served until the end: a failed probe would be one more failure to explain.
+        # The health port is served until the end, so that a shutdown causes no failed probe.
         await _close([server for server in servers if server.server_state.port != HEALTH], stop)
         await _finish(ending, stop)
         await _close(servers, stop)
@@ -143,7 +143,7 @@ async def _run(servers: Sequence[Server], background: Sequence[Background], stop
 
 
 async def _close(servers: Sequence[Server], stop: "_Stop") -> None:
-    """Close ports, and wait for the requests under way."""
+    """Close ports, and wait for the requests in progress."""
     for server in servers:
         server.config.timeout_graceful_shutdown = max(1, round(stop.seconds_left() - _CLOSING))
         server.should_exit = True
@@ -156,36 +156,36 @@ async def _finish(ending: Ending, stop: "_Stop") -> None:
         async with asyncio.timeout(max(0.0, stop.seconds_left() - _CLOSING / 2)):
             await ending.finish()
     except TimeoutError:
-        log.warning("not everything could be finished within the grace period")
+        log.warning("some work was not finished within the grace period")
     except Exception:
-        log.exception("the end: internal error")
+        log.exception("shutdown: internal error")
 
 
 class _Stop:
-    """The signals that end the process: the first drains, a later SIGINT ends it at once."""
+    """The signals that end the process. The first one begins the shutdown, a later SIGINT ends the process at once."""
 
     def __init__(self, grace_period: float, ending: Ending) -> None:
         self._grace_period = grace_period
         self._ending = ending
         self._signal = 0  # the first
         self._signalled = asyncio.Event()
-        self._ends_at = math.inf  # of the monotonic clock
+        self._ends_at = math.inf  # by the monotonic clock
 
     def listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take the signals from now on."""
+        """Install the signal handlers."""
         self._loop = loop
         # Not loop.add_signal_handler: a second SIGINT must end even a stuck loop.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._take)
 
     def seconds_left(self) -> float:
-        """Return the rest of the grace period, in seconds; all of it, if no signal has come."""
+        """Return the rest of the grace period, in seconds. Before a signal, all of it."""
         return min(self._grace_period, self._ends_at - time.monotonic())
 
     async def told(self) -> None:
-        """Return when to close the ports: after a SIGTERM with a delay, in which clients learn of it.
+        """Return when the ports must close: after SIGTERM and the drain delay, in which clients leave.
 
-        No delay for a replica with leader election: no other replica is ready until this one has ended.
+        There is no delay with leader election, because no other replica is ready until this one has ended.
         """
         await self._signalled.wait()
         if self._signal == signal.SIGTERM and self._ending.state.leadership is None:
@@ -198,7 +198,7 @@ class _Stop:
             return
         self._signal = number
         self._ends_at = time.monotonic() + self._grace_period
-        # A request that never ends, or a credential plugin that hangs in its thread, must not outlast it.
+        # A request that never ends, or a credential plugin that hangs in its thread, must not exceed the grace period.
         signal.signal(signal.SIGALRM, _give_up)
         signal.setitimer(signal.ITIMER_REAL, self._grace_period)
         self._ending.state.draining = True
@@ -206,5 +206,5 @@ class _Stop:
 
 
 def _give_up(*_: object) -> None:
-    log.error("not everything ended within the grace period")
+    log.error("some tasks did not end within the grace period")
     os._exit(_FAILED)

@@ -1,7 +1,7 @@
-"""How much the connections of a port may read before the event loop looks at everything else.
+"""The amount that the connections of a port may read before the event loop runs everything else.
 
-One socket that is always readable would keep the loop: libuv reads it up to 32 times in a row, 256 KB each. Parsing is
-cheap for a body with a length, and a hundred times as expensive for the lines around chunks and for headers.
+A socket that is always readable would hold the loop: libuv reads it up to 32 times in a row, 256 KB each. Parsing is
+cheap for a body with a length, and a hundred times as expensive for chunk framing and headers.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Final
 
 _COST_OF_A_ROUND: Final = 32 * 1024
-"""Bytes of heads and framing in one round of the loop: 3 to 8 ms at worst, and 100 ordinary heads."""
+"""Bytes of heads and framing in one round of the loop: at worst 3 to 8 ms, and enough for 100 ordinary heads."""
 _BODY_SHARE: Final = 64
-"""Bytes of body that cost as much as one byte of framing: they are copied, and not looked at."""
+"""Bytes of body that cost as much as one byte of framing. Body bytes are only copied."""
 
 
 class ReadingTurns:
-    """Connections read on until a round is over. The others wait, first come, first served."""
+    """Connections read until a round is over. The others wait, first come, first served."""
 
     def __init__(self) -> None:
         self._left = _COST_OF_A_ROUND
@@ -25,17 +25,17 @@ class ReadingTurns:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be read in this round."""
+        """Whether no connection may read more in this round."""
         return self._left <= 0
 
     def spend(self, framing: int, body: int) -> None:
-        """Count bytes that were read. An idle port counts over many rounds, which spares each request a callback."""
+        """Count parsed bytes. An idle port counts over many rounds, which saves a callback for each request."""
         self._left -= framing + (body // _BODY_SHARE)
         if self._left <= 0:
             self._schedule()
 
     def wait(self, read_on: Callable[[], None]) -> None:
-        """Call `read_on` in a later round, behind those that wait already."""
+        """Call `read_on` in a later round, after the connections that wait already."""
         self._waiting.append(read_on)
         self._schedule()
 

@@ -1,4 +1,4 @@
-"""The framing of a body by its head, held to HTTP/1.1 (RFC 9112) where the parser is more lenient."""
+"""The framing of a body by its head: checks rules of HTTP/1.1 (RFC 9112) that the parser does not check."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,14 +8,14 @@ _UPGRADE: Final = b"upgrade"
 
 
 class FramingError(Exception):
-    """The head is not one of HTTP/1.1, or its body has a coding that is not read here."""
+    """The head is not HTTP/1.1, or its body has an unsupported coding."""
 
 
 def body_length(version: str, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
-    """Return how long the body is; None if it comes in chunks. Names of headers are in small letters.
+    """Return the length of the body, or None for a chunked body. Names of headers are in lower case.
 
-    Raises FramingError. The parser has rejected lengths that are no numbers or contradict each other. It takes any
-    version up to 2.0, and any coding before `chunked`, whose body would then be read as if it were not coded. It takes
+    Raises FramingError. The parser rejects lengths that are no numbers or contradict each other. But it accepts any
+    version up to 2.0. It accepts any coding before `chunked`, and would treat the coded body as plain. It accepts
     `chunked` in HTTP/1.0, which a proxy in front may not support (RFC 9112, 6.1).
     """
     if version not in _VERSIONS:
@@ -32,9 +32,9 @@ def body_length(version: str, headers: Iterable[tuple[bytes, bytes]]) -> int | N
 
 
 def head_without_upgrade(method: bytes, url: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return a head as it was, but for `Upgrade`, which a server may ignore (RFC 9110, 7.8). Raises FramingError.
+    """Return a head without its `Upgrade`, which a server may ignore (RFC 9110, 7.8). Raises FramingError.
 
-    CONNECT asks for a tunnel and has no body to be read.
+    A CONNECT requests a tunnel and has no body, so it is an error here.
     """
     if method == b"CONNECT":
         raise FramingError

@@ -6,24 +6,24 @@ from app.server.connections import Limits
 from app.server.unread import Piece, Unread, head_of_whole_request
 
 _RAW_BODIES: Final = 6
-"""A request on the wire may have this many times the largest body: for discarded bytes of one that is too large, and
-for the encoding in chunks."""
+"""Limit of a request on the wire, in multiples of the largest body. It allows for the discarded bytes of a body that is
+too large, and for chunk framing."""
 _FIELD_COST: Final = 32
-"""Bytes that a header counts for besides its own, as in HTTP/2 (RFC 9113, 6.5.2). As objects, headers of 4 bytes take
-40 times their size."""
+"""Bytes that each header counts in addition to its own, as in HTTP/2 (RFC 9113, 6.5.2). As Python objects, headers of 4
+bytes take 40 times their size."""
 _FRAMING_SHARE: Final = 16
-"""Bytes of body that allow a byte of framing more than a head may have: chunks of 100 bytes on average."""
+"""Bytes of body for each further byte of framing that is allowed. It allows chunks of 100 bytes on average."""
 _SHORT: Final = 4 * 1024
-"""Bytes of headers or tiny chunks that are parsed in one go: 1 ms at worst."""
+"""Bytes of headers or tiny chunks in one piece: at worst 1 ms."""
 _LONG: Final = 64 * 1024
-"""Bytes of large chunks that are parsed in one go."""
+"""Bytes of large chunks in one piece."""
 _FALSE_ENDS: Final = 64
-"""Empty lines within a body in chunks that are taken for its end. Past them, a short piece
-may hold the end of a request and the next one, which then counts for both."""
+"""Empty lines within a chunked body at which pieces are cut, because the body may end there. After this number, a short
+piece may have the end of one request and the next request, and counts for both."""
 
 
 class RequestProgress:
-    """The request that is being read. Framing is all that is not the body: chunk sizes, extensions, trailers."""
+    """The request that is being read. Framing is everything around the body: chunk sizes, extensions, trailers."""
 
     def __init__(self, limits: Limits) -> None:
         self._max_head = limits.max_header_bytes
@@ -37,24 +37,24 @@ class RequestProgress:
 
     def begin(self) -> None:
         """Begin to read a head."""
-        self._head = 0  # what it counts for
-        self._fields = 0  # headers that are in it
+        self._head = 0  # bytes that the head counts for
+        self._fields = 0  # headers of the head
         self.chunked = False
-        """Whether the body comes in chunks."""
+        """Whether the body is chunked."""
         self._left = 0  # bytes of the body to come, if its length is known
         self._body = 0
         self._framing = 0
         self._false_ends = 0
 
     def begin_body(self, length: int | None) -> None:
-        """Begin to read a body; without a length it comes in chunks."""
+        """Begin to read a body. Without a length it is chunked."""
         if length is None:
             self.chunked = True
         else:
             self._left = length
 
     def whole(self, data: bytes) -> bool:
-        """Return whether the data looks like one whole request, to be parsed in one piece, and begin it if so."""
+        """Return whether the data looks like one whole request. If so, begin it: it can be parsed in one piece."""
         self._piece_head = head_of_whole_request(data, _SHORT)
         self._piece = len(data)
         self.piece_body = 0
@@ -73,17 +73,17 @@ class RequestProgress:
         return self._begun(unread.take(_SHORT))
 
     def begin_piece(self, size: int) -> None:
-        """Start counting the parser's findings here."""
+        """Start to count the bytes of a new piece."""
         self._piece = self._piece_head = size
         self.piece_body = 0
 
     @property
     def piece_framing(self) -> int:
-        """Bytes of the last piece that are no body."""
+        """Bytes of the last piece that are framing."""
         return self._piece - self.piece_body
 
     def add_body(self, size: int) -> None:
-        """Count bytes that the parser has found to be body."""
+        """Count bytes that the parser reported as body."""
         self.piece_body += size
         self._left -= size
         self._body += size
@@ -93,15 +93,15 @@ class RequestProgress:
         self._framing += _FIELD_COST
 
     def add_piece_to_head(self, fields: int) -> bool:
-        """Count the last piece, with which the head has so many headers; return whether it is within the limits."""
+        """Count the last piece. The head has `fields` headers with it. Return whether the head is within the limits."""
         self._head += self._piece_head + _FIELD_COST * (fields - self._fields)
         self._fields = fields
         return self._head <= self._max_head
 
     def add_piece_to_body(self, *, at_end: bool) -> bool:
-        """Count the last piece, after which the body goes on; return whether its framing is within the limits.
+        """Count the last piece of a body that is not complete yet. Return whether its framing is within the limits.
 
-        `at_end`: the piece was cut where the body might have ended.
+        `at_end`: the piece was cut at a possible end of the body.
         """
         if not self.chunked:
             return True
@@ -117,7 +117,7 @@ class RequestProgress:
 
     @property
     def is_endless(self) -> bool:
-        """Whether it has come to more than may be read of any request."""
+        """Whether the request is larger than any request may be."""
         return self._body + self._framing > self._max_raw
 
     def _begun(self, piece: Piece) -> Piece:

@@ -1,7 +1,7 @@
-"""Bytes that a connection has received and that are not parsed yet, cut where a head or a request may end.
+"""Received bytes that are not parsed yet, cut into pieces where a head or a request may end.
 
-The parser tells no position. A piece that ends with the head or with the request fixes the position: bytes after a
-request stay unread until that request has its response.
+The parser reports no position. So each piece ends where a head or a request may end. Bytes after a request stay unread
+until that request has its response.
 """
 
 import re
@@ -9,17 +9,17 @@ from typing import Final, TypeAlias
 
 Piece: TypeAlias = bytes | memoryview
 _END: Final = b"\r\n\r\n"
-"""Ends each head, and each body in chunks. Bare line feeds are no line ends to the parser."""
+"""Ends each head and each chunked body. The parser does not accept bare line feeds as line ends."""
 
 _LENGTH: Final = b"\r\nContent-Length: "
-"""As Go and curl write it. A request that spells it otherwise is parsed in two pieces, which takes 3 us more."""
+"""The spelling of Go and curl. A request with another spelling is parsed in two pieces, which takes 3 us more."""
 _EMPTY_LINES: Final = re.compile(rb"[\r\n]*")
 
 
 def head_of_whole_request(data: bytes, most: int) -> int:
-    """Return the size of the head, if the data is one request that says its length, to its last byte; else 0.
+    """Return the size of the head, if the data looks like exactly one request with a length. Else return 0.
 
-    It is only looked at, which takes 0.3 us: whether it is such a request is for the parser to say.
+    This is a guess that takes 0.3 us. The parser decides whether the request is valid.
     """
     end = data.find(_END, 0, most)
     said = data.find(_LENGTH, 0, end + 2)
@@ -35,7 +35,7 @@ class Unread:
     def __init__(self) -> None:
         self._data = b""
         self._at = 0
-        self._tail = b""  # of the last piece, where an end may have begun
+        self._tail = b""  # end of the last piece, in which an empty line may have begun
         self.at_end = False
         """Whether the last piece was cut behind an empty line."""
 
@@ -48,12 +48,12 @@ class Unread:
         self._at = 0
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all bytes."""
         self._data = self._tail = b""
         self._at = 0
 
     def skip_empty_lines(self) -> int:
-        """Skip the empty lines before a request (RFC 9112, 2.2); return how many bytes."""
+        """Skip the empty lines before a request (RFC 9112, 2.2). Return the number of skipped bytes."""
         if self._data[self._at] not in b"\r\n":
             return 0
         begin = self._at
@@ -62,16 +62,13 @@ class Unread:
         return self._at - begin
 
     def take(self, most: int) -> Piece:
-        """Return the next bytes, at most so many."""
+        """Return the next bytes, at most `most`."""
         self._tail = b""
         self.at_end = False
         return self._piece(min(self._at + most, len(self._data)))
 
     def take_until_end(self, most: int) -> Piece:
-        """Return the next bytes, at most so many, and none behind an empty line.
-
-        That line may have begun in the last piece.
-        """
+        """Return the next bytes, at most `most`, up to an empty line. The line may have begun in the last piece."""
         limit = min(self._at + most, len(self._data))
         end = self._end(limit)
         self.at_end = end > 0
@@ -79,12 +76,12 @@ class Unread:
         return self._piece(end or limit)
 
     def put_back(self, data: Piece) -> None:
-        """Have data unread again, before all that is."""
+        """Put data back in front of the unread bytes."""
         self._data = bytes(data) + self._data[self._at :]
         self._at = 0
 
     def _end(self, limit: int) -> int:
-        """Return the position behind the next empty line; 0 if there is none up to `limit`."""
+        """Return the position behind the next empty line. 0 if there is none up to `limit`."""
         if self._tail:
             for count in (1, 2, 3):
                 if self._tail.endswith(_END[:-count]) and self._data.startswith(_END[-count:], self._at):

@@ -1,4 +1,4 @@
-"""All that Kindred takes from uvicorn; no other module imports it.
+"""All parts of uvicorn that Kindred uses. No other module imports uvicorn.
 
 The connection of a verb is a subclass of uvicorn's HTTP/1.1 protocol, which is not part of its public API: any minor
 release may change it. So pyproject.toml has an upper bound. To raise it, compare these in uvicorn's source:

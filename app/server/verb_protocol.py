@@ -1,11 +1,11 @@
-"""The verbs from the HTTP parser's callbacks, on uvicorn's connection: without ASGI in between.
+"""Calls the verbs from the HTTP parser's callbacks, on uvicorn's connection, without ASGI in between.
 
-A verb is answered at once, from bytes to bytes, and needs no task, no queue of messages and no scope. Head and body go
-out in one write, where uvicorn makes two: a system call, a packet, and a wake-up of the client more. A request of 6.5
-KB to a verb that does nothing took 0.08 ms this way, and 0.12 ms by ASGI.
+A verb responds at once, from bytes to bytes, and needs no task, no queue of messages and no scope. Head and body are
+one write. uvicorn makes two, which costs a system call, a packet, and a wake-up of the client. A request of 6.5 KB to a
+verb that does nothing took 0.08 ms this way, and 0.12 ms by ASGI.
 
-Unusual requests go through uvicorn, and reach the same VerbEndpoint by ASGI: pipelined ones, those with `100 Continue`,
-and those of a client that does not read its response.
+Unusual requests go through uvicorn, and reach the same VerbEndpoint by ASGI: pipelined requests, requests with
+`100 Continue`, and requests of a client that does not read its response.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from app.verbs.verb_endpoint import CLOSE, Arrival, Reply, VerbEndpoint, manner_
 
 _STATUS_LINE: Final = b"HTTP/1.1 200 OK\r\n"
 _AT_ONCE: Final = 256 * 1024
-"""Bytes of a response that are encrypted at once. OpenSSL keeps a buffer for the longest write until the connection
-closes: with 5,000 whole nodes more than the 32 MB of the response, for each connection."""
+"""Bytes of a response that are encrypted in one call. OpenSSL keeps a buffer for the longest write until the connection
+closes. With 5,000 whole nodes that would be more than 32 MB for each connection."""
 
 
 class VerbProtocol(BoundedProtocol):
@@ -59,11 +59,11 @@ class VerbProtocol(BoundedProtocol):
             self.url, self.expect_100_continue = url, expected
             super().on_headers_complete()
             return
-        # In place of uvicorn's cycle, so that uvicorn reports the end of the client or of the server.
+        # In place of uvicorn's cycle, so that uvicorn reports a disconnect or the shutdown to it.
         self.cycle = VerbRequestCycle(self, verb)
 
     def on_body(self, body: bytes) -> None:
-        """Take in a piece of a body."""
+        """Add a piece of a body."""
         if isinstance(self.cycle, VerbRequestCycle):
             self._progress.add_body(len(body))
             self.cycle.receive_piece(body)
@@ -76,7 +76,7 @@ class VerbProtocol(BoundedProtocol):
             self.cycle.hold(size)
 
     def on_message_complete(self) -> None:
-        """Answer."""
+        """Pass a complete request to its verb."""
         if not self.end_request():
             return
         if isinstance(self.cycle, VerbRequestCycle):
@@ -85,7 +85,7 @@ class VerbProtocol(BoundedProtocol):
             super().on_message_complete()
 
     def respond(self, question: "VerbRequestCycle", reply: Reply) -> None:
-        """Write a response, and be ready for the next request."""
+        """Write a response, and prepare for the next request."""
         if question.response_complete:
             return
         if question.disconnected or self.transport.is_closing():
@@ -105,7 +105,7 @@ class VerbProtocol(BoundedProtocol):
         self._written(question, closes=closes)
 
     async def _write(self, question: "VerbRequestCycle", head: bytes, body: memoryview, *, closes: bool) -> None:
-        """Write a large response as its client reads it; TLS would encrypt all of it at once, and keep the buffer."""
+        """Write a large response in pieces, as the client reads it. One write would keep a large TLS buffer."""
         self.transport.write(head)
         for begin in range(0, len(body), _AT_ONCE):
             if self.flow.write_paused:
@@ -127,7 +127,7 @@ class VerbProtocol(BoundedProtocol):
         question.end()
 
     def respond_later(self, question: "VerbRequestCycle", reply: Awaitable[Reply]) -> None:
-        """Write a response once it is there."""
+        """Write a response when it is ready."""
 
         async def respond() -> None:
             self.respond(question, await reply)
@@ -136,11 +136,11 @@ class VerbProtocol(BoundedProtocol):
 
     def _in_the_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.loop.create_task(work)
-        task.add_done_callback(self.tasks.discard)  # like uvicorn's own tasks: uvicorn waits for them at its end
+        task.add_done_callback(self.tasks.discard)  # uvicorn waits for `tasks` at the shutdown
         self.tasks.add(task)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Take note that the client is gone."""
+        """Record that the client has disconnected."""
         question = self.cycle
         super().connection_lost(exc)
         if isinstance(question, VerbRequestCycle) and not question.response_complete:
@@ -157,10 +157,10 @@ class VerbProtocol(BoundedProtocol):
 
 
 class VerbRequestCycle(RequestResponseCycle):
-    """A request to a verb, while its body comes in, while it waits for its turn, and until it is answered."""
+    """A request to a verb, from its head to its response."""
 
     def __init__(self, protocol: VerbProtocol, verb: VerbEndpoint) -> None:
-        # Not the attributes of the base class for ASGI, but those that uvicorn's protocol reads and sets of a cycle.
+        # Only the attributes that uvicorn's protocol reads and sets. The base class has more, for ASGI.
         self.disconnected = False
         self.response_started = False
         self.response_complete = False
@@ -181,19 +181,19 @@ class VerbRequestCycle(RequestResponseCycle):
         return self.disconnected
 
     def receive_piece(self, piece: bytes) -> None:
-        """Take in a piece of the body."""
+        """Add a piece of the body."""
         if self.response_complete:
             return
         if not self._body.add(piece):
             self._protocol.respond(self, self._verb.too_large())
 
     def hold(self, size: int) -> None:
-        """Count bytes around the pieces as bytes of the body that are held."""
+        """Count bytes of framing as held bytes of the body."""
         if not self.response_complete:
             self._body.hold(size)
 
     def ask(self) -> None:
-        """Enter the queue, now that the body is complete."""
+        """Enter the queue after the body is complete."""
         if self.response_complete:
             return
         if self._body.is_too_large:
@@ -206,7 +206,7 @@ class VerbRequestCycle(RequestResponseCycle):
             self._verb.admission.enter(self)
 
     def take(self, waited: float) -> None:
-        """Ask the verb."""
+        """Call the verb."""
         arrival = Arrival(self._arrived, waited, self._body.size, self._body.content, self._traceparent)
         reply = self._verb.reply(arrival, self._manner)
         if isinstance(reply, Reply):
@@ -215,18 +215,18 @@ class VerbRequestCycle(RequestResponseCycle):
             self._protocol.respond_later(self, reply)
 
     def reject(self, reason: Shed, waited: float) -> None:
-        """Write an error in place of a missing response."""
+        """Write an error without a call of the verb."""
         self._protocol.respond(self, self._verb.reject(reason, Arrival(self._arrived, waited, self._body.size)))
 
     def end(self) -> None:
-        """Record once that there is a response, or no client to read it."""
+        """Record, once, the end of the request: its response was written, or its client has disconnected."""
         self._verb.admission.in_flight -= 1
         self._body.release()
 
     def release(self) -> None:
-        """Hold the body no longer."""
+        """Release the body."""
         self._body.release()
 
 
 _NOBODY_WAITS: Final = asyncio.Event()
-"""Set by uvicorn when a client disconnects."""
+"""uvicorn sets it when a client disconnects. No task waits for it."""

@@ -1,6 +1,6 @@
 """Pods whose requests are logged in full for a while, at any level of the log.
 
-That is at level debug, by a logger of its own which has that level: what a request says is in no line above it.
+The lines have level debug, from a logger of their own with that level. No line of a higher level quotes a request.
 """
 
 import logging
@@ -21,21 +21,21 @@ log = logging.getLogger("kindred.debug_pod")
 MAX_PODS: Final = 100
 MAX_SECONDS: Final = 24 * 3600.0
 _SHOWN_BYTES: Final = 8 * 1024
-"""Of a body. kube-scheduler writes the pod first."""
+"""Bytes of a body that are logged. kube-scheduler writes the pod first."""
 _SUMMED_UP_BYTES: Final = 4 * 1024 * 1024
-"""Largest answer that is decoded again: 100,000 nodes with reasons, or a few hundred whole Nodes."""
+"""Largest response that is decoded for a summary: 100,000 nodes with reasons, or a few hundred whole Nodes."""
 _SHOWN: Final = 20  # reasons, or nodes
 
 
 class TooManyPodsError(Exception):
-    """As many pods are logged as may be."""
+    """The requests of MAX_PODS pods are logged already."""
 
 
 class DebuggedPods:
-    """NAMESPACE/NAME -> until when; call it with each Observation."""
+    """NAMESPACE/NAME -> the time at which logging ends. Call it with each Observation."""
 
     def __init__(self, clock: Callable[[], float], later: Later) -> None:
-        """Take a monotonic clock in seconds, and what calls something later."""
+        """Take a monotonic clock in seconds. `later` schedules a call."""
         self._clock = clock
         self._until: dict[str, float] = {}
         self._rate = LineRate[str](MAX_LINES, clock, later, _tell_left_out)
@@ -50,11 +50,11 @@ class DebuggedPods:
 
     def end(self, pod: str) -> bool:
         """Stop logging a pod's requests; return whether they were logged."""
-        self.left()  # without those whose time is over
+        self.left()  # drops the pods whose time is over
         return self._until.pop(pod, None) is not None
 
     def left(self) -> Mapping[str, float]:
-        """Return NAMESPACE/NAME -> the seconds that are left."""
+        """Return NAMESPACE/NAME -> seconds until logging ends."""
         now = self._clock()
         self._until = {pod: until for pod, until in self._until.items() if until > now}
         return {pod: until - now for pod, until in self._until.items()}
@@ -70,7 +70,7 @@ class DebuggedPods:
         if until <= self._clock():
             del self._until[pod]
         elif self._rate.allows(pod):
-            log.debug("question about a debugged pod", extra=_in_full(observation))
+            log.debug("request of a debugged pod", extra=_in_full(observation))
 
 
 def _in_full(observation: Observation) -> dict[str, object]:
@@ -121,4 +121,4 @@ def _shown(body: Body) -> str:
 
 
 def _tell_left_out(pod: str, lines: int) -> None:
-    log.debug("questions left out", extra={"pod": one_line(pod), "left_out": lines})
+    log.debug("requests not logged", extra={"pod": one_line(pod), "left_out": lines})

@@ -19,18 +19,18 @@ Observer: TypeAlias = Callable[[Observation], object]
 
 
 class Observers:
-    """Calls each of them for each request."""
+    """Calls each observer for each request."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
 
     def __call__(self, observation: Observation) -> None:
-        """Tell all of them."""
+        """Call all observers."""
         for observer in self._observers:
             try:
                 observer(observation)
             except Exception:
-                log.exception("a request was served, but could not be recorded")
+                log.exception("request served, but an observer failed")
 
 
 class Observing(NamedTuple):
@@ -42,7 +42,7 @@ class Observing(NamedTuple):
 
 
 def create_observers(settings: Settings, *others: Observer) -> Observing:
-    """Return those whom the settings want, besides others. Raises SettingsError."""
+    """Return `others` and the observers that the settings enable. Raises SettingsError."""
     debugged_pods = DebuggedPods(time.monotonic, later_on_this_loop)
     questions = RequestLog(settings.log_questions, time.monotonic, later_on_this_loop)
     spans = create_tracing(settings)

@@ -27,7 +27,7 @@ PROBLEMS: Final = frozenset(
     }
 )
 MAX_LINES: Final = 10
-"""A second, of one verb with one outcome."""
+"""Lines a second for each verb and outcome."""
 _IN_OUR_WORDS: Final = frozenset(
     {
         VerbOutcome.TOO_MUCH_WORK,
@@ -38,14 +38,14 @@ _IN_OUR_WORDS: Final = frozenset(
         VerbOutcome.INTERNAL_ERROR,
     }
 )
-"""Outcomes whose error quotes no request: it is Kindred's own text, or the API server's."""
+"""Outcomes with an error that quotes no request: the text is Kindred's own or the API server's."""
 
 
 class RequestLog:
     """`problems` has a line for each failed request, up to a number a second; `all` one for every request."""
 
     def __init__(self, which: Literal["problems", "all"], clock: Callable[[], float], later: Later) -> None:
-        """Take a clock in seconds, and what calls something later."""
+        """Take a clock in seconds. `later` schedules a call."""
         self._all = which == "all"
         self._rate = LineRate[tuple[str, VerbOutcome]](MAX_LINES, clock, later, _tell_left_out)
 
@@ -85,9 +85,9 @@ def question_fields(observation: Observation, *, error: bool) -> dict[str, objec
 def _write(level: int, observation: Observation) -> None:
     if log.isEnabledFor(level):
         error = observation.outcome in _IN_OUR_WORDS or log.isEnabledFor(logging.DEBUG)
-        log.log(level, "question", extra=question_fields(observation, error=error))
+        log.log(level, "request", extra=question_fields(observation, error=error))
 
 
 def _tell_left_out(key: tuple[str, VerbOutcome], lines: int) -> None:
     verb, outcome = key
-    log.warning("questions left out", extra={"verb": verb, "outcome": outcome.value, "left_out": lines})
+    log.warning("requests not logged", extra={"verb": verb, "outcome": outcome.value, "left_out": lines})

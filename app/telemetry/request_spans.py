@@ -19,17 +19,17 @@ from app.telemetry.request_log import PROBLEMS, question_fields
 from app.verbs.observation import Observation, VerbOutcome
 
 _NANOSECONDS: Final = 1_000_000_000
-_EXPORT_TIMEOUT: Final = 5.0  # seconds; a collector that hangs is called again with the next batch
-_CLOSING: Final = 0.8  # seconds; the process leaves one for the steps after the last request
-_ANYWHERE: Final = Context()  # not the current one: a span of ours has no parent but the caller's
+_EXPORT_TIMEOUT: Final = 5.0  # seconds; the next batch tries a collector that hangs again
+_CLOSING: Final = 0.8  # seconds; the process has 1 s for the steps after the last request
+_ANYWHERE: Final = Context()  # not the current context: the only parent of a span is the caller's
 _FAULTS: Final = PROBLEMS - {VerbOutcome.BAD_REQUEST, VerbOutcome.TOO_MUCH_WORK, VerbOutcome.REFUSED}
-"""Outcomes that are the server's fault, which alone make its span an error: OpenTelemetry, HTTP spans."""
+"""Outcomes that are the server's fault. Only these mark the span as an error: OpenTelemetry, HTTP spans."""
 
 
 class RequestSpans:
-    """A span for a share of the requests, and for those whose caller is traced; call it with each Observation.
+    """Makes a span for a share of the requests. Call it with each Observation.
 
-    The caller's decision stands, be it for or against.
+    If the caller sent a trace context, its sampling decision applies instead.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RequestSpans:
         self._callers = TraceContextTextMapPropagator()
 
     def __call__(self, observation: Observation) -> None:
-        """Record a request that was served just now."""
+        """Record a request, right after its response."""
         caller = self._caller(observation.traceparent) if observation.traceparent else None
         if caller is not None:
             if not get_current_span(caller).get_span_context().trace_flags.sampled:
@@ -58,11 +58,11 @@ class RequestSpans:
         self._trace(observation, caller or _ANYWHERE)
 
     async def run(self) -> None:
-        """Wait to be cancelled, and send the rest, as far as there is time."""
+        """Wait until cancelled, then send the remaining spans within _CLOSING seconds."""
         try:
             await asyncio.Event().wait()
         finally:
-            # Neither on the loop nor in its threads, which all have to end before it: a collector may hang.
+            # Neither on the loop nor in its threads: the loop waits for those at its end, and a collector may hang.
             last = threading.Thread(target=self._provider.shutdown, daemon=True)
             last.start()
             await asyncio.to_thread(last.join, _CLOSING)
@@ -91,7 +91,7 @@ def spans_to(endpoint: str, instance: str) -> TracerProvider:
     resource = Resource.create(
         {"service.name": "kindred", "service.version": __version__, "service.instance.id": instance}
     )
-    provider = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False)  # whether is decided before a span is made
+    provider = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False)  # the share is applied before a span is made
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint, timeout=_EXPORT_TIMEOUT)))
     return provider
 

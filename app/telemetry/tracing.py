@@ -1,4 +1,4 @@
-"""Whether requests are traced, and the exporter. OpenTelemetry is an extra, imported only where traces go somewhere."""
+"""Creates the exporter of traces. OpenTelemetry is an extra, imported only if an endpoint is set."""
 
 import random
 import socket
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from app.telemetry.request_spans import RequestSpans
 
 _PATH: Final = "/v1/traces"
-"""Where OTLP has traces, unless it is said: opentelemetry.io/docs/specs/otlp, OTLP/HTTP Request."""
+"""Default path of traces in OTLP: opentelemetry.io/docs/specs/otlp, OTLP/HTTP Request."""
 
 
 def create_tracing(settings: Settings) -> "RequestSpans | None":
@@ -21,7 +21,7 @@ def create_tracing(settings: Settings) -> "RequestSpans | None":
         return None
     endpoint = traces_url(settings)
     try:
-        from app.telemetry.request_spans import RequestSpans, spans_to  # noqa: PLC0415 - 0.1 s and 10 MB, for who wants them
+        from app.telemetry.request_spans import RequestSpans, spans_to  # noqa: PLC0415 - takes 0.1 s and 10 MB
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("opentelemetry"):
             raise
@@ -31,7 +31,7 @@ def create_tracing(settings: Settings) -> "RequestSpans | None":
 
 
 def traces_url(settings: Settings) -> str:
-    """Return where traces are posted to. Raises SettingsError."""
+    """Return the URL that traces are posted to. Raises SettingsError."""
     try:
         parts = urlsplit(settings.traces_endpoint)
         known = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)

@@ -1,4 +1,5 @@
-"""The measured usage of nodes: read at an interval from metrics.k8s.io or Prometheus, and given to the mirror.
+"""Reads the measured usage of nodes, at an interval, from metrics.k8s.io or Prometheus, and applies it to the mirror.
 
-The plugins that use it are in `core.plugins.load`. It is not in `app.watch`, as neither API can be watched.
+The plugins that use it are in `core.plugins.load`. This package is separate from `app.watch`, because neither API can
+be watched.
 """

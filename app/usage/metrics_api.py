@@ -18,12 +18,12 @@ _REMEDIES: Final[Mapping[int, str]] = {
 
 
 class MetricsApi:
-    """One sample a node, over the window of metrics-server (about 15 s). It has no standard deviations."""
+    """One sample per node, over the window of metrics-server (about 15 s). There are no standard deviations."""
 
     name = "metrics.k8s.io"
 
     def __init__(self, client: ApiClient) -> None:
-        """Ask by the client of the API server."""
+        """`client` is the client of the API server."""
         self._client = client
 
     async def measurements(self) -> Measurements:
@@ -31,7 +31,7 @@ class MetricsApi:
         return decode_node_metrics(await self._client.get(PATH, {}))
 
     def remedy(self, error: Exception) -> str:
-        """Return the remedy if the API is not installed, may not be read or is not available; else empty."""
+        """Return the remedy if the API is not installed, forbidden or not available. Else empty."""
         return _REMEDIES.get(error.code, "") if isinstance(error, StatusError) else ""
 
     async def close(self) -> None:

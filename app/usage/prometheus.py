@@ -27,9 +27,9 @@ class Queries(NamedTuple):
     cpu: str
     memory: str
     node_label: str
-    """The label that has the name of the node; a port behind it is passed over."""
+    """The label that has the name of the node. A port behind the name is ignored."""
     window: int
-    """Seconds that averages and deviations are over."""
+    """Seconds over which averages and deviations are computed."""
 
 
 class _Series(msgspec.Struct):
@@ -52,20 +52,21 @@ _decoder: Final = msgspec.json.Decoder(_Answer)
 
 
 class Prometheus:
-    """Five queries a time: the average and the deviation of cpu and memory, and when there was a value last.
+    """Sends five queries: the average and the deviation of cpu and of memory, and the time of the last value.
 
-    The last one tells the age of a measurement: an average over a window has a value long after the series has ended.
+    The time of the last value is the age of a measurement. An average over a window still has a value long after its
+    series has ended.
     """
 
     name = "Prometheus"
 
     def __init__(self, client: ApiClient, queries: Queries) -> None:
-        """Ask a server by queries, with a client of its own."""
+        """`client` belongs to this source, which closes it."""
         self._client = client
         self._queries = queries
 
     async def measurements(self) -> Measurements:
-        """Ask for all nodes; see UsageSource."""
+        """Query all nodes, see UsageSource."""
         problems: list[str] = []
         cpu, memory = self._queries.cpu, self._queries.memory
         times = await self._values(f"max_over_time(timestamp({cpu})[{self._range}])", "time", problems)
@@ -97,7 +98,7 @@ class Prometheus:
         return Measurements(metrics, problems)
 
     def remedy(self, error: Exception) -> str:  # noqa: ARG002  # the protocol's
-        """Return nothing: the error that Prometheus returns for a query is enough."""
+        """Return an empty text: the error of Prometheus is enough."""
         return ""
 
     async def close(self) -> None:
@@ -112,7 +113,7 @@ class Prometheus:
         return await self._values(f"{function}_over_time(({query})[{self._range}])", what, problems)
 
     async def _values(self, query: str, what: str, problems: list[str]) -> dict[str, float]:
-        """Return node -> value. Of a node with several series none is taken: it is open which is right."""
+        """Return node -> value. A node with several series is left out, because it is unknown which one is right."""
         answer = decoding(_decoder.decode, await self._client.get(PATH, {"query": query}))
         if answer.status != "success" or answer.data is None:
             raise DecodeError("status", f"expected success, got {answer.status or 'nothing'} {answer.error[:200]}")
@@ -159,7 +160,7 @@ def queries_of(settings: Settings) -> Queries:
 
 
 def _node_name(label: str) -> str:
-    """Return a node's name from `NAME` or `NAME:PORT`; no name of a node has a colon."""
+    """Return a node's name from `NAME` or `NAME:PORT`. No name of a node has a colon."""
     return label.partition(":")[0]
 
 

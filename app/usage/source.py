@@ -12,17 +12,17 @@ SOURCE_ERRORS: Final = (ApiError, CredentialsError, DecodeError)
 
 
 class UsageSource(Protocol):
-    """One source, asked at an interval."""
+    """One source, which is read at an interval."""
 
     @property
     def name(self) -> str:
-        """Its name in logs."""
+        """The name of the source in logs."""
 
     async def measurements(self) -> Measurements:
-        """Ask for all nodes. Raises one of SOURCE_ERRORS, TimeoutError."""
+        """Return the measurements of all nodes. Raises one of SOURCE_ERRORS, TimeoutError."""
 
     def remedy(self, error: Exception) -> str:
-        """Return the remedy for an error, in one line; empty where none is known."""
+        """Return the remedy for an error, in one line. Empty if none is known."""
 
     async def close(self) -> None:
-        """Close the connections that are the source's own."""
+        """Close the connections that belong to the source."""

@@ -1,4 +1,4 @@
-"""Gives the mirror the measurements of a source, marks those that are too old, and logs a problem when it begins."""
+"""Applies the measurements of a source to the mirror, marks old measurements, and logs each new problem once."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from core.objects.node_metrics import NodeMetrics
 log = logging.getLogger(__name__)
 
 Apply: TypeAlias = Callable[[ClusterEvent], object]
-"""Takes over one change of the mirror. The result is ignored."""
+"""Applies one change to the mirror. The result is ignored."""
 
 _TURN: Final = 0.002  # seconds that the event loop is held; 5,000 measurements take 100 ms
 _AGED_EVERY: Final = 5.0  # seconds between two checks of the age of held measurements
@@ -26,7 +26,7 @@ _SHOWN: Final = 3  # values that a log line names
 
 
 class UsageFeed:
-    """Asks one source at an interval. After a failure, the held measurements stay, and age."""
+    """Reads one source at an interval. After a failure, the present measurements stay, and become older."""
 
     def __init__(  # noqa: PLR0913  # a source, a mirror and two times
         self,
@@ -38,7 +38,7 @@ class UsageFeed:
         interval: float,
         max_age: float,
     ) -> None:
-        """Take a clock in seconds since 1970; `interval` and `max_age` are seconds, too."""
+        """`clock` returns seconds since 1970. `interval` and `max_age` are seconds."""
         self.polls: Counter[str] = Counter()
         """Requests to the source by result: `success`, or the kind of failure."""
         self.unusable = 0
@@ -55,11 +55,11 @@ class UsageFeed:
         self._began = 0.0
 
     async def run(self) -> None:
-        """Ask until cancelled, and close the source."""
+        """Read the source until cancelled, then close it."""
         try:
             while True:
                 await self.poll()
-                # By the loop's time: a clock that is set back must not stop the polls.
+                # By the loop's time, so that polls continue if the clock is set back.
                 now = asyncio.get_running_loop().time
                 until = now() + self._interval
                 while (left := until - now()) > 0:
@@ -69,7 +69,7 @@ class UsageFeed:
             await self._source.close()
 
     async def poll(self) -> None:
-        """Ask the source once."""
+        """Read the source once."""
         try:
             async with asyncio.timeout(self._interval):
                 found = await self._source.measurements()
@@ -80,7 +80,7 @@ class UsageFeed:
         else:
             self.polls["success"] += 1
             if self._problem:
-                log.info("node usage: %s: answers again", self._source.name)
+                log.info("node usage: %s: responds again", self._source.name)
                 self._problem = ""
             latest = self._clock() + _MAX_AHEAD
             ahead = [each for each in found.metrics if each.measured_at > latest]
@@ -89,17 +89,17 @@ class UsageFeed:
         await self.age()
 
     async def age(self) -> None:
-        """Mark the measurements that have become too old."""
+        """Mark the measurements that are too old."""
         aged = [*outdated(self._mirror, self._clock(), self._max_age)]
         await self._tell(ClusterEvent("Update", each) for each in aged)
         held = [each for each in self._mirror.objects(NodeMetrics).values() if each.too_old]
         if held and not self._said_too_old:
-            text = "node usage: nodes measured more than %g s ago, passed over: %d, %s first"
+            text = "node usage: nodes measured more than %g s ago, ignored: %d, %s first"
             log.warning(text, self._max_age, len(held), one_line(held[0].name))
         self._said_too_old = bool(held)
 
     def counts(self) -> dict[str, int]:
-        """Return how many known nodes have a usable measurement, one that is too old, and none."""
+        """Return the number of known nodes with a usable measurement, with one that is too old, and with none."""
         held = self._mirror.objects(NodeMetrics)
         found = Counter(
             "too_old" if held[name].too_old else "measured" for name in self._mirror.nodes.slots & held.keys()
@@ -111,12 +111,12 @@ class UsageFeed:
         }
 
     def oldest(self) -> float | None:
-        """Return the age in seconds of the oldest usable measurement; None where there is none."""
+        """Return the age in seconds of the oldest usable measurement. None without one."""
         times = [each.measured_at for each in self._mirror.objects(NodeMetrics).values() if not each.too_old]
         return max(0.0, self._clock() - min(times)) if times else None
 
     async def _take(self, metrics: Sequence[NodeMetrics]) -> None:
-        """Apply the measurements of known nodes. Delete held ones of other nodes, so that memory stays bounded."""
+        """Apply the measurements of known nodes. Delete the measurements of other nodes, to limit the memory."""
         now, slots = self._clock(), self._mirror.nodes.slots
         gone = [each for name, each in self._mirror.objects(NodeMetrics).items() if name not in slots]
         await self._tell(ClusterEvent("Delete", each) for each in gone)
@@ -138,16 +138,14 @@ class UsageFeed:
             return
         self._problem = text
         hint = f" ({remedy})" if remedy else ""
-        log.warning(
-            "node usage: %s: %s%s; asked again every %g s", self._source.name, one_line(text), hint, self._interval
-        )
+        log.warning("node usage: %s: %s%s; retried every %g s", self._source.name, one_line(text), hint, self._interval)
 
     def _report(self, problems: Sequence[str]) -> None:
-        """Log the problems that the last answer did not have."""
+        """Log the problems that the last poll did not have."""
         self.unusable += len(problems)
         new = [each for each in problems if each not in self._said]
         self._said = frozenset(problems)
         if new:
             shown = "; ".join(map(one_line, new[:_SHOWN]))
             more = f"; and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""
-            log.warning("node usage: %s: passed over: %s%s", self._source.name, shown, more)
+            log.warning("node usage: %s: ignored: %s%s", self._source.name, shown, more)

@@ -1,4 +1,4 @@
-"""The verbs filter, prioritize, bind and preempt, from bytes to bytes, and whose turn it is.
+"""The verbs filter, prioritize, bind and preempt, from bytes to bytes, and the queue before them.
 
 Nothing here depends on connections, metrics or explanations.
 """

@@ -1,8 +1,8 @@
 """Admission of requests: one at a time, a bounded queue before it, and a deadline for requests that wait.
 
-Between two responses the event loop looks at its sockets and events. So a flood of requests delays neither the watch
-nor `/livez`, and each arrival is seen, and counted, at once. A request that finds no other is evaluated at once.
-Shedding is cheap, or the queue would not get shorter.
+Between two responses the event loop runs its other tasks and reads its sockets. So a flood of requests delays neither
+the watch nor `/livez`, and each arriving request is counted at once. If the queue is empty, a request is evaluated at
+once. Shedding must be cheap, or the queue would not get shorter.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from typing import Final, NamedTuple, Protocol
 
 
 class Shed(Enum):
-    """Why a request was shed; also the values of the metric's label and of the header."""
+    """Why a request was shed. Also the values of the metric's label and of the header."""
 
     DEADLINE = "deadline"
-    """It has waited so long that its client has given up, or is about to."""
+    """The request waited so long that its client has given up, or is about to."""
     QUEUE_FULL = "queue_full"
     """Too many requests wait."""
     BYTES = "bytes"
@@ -24,20 +24,20 @@ class Shed(Enum):
 
 
 class WaitingRequest(Protocol):
-    """A request that waits for its turn. Exactly one of the two is called, unless it is gone by then."""
+    """A request that waits for its turn. Either `take` or `reject` is called once, unless the request is `gone`."""
 
     began: float
-    """When its request began, of the clock."""
+    """Time at which the request began, by the clock of the admission."""
 
     @property
     def gone(self) -> bool:
-        """Whether no client waits for the response any more."""
+        """Whether the client has disconnected."""
 
     def take(self, waited: float) -> None:
-        """Answer, after so many seconds in the queue."""
+        """Evaluate the request and respond. `waited`: seconds in the queue."""
 
     def reject(self, reason: Shed, waited: float) -> None:
-        """Report that there will be no response."""
+        """Respond without an evaluation. `waited`: seconds in the queue."""
 
 
 class _Waiting(NamedTuple):
@@ -49,22 +49,22 @@ class Admission:
     """The queue before the verbs."""
 
     def __init__(self, *, deadline: float, queue_limit: int, max_bytes: int, clock: Callable[[], float]) -> None:
-        """Let requests wait for `deadline` seconds from their beginning, `queue_limit` at once.
+        """`deadline`: seconds from its beginning that a request may wait. `queue_limit`: requests that may wait.
 
-        All of them, complete or not, may hold `max_bytes`.
+        `max_bytes`: bytes that the bodies of all requests may take, complete or not.
         """
         self.clock: Final = clock
         self.in_flight = 0
         """Requests in progress, queued ones included."""
         self.bytes_held = 0
-        """Bytes of their bodies."""
+        """Bytes of the bodies of these requests."""
         self.shed: Final = {reason.value: 0 for reason in Shed}
-        """Reason -> how many were turned away for it."""
+        """Reason -> requests that were shed for it."""
         self._deadline = deadline
         self._queue_limit = queue_limit
         self._max_bytes = max_bytes
         self._queue: deque[_Waiting] = deque()
-        self._taken = False  # since the loop last looked at its sockets
+        self._taken = False  # whether a request had its turn since the loop last read its sockets
         self._begun = 0  # requests that had their turn
 
     @property
@@ -73,23 +73,23 @@ class Admission:
         return len(self._queue)
 
     def hold(self, size: int) -> bool:
-        """Count bytes that are held from now on; return whether they are within the limit."""
+        """Count further bytes of a body. Return whether the sum is within the limit."""
         self.bytes_held += size
         return self.bytes_held <= self._max_bytes
 
     def release(self, size: int) -> None:
-        """Take note of bytes that are held no longer."""
+        """Subtract the bytes of a released body."""
         self.bytes_held -= size
 
     def enter(self, turn: WaitingRequest) -> None:
-        """Let a complete question have its turn, now or later, or none."""
+        """Give a complete request its turn now, queue it, or shed it."""
         now = self.clock()
         if self._taken or self._queue:
             if len(self._queue) < self._queue_limit:
                 self._queue.append(_Waiting(turn, now))
             else:
                 self._reject(turn, Shed.QUEUE_FULL, 0.0)
-        elif now - turn.began > self._deadline:  # the request was sent long ago
+        elif now - turn.began > self._deadline:  # the body took long to arrive
             self._reject(turn, Shed.DEADLINE, 0.0)
         else:
             self._take(turn, 0.0)
@@ -99,18 +99,18 @@ class Admission:
         self._reject(turn, reason, 0.0)
 
     async def lull(self, patience: float) -> None:
-        """Return when no request waits or comes in, before long work without urgency; at the latest in `patience`.
+        """Return when no request waits or arrives, at the latest after `patience` seconds. Call it before long work.
 
-        Requests that come in wait for the work between this and the next `await`, and a second call makes way for all
-        of them. So none waits for two pieces, unless the queue is not empty for that long.
+        A request that arrives waits for the work up to the next `await`. A second call lets all waiting requests go
+        first. So no request waits for two pieces of work, unless the queue is not empty for `patience` seconds.
         """
         until = self.clock() + patience
         seen: tuple[int, int, int] | None = None
-        while seen != self._progress():  # a queue does that in each round of the loop
+        while seen != self._progress():  # a queue makes progress in each round of the loop
             seen = self._progress()
             if self.clock() >= until:
                 break
-            # The first lets the loop look at its sockets, the second comes after the requests that it has read there.
+            # In the first round the loop reads its sockets, in the second it handles the requests that it read.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""Which pods pass untouched: those that the settings name, and Kindred's own, which it must not keep from starting."""
+"""Which pods pass untouched: the pods that the settings name, and Kindred's own pods, so that they can always start."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -29,7 +29,7 @@ class Bypass:
         schedulers: Collection[str] = (),
         own_namespace: str = "",
     ) -> None:
-        """Let pods of these namespaces, with these labels, of these schedulers pass, and our own in our namespace."""
+        """Let pods of these namespaces, labels and schedulers pass, and Kindred's own pods in `own_namespace`."""
         self._namespaces = frozenset(namespaces)
         self._selector = selector
         self._schedulers = frozenset(schedulers)
@@ -50,7 +50,7 @@ NOBODY: Final = Bypass()
 
 
 def create_bypass(settings: Settings) -> Bypass:
-    """Return the bypass by the settings. Raises SettingsError."""
+    """Return the bypass that the settings define. Raises SettingsError."""
     try:
         selector = parse_label_selector(settings.bypass_labels) if settings.bypass_labels.strip() else None
     except SelectorError as error:
@@ -60,7 +60,7 @@ def create_bypass(settings: Settings) -> Bypass:
 
 
 def parse_label_selector(text: str) -> Selector:
-    """Read a selector as kubectl's `-l` has it. Raises SelectorError."""
+    """Parse a selector in the syntax of kubectl's `-l`. Raises SelectorError."""
     return parse_selector({}, list(_requirements(text)))
 
 

@@ -1,4 +1,4 @@
-"""The evaluation of a pod for a verb: from the equivalence cache or afresh, unless its class is too heavy."""
+"""The evaluation of a pod for a verb, from the equivalence cache or fresh, unless its class takes too much work."""
 
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.heavy_pods import HeavyPods
@@ -13,15 +13,15 @@ class Evaluations:
     """Begins and ends the evaluations of one verb."""
 
     def __init__(self, profile: Profile, mirror: ClusterMirror, cache: EquivalenceCache | None) -> None:
-        """Evaluate by the plugins of a profile; without a cache always afresh."""
+        """Evaluate by the plugins of a profile. Without a cache every evaluation is fresh."""
         self._mirror = mirror
         self._cache = cache
         self._heavy = HeavyPods(mirror, profile.plugins)
 
     def begin(self, pod: Pod, *, cached: bool) -> Evaluation:
-        """Return the evaluation of a pod; with `cached` false, the cache is neither asked nor told.
+        """Return the evaluation of a pod. With `cached` false, the cache is neither read nor written.
 
-        Raises WorkLimitError for a pod of a class that was refused lately.
+        Raises WorkLimitError for a pod of a class that recently took too much work.
         """
         self._heavy.check(pod)
         if self._cache is None or not cached:
@@ -29,11 +29,11 @@ class Evaluations:
         return self._cache.evaluation(pod)
 
     def finish(self, evaluation: Evaluation, *, cached: bool) -> str:
-        """End an evaluation; return where its answers are from, see VerbResponse.source."""
+        """End an evaluation. Return the source of its results, see VerbResponse.source."""
         if self._cache is None:
             return ""
         return self._cache.finish(evaluation) if cached else "off"
 
     def refused(self, pod: Pod, error: WorkLimitError) -> None:
-        """Take note that the evaluation of a pod took too much work."""
+        """Record that the evaluation of a pod took too much work."""
         self._heavy.remember(pod, error)

@@ -1,8 +1,8 @@
 """The verbs of kube-scheduler's extender v1: ExtenderArgs in, ExtenderFilterResult and HostPriorityList out.
 
-Source: k8s.io/kube-scheduler extender/v1/types.go. Requests and answers are handled as bytes: a model of every Node, or
-even a str for every name, would cost many times the decision. Answers to bad requests are HTTP 200 with an `Error`,
-because kube-scheduler throws away the body of any other status.
+Source: k8s.io/kube-scheduler extender/v1/types.go. Requests and responses stay bytes: a model of every Node, or even a
+str for every name, would cost many times the decision. A bad request gets HTTP 200 with an `Error`, because
+kube-scheduler discards the body of any other status.
 """
 
 from typing import Final
@@ -45,7 +45,7 @@ from core.scheduling_cycle import filter_nodes, score_nodes
 
 
 class Extender:
-    """The verbs, from request bytes to response bytes. They never raise because of the contents of a request."""
+    """`filter` and `prioritize`, from request bytes to response bytes. Invalid contents never make them raise."""
 
     def __init__(  # noqa: PLR0913  # what the verbs need
         self,
@@ -60,16 +60,16 @@ class Extender:
         bypass: Bypass = NOBODY,
         decider: Decider | None = None,
     ) -> None:
-        """Answer from the mirror; `prioritize` spreads its scores over 0..max_score instead of 0..100.
+        """Evaluate with the mirror. `prioritize` spreads its scores over 0..max_score instead of 0..100.
 
-        `refused_nodes` records the rejections of `filter` for preemption; `nominations` delay them, if the mirror
-        follows a cluster. `filter` passes on a sample of the nodes that fit; see NodeSample. Pods that `bypass` covers
-        pass untouched. `decider` answers `filter` for the pods that it decides for.
+        `refused_nodes` records the rejections of `filter` for preemption. `nominations` delay rejections, if the mirror
+        follows a cluster. `filter` passes on a sample of the nodes that fit, see NodeSample. Pods that `bypass` covers
+        pass untouched. `decider` handles `filter` for the pods in its scopes.
         """
         self._profile = profile
         self._mirror = mirror
         self.decider: Final = decider
-        """Who decides for pods; None where `filter` answers with all nodes that fit."""
+        """Decides for pods. None if `filter` returns all nodes that fit."""
         self._refused_nodes = refused_nodes
         self._nominations = nominations
         self._sample = NodeSample(percentage_of_nodes_to_score)
@@ -82,9 +82,9 @@ class Extender:
         self._to_score = Evaluations(profile, mirror, cache)
 
     def filter(self, body: Body, *, cached: bool = True, dry_run: bool = False) -> VerbResponse:
-        """Answer ExtenderArgs with an ExtenderFilterResult; `Error` names the field of a bad request.
+        """Return the ExtenderFilterResult for ExtenderArgs. Its `Error` names the field of a bad request.
 
-        With `cached` false, the equivalence cache is neither asked nor told. With `dry_run`, nothing follows from it.
+        With `cached` false, the equivalence cache is neither read nor written. With `dry_run`, no state changes.
         """
         try:
             args = decode_args(body, self._mirror, self._known_names)
@@ -122,10 +122,10 @@ class Extender:
         return VerbResponse(self._filter_result(args, verdicts, passed), source, doubt is not None, outcome, asked)
 
     def prioritize(self, body: Body, *, cached: bool = True) -> VerbResponse:
-        """Answer ExtenderArgs with a HostPriorityList for exactly the nodes asked, in their order.
+        """Return the HostPriorityList for ExtenderArgs: exactly the nodes of the request, in their order.
 
-        A bad request is answered with 0 for every node where its nodes can be read, else with {"Error": ...}, which the
-        scheduler logs and ignores. So is a pod that takes too much work.
+        For a bad request, or a pod that takes too much work, every node gets 0. If the nodes cannot be read, the
+        response is {"Error": ...}, which the scheduler logs and ignores.
         """
         try:
             args = decode_args(body, self._mirror, self._known_names)
@@ -150,12 +150,12 @@ class Extender:
         return VerbResponse(self._host_priorities.of(batch, scores), source, asked=asked)
 
     def filter_untouched(self, body: Body) -> VerbResponse | None:
-        """Answer about a pod that passes whatever the mirror is like; None for others, and for a bad request."""
+        """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
         found = self._covered(body)
         return self._passed_untouched(*found) if found is not None else None
 
     def prioritize_untouched(self, body: Body) -> VerbResponse | None:
-        """Answer about a pod that passes whatever the mirror is like; None for others, and for a bad request."""
+        """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
         found = self._covered(body)
         return self._scored_zero(found[0].batch, found[1]) if found is not None else None
 
@@ -169,7 +169,7 @@ class Extender:
 
     def _pod(self, args: ExtenderArgs) -> Pod:
         raw = bytes(args.pod)
-        pod = self.recent_pods.written_as(raw)  # mostly, because prioritize comes with the pod of the filter before
+        pod = self.recent_pods.written_as(raw)  # a hit mostly: prioritize sends the pod of the filter before it
         if pod is None:
             pod = decode_incoming_pod(args.pod)
             self.recent_pods.add(pod, raw)
@@ -197,7 +197,7 @@ class Extender:
         if args.node_list is not None:
             return result_of_objects(args.node_list, passed.tolist(), failed)
         if names is None and args.written is not None:
-            passing, slots = bytes(args.written), batch.slots  # all of them, as they came
+            passing, slots = bytes(args.written), batch.slots  # all nodes, byte for byte
         else:
             slots = batch.slots.take(passed)
             passing = names_text((batch.name_json() if names is None else names).take(passed))
@@ -212,10 +212,10 @@ def _too_much_work(body: bytes, pod: Pod, batch: NodeBatch, error: WorkLimitErro
 
 
 def _neutral_list(body: Body) -> bytes:
-    """Return a HostPriorityList of zeros for the nodes of a bad request; empty when they cannot be read.
+    """Return a HostPriorityList of zeros for the nodes of a bad request. Empty if the nodes cannot be read.
 
-    The nodes are read once more, because `decode_args` may have rejected them: named twice, or beside an unknown field.
-    kube-scheduler sends no such request. Where only the pod is wrong, they were read already.
+    The nodes are read again, because `decode_args` may have rejected them: a name is there twice, or an unknown field
+    is beside them. kube-scheduler sends no such request.
     """
     try:
         return neutral_priorities(names_asked(body))

@@ -26,12 +26,12 @@ NONE_FAILED: Final = FailedNodes(memoryview(b""), memoryview(b""))
 
 
 def names_text(names: NameTexts) -> bytes:
-    """Return names as in a JSON array, without its brackets."""
+    """Return names as a JSON array without its brackets."""
     return bytes(memoryview(rows(len(names), names, b","))[:-1])
 
 
 def failed_nodes(names: NameTexts, verdicts: Verdicts) -> FailedNodes:
-    """Write out the nodes of the request that fail."""
+    """Return the nodes of the request that failed, with their reasons."""
     texts: dict[bool, list[bytes | bytearray]] = {True: [], False: []}
     for code in np.bincount(verdicts.codes).nonzero()[0].tolist():
         if not code:  # success
@@ -45,12 +45,12 @@ def failed_nodes(names: NameTexts, verdicts: Verdicts) -> FailedNodes:
 
 
 def result_of_names(passing: bytes, failed: FailedNodes) -> bytes:
-    """Return an ExtenderFilterResult that passes on names, written by `names_text`."""
+    """Return an ExtenderFilterResult that passes on names. `passing` has the form of `names_text`."""
     return _filter_result((b'null,"NodeNames":[', passing, b"]"), failed)
 
 
 def result_of_objects(node_list: NodeList, passed: Iterable[int], failed: FailedNodes) -> bytes:
-    """Return an ExtenderFilterResult that passes on nodes, by position, as objects, byte for byte as they came."""
+    """Return an ExtenderFilterResult that passes on node objects, byte for byte. `passed` has their positions."""
     return _filter_result((*_node_list_pieces(node_list, passed), b',"NodeNames":null'), failed)
 
 
@@ -68,8 +68,8 @@ class HostPriorities:
 
     def __init__(self, max_score: int) -> None:
         texts = [b"%d" % (score * max_score // MAX_NODE_SCORE) for score in range(MAX_NODE_SCORE + 1)]
-        # Score -> its text. All of an answer are as wide as the widest, with spaces in front, as JSON allows: to make
-        # room of no width would cost more than all the rest.
+        # Score -> its text. All scores of a response have the width of the widest, padded with spaces, which JSON
+        # allows. Scores without padding would cost more than the rest of the response.
         self._texts: list[NameTexts] = [
             np.array([text.rjust(len(widest)) for text in texts], f"S{len(widest)}") for widest in texts
         ]
@@ -87,7 +87,7 @@ def neutral_priorities(names: Sequence[str]) -> bytes:
 
 
 def prioritize_error(message: str) -> bytes:
-    """Return a stand-in for a HostPriorityList, if not even a neutral one can be made."""
+    """Return the response in place of a HostPriorityList if the nodes of the request cannot be read."""
     return b'{"Error":' + error_json(message) + b"}"
 
 
@@ -106,7 +106,7 @@ def _filter_result(fitting: Iterable[bytes | msgspec.Raw], failed: FailedNodes) 
 
 
 def _node_list_pieces(node_list: NodeList, passed: Iterable[int]) -> Iterator[bytes | msgspec.Raw]:
-    """Yield the NodeList of the nodes passed on, in pieces: each further copy of 32 MB would cost 10 ms."""
+    """Yield the NodeList of the nodes passed on, in pieces. Each further copy of 32 MB would cost 10 ms."""
     envelope = {
         b"kind": node_list.kind,
         b"apiVersion": node_list.api_version,

@@ -12,7 +12,7 @@ _MAX_POD_BYTES: Final = 4 * 1024 * 1024  # etcd takes objects of up to 1.5 MiB
 
 
 def decode_incoming_pod(raw: msgspec.Raw) -> Pod:
-    """Decode the pod of a request, whose every affinity term must be valid. Raises DecodeError."""
+    """Decode the pod of a request. Every affinity term must be valid. Raises DecodeError."""
     if raw == NULL:
         raise DecodeError("Pod", "required")
     if memoryview(raw).nbytes > _MAX_POD_BYTES:

@@ -1,9 +1,9 @@
-"""Lists of node names that were written lately, so that the same bytes need no look-up.
+"""Lists of node names of recent requests, so that the same bytes need no second look-up.
 
-`prioritize` comes with the nodes that `filter` passed on, in the same order. kube-scheduler writes the names for
-`filter` in the order of its snapshot. It begins somewhere else in that order for each sample (schedule_one.go,
-nextStartNodeIndex). So a list is known if it is a remembered list, or a few pieces of remembered lists, byte for byte.
-To compare 5,000 names takes 3 us, to look them up 100.
+`prioritize` has the nodes that `filter` passed on, in the same order. For `filter`, kube-scheduler writes the names in
+the order of its snapshot, with another start for each sample (schedule_one.go, nextStartNodeIndex). So a list is known
+if it is a stored list, or a few pieces of stored lists, byte for byte. A comparison of 5,000 names takes 3 us, a
+look-up 100 us.
 """
 
 from bisect import bisect_left
@@ -14,19 +14,19 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from app.objects.limits import Body
-from core.mirror.node_info import NodeTable
+from core.mirror.node_info import NodeBatch, NodeTable
 from core.mirror.topology import Int32Array, IntpArray
 
 _MAX_LISTS: Final = 16
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _MAX_PIECES: Final = 4
 _MISSES: Final = 16
-"""Unknown lists in a row after which one in so many is stored. kube-scheduler's own filters run in parallel and leave
-the names in another order each time. Storing such lists takes a fifth of the time of a look-up, for nothing.
+"""After this number of unknown lists in a row, only one in so many is stored. kube-scheduler's own filters run in
+parallel, and leave the names in another order each time. Storing such a list would waste a fifth of a look-up's time.
 """
 _NO_LIST: Final = -1
 _COMMA: Final = ord(",")
-_INDEX_BYTES: Final = 40  # of one name in `begins`: an int and a pointer to it
+_INDEX_BYTES: Final = 40  # for one name in `begins`: an int and a pointer to it
 
 
 class Known(NamedTuple):
@@ -34,15 +34,15 @@ class Known(NamedTuple):
 
     slots: IntpArray
     distinct: bool
-    """Whether it is certain that no name is there twice."""
+    """Whether no name is known to be there twice."""
 
 
 class _NameList(NamedTuple):
     names: bytes
-    """As in a JSON array, without its brackets."""
+    """The names as a JSON array without its brackets."""
     slots: IntpArray
     begins: Sequence[int]
-    """Where each name begins, and where a further one would."""
+    """Offset of each name, and the offset that a further name would have."""
 
     @property
     def nbytes(self) -> int:
@@ -50,18 +50,18 @@ class _NameList(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Names of a request that are in a list, one after the other."""
+    """Names of a request that are consecutive in a list."""
 
     of: _NameList
     first: int
-    """Index in the list of the first of them."""
+    """Index in the list of the first name."""
     slots: IntpArray
     end: int
-    """Where the piece ends in the body: at a comma, or where the names end."""
+    """Offset in the body at which the piece ends: at a comma, or at the end of the names."""
 
 
 class KnownNames:
-    """The lists of names that were looked up last; all are forgotten when a node comes or goes."""
+    """The lists of names that were looked up last. All are dropped when a node is added or deleted."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
@@ -69,18 +69,18 @@ class KnownNames:
         self._of_length: dict[int, _NameList] = {}  # bytes of the names -> the last list of that length
         self._list_of: Int32Array = np.empty(0, np.int32)  # slot -> number of the last list that has its node
         self._index_of: Int32Array = np.empty(0, np.int32)  # slot -> index of the node in that list
-        self._lives = -1  # NodeTable.lives of the lists
+        self._lives = -1  # NodeTable.lives when the lists were stored
         self._nbytes = 0
         self._next = 0
-        self._misses = 0  # since a list was known
-        self._passed_on = b"", np.empty(0, np.intp), -1  # names, slots, NodeTable.lives of then
+        self._misses = 0  # unknown lists since the last known one
+        self._passed_on = b"", np.empty(0, np.intp), -1  # names, slots, NodeTable.lives at that time
 
     def pass_on(self, names: bytes, slots: IntpArray) -> None:
-        """Remember the names that `filter` passes on, without brackets, none of them twice, until the next ones."""
+        """Store the names that `filter` passed on, until the next call. They have no brackets and no duplicates."""
         self._passed_on = names, slots, self._nodes.lives
 
     def find(self, body: Body, begin: int, end: int) -> Known | None:
-        """Return the slots of the nodes that a body names between two positions; None: they must be looked up."""
+        """Return the slots of the nodes that a body names between two offsets. None: they must be looked up."""
         names, slots, lives = self._passed_on
         if names and lives == self._nodes.lives and len(names) == end - begin and body.startswith(names, begin):
             return Known(slots, distinct=True)
@@ -93,7 +93,7 @@ class KnownNames:
         return self._pieced_together(body, begin, end)
 
     def remember(self, names: bytes, slots: IntpArray) -> None:
-        """Remember names that NodeTable.name_index has found, none of them twice, with their slots."""
+        """Store names, without duplicates, with the slots that NodeTable.name_index found."""
         self._misses += 1
         if self._misses > _MISSES and self._misses % _MISSES:
             return
@@ -118,7 +118,7 @@ class KnownNames:
         return Known(np.concatenate([piece.slots for piece in pieces]), distinct=False)
 
     def _piece(self, body: Body, begin: int, end: int) -> _Piece | None:
-        """Return the names from a position on that one list has; None: after the first of them it goes on otherwise."""
+        """Return the names from an offset on that one list has. None if the list differs after the first name."""
         comma = body.find(b",", begin, end)
         name = body[begin + 1 : (end if comma < 0 else comma) - 1].decode("ascii", "replace")
         slot = self._nodes.slots.get(name, _NO_LIST)
@@ -128,7 +128,7 @@ class KnownNames:
         index = int(self._index_of[slot])
         offset = known.begins[index]
         size = min(end - begin, len(known.names) - offset)
-        # No name has a comma (see NameIndex), so that one behind the piece shows that its last name is whole.
+        # No name has a comma (see NameIndex). So a comma behind the piece shows that its last name is complete.
         for text, behind in ((body, begin + size), (known.names, offset + size)):
             if behind < (end if text is body else len(text)) and text[behind] != _COMMA:
                 return None
@@ -138,12 +138,14 @@ class KnownNames:
         return _Piece(known, index, slots, begin + size)
 
     def _join(self, first: _NameList, second: _Piece) -> None:
-        """Remember two lists as one, where the second goes on behind the end of the first.
+        """Store two lists as one, if the second continues the first.
 
-        So windows of one order, once each was looked up, become one list of all its names.
+        So the windows of one order become one list of all its names, once each window was looked up.
         """
+        if first is second.of:  # one list that is read around its end, as most are: to join it would repeat its names
+            return
         slots = np.concatenate((first.slots, second.of.slots[second.first :]))
-        if len(slots) <= len(self._nodes.slots) and len(np.unique(slots)) == len(slots):
+        if len(slots) <= len(self._nodes.slots) and NodeBatch.of_slots(self._nodes, slots).repeated() < 0:
             self._add(b"%b,%b" % (first.names, second.of.names[second.of.begins[second.first] :]), slots)
 
     def _add(self, names: bytes, slots: IntpArray) -> None:

@@ -1,13 +1,14 @@
-"""Whether `filter` may refuse a nominated node, or would only because the watch has not shown yet that victims went.
+"""Doubts about rejections of nominated nodes: the watch may not have shown yet that the victims were deleted.
 
-kube-scheduler nominates a node for a pod, evicts its victims there, and tries the pod again as soon as its own watch
-has shown them go. If Kindred's watch lags, a rejection would make it preempt once more, on another node: seen with
-v1.36.3, which evicted a second victim needlessly. So such a refusal is doubted: looked at again for a moment, and if it
-remains, answered with an `Error`. That only ends the attempt (schedule_one.go: no PostFilter behind it, but the
-nomination is lost), and the pod is tried again after its backoff, which is 1 s at first.
+kube-scheduler nominates a node for a pod, evicts the victims there, and retries the pod as soon as its own watch shows
+their deletion. If Kindred's watch lags, Kindred rejects the node, and kube-scheduler preempts again on another node.
+v1.36.3 evicted a second victim needlessly this way. So `filter` evaluates such a request again for a moment. If the
+rejection remains, it returns an `Error`. An `Error` only ends the attempt (schedule_one.go: no PostFilter runs, but the
+nomination is lost). kube-scheduler retries the pod after its backoff, which is 1 s at first.
 
-For a pod that Kindred itself preempts for, the moment is all: its victims may take their time, and it stays nominated.
-So it is for each pod that Kindred decides for (app/verbs/deciding/decider.py).
+If Kindred itself preempts for the pod, a remaining rejection is returned as it is: the victims may terminate slowly,
+and the pod must stay nominated. The same is true for each pod that Kindred decides for
+(app/verbs/deciding/decider.py).
 """
 
 from collections import OrderedDict
@@ -28,7 +29,7 @@ _MAX_PODS: Final = 1024
 
 
 class Doubt(NamedTuple):
-    """Why a rejection is doubted, and whether it is returned nevertheless if it remains."""
+    """Why a rejection is doubted, and whether `filter` returns the rejection if the doubt remains."""
 
     reason: str
     told: bool
@@ -40,12 +41,12 @@ class _Doubted(NamedTuple):
 
 
 class Nominations:
-    """uid -> since when the refusal of its nominated node is doubted; the oldest go first."""
+    """uid -> time since which the rejection of the pod's nominated node is doubted. The oldest entries are dropped."""
 
     def __init__(
         self, mirror: ClusterMirror, clock: Callable[[], float], is_ours: Callable[[str], bool] = lambda _: False
     ) -> None:
-        """Look at the pods of a mirror; times are of `clock`, in seconds.
+        """Read the pods of a mirror. `clock` returns seconds.
 
         `is_ours` returns whether Kindred itself preempts for the pod of a uid.
         """
@@ -55,10 +56,10 @@ class Nominations:
         self._is_ours = is_ours
 
     def doubt(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> Doubt | None:
-        """Return why the verdicts should not be returned yet; None if they may be.
+        """Return why the verdicts should not be returned yet. None if they may be.
 
-        They are held back for a while if no node fits, and the nominated node has pods of lower priority that are not
-        terminating in the mirror. These are the victims, or pods that took their place.
+        Verdicts are held back if no node fits, and the nominated node has pods of lower priority that are not
+        terminating in the mirror. These pods are the victims, or pods that took their place.
         """
         name = pod.nominated_node_name
         if not name or not self._refused_only_for_now(name, batch, verdicts):

@@ -12,34 +12,34 @@ from core.objects.pod import Pod
 
 
 class VerbOutcome(Enum):
-    """How a request ended. Also the values of the label `outcome`, and in logs."""
+    """The outcome of a request. Also the values of the label `outcome`, and in logs."""
 
     FIT = "fit"
-    """`filter` passed on at least one node; for other verbs: it was done."""
+    """`filter` passed on at least one node, or another verb succeeded."""
     NO_FIT = "no_fit"
     """`filter` or `preempt` left no node, or `bind` found a conflict."""
     BAD_REQUEST = "bad_request"
     """The request could not be read."""
     TOO_MUCH_WORK = "too_much_work"
-    """Refused, as the pod takes more work than `max_work` allows."""
+    """Rejected: the pod takes more work than `max_work` allows."""
     DOUBTED = "doubted"
-    """`filter` answered an Error as the watch may be late; see app/verbs/nominations.py, and Decider."""
+    """`filter` returned an Error because the watch may be late. See app/verbs/nominations.py and Decider."""
     STALE = "stale"
-    """Refused, as the mirror cannot be trusted."""
+    """Rejected: the mirror is stale."""
     SHED = "shed"
-    """Turned away: past the deadline, or past the bounds of the queue."""
+    """Shed: past the deadline, or past the limits of the queue."""
     BYPASSED = "bypassed"
-    """Passed untouched, as the settings want it for that pod."""
+    """Passed untouched, by the settings for that pod."""
     REFUSED = "refused"
-    """`filter` cannot decide for that pod; the `Error` names the remedy."""
+    """`filter` cannot decide for that pod. The `Error` names the remedy."""
     NOT_LEADING = "not_leading"
-    """Refused, as another replica leads."""
+    """Rejected: another replica leads."""
     FAILED = "failed"
-    """`bind` or `preempt` could not be done: an error of the API server, a timeout."""
+    """`bind` or `preempt` failed: an error of the API server, a timeout."""
     INTERNAL_ERROR = "internal_error"
-    """A fault in Kindred, which is in the log."""
+    """A bug in Kindred. The log has the error."""
 
-    # There is one object for each, and Enum's own hash is a function in Python, called twice for each request counted.
+    # Each member is one object. Enum's own hash is a Python function that would run twice for each counted request.
     __hash__ = object.__hash__
 
 
@@ -57,15 +57,15 @@ class Asked(NamedTuple):
 NOT_KNOWN: Final = Asked()
 
 VerbResult: TypeAlias = BindingResult | PreemptResult
-"""How a request to `bind` or `preempt` ended, finer than its outcome."""
+"""The result of a request to `bind` or `preempt`, in more detail than its outcome."""
 
 
 class VerbResponse(msgspec.Struct, frozen=True, gc=False):
     """The body of a response, with data about it.
 
-    `source` is where it is from, see Evaluation.source; empty for an error. A `doubtful` response may be another one in
-    a moment, see Nominations. `error` is the text of its `Error`. `result` is the outcome of `bind` and `preempt`, if
-    they were reached. `unknown_pod` has to be looked up before it can be decided for, see Decider.
+    `source` is the source of the results, see Evaluation.source, and empty for an error. A `doubtful` response may
+    change within a moment, see Nominations. `error` is the text of its `Error`. `result` is the result of `bind` or
+    `preempt`, if the verb ran. `unknown_pod` must be looked up before Kindred can decide for it, see Decider.
     """
 
     body: bytes
@@ -79,28 +79,28 @@ class VerbResponse(msgspec.Struct, frozen=True, gc=False):
 
 
 class Observation(NamedTuple):
-    """One request, once its response is written."""
+    """One request, after its response was written."""
 
     verb: str
     outcome: VerbOutcome
     seconds: float
-    """From the complete request until the response, waiting included."""
+    """Seconds from the complete request to the response, with the time in the queue."""
     waited: float
-    """Of these, in the queue."""
+    """Seconds of these in the queue."""
     request_bytes: int
     response_bytes: int
     asked: Asked
     source: str
-    """As the header Kindred-Equivalence: `hit HASH`, `none` ...; empty without a cache."""
+    """The value of the header Kindred-Equivalence: `hit HASH`, `none` ... Empty without a cache."""
     error: str
-    """The `Error` of the response; empty if it had none."""
+    """The `Error` of the response. Empty without one."""
     stale: str
-    """Why the mirror may be behind, where it was answered all the same; else empty."""
+    """Why the mirror was stale, if there was a result nevertheless. Else empty."""
     traceparent: str = ""
-    """The header of that name, by which a caller that is traced names its span (W3C Trace Context); else empty."""
+    """The header `traceparent` with the span of a traced client (W3C Trace Context). Empty without it."""
     request: Body = b""
     """The body of the request. Do not keep it: it may be 64 MB."""
     response: bytes = b""
-    """The body of the response, likewise."""
+    """The body of the response. Do not keep it either."""
     result: VerbResult | None = None
-    """Of `bind` and `preempt`, where the verb itself answered."""
+    """The result of `bind` or `preempt`, if the verb ran."""

@@ -1,8 +1,8 @@
 """The wire of `preempt`: ExtenderPreemptionArgs in, ExtenderPreemptionResult out.
 
-Source: k8s.io/kube-scheduler extender/v1/types.go; as everywhere, Go reads keys in any case. The result has no field
-for an error, and with a status other than 200 an ignorable extender would be passed over, and the victims that were
-offered would go. So a bad request is answered with no node at all, and an `Error` that only people read.
+Source: k8s.io/kube-scheduler extender/v1/types.go. Go reads keys in any case. The result has no field for an error.
+After a status other than 200, kube-scheduler would skip an ignorable extender and evict the offered victims. So the
+response to a bad request has no node, and an `Error` that only people read.
 """
 
 import logging
@@ -56,14 +56,14 @@ _count_decoder: Final[msgspec.json.Decoder[int | None]] = msgspec.json.Decoder(_
 
 
 class PreemptionArgs(msgspec.Struct, frozen=True, gc=False):
-    """The pod that wants to preempt others, and the victims on each candidate node."""
+    """The preempting pod, and the victims on each candidate node."""
 
     pod: Pod
     offers: Mapping[str, Offer]
 
 
 class PreemptVerb:
-    """The verb, from request bytes to response bytes. It never raises because of the contents of a request."""
+    """The verb, from request bytes to response bytes. Invalid contents never make it raise."""
 
     def __init__(  # the events that a preemption needs
         self,
@@ -74,9 +74,9 @@ class PreemptVerb:
         offset: Callable[[int], int],
         bypass: Bypass,
     ) -> None:
-        """Answer from the mirror, and look for victims on refused nodes, too; pods that pass untouched get all offers.
+        """Evaluate with the mirror. Refused nodes are searched for victims, too. Untouched pods get all offers.
 
-        `offset` returns, for a number of nodes, the index of the first one to try.
+        `offset` returns, for a number of nodes, the index of the first node to try.
         """
         self._profile = profile
         self._mirror = mirror
@@ -85,7 +85,7 @@ class PreemptVerb:
         self._bypass = bypass
 
     def preempt(self, body: Body) -> VerbResponse:
-        """Answer ExtenderPreemptionArgs with an ExtenderPreemptionResult; nothing of it comes from the cache."""
+        """Return the ExtenderPreemptionResult for ExtenderPreemptionArgs, without the cache."""
         try:
             args = decode_preemption_args(body)
         except DecodeError as error:
@@ -105,7 +105,7 @@ class PreemptVerb:
         return VerbResponse(preemption_result(found), outcome=VerbOutcome.FIT, asked=asked, result=candidates)
 
     def preempt_untouched(self, body: Body) -> VerbResponse | None:
-        """Answer about a pod that passes whatever the mirror is like; None for others, and for a bad request."""
+        """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
         try:
             args = decode_preemption_args(body)
         except DecodeError:
@@ -113,14 +113,14 @@ class PreemptVerb:
         return _all_offers(args) if self._bypass.covers(args.pod) else None
 
     def _more_nodes(self, args: PreemptionArgs) -> list[str]:
-        """Return the nodes that Kindred alone refused, not always the same ones first, as not all may be looked at."""
+        """Return the nodes that only Kindred rejected. The first node varies, because not all nodes may be tried."""
         names = [name for name in self._refused_nodes.of_this_attempt(args.pod.uid) if name not in args.offers]
         first = self._offset(len(names)) if names else 0
         return names[first:] + names[:first]
 
 
 class PreemptVerbOff:
-    """The verb while it is switched off: no pod is preempted, and the `Error` says why."""
+    """The verb when it is off: no pod is preempted, and the `Error` has the reason."""
 
     def preempt(self, _: Body) -> VerbResponse:
         """Respond without a node, so that no pod is preempted."""
@@ -129,11 +129,11 @@ class PreemptVerbOff:
         return VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF, result=off)
 
     def preempt_untouched(self, body: Body) -> None:
-        """Return None: there is no pod that passes."""
+        """Return None: no pod passes untouched."""
 
 
 def decode_preemption_args(body: Body) -> PreemptionArgs:
-    """Decode ExtenderPreemptionArgs with keys in any case. Raises DecodeError, which names the field."""
+    """Decode ExtenderPreemptionArgs with keys in any case. Raises DecodeError that names the field."""
     refuse_too_many_elements(body)
     fields = _ARGS.decode(body)
     victims, meta_victims = (fields.get(field, NULL) for field in ("NodeNameToVictims", "NodeNameToMetaVictims"))
@@ -158,14 +158,14 @@ def preemption_result(accepted_offers: Mapping[str, Offer]) -> bytes:
 
 
 def preempt_error(message: str) -> bytes:
-    """Return an ExtenderPreemptionResult that drops every node, so that no pod is preempted, and says why."""
+    """Return an ExtenderPreemptionResult without a node, so that no pod is preempted, and with the reason."""
     return b'{"NodeNameToMetaVictims":{},"Error":' + error_json(message) + b"}"
 
 
 def _all_offers(args: PreemptionArgs) -> VerbResponse:
-    """Return the offers, without those that have no victims, which kube-scheduler refuses.
+    """Return the offers with victims. kube-scheduler rejects an offer without victims.
 
-    These are nodes that another extender has rejected, and that one finds the victims.
+    An offer has no victims if another extender rejected the node. That extender then finds the victims.
     """
     offers = {name: offer for name, offer in args.offers.items() if offer.uids}
     return VerbResponse(preemption_result(offers), outcome=VerbOutcome.BYPASSED, asked=_asked(args, offers))
@@ -198,7 +198,7 @@ def _offers(field: str, raw: msgspec.Raw) -> dict[str, Offer]:
 
 
 def _offer(victims: Mapping[str, msgspec.Raw], *, whole_pods: bool) -> Offer:
-    """Read Victims or MetaVictims; members that are neither's are passed over, as Go does."""
+    """Read Victims or MetaVictims. Fields of neither are ignored, as in Go."""
     fields = _VICTIMS.fields_of(victims)
     with under("Pods"):
         pods = fields.get("Pods", NULL)

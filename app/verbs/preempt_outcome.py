@@ -1,14 +1,14 @@
-"""How a call of the verb `preempt` ended."""
+"""The outcome of a call of the verb `preempt`."""
 
 from enum import Enum
 from typing import NamedTuple
 
 
 class PreemptOutcome(Enum):
-    """The outcome of a call; also the values of the metric's label."""
+    """The outcome of a call. Also the values of the metric's label."""
 
     CANDIDATES = "candidates"
-    """At least one node where preemption helps."""
+    """Preemption helps on at least one node."""
     NONE = "none"
     """No node at all, so that no pod is preempted."""
     INVALID = "invalid"

@@ -1,6 +1,6 @@
 """The pods of recent requests.
 
-`bind` gets only the name of a pod, and `prioritize` gets the very bytes of `filter`.
+`bind` gets only the name of a pod. `prioritize` gets the same bytes as the `filter` before it.
 """
 
 from collections import OrderedDict
@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 from core.objects.pod import Pod
 
 _MAX_PODS: Final = 4096
-_MAX_BYTES: Final = 16 * 1024 * 1024  # of JSON, which can take 20 times as much when it is decoded
+_MAX_BYTES: Final = 16 * 1024 * 1024  # of JSON, which may take 20 times as much memory when decoded
 _ORDINARY_BYTES: Final = 16 * 1024
 _WEIGHT: Final = 8
-"""How many times the bytes of a pod count that has more than ordinary ones: a few megabytes of odd pods must not leave
-hundreds of megabytes behind."""
+"""Factor for the bytes of a pod that is larger than ordinary pods. Without it, a few megabytes of odd pods would take
+hundreds of megabytes when decoded."""
 
 
 class _Written(NamedTuple):
@@ -23,7 +23,7 @@ class _Written(NamedTuple):
 
 
 class RecentPods:
-    """uid -> the pod as the scheduler last sent it, which is as it made its decision; the oldest go first."""
+    """uid -> the pod as the scheduler last sent it. The oldest entries are dropped."""
 
     def __init__(self) -> None:
         self._pods: OrderedDict[str, _Written] = OrderedDict()
@@ -35,7 +35,7 @@ class RecentPods:
         yield from [written.pod for written in reversed(self._pods.values())]
 
     def add(self, pod: Pod, raw: bytes) -> None:
-        """Take in a pod, with its JSON."""
+        """Add a pod with its JSON."""
         before = self._pods.pop(pod.uid, None)
         self._last = self._pods[pod.uid] = _Written(pod, raw)
         self._bytes += _weight(raw) - (_weight(before.raw) if before is not None else 0)
@@ -48,7 +48,7 @@ class RecentPods:
         return found.pod if found is not None else None
 
     def json_of(self, uid: str) -> bytes:
-        """Return the JSON of a pod, if it was in a recent request; else nothing."""
+        """Return the JSON of a pod from a recent request. Empty if there was none."""
         found = self._pods.get(uid)
         return found.raw if found is not None else b""
 

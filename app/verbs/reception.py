@@ -18,14 +18,14 @@ class Reception(NamedTuple):
     stale_policy: StalePolicy
     admission: Admission
     observe: Callable[[Observation], object]
-    """Called for each request, once its response is there."""
+    """Called for each request, after its response was made."""
     max_body_bytes: int
     traces: bool = False
     """Whether an observer needs traces."""
 
 
 def create_admission(settings: Settings) -> Admission:
-    """Return the queue that the settings want."""
+    """Return the queue with the limits of the settings."""
     return Admission(
         deadline=settings.deadline,
         queue_limit=settings.queue_limit,

@@ -1,7 +1,7 @@
-"""The nodes that `filter` rejected for the pods of recent requests, for the search of victims there.
+"""The nodes that `filter` rejected for the pods of recent requests. Preemption searches victims on them.
 
-kube-scheduler asks an extender about nodes that passed its own filters. So only Kindred rejected such a node: if
-Kindred accepts it, the pod fits.
+kube-scheduler sends an extender only nodes that passed its own filters. So if Kindred accepts such a node later, the
+pod fits there.
 """
 
 from collections import OrderedDict
@@ -21,14 +21,14 @@ from core.objects.pod import Pod
 _MAX_PODS: Final = 4096
 _MAX_BYTES: Final = 8 * 1024 * 1024  # of bits, one a node: 0.6 KB for 5,000 nodes
 # A request after this time belongs to another scheduling attempt, and kube-scheduler may have rejected the node itself
-# in between. Within an attempt, this is the time from the filter to the preemption; between two there is
-# podInitialBackoffSeconds, mostly.
+# in between. Within an attempt, this is the time from the filter to the preemption. Two attempts are mostly
+# podInitialBackoffSeconds apart.
 _ONE_ATTEMPT: Final = 1.0  # seconds
 
 
 class _Refusal(NamedTuple):
     at: float
-    node_lives: int  # how many nodes had come and gone by then
+    node_lives: int  # RefusedNodes._node_lives at that time
     slots: bytes  # bit of a slot -> whether preemption might help on its node
     asked: bytes  # bit of a slot -> whether its node was in the request; empty if some node was not rejected
 
@@ -38,7 +38,7 @@ class _Refusal(NamedTuple):
 
 
 class RefusedNodes:
-    """uid -> the nodes that its last `filter` refused and preemption might help on; the oldest go first."""
+    """uid -> the nodes that its last `filter` rejected and where preemption might help. The oldest are dropped."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class RefusedNodes:
         clock: Callable[[], float],
         refused_everywhere: Callable[[Pod, int], None] | None = None,
     ) -> None:
-        """Remember slots of a mirror; times are of `clock`, in seconds.
+        """Record slots of a mirror. `clock` returns seconds.
 
-        `refused_everywhere` is called with a pod for which no node was left, though preemption might help on some, and
-        with how many nodes that were.
+        `refused_everywhere` is called with each pod for which no node was left although preemption might help, and with
+        the number of nodes where it might.
         """
         self._nodes = mirror.nodes
         self._clock = clock
@@ -61,7 +61,7 @@ class RefusedNodes:
         mirror.listen(self)
 
     def changed(self, change: Change) -> None:
-        """Take note of the nodes that come and go: a slot may then be another node's."""
+        """Track added and deleted nodes, because another node may then have the slot."""
         if isinstance(change, NodeChange) and (change.before is None or change.after is None):
             self._node_lives += 1
             self._changed_hands[change.slot] = self._node_lives
@@ -81,12 +81,12 @@ class RefusedNodes:
             self._refused_everywhere(pod, len(batch))
 
     def forget(self, uid: str) -> None:
-        """Drop the results for a pod that got a node since."""
+        """Drop the results for a pod that has got a node."""
         before = self._refusals.pop(uid, None)
         self._bytes -= before.size if before is not None else 0
 
     def of_this_attempt(self, uid: str) -> list[str]:
-        """Return the names of the nodes, by slot, if the pod was in a request a moment ago; else none."""
+        """Return the names of the nodes, by slot, if the pod's last request belongs to this attempt. Else none."""
         refusal = self._refusals.get(uid)
         if refusal is None or self._clock() - refusal.at > _ONE_ATTEMPT:
             return []

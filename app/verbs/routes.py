@@ -1,4 +1,4 @@
-"""The verbs of kube-scheduler's extender as routes, and the app that reaches them first."""
+"""The verbs of kube-scheduler's extender as routes, and the app that dispatches to them before FastAPI."""
 
 import asyncio
 import logging
@@ -25,21 +25,21 @@ from core.objects.pod import Pod
 log = logging.getLogger(__name__)
 
 _LOOKS_AGAIN: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)
-"""Seconds; together half of the shortest httpTimeout in manifests/scheduler. A watch is mostly late by milliseconds."""
+"""Pauses in seconds, in all half of the shortest httpTimeout in manifests/scheduler. A watch lags by milliseconds."""
 _LOOKS_BEFORE_ASKING: Final = 1
 
 
 class PatientFilter:
-    """`filter` that looks again for a moment where its answer is doubtful; the scheduler waits, with all its pods.
+    """`filter` that retries a doubtful response for a moment. The scheduler waits, with all its pods.
 
-    A pod that is to be decided for waits until the watch shows it. After some milliseconds it is looked up instead.
+    A decision for an unknown pod waits until the watch shows the pod. After some milliseconds the pod is looked up.
     """
 
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
 
     def __call__(self, body: Body, manner: Manner) -> VerbResponse | Awaitable[VerbResponse]:
-        """Answer at once, or later."""
+        """Respond at once, or later."""
         answer = self._filter(body, manner)
         return self._later(body, manner, answer) if answer.doubtful or answer.unknown_pod is not None else answer
 
@@ -59,7 +59,7 @@ class PatientFilter:
         return answer
 
     async def _pause(self, seconds: float, unknown_pod: Pod | None) -> None:
-        """Let the watch go on: for some seconds, or until it shows the pod that it has not shown."""
+        """Pause so that the watch can catch up. With an unknown pod, the pause ends when the watch shows the pod."""
         decider = self._extender.decider
         if decider is None or unknown_pod is None:
             await asyncio.sleep(seconds)
@@ -72,17 +72,17 @@ class PatientFilter:
 
 
 class ExtenderApp(FastAPI):
-    """The app of the scheduler's port, which reaches the verbs before FastAPI's own middleware and routing.
+    """The app of the scheduler's port. It dispatches to the verbs before FastAPI's own middleware and routing.
 
-    Measured with a scheduler at 500 nodes: those took 8 % of Kindred's time for a pod that is filtered, scored and
-    bound. `VerbEndpoint` does the work: it bounds bodies, and responds after every error.
+    With a scheduler at 500 nodes, middleware and routing took 8 % of Kindred's time for a pod that is filtered, scored
+    and bound. `VerbEndpoint` replaces them: it limits bodies, and responds after every error.
     """
 
     verbs: Mapping[str, VerbEndpoint] = MappingProxyType({})
     """Path -> the endpoint for a POST there."""
 
     def add_verbs(self, *routes: Route) -> None:
-        """Serve routes of verbs; with other methods they are answered as all others are."""
+        """Serve routes of verbs. FastAPI serves the other methods of these paths."""
         self.verbs = {route.path: route.app for route in routes if isinstance(route.app, VerbEndpoint)}
         self.router.routes.extend(routes)
 
@@ -123,7 +123,7 @@ def extender_routes(extender: Extender, reception: Reception) -> list[Route]:
 
 
 def binding_route(binder: Binder, reception: Reception) -> Route:
-    """Return the route of the verb `bind`, which has nothing to do with the cache."""
+    """Return the route of the verb `bind`, which does not use the cache."""
     return _route(
         VerbEndpoint(
             "bind",
@@ -140,10 +140,10 @@ class Preempts(Protocol):
     """The endpoint of `preempt`: a PreemptVerb, or its stand-in."""
 
     def preempt(self, body: Body) -> VerbResponse | Awaitable[VerbResponse]:
-        """Answer."""
+        """Respond to ExtenderPreemptionArgs."""
 
     def preempt_untouched(self, body: Body) -> VerbResponse | None:
-        """Answer about a pod that passes whatever the mirror is like; None for others, and for a bad request."""
+        """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
 
 
 def preemption_route(preempter: Preempts, reception: Reception) -> Route:
@@ -167,6 +167,6 @@ def _route(endpoint: VerbEndpoint) -> Route:
 def _no_priorities(_: str) -> bytes:
     """Return an empty HostPriorityList, which adds nothing to any node (schedule_one.go, prioritizeNodes).
 
-    A 0 for every node would say the same, but finding the nodes is most of the cost of an ordinary response.
+    A 0 for every node would have the same effect, but finding the nodes is most of the cost of an ordinary response.
     """
     return b"[]"

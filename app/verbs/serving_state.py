@@ -1,11 +1,12 @@
-"""Whether this process accepts requests: the state that its end, its leadership, its health and its verbs share.
+"""Whether this process accepts requests: the state that shutdown, leader election, probes and verbs share.
 
-With leader election a replica that does not lead decides nothing. Every verb gets an `Error`, which kube-scheduler
-ignores for `prioritize`, and each response closes its connection. kube-scheduler keeps connections alive, also to a pod
-that has left the Service. Without that it would continue to call the previous leader. Its `filter` would break no rule,
-because `bind` checks all of them again. But it lacks the pods that the leader has assumed, and the rejections that
-`preempt` needs, so many of its decisions would end as conflicts. The price is one attempt of the pods that are under
-way when the leader changes. Nor does it bind pods that pass untouched: they would still take room.
+With leader election a replica that does not lead decides nothing. Every verb returns an `Error`, which kube-scheduler
+ignores for `prioritize`, and each response closes its connection. The reason is that kube-scheduler keeps connections
+alive, also to a pod that has left the Service, and would continue to call the previous leader. The `filter` of that
+replica would break no rule, because `bind` checks all rules again. But the replica lacks the pods that the leader
+assumed and the rejections that `preempt` needs. So many of its decisions would end as conflicts. The cost is one
+attempt for each pod in progress when the leader changes. A replica that does not lead does not bind pods that pass
+untouched either, because they take capacity.
 """
 
 import math
@@ -19,30 +20,30 @@ class Leadership(Protocol):
 
     @property
     def leader(self) -> str:
-        """The present or last holder of the Lease; empty if none is known."""
+        """The present or last holder of the Lease. Empty if none is known."""
 
     def leads(self) -> bool:
         """Whether this replica may decide now."""
 
     def problem(self) -> str:
-        """Return why it may not, one line; empty if it may."""
+        """Return why this replica may not decide, in one line. Empty if it may."""
 
     def seconds_left(self) -> float:
         """Return the seconds for which no other replica can lead."""
 
     async def resign(self) -> None:
-        """Let another lead; whatever this replica has decided must have ended."""
+        """Release the Lease. All bindings of this replica must have ended."""
 
 
 class Obstacle(Protocol):
     """A reason besides the election that keeps a replica from deciding."""
 
     def problem(self) -> str:
-        """Return why it may not, one line; empty if it may."""
+        """Return why this replica may not decide, in one line. Empty if it may."""
 
 
 class ServingState:
-    """Changed at the start and at the end; read in every request."""
+    """The state. It changes at the start and at the shutdown, and every request reads it."""
 
     def __init__(
         self,
@@ -50,17 +51,17 @@ class ServingState:
         memory: MemoryWatch = UNLIMITED,
         obstacle: Obstacle | None = None,
     ) -> None:
-        """Take part in an election, if there is one; no request is evaluated while there is an `obstacle`."""
+        """`leadership` is None without leader election. No request is evaluated while `obstacle` has a problem."""
         self.leadership = leadership
-        """None where there is no leader election: then every replica decides."""
+        """None without leader election: then every replica decides."""
         self.draining = False
-        """Whether the process is about to end: it answers still, but is not to be asked."""
+        """Whether the shutdown has begun. The process still serves requests, but is not ready."""
         self.memory = memory
-        """How near the process is to being killed for its memory."""
+        """The memory of the process, compared with its limit."""
         self._obstacle = obstacle
 
     def may_decide(self) -> bool:
-        """Return whether a decision of this replica counts now."""
+        """Return whether this replica may decide now."""
         if self._obstacle is not None and self._obstacle.problem():
             return False
         return self.leadership is None or self.leadership.leads()
@@ -70,14 +71,14 @@ class ServingState:
         return self.draining or not self.may_decide()
 
     def refusal(self) -> str:
-        """Return why no request is evaluated, in one line; empty if requests are."""
+        """Return why no request is evaluated, in one line. Empty if requests are evaluated."""
         problem = self.leadership.problem() if self.leadership is not None else ""
         if problem:
             return f"not leading: {problem}"
         return self._obstacle.problem() if self._obstacle is not None else ""
 
     def problems(self) -> list[str]:
-        """Return why this replica is not ready, besides its mirror."""
+        """Return the reasons, other than the mirror, why this replica is not ready."""
         problem = self.leadership.problem() if self.leadership is not None else ""
         obstacle = self._obstacle.problem() if self._obstacle is not None else ""
         return [

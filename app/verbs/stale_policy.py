@@ -7,7 +7,7 @@ from app.watch.freshness import Freshness, SyncStatus
 
 
 class Reserve(NamedTuple):
-    """The obstacles to an ordinary response: at most one of the two is not empty."""
+    """The effect of a stale mirror on a response. At most one of the two texts is not empty."""
 
     refusal: str = ""
     """Why there is no result."""
@@ -19,9 +19,9 @@ NO_RESERVE = Reserve()
 
 
 class StalePolicy:
-    """`fail` refuses to answer from a stale mirror, `answer` answers with a warning.
+    """With `fail`, a request to a stale mirror is rejected. With `answer`, its response has a warning.
 
-    A mirror that was never complete is rejected under both: no response could be right.
+    While the mirror has never been complete, both reject requests, because no response could be right.
     """
 
     def __init__(self, freshness: Freshness, policy: Literal["fail", "answer"], count: Callable[[str], None]) -> None:
@@ -31,7 +31,7 @@ class StalePolicy:
         self._count = count
 
     def reserve(self, verb: str) -> Reserve:
-        """Judge the mirror for one request."""
+        """Check the mirror for one request."""
         standing = self._freshness.status()
         if standing is SyncStatus.FRESH:
             return NO_RESERVE

@@ -1,8 +1,7 @@
-"""A verb as an endpoint: bytes in, bytes out, and HTTP 200 whatever happens.
+"""A verb as an endpoint: bytes in, bytes out, and always HTTP 200.
 
-No FastAPI parameter or response model, middleware or thread pool stands between the socket and the decision: at 5,000
-names they were measured to double the time of a request. Where a server's protocol asks an endpoint itself
-(app/server/verb_protocol.py), there is no ASGI either.
+The endpoint uses no FastAPI parameter, response model, middleware or thread pool: at 5,000 names they doubled the time
+of a request. A server's protocol may call an endpoint directly (app/server/verb_protocol.py), without ASGI.
 """
 
 import asyncio
@@ -30,11 +29,11 @@ DRY_RUN: Final = b"kindred-dry-run"
 """The header of a request without effects, with any value but `false`."""
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _SHED: Final = {
-    Shed.DEADLINE: "it has waited for longer than the deadline (KINDRED_DEADLINE)",
-    Shed.QUEUE_FULL: "too many requests wait (KINDRED_QUEUE_LIMIT)",
-    Shed.BYTES: "requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)",
+    Shed.DEADLINE: "the request waited longer than the deadline (KINDRED_DEADLINE)",
+    Shed.QUEUE_FULL: "too many requests are in the queue (KINDRED_QUEUE_LIMIT)",
+    Shed.BYTES: "the bodies of requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)",
 }
-CLOSE: Final[Header] = (b"connection", b"close")  # or a client that writes on would be read on
+CLOSE: Final[Header] = (b"connection", b"close")  # else the server would keep reading a client that keeps writing
 
 
 class Reply(NamedTuple):
@@ -45,10 +44,10 @@ class Reply(NamedTuple):
 
 
 class Manner(NamedTuple):
-    """How a request wants to be answered, by its headers."""
+    """The options of a request, by its headers."""
 
     cached: bool = True
-    """Whether the equivalence cache may be asked."""
+    """Whether the equivalence cache may be used."""
     dry_run: bool = False
     """Whether the request may have no effect."""
 
@@ -57,7 +56,7 @@ ORDINARY: Final = Manner()
 
 
 def manner_of(headers: Collection[Header]) -> Manner:
-    """Return the values of a request's headers."""
+    """Return the options in a request's headers."""
     if not any(name.startswith(b"kindred-") for name, _ in headers):
         return ORDINARY
     dry_run = any(name == DRY_RUN and value.strip().lower() != b"false" for name, value in headers)
@@ -78,18 +77,18 @@ class Arrival(NamedTuple):
     """A request whose turn it is."""
 
     at: float
-    """When it was complete, of the clock of the admission."""
+    """Time at which the request was complete, by the clock of the admission."""
     waited: float
-    """Seconds since, in the queue."""
+    """Seconds in the queue."""
     size: int
-    """Bytes of its body, which may not be held any more."""
+    """Bytes of the request's body. The body itself may have been released."""
     body: Body = b""
     traceparent: str = ""
-    """The header of that name, where traces are made."""
+    """The header `traceparent`, if an observer makes traces."""
 
 
 class VerbEndpoint:
-    """One verb: takes a bounded body, answers with HTTP 200 whatever happens."""
+    """One verb: takes a body of limited size, and always responds with HTTP 200."""
 
     def __init__(  # noqa: PLR0913  # what makes a verb
         self,
@@ -103,8 +102,8 @@ class VerbEndpoint:
     ) -> None:
         """Respond with the result of `verb` for the body, or of `error` for a message.
 
-        `turned_away` does so under load, and has to be cheap. `untouched` answers a body about a pod that passes
-        whatever the mirror is like, and nothing else.
+        `turned_away` takes the place of `error` for shed requests, and must be cheap. `untouched` responds for pods
+        that pass untouched, whatever the state of the mirror, and returns None for all others.
         """
         self.name: Final = name
         self.admission: Final = reception.admission
@@ -137,13 +136,13 @@ class VerbEndpoint:
             turn.end()
 
     def traceparent(self, headers: Iterable[Header]) -> str:
-        """Return the trace that a request is a part of; empty if no observer needs it."""
+        """Return the trace that a request belongs to. Empty if no observer needs it."""
         if not self._reception.traces:
             return ""
         return next((value.decode("latin-1") for name, value in headers if name == b"traceparent"), "")
 
     def reply(self, arrival: Arrival, manner: Manner) -> Reply | Awaitable[Reply]:
-        """Answer a request whose turn it is, at once or later."""
+        """Respond to a request whose turn has come, at once or later."""
         reserve = self._reception.stale_policy.reserve(self.name)
         not_leading = self._reception.state.refusal()
         refusal = not_leading or reserve.refusal
@@ -160,13 +159,13 @@ class VerbEndpoint:
         return self._later(answer, arrival, reserve.warning)
 
     def reject(self, reason: Shed, arrival: Arrival) -> Reply:
-        """Answer a request that is not to be answered, as there are too many."""
+        """Respond to a shed request, without an evaluation."""
         message = f"shed: {_SHED[reason]}"
         shed = VerbResponse(self._turned_away(message), outcome=VerbOutcome.SHED, error=message)
         return self._replied(shed, arrival, more_headers=((b"kindred-shed", reason.value.encode()),))
 
     def too_large(self) -> Reply:
-        """Answer a body that was not taken in."""
+        """Respond to a body that is larger than allowed."""
         message = f"body: larger than {self.max_body_bytes} bytes (KINDRED_MAX_BODY_BYTES)"
         refusal = VerbResponse(self._error(message), outcome=VerbOutcome.BAD_REQUEST, error=message)
         return self._replied(refusal, Arrival(self.admission.clock(), 0.0, 0), more_headers=(CLOSE,))
@@ -178,7 +177,7 @@ class VerbEndpoint:
             return self._replied(self._failed(error), arrival)
 
     def _failed(self, error: Exception) -> VerbResponse:
-        # kube-scheduler must get a decodable answer, and the next request its chance.
+        # kube-scheduler must get a decodable response, and the next request must be served.
         log.error("%s: failed: %s at %s", self.name, type(error).__name__, raised_at(error))
         log.debug("%s: failed", self.name, exc_info=error)
         message = f"internal error: {type(error).__name__}"
@@ -210,24 +209,24 @@ class VerbEndpoint:
             headers.append(CLOSE)
         if answer.source:
             headers.append((b"kindred-equivalence", answer.source.encode()))
-        if warning:  # a header is a line of Latin-1; a problem may quote a server in any language
+        if warning:  # a header is one line of Latin-1, but a warning may quote a server in any language
             headers.append((b"kindred-stale", one_line(warning).encode("ascii", "backslashreplace")))
         return Reply(answer.body, tuple(headers))
 
 
 class AsgiTurn:
-    """The turn of a request that came by ASGI."""
+    """The turn of an ASGI request."""
 
     def __init__(self, admission: Admission, body: RequestBody) -> None:
         self.began: float = admission.clock()
-        self.gone: Final = False  # a client that disconnects while it waits is served nevertheless; rare
+        self.gone: Final = False  # a client that disconnects in the queue is served nevertheless, which is rare
         self.body: Final = body
         self._admission = admission
         self._came: asyncio.Future[tuple[Shed | None, float]] = asyncio.get_running_loop().create_future()
         admission.in_flight += 1
 
     async def come(self) -> tuple[Shed | None, float]:
-        """Wait for the turn; return why there will be none, and the seconds of waiting."""
+        """Wait for the turn. Return the seconds of waiting, and the reason if the request was shed."""
         if self.body.is_over_budget:
             self._admission.reject(self, Shed.BYTES)
         else:
@@ -235,15 +234,15 @@ class AsgiTurn:
         return await self._came
 
     def take(self, waited: float) -> None:
-        """Answer."""
+        """Let `come` return for an evaluation."""
         self._came.set_result((None, waited))
 
     def reject(self, reason: Shed, waited: float) -> None:
-        """Do not answer."""
+        """Let `come` return with the reason for shedding."""
         self._came.set_result((reason, waited))
 
     def end(self) -> None:
-        """Record that there is a response, or no client to read it."""
+        """Record the end of the request: its response was sent, or its client has disconnected."""
         self._admission.in_flight -= 1
         self.body.release()
 

@@ -1,10 +1,10 @@
-"""The garbage collector, kept away while objects are loaded in bulk, and from the mirror ever after.
+"""Disables the garbage collector during bulk loads, and freezes the loaded objects afterwards.
 
-A load makes hardly any garbage, but the collector would look through its objects again and again. One full collection
-over an unfrozen mirror of 150,000 pods stopped the process for 244 ms, and for 0.01 ms after `gc.freeze()`. Every
-freeze but the first needs a collection before it. Otherwise garbage would be frozen and leak, such as connections
-closed since the last one, with the buffers of their TLS. It looks only through the objects that are new since. After
-the first load that is the whole mirror, and next to nothing of it was found to be garbage.
+A load makes hardly any garbage, but the collector would scan its objects repeatedly. A full collection over an unfrozen
+mirror of 150,000 pods stopped the process for 244 ms. After `gc.freeze()` it takes 0.01 ms. Every freeze except the
+first needs a collection before it. Otherwise garbage would be frozen and leak, such as connections closed since the
+last freeze, with their TLS buffers. Such a collection scans only objects that are newer than the last freeze. Before
+the first freeze, that would be the whole mirror, which had almost no garbage when measured.
 """
 
 import gc
@@ -13,19 +13,19 @@ from contextlib import contextmanager
 
 
 class BulkLoads:
-    """Turns collection off while any load is under way, and freezes the live objects after the last.
+    """Disables collection while any load is in progress, and freezes the live objects after the last load.
 
-    Not after one that failed alone: that made nothing that is to stay.
+    If all of these loads failed, there is no freeze, because they left no objects.
     """
 
     def __init__(self) -> None:
         self._running = 0
-        self._loaded = False  # whether there is something to freeze
+        self._loaded = False  # whether a load succeeded since the last freeze
         self._frozen = False  # whether there was a freeze
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Surround a load. Loads may overlap."""
+        """Wrap a load. Loads may overlap."""
         self._running += 1
         gc.disable()
         try:
@@ -42,9 +42,9 @@ class BulkLoads:
                 gc.collect()
             gc.freeze()
             self._frozen = True
-            # A full collection is put off until the new objects are a quarter of those that the last one found
-            # (gcmodule.c, long_lived_total). That is in the freeze now, so that garbage would wait for tens of
-            # thousands of objects.
+            # CPython delays a full collection until the new objects are a quarter of the objects that survived the last
+            # one (gcmodule.c, long_lived_total). That number still includes the frozen objects. So without this call,
+            # garbage would stay until tens of thousands of new objects exist.
             gc.collect()
             self._loaded = False
         gc.enable()

@@ -1,4 +1,4 @@
-"""The effects of a failed request: a wait before the next one, a line in the log, a message in the resource's state."""
+"""The effects of a failed request: the wait before the next one, a log line, and the resource's problem."""
 
 import logging
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from app.watch.watch_stream import BrokenWatchError, InStreamError
 log = logging.getLogger(__name__)
 
 OUTSIDE_ERRORS: Final = (ApiError, CredentialsError, DecodeError, BrokenWatchError)
-"""Errors that may be the fault of the server, or of the network in between. All else is ours."""
+"""Errors that the server, or the network in between, may have caused. Any other error is a bug of Kindred."""
 
-_SAME_PROBLEM_EVERY: Final = 60.0  # seconds between two log lines that say the same
-_MAX_RETRY_AFTER_LENGTH: Final = 300.0  # seconds; more than that no server gets
+_SAME_PROBLEM_EVERY: Final = 60.0  # seconds between two log lines with the same text
+_MAX_RETRY_AFTER_LENGTH: Final = 300.0  # seconds: longer values are cut
 
 
 class Failures:
@@ -39,7 +39,7 @@ class Failures:
         self._well_since: float | None = None
 
     def record(self, error: Exception, shortest: float = 0.0) -> Wait:
-        """Take note of a failure; return how long to wait before the next request, at least `shortest` seconds."""
+        """Record a failure. Return the wait before the next request, at least `shortest` seconds."""
         is_ours = not isinstance(error, OUTSIDE_ERRORS)
         if not is_ours:
             self._retries.failed()
@@ -56,18 +56,18 @@ class Failures:
         return Wait(now + delay, now + max(self._backoff.first, retry_after), is_ours)
 
     def is_absence(self, error: Exception) -> bool:
-        """Return whether the server does not have the resource, and need not have it.
+        """Return whether the server lacks the resource, and the resource is optional.
 
-        While other resources fail, a 404 may come from a proxy or from a failing server, and proves nothing.
+        While other resources fail, a 404 may come from a proxy or from a failing server, and does not count.
         """
         is_missing = isinstance(error, StatusError) and error.code == HTTPStatus.NOT_FOUND
         return is_missing and self._state.resource.optional and not self._retries.is_server_unwell
 
     def absent(self, seconds: float) -> Wait:
-        """Take note that the server does not have the resource; return how long to wait before the next look."""
+        """Record that the server lacks the resource. Return the wait before the next check."""
         if not self._state.absent:
             log.warning(
-                "%s: the API server does not have %s, passed over", self._state.plural, self._state.resource.api_version
+                "%s: the API server does not have %s, skipped", self._state.plural, self._state.resource.api_version
             )
         self.over()
         self._state.synced = self._state.absent = True
@@ -76,11 +76,11 @@ class Failures:
         return Wait(until, until, is_ours=True)
 
     def over(self) -> None:
-        """Take note that the resource is followed."""
+        """Record that the resource is followed again."""
         if self._well_since is None:
             self._well_since = self._clock()
         if self._retries.followed():
-            self._backoff.reset()  # the fault was the server's, and says nothing about the next request
+            self._backoff.reset()  # the whole server had failed, so the resource's backoff starts again
         if self._state.problem:
             log.info("%s: following again", self._state.plural)
             self._state.problem, self._state.forbidden = "", False
@@ -96,7 +96,7 @@ class Failures:
     def _report(self, now: float, delay: float) -> None:
         text, at = self._logged
         if self._state.problem == text and now - at < _SAME_PROBLEM_EVERY:
-            return  # with backoff still two lines a minute and resource, all the same
+            return  # even with backoff this would be two equal lines a minute for each resource
         self._logged = (self._state.problem, now)
         remedy = f"; the RBAC rule that is missing: {self._state.resource.rbac_rule}" if self._state.forbidden else ""
         again = "in turn with other resources" if self._retries.is_server_unwell else f"within {delay:.1f} s"
@@ -104,19 +104,19 @@ class Failures:
 
 
 def status_of(error: Exception) -> StatusError | None:
-    """Return the server's status that an error carries, be it of the response or of an ERROR event."""
+    """Return the server's status in an error, from a response or from an ERROR event."""
     if isinstance(error, InStreamError):
         return error.status
     return error if isinstance(error, StatusError) else None
 
 
 def is_server_error(status: StatusError) -> bool:
-    """Return whether the fault is the server's."""
+    """Return whether the status reports an error of the server."""
     return status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def is_too_large_version(status: StatusError) -> bool:
-    """Upstream isTooLargeResourceVersionError: a cause since 1.17, before that only the message."""
+    """Upstream isTooLargeResourceVersionError: by the cause since 1.17, in older versions by the message."""
     return "ResourceVersionTooLarge" in status.causes or (
         status.code == HTTPStatus.GATEWAY_TIMEOUT and "Too large resource version" in status.message
     )

@@ -1,4 +1,4 @@
-"""Passes all watched changes to the mirror, and logs those that should not happen."""
+"""Passes all watched changes to the mirror, and logs unexpected ones."""
 
 import asyncio
 import logging
@@ -17,26 +17,26 @@ from core.objects.pod import Pod
 log = logging.getLogger(__name__)
 
 _EXPIRY_EVERY: Final = 1.0  # seconds
-_FAILURE_LATE: Final = 30.0  # seconds: by then a condition of the attempt before has come
+_FAILURE_LATE: Final = 30.0  # seconds: by then the watch has shown the condition of an earlier attempt
 
 
 class Feed(Protocol):
     """The receiver of a cluster's changes."""
 
     def apply(self, event: ClusterEvent) -> None:
-        """Take over one change."""
+        """Apply one change."""
 
     def loading(self) -> AbstractContextManager[None]:
         """Surround the time in which very many objects are loaded."""
 
 
 class MirrorFeed:
-    """Passes the cluster's changes to the mirror. Only this and the verbs change it while the service runs."""
+    """Passes the cluster's changes to the mirror. While the service runs, only the feed and the verbs change it."""
 
     def __init__(
         self, mirror: ClusterMirror, clock: Callable[[], float], observe_confirmation: Callable[[float], None]
     ) -> None:
-        """Give `observe_confirmation` the seconds from a pod's assumption to the event that confirms it."""
+        """`observe_confirmation` gets the seconds from a pod's assumption to the event that confirms it."""
         self._mirror = mirror
         self._clock = clock
         self._observe_confirmation = observe_confirmation
@@ -55,17 +55,18 @@ class MirrorFeed:
         _report(transition)
 
     def _end_if_failed(self, event: ClusterEvent, assumed: AssumedPod) -> None:
-        """End an assumption whose scheduler says that its attempt has failed, once that cannot be an attempt before.
+        """End an assumption if the pod's status reports that the scheduling attempt failed.
 
-        A scheduler writes the condition PodScheduled in the background, and the watch may be late with it. So while an
-        assumption is young, the condition may be of an attempt before it, and to believe it would break a rule.
+        A scheduler writes the condition PodScheduled in the background, and the watch may lag. So while an assumption
+        is young, the condition may belong to an earlier attempt. It is ignored then, because a pod that is missing in
+        the mirror could break a rule.
         """
         pod = event.object
         if not isinstance(pod, Pod) or not pod.failure or assumed.deadline is None:
             return
         if self._clock() - assumed.assumed_at > _FAILURE_LATE and self._mirror.is_assumed(pod.uid):
             self._mirror.forget(pod.uid)
-            log.info("pods: %s: assumed on %s, but scheduling it has failed", pod.full_name, assumed.pod.node_name)
+            log.info("pods: %s: assumed on %s, but its scheduling has failed", pod.full_name, assumed.pod.node_name)
 
     def loading(self) -> AbstractContextManager[None]:
         """Surround the time in which very many objects are loaded."""
@@ -74,7 +75,7 @@ class MirrorFeed:
     async def expire_assumed_pods(self) -> None:
         """Drop assumed pods that the watch does not confirm in time, until cancelled.
 
-        It also updates the time since when pods wait for their victims.
+        Also update the times since which pods wait for their victims.
         """
         while True:
             await asyncio.sleep(_EXPIRY_EVERY)
@@ -94,4 +95,4 @@ def _report(transition: PodTransition) -> None:
         case PodState.ASSUMED, PodState.DELETED:
             log.info("pods: %s: deleted while assumed on %s", pod, one_line(before))
         case PodState.INITIAL, PodState.DELETED:
-            log.debug("pods: %s: deleted, and was not known", pod)
+            log.debug("pods: %s: deleted, but was not in the mirror", pod)

@@ -11,20 +11,20 @@ from core.events import Kind
 
 
 class ResourceState:
-    """The state of list+watch of one resource. Times are of the monotonic clock, in seconds."""
+    """The state of list+watch of one resource. Times are seconds of the monotonic clock."""
 
     def __init__(self, resource: Resource, *, serves: bool = True) -> None:
         self.resource = resource
         self.serves = serves
-        """Whether schedulers are answered from its objects; others serve explanations or groups."""
+        """Whether requests of schedulers need its objects. If not, only explanations or groups do."""
         self.synced = False
-        """Whether the mirror has ever held all objects of the resource."""
+        """Whether the mirror has had all objects of the resource at least once."""
         self.absent = False
-        """Whether the server does not have the resource, so that there is nothing to follow."""
+        """Whether the server lacks the resource, so that there is nothing to follow."""
         self.followed_at = 0.0
-        """When the server last showed that the mirror follows it. Signs are a line of a watch that resumes from the
-        mirror's version, such a watch open for a second, or the begin of a list that was completed since. Bytes of a
-        list that is not complete, or of a watch that breaks at once, show nothing."""
+        """Time of the last evidence that the mirror follows the server. Evidence is a line of a watch that resumes from
+        the mirror's version, such a watch open for a second, or the begin of a completed list. Bytes of an unfinished
+        list, or of a watch that breaks at once, are no evidence."""
         self.last_event_at: float | None = None
         self.requests: Counter[str] = Counter()  # list, watch, watch-list -> number
         self.relists: Counter[str] = Counter()  # reason -> number
@@ -33,15 +33,15 @@ class ResourceState:
         self.retries: Counter[str] = Counter()  # backoff, probe, woken -> number
         self.decode_errors = 0
         self.objects = 0
-        """The number of objects that the mirror has got."""
+        """Number of objects in the mirror."""
         self.listed = 0
-        """How many a sync that is under way has gathered, or the last one, if it ended for want of memory."""
+        """Number of objects of the sync in progress, or of the last sync if it ended for lack of memory."""
         self.read_objects = 0
         self.read_bytes = 0
-        """Of the objects that were decoded so far, as they came."""
+        """Bytes, as received, of the objects that were decoded so far."""
         self.decode_seconds = 0.0
         self.problem = ""
-        """The error of the last request, in one line; empty if it succeeded."""
+        """The error of the last request, in one line. Empty if the request succeeded."""
         self.forbidden = False
 
     @property
@@ -50,21 +50,21 @@ class ResourceState:
         return self.resource.plural
 
     def held(self) -> int:
-        """Return how many objects there are in memory. A sync shares the known objects."""
+        """Return the number of objects in memory. A sync shares the known objects with the mirror."""
         return max(self.objects, self.listed)
 
     def wire_size(self) -> int:
-        """Return the bytes that they were on the wire, about: as many times the mean of those that were decoded."""
+        """Return the estimated bytes of the held objects on the wire: their number times the mean of decoded ones."""
         return self.held() * self.read_bytes // self.read_objects if self.read_objects else 0
 
     def status(self, now: float, stale_after: float) -> "SyncStatus":
-        """Judge the mirror for this resource alone."""
+        """Return the status of the mirror for this resource alone."""
         if not self.synced:
             return SyncStatus.NOT_SYNCED
         return SyncStatus.FRESH if self.absent or now - self.followed_at <= stale_after else SyncStatus.STALE
 
     def lacks(self, now: float, stale_after: float) -> str:
-        """Return why the mirror cannot be trusted for this resource, one line; empty when it can."""
+        """Return why the mirror is not fresh for this resource, in one line. Empty if it is fresh."""
         if self.status(now, stale_after) is SyncStatus.FRESH:
             return ""
         state = f"stale for {now - self.followed_at:.0f} s" if self.synced else "not synced"
@@ -78,13 +78,13 @@ class SyncStatus(Enum):
 
     FRESH = "fresh"
     STALE = "stale"
-    """It was complete, and has not followed the server for longer than allowed."""
+    """The mirror was complete, but has not followed the server for longer than allowed."""
     NOT_SYNCED = "not synced"
-    """It never was complete: no result can be right."""
+    """The mirror has never been complete. No result can be right."""
 
 
 class Freshness:
-    """The states of all watched resources, judged together. Without resources (a dump) it is always fresh."""
+    """The joint state of all watched resources. A mirror without watched resources (a dump) is always fresh."""
 
     def __init__(
         self,
@@ -93,10 +93,9 @@ class Freshness:
         clock: Callable[[], float],
         unknown_release: Callable[[], str] = lambda: "",
     ) -> None:
-        """Take `stale_after` in seconds of `clock`.
+        """`stale_after` is in seconds of `clock`.
 
-        `unknown_release` says why it is not known yet which release of Kubernetes is answered for, one line; empty if
-        it is.
+        `unknown_release` returns why the release of Kubernetes is not known yet, in one line. Empty if it is known.
         """
         self.states = states
         self._unknown_release = unknown_release
@@ -104,7 +103,7 @@ class Freshness:
         self._clock = clock
 
     def status(self) -> SyncStatus:
-        """Judge the mirror now; cheap enough for every request."""
+        """Return the present status of the mirror. It is cheap enough for every request."""
         if self._unknown_release():
             return SyncStatus.NOT_SYNCED
         now = self._clock()
@@ -120,24 +119,24 @@ class Freshness:
         return worst
 
     def problems(self) -> list[str]:
-        """Return why the mirror is not fresh, a line for the release and each resource that serves."""
+        """Return why the mirror is not fresh: a line for the release, and for each resource that requests need."""
         now = self._clock()
         lacks = (state.lacks(now, self.stale_after) for state in self.states if state.serves)
         return [*filter(None, (self._unknown_release(), *lacks))]
 
     def missing_for_explanations(self) -> Mapping[Kind, str]:
-        """Return why explanations cannot rely on the objects of a kind, for each kind that only they read."""
+        """Return, for each kind that only explanations read, why its objects are not reliable."""
         now = self._clock()
         lacks = {state.resource.kind: state.lacks(now, self.stale_after) for state in self.states if not state.serves}
         return {kind: why for kind, why in lacks.items() if why}
 
     def age(self, state: ResourceState) -> float | None:
-        """Return the seconds since the mirror was last seen to follow a resource.
+        """Return the seconds since the last evidence that the mirror follows a resource.
 
-        None before it is synced, and if the server does not have it.
+        None before the first sync, and if the server lacks the resource.
         """
         return self._clock() - state.followed_at if state.synced and not state.absent else None
 
 
 OF_A_DUMP: Final = Freshness((), float("inf"), time.monotonic)
-"""A mirror that was loaded once and follows nothing is fresh: the operator chose that."""
+"""The freshness of a mirror that was loaded from a dump and follows nothing. It is fresh, because the user chose it."""

@@ -1,4 +1,4 @@
-"""The objects of one resource in the API server's last version, and the changes by each new one.
+"""The objects of one resource in the API server's last version, and the changes by each new version.
 
 Source: Replace and Update of client-go's DeltaFIFO and Store, for a consumer that needs only the differences.
 """
@@ -9,9 +9,9 @@ from core.events import ClusterEvent, Object
 
 
 class KnownObjects:
-    """full name -> object. Versions are compared for equality only; their order is the server's secret.
+    """full name -> object. Versions are opaque, and are compared only for equality.
 
-    A change is recorded once `apply` has taken it, so the next sync repeats a change for which `apply` raised.
+    A change is recorded after `apply` returns. If `apply` raises, the next sync repeats the change.
     """
 
     def __init__(self, apply: Callable[[ClusterEvent], None]) -> None:
@@ -25,51 +25,51 @@ class KnownObjects:
         return iter(self._objects.values())
 
     def of_version(self, full_name: str, uid: str, resource_version: str) -> Object | None:
-        """Return an object if it is known in just this version."""
+        """Return an object if it is known in this version."""
         known = self._objects.get(full_name)
         if known is None or not resource_version:
             return None
         return known if (known.uid, known.resource_version) == (uid, resource_version) else None
 
     def put(self, told: Object) -> None:
-        """Take over an object that was added or modified."""
+        """Apply an added or modified object."""
         name = told.full_name
         known = self._objects.get(name)
         if known is None:
             self._apply(ClusterEvent("Add", told))
         elif known.uid != told.uid:
-            # Deleted and created again under the same name, and the deletion was not told.
+            # The object was deleted and created again under the same name, and the deletion was missed.
             self.drop(name)
             self._apply(ClusterEvent("Add", told))
         elif told.resource_version and known.resource_version == told.resource_version:
-            return  # The mirror has the known one: after a list there would be two of each object.
+            return  # keep the known object, or there would be two of each object after a list
         else:
             self._apply(ClusterEvent("Update", told))
         self._objects[name] = told
 
     def drop(self, full_name: str, uid: str = "") -> None:
-        """Take over a deletion, of the object with the uid if one is given; `apply` gets its last known state."""
+        """Apply a deletion. With a uid, only if the known object has it. `apply` gets the object's last known state."""
         known = self._objects.get(full_name)
         if known is not None and uid in {"", known.uid}:
             self._apply(ClusterEvent("Delete", known))
             del self._objects[full_name]
 
     def drop_predecessor(self, full_name: str, uid: str) -> None:
-        """Take over that an object of another uid has the name now, when only its identity could be read."""
+        """Drop the object of that name if its uid differs. For a new object with only a readable identity."""
         known = self._objects.get(full_name)
         if known is not None and uid and known.uid != uid:
             self.drop(full_name)
 
     def clear(self) -> None:
-        """Take over that there is no object any more."""
+        """Drop all objects."""
         for name in list(self._objects):
             self.drop(name)
 
     def replace(self, present: Mapping[str, Object], unreadable: Mapping[str, str]) -> Iterator[None]:
-        """Take over a whole list, one object at each step, so that the caller can let others run in between.
+        """Apply a whole list, one object per step, so that the caller can yield the loop in between.
 
-        `unreadable` are objects, full name -> uid, that are present, but could not be decoded: their last known state
-        stays. No other change may come between the steps.
+        `unreadable` (full name -> uid) are objects that are present but could not be decoded. Their last known state
+        stays. No other change may be applied between the steps.
         """
         for name in list(self._objects):
             if name in unreadable:

@@ -1,13 +1,13 @@
-"""A byte stream to its lines, which end at a line feed and nothing else.
+"""Splits a byte stream into lines. Only a line feed ends a line.
 
-JSON may hold U+0085 and U+2028 unescaped, which text readers (httpx's `aiter_lines` among them) take for line ends.
+JSON may have U+0085 and U+2028 unescaped. Text readers, such as httpx's `aiter_lines`, treat them as line ends.
 """
 
 from typing import Final
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
-"""An object in etcd has at most 1.5 MiB by default. As JSON that may be six times as much, where every character has to
-be escaped (a tenant can make such a pod), and there are larger etcds. A line without end must not take all memory."""
+"""An object in etcd has at most 1.5 MiB by default. Its JSON may be six times as large, if every character is escaped.
+A tenant can make such a pod, and some etcds have a higher limit. An endless line must not take all memory."""
 
 
 class LineTooLongError(ValueError):
@@ -15,7 +15,7 @@ class LineTooLongError(ValueError):
 
 
 class LineSplitter:
-    """Gathers chunks that break anywhere, and gives whole lines."""
+    """Collects chunks that break anywhere, and returns whole lines."""
 
     def __init__(self) -> None:
         self._unfinished = bytearray()
@@ -24,7 +24,7 @@ class LineSplitter:
         """Return the lines that a chunk completes, without their line feeds. Raises LineTooLongError."""
         *lines, rest = chunk.split(b"\n")
         if lines and self._unfinished:
-            # One buffer that grows, not a list of pieces: these may be of one byte each.
+            # One growing buffer, not a list of pieces: pieces may have one byte each.
             self._unfinished += lines[0]
             lines[0] = bytes(self._unfinished)
             self._unfinished = bytearray()

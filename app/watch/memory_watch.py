@@ -1,8 +1,8 @@
-"""The memory watermark: how near the process is to being killed, and which kind of objects takes most.
+"""The memory watermark: compares the memory of the process with its limit, and names the largest kind of objects.
 
-Past the mark nothing more is loaded, and the replica is not ready and says why. To be killed would say nothing, and the
-next start would end the same way. Meanwhile the mirror serves as ever: while it is complete and recent, and by the
-stale policy when it is not.
+Above the mark nothing more is loaded, and the replica is not ready and reports the cause. A kill by the kernel would
+report no cause, and the next start would end the same way. Meanwhile the mirror still serves requests: as usual while
+it is complete and recent, and by the stale policy otherwise.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,19 +11,19 @@ from typing import Final
 from app.watch.freshness import ResourceState
 from app.watch.process_memory import MemoryLimit, give_back_freed_memory, resident_bytes
 
-_LOOKED_EVERY: Final = 0.1  # seconds: to look takes 20 us
-_GIVEN_BACK_EVERY: Final = 10.0  # seconds: that may take 100 ms
+_LOOKED_EVERY: Final = 0.1  # seconds: a measurement takes 20 us
+_GIVEN_BACK_EVERY: Final = 10.0  # seconds: giving memory back may take 100 ms
 _MAX_KINDS: Final = 3  # that a message names
 
 
 class MemoryPressureError(Exception):
-    """There is too little memory left to load more; the message names the largest part."""
+    """There is too little memory to load more. The message names the largest part."""
 
 
 class MemoryWatch:
     """Compares the memory of the process with a mark below its limit."""
 
-    def __init__(  # noqa: PLR0913  # a clock and two doors to the system
+    def __init__(  # noqa: PLR0913  # a clock and two functions of the system
         self,
         limit: MemoryLimit,
         share: float,
@@ -33,7 +33,7 @@ class MemoryWatch:
         resident: Callable[[], int] = resident_bytes,
         give_back: Callable[[], object] = give_back_freed_memory,
     ) -> None:
-        """Put the mark at a share of the limit, which is 0 bytes where there is none."""
+        """Set the mark to a share of the limit. A limit of 0 bytes means none."""
         self.limit = limit
         self.mark = int(limit.bytes * share)
         self._full = (self.mark + limit.bytes) // 2
@@ -45,19 +45,19 @@ class MemoryWatch:
         self._looked_at = self._given_back_at = float("-inf")
 
     def is_above(self) -> bool:
-        """Return whether the process holds more than the mark."""
+        """Return whether the memory of the process is above the mark."""
         return bool(self.mark) and self._look() > self.mark
 
     def is_full(self) -> bool:
-        """Return whether it is halfway from the mark to the limit: then even watch events are refused."""
+        """Return whether the memory is above the middle between mark and limit. Then even watch events are rejected."""
         return bool(self.mark) and self._look() > self._full
 
     def room(self) -> int:
-        """Return the bytes up to the mark; without a limit as many as there can be."""
+        """Return the bytes up to the mark. Without a limit, the largest number."""
         return max(0, self.mark - self._look()) if self.mark else 1 << 62
 
     def problem(self) -> str:
-        """Return the cause, in one line; empty below the mark."""
+        """Return the problem, in one line. Empty below the mark."""
         if not self.is_above():
             return ""
         return self._told()
@@ -70,22 +70,23 @@ class MemoryWatch:
             if state.held()
         )
         return (
-            f"memory: {_size(self._held)} held, above the watermark of {_size(self.mark)} "
+            f"memory: {_size(self._held)} in use, above the watermark of {_size(self.mark)} "
             f"({self.limit.source}: {_size(self.limit.bytes)}){'; ' if told else ''}{told}"
         )
 
     def allowance(self) -> int:
-        """Return up to how many bytes a sync may go that begins now. Raises MemoryPressureError near the limit.
+        """Return the bytes that the process may have during a sync that begins now.
 
-        Above the mark it may take no more from the system than there is now. Memory of an ended sync may be free within
-        the process, and only another attempt can show that: a cluster that has become smaller gets through.
+        Above the mark, the sync may not raise the present memory. Memory of an earlier sync may be free within the
+        process, and only another attempt can show this. So the sync of a cluster that has become smaller succeeds.
+        Raises MemoryPressureError near the limit.
         """
         if self.is_full():
             self.refuse(0)
         return max(self.mark, self._held)
 
     def refuse(self, allowed: int) -> None:
-        """Refuse to go on above the mark with more bytes than are allowed. Raises MemoryPressureError."""
+        """Raise MemoryPressureError if the memory is above the mark and above `allowed` bytes."""
         # Cheap enough for every object of a list.
         if self.mark and self._look() > max(allowed, self.mark):
             raise MemoryPressureError(self._told())
@@ -96,7 +97,7 @@ class MemoryWatch:
             self._held = self._resident()
             if self._held > self.mark and now - self._given_back_at >= _GIVEN_BACK_EVERY:
                 self._given_back_at = now
-                self._give_back()  # some of it may be free, and only kept for the next request
+                self._give_back()  # freed memory may be kept for the next request
                 self._held = self._resident()
             self._looked_at = now
         return self._held
@@ -112,4 +113,4 @@ def _size(size: float) -> str:
 
 
 UNLIMITED: Final = MemoryWatch(MemoryLimit(0, "no limit"), 1.0, (), lambda: 0.0)
-"""Where nothing is followed, or no limit is wanted."""
+"""For a mirror that follows nothing, or without a limit."""

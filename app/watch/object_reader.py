@@ -1,4 +1,4 @@
-"""Objects of a list or watch, decoded; one that cannot be is named, counted and passed over, and stops nothing."""
+"""Decodes the objects of a list or watch. An object that cannot be decoded is logged, counted and skipped."""
 
 import logging
 from time import perf_counter
@@ -18,14 +18,14 @@ from core.objects.pod import Pod
 log = logging.getLogger(__name__)
 
 
-_FEW_BYTES: Final = 1024 * 1024  # an object up to here is not worth counting
+_FEW_BYTES: Final = 1024 * 1024  # elements of smaller objects are not counted
 _MAX_ELEMENTS: Final = 500_000
-"""JSON elements of one object. A decoded element takes up to 80 bytes, however short it was, and an object that an API
-server has validated has about ten bytes for each at least: 1.5 MiB are 150,000."""
+"""JSON elements of one object. A decoded element takes up to 80 bytes, even if its JSON is short. In an object that an
+API server has validated, an element has at least about ten bytes of JSON: 1.5 MiB are 150,000 elements."""
 
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):
-    """An object with only a readable identity, or not even that (empty)."""
+    """An object with only a readable identity, or not even that. Unreadable parts are empty."""
 
     full_name: str = ""
     uid: str = ""
@@ -40,7 +40,7 @@ def _refuse_too_large(raw: msgspec.Raw, size: int) -> None:
 
 
 class ObjectReader:
-    """Decodes the objects of one resource, and keeps its state's counts of errors and of time."""
+    """Decodes the objects of one resource, and counts errors and time in the resource's state."""
 
     def __init__(self, state: ResourceState) -> None:
         self._state = state
@@ -65,9 +65,9 @@ class ObjectReader:
         return decoded
 
     def read_unless_known(self, raw: msgspec.Raw, known: KnownObjects) -> Object | Unreadable:
-        """Return the known object, or read it if it has another version.
+        """Return the known object, or decode the object if it has another version.
 
-        A list of 150,000 pods that are known already would be as many Pods for a while.
+        Without this, a list of 150,000 known pods would take the memory of 150,000 further Pods for a while.
         """
         if known:
             began = perf_counter()
@@ -87,11 +87,11 @@ class ObjectReader:
             identity = Unreadable()
         self._state.decode_errors += 1
         name = identity.full_name or "an object without a readable name"
-        log.warning("%s: passed over %s: %s", self._state.plural, one_line(name), one_line(str(error)))
+        log.warning("%s: skipped %s: %s", self._state.plural, one_line(name), one_line(str(error)))
         return identity
 
     def _report_terms(self, pod: Pod) -> None:
-        # kube-scheduler keeps such a pod, too, without the list of terms that is broken (NodeInfo.AddPod).
+        # kube-scheduler keeps such a pod, too, without the invalid list of terms (NodeInfo.AddPod).
         self._state.decode_errors += 1
         for error in pod.affinity.errors:
             log.warning(

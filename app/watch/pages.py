@@ -1,7 +1,7 @@
-"""Pages of a list, bounded in objects and in bytes.
+"""Pages of a list, limited in objects and in bytes.
 
-500 pods are a few MB, but a tenant may have as many of the largest that etcd takes: 1.5 MiB each, which as JSON may be
-nine. So a page that is too large is requested again, with fewer objects: the continue token does not fix the number.
+500 pods are a few MB. But a tenant may have 500 of the largest pods that etcd accepts: 1.5 MiB each, and up to 9 MiB as
+JSON. So a page that is too large is requested again with fewer objects. A continue token allows another number.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from typing import Final
 from app.api_server.client import ApiClient, ResponseTooLargeError
 
 PAGE_SIZE: Final = 500
-"""Objects in a page of a list. No resourceVersion goes with it: with "0" the server ignores the limit."""
+"""Objects in a page of a list. The request has no resourceVersion, because with "0" the server ignores the limit."""
 MAX_PAGE_BYTES: Final = 64 * 1024 * 1024
-"""Ten times a page of ordinary pods, and several of the largest objects."""
+"""Ten times a page of ordinary pods, and enough for several of the largest objects."""
 _FEWER: Final = 8
 
 
@@ -25,7 +25,7 @@ class Pages:
         self._objects = PAGE_SIZE
 
     async def get(self, params: Mapping[str, str]) -> bytes:
-        """Return a page. Raises ApiError, CredentialsError; ResponseTooLargeError if one object alone is too large."""
+        """Return a page. Raises ApiError, CredentialsError. ResponseTooLargeError: one object alone is too large."""
         while True:
             limited = {**params, "limit": str(self._objects)}
             try:
@@ -35,5 +35,5 @@ class Pages:
                     raise
                 self._objects = max(1, self._objects // _FEWER)
                 continue
-            self._objects = min(PAGE_SIZE, 2 * self._objects)  # large objects mostly stand together
+            self._objects = min(PAGE_SIZE, 2 * self._objects)  # large objects are mostly neighbours
             return page

@@ -1,4 +1,4 @@
-"""How much memory this process has, and may have before it is killed."""
+"""The memory of this process, and the limit at which the kernel kills it."""
 
 import ctypes
 import os
@@ -12,16 +12,16 @@ _OWN_PAGES: Final = Path("/proc/self/statm")
 
 
 class MemoryLimit(NamedTuple):
-    """Bytes that the process may have, and who says so."""
+    """The limit in bytes, and its source."""
 
     bytes: int
     source: str
 
 
 def memory_limit(cgroups: Path = _CGROUPS, own_cgroups: Path = _OWN_CGROUPS) -> MemoryLimit:
-    """Return the lowest limit of the cgroups that the process is in, or the machine's memory where that is less.
+    """Return the lowest limit of the process's cgroups, or the machine's memory if that is less.
 
-    The machine's memory counts because without a limit the kernel kills when that is used up.
+    The machine's memory counts, because the kernel also kills processes when it is used up.
     """
     machine = MemoryLimit(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), "the memory of the machine")
     limits = [MemoryLimit(each, "the limit of the cgroup") for each in _limits(cgroups, own_cgroups)]
@@ -29,7 +29,7 @@ def memory_limit(cgroups: Path = _CGROUPS, own_cgroups: Path = _OWN_CGROUPS) -> 
 
 
 def resident_bytes(own_pages: Path = _OWN_PAGES) -> int:
-    """Return the memory of the process in bytes, without swap and mapped files; 0 if unknown."""
+    """Return the memory of the process in bytes, without swap and mapped files. 0 if unknown."""
     try:
         return int(own_pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -37,13 +37,13 @@ def resident_bytes(own_pages: Path = _OWN_PAGES) -> int:
 
 
 def give_back_freed_memory() -> bool:
-    """Have glibc give memory that is free back to the system; False where there is none, or no glibc."""
+    """Make glibc return free memory to the system. Return False without free memory, or without glibc."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return trim is not None and bool(trim(0))
 
 
 def _limits(cgroups: Path, own_cgroups: Path) -> Iterator[int]:
-    """Yield the limits of the process's cgroups and of all above them, of version 1 and 2 (cgroups(7))."""
+    """Yield the limits of the process's cgroups and of all their parents, for versions 1 and 2 (cgroups(7))."""
     try:
         lines = own_cgroups.read_text().splitlines()
     except OSError:
@@ -57,7 +57,7 @@ def _limits(cgroups: Path, own_cgroups: Path) -> Iterator[int]:
 
 
 def _upwards(mounted: Path, path: str, name: str) -> Iterator[int]:
-    # In a container the path may be the host's: only its end is visible, mounted as the root.
+    # In a container the path may be the host's. Only its end is visible then, mounted as the root.
     folder = PurePosixPath(path.lstrip("/"))
     for each in (folder, *folder.parents):
         try:

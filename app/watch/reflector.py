@@ -1,16 +1,16 @@
 """Keeps the known objects of one resource equal to the API server, through every fault of the connection.
 
-Source: k8s.io/client-go tools/cache/reflector.go (v1.34). The order of things:
+Source: k8s.io/client-go tools/cache/reflector.go (v1.34). The steps:
 
-1. A sync tells the whole state: by WatchList (a watch that begins with all objects, and goes on as a watch), or page by
-   page where the server has no WatchList. Only its end changes the mirror, and only by the differences.
-2. A watch follows from the version that the sync, or the last event, left. A normal end resumes from there.
-3. An error waits, with backoff, and resumes from the same version. The next request is a sync again only if the watch
-   cannot continue. That is so if the server no longer has the version (410), does not have it yet ("too large resource
-   version"), rejects the request as such, or ends the watch at the same version twice.
-4. A watch that stays quiet is checked: from a version that is yet to come a server accepts one, and tells nothing.
+1. A sync reads the whole state: by WatchList (a watch that begins with all objects, and continues as a watch), or page
+   by page if the server has no WatchList. Only a complete sync changes the mirror, and it applies only the differences.
+2. A watch follows, from the version of the sync or of the last event. After a normal end the next watch resumes there.
+3. After an error and a wait with backoff, the next watch resumes from the same version. A new sync is made only if the
+   watch cannot continue. The server no longer has the version (410), or does not have it yet ("too large resource
+   version"). Or it rejects the request as such, or ends the watch at the same version twice.
+4. A watch that stays quiet is checked. A server accepts a watch from a future version, and sends no events.
 
-The mirror keeps its objects meanwhile: `ResourceState` has its freshness.
+Meanwhile the mirror keeps its objects, and `ResourceState` has its freshness.
 """
 
 import asyncio
@@ -47,9 +47,9 @@ from core.events import Object
 
 log = logging.getLogger(__name__)
 
-_EXPIRED_LISTS: Final = 2  # lists in a row that expired between two pages, before one without pages
+_EXPIRED_LISTS: Final = 2  # after so many lists in a row that expired between two pages: no pages
 _REFUSALS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
-"""Errors of a request as such: a retry would be rejected again."""
+"""Errors of the request itself. The server would reject a retry, too."""
 
 
 class Reflector:
@@ -58,7 +58,7 @@ class Reflector:
     def __init__(
         self, state: ResourceState, client: ApiClient, feed: Feed, retries: Retries, memory: MemoryWatch = UNLIMITED
     ) -> None:
-        """Tell `feed` every change, in order, as long as there is memory for it; share `retries` with all others."""
+        """Pass every change to `feed`, in order, while there is memory. All reflectors share `retries`."""
         self.state = state
         self.known = KnownObjects(feed.apply)
         self._resource = state.resource
@@ -66,27 +66,27 @@ class Reflector:
         self._loading = feed.loading
         self._timing = timing = retries.timing
         self._memory = memory
-        self._allowed = 0  # bytes that the process may hold during the sync under way
+        self._allowed = 0  # bytes that the process may have during the present sync
         self._clock = timing.clock
         backoff = Backoff(timing.backoff_first, timing.backoff_longest, timing.random)
         self._retries = retries.join(state, self._interrupt)
         self._failures = Failures(state, backoff, self._retries, timing.clock)
         self._reader = ObjectReader(state)
         self._turns = LoopShare()
-        self._version = ""  # to watch from; empty: a sync is due
+        self._version = ""  # the version to watch from; empty: a sync is due
         self._has_watch_list = True
-        self._list_next = False  # the next sync does without WatchList
+        self._list_next = False  # the next sync is a list, not a WatchList
         self._expired_lists = 0  # in a row
-        self._broken_version = ""  # from where a watch was garbled, or told an error, last
-        self._was_quiet = False  # the last watch, for longer than a read may take
-        self._step_limit: asyncio.Timeout | None = None  # of the step under way
-        self._asked: list[asyncio.Future[None]] = []  # of `resync`: a sync is to begin
-        self._answering: list[asyncio.Future[None]] = []  # the next sync that ends has begun since
+        self._broken_version = ""  # version of the last watch that was garbled or sent an ERROR
+        self._was_quiet = False  # whether the last watch sent nothing for the read timeout
+        self._step_limit: asyncio.Timeout | None = None  # timeout of the present step
+        self._asked: list[asyncio.Future[None]] = []  # calls of `resync` that wait for a sync to begin
+        self._answering: list[asyncio.Future[None]] = []  # calls that the next complete sync ends
 
     async def resync(self) -> None:
-        """Sync once more, and return when the mirror has all that the server has now: syncs are consistent reads.
+        """Sync again, and return when the mirror has all present objects of the server. Syncs are consistent reads.
 
-        For callers that need all changes up to now: a watch may be late by an unknown time.
+        For callers that need all changes up to now. A watch may lag by an unknown time.
         """
         done = asyncio.get_running_loop().create_future()
         self._asked.append(done)
@@ -94,7 +94,7 @@ class Reflector:
         await done
 
     async def run(self) -> None:
-        """Sync and follow until cancelled."""
+        """Sync and watch until cancelled."""
         await self._retries.pass_on()
         while True:
             if self._asked:
@@ -120,7 +120,7 @@ class Reflector:
             self._step_limit.reschedule(asyncio.get_running_loop().time())
 
     async def _breakable_step(self) -> bool:
-        """Make a request; return whether that was a watch, or was interrupted."""
+        """Make a request. Return whether it was a watch, or was interrupted."""
         limit = asyncio.timeout(None)
         self._retries.begin()
         try:
@@ -162,7 +162,7 @@ class Reflector:
             aclosing(watch_events(chunks, self.state, self._turns)) as events,
         ):
             self._retries.answered()
-            # Unless this one is completed; however it breaks, a list may come through (upstream ListAndWatch).
+            # Unless this WatchList completes. If it breaks for any reason, a list may succeed (upstream ListAndWatch).
             self._list_next = True
             with self._loading(), closing(Listing()) as listing:
                 version = await self._initial_events(events, listing)
@@ -170,7 +170,7 @@ class Reflector:
             await self._follow(events)
 
     async def _initial_events(self, events: AsyncIterator[WatchEvent], listing: Listing) -> str:
-        """Gather objects up to the bookmark that ends them; return its version."""
+        """Collect objects up to the bookmark that ends the initial events. Return the bookmark's version."""
         try:
             async with asyncio.timeout(self._timing.initial_events):
                 async for event in events:
@@ -202,7 +202,7 @@ class Reflector:
             await self._replace(listing, page.resource_version, began)
 
     async def _page(self, pages: Pages | None, params: dict[str, str]) -> ListPage:
-        """Return a page, or all at once without `pages`, which then may be as large as there is memory."""
+        """Return a page. Without `pages`, return the whole list, limited only by memory."""
         self.state.requests["list"] += 1
         try:
             if pages is None:
@@ -227,7 +227,7 @@ class Reflector:
         self._admit(listing)
 
     def _begin_sync(self) -> None:
-        """Look whether there is memory for a sync. Raises MemoryPressureError."""
+        """Check that there is memory for a sync. Raises MemoryPressureError."""
         self._allowed = self._memory.allowance()
         self.state.listed = 0
 
@@ -264,7 +264,7 @@ class Reflector:
         ):
             self._retries.answered()
             accepted = self._clock()
-            # That the server accepted it shows little as long as it may end at once: ResourceState.followed_at.
+            # An accepted watch is no evidence yet, because it may end at once: see ResourceState.followed_at.
             standing = asyncio.get_running_loop().call_later(self._timing.shortest_watch, self._follows_now)
             try:
                 await self._follow(events)
@@ -282,20 +282,20 @@ class Reflector:
         try:
             async for event in events:
                 if event.type == "ADDED" and self._memory.is_full():
-                    self._memory.refuse(0)  # deletions and changes are taken as long as they come first
+                    self._memory.refuse(0)  # deletions and changes before an addition are still applied
                 self._take(event)
                 self._follows_now()
         except ReadTimeoutError:
-            # Bookmarks are not promised, so either nothing happened, or the connection is dead without a sign, or the
-            # version is yet to come. Only new requests can tell; a watch resumes where this one was.
-            log.debug("%s: quiet, asking again", self.state.plural)
+            # Bookmarks are not guaranteed. So nothing happened, or the connection is dead, or the version is a future
+            # one. Only new requests can show which. The next watch resumes from the same version.
+            log.debug("%s: no data on the watch, requesting it again", self.state.plural)
             self._was_quiet = True
 
     async def _check_version(self) -> None:
-        """Sync if the server has not come to the version that is watched from.
+        """Sync if the server's version is older than the watch's version.
 
-        So it is when etcd was wiped, or restored from a backup. A watch shows nothing of that: cacher.go accepts it,
-        and cache_watcher.go keeps back events and bookmarks up to that version.
+        This happens if etcd was wiped, or restored from a backup. A watch does not show it: cacher.go accepts the
+        watch, and cache_watcher.go holds back events and bookmarks up to that version.
         """
         self.state.requests["list"] += 1
         page = decode_page(await self._client.get(self._resource.path, {"limit": "1"}, MAX_PAGE_BYTES))
@@ -323,7 +323,7 @@ class Reflector:
         else:
             self.known.put(told)
         self.state.objects = len(self.known)
-        # Only now: an event that could not be applied must come again.
+        # Only after `apply`: an event that could not be applied must be sent again.
         self._version = told.resource_version or self._version
 
     def _told(self, event: WatchEvent) -> Object | Unreadable:
@@ -331,7 +331,7 @@ class Reflector:
 
     def _named(self, told: Object | Unreadable, event: WatchEvent) -> Object | Unreadable:
         if isinstance(told, Unreadable) and not told.full_name:
-            # The change and its object are unknown, and an object may be deleted.
+            # The change and its object are unknown. The change may be a deletion.
             raise GarbledWatchError(f"{self._resource.path}: {event.type} of an object without a readable name")
         return told
 
@@ -352,7 +352,7 @@ class Reflector:
         return {**self._params(), "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout)}
 
     def _recover(self, error: Exception) -> Wait | None:
-        """Choose the next request; return the seconds to wait before it, None if not at all."""
+        """Choose the next request after an error. Return the wait before it. None: no wait."""
         if self._failures.is_absence(error):
             self._version = ""
             self.known.clear()
@@ -375,20 +375,20 @@ class Reflector:
         elif isinstance(error, GarbledWatchError) or (
             isinstance(error, InStreamError) and is_server_error(error.status)
         ):
-            # The first time it may be the server's trouble of the moment; told twice, it will not get better.
+            # The first error may be temporary. A second one at the same version is permanent.
             if self._broken_version == self._version:
                 self._relist("broken")
             self._broken_version = self._version
 
     def _falls_back(self, error: Exception) -> bool:
-        """Return whether to try the sync at once by a list, because WatchList does not work."""
-        if self._uses_watch_list:  # it was not accepted
+        """Return whether to sync by a list at once, because WatchList does not work."""
+        if self._uses_watch_list:  # the server did not accept it
             self._has_watch_list = not (isinstance(error, StatusError) and error.code in _REFUSALS)
             return not self._has_watch_list
         if isinstance(error, NoInitialEventsEndError):
             self._has_watch_list = False
             return True
-        # Such as an etcd without progress notification; another server may answer the next sync.
+        # For example, etcd has no progress notification. The next sync may reach another server.
         return isinstance(error, GarbledWatchError) or (
             isinstance(error, InStreamError) and error.status.code == HTTPStatus.INTERNAL_SERVER_ERROR
         )

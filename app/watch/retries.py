@@ -1,4 +1,4 @@
-"""Lets the resources of one API server wait after failures, and tries them again one by one; see `RetryPlan`."""
+"""Makes the resources of one API server wait after failures, and retries them one by one. See `RetryPlan`."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from app.watch.timing import Timing
 
 log = logging.getLogger(__name__)
 
-_MIN_TIMER: Final = 0.001  # seconds: the timer's clock may be ahead of ours by its resolution
+_MIN_TIMER: Final = 0.001  # seconds: the timer's clock may be ahead of the plan's clock by its resolution
 
 
 class Retries:
@@ -26,7 +26,7 @@ class Retries:
         self._unwell_since = 0.0
 
     def join(self, state: ResourceState, interrupt: Callable[[], None]) -> "ResourceRetries":
-        """Return the retries of one resource; `interrupt` ends its request under way, to be made anew."""
+        """Return the retries of one resource. `interrupt` ends its present request, so that it is made again."""
         retries = ResourceRetries(self, self._plan, state)
         self._interrupts[retries.attempts] = interrupt
         return retries
@@ -44,7 +44,7 @@ class Retries:
             self._waiting.pop(attempts, None)
 
     def reschedule(self) -> None:
-        """Look anew which resource is due, and when."""
+        """Compute again which resource is due, and when."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -59,13 +59,13 @@ class Retries:
                 granted.set_result(due)
 
     def answered(self, attempts: Attempts) -> None:
-        """Let all that wait, or are stuck, be tried."""
+        """Wake all resources that wait, and interrupt stuck requests."""
         for stuck in self._plan.answered(attempts, self.timing.clock()):
             self._interrupts[stuck]()
         self.reschedule()
 
     def report(self, *, was_unwell: bool) -> None:
-        """Log when the server becomes unwell, and when it is well again."""
+        """Log the change if the server becomes unwell, or recovers."""
         if self._plan.is_unwell == was_unwell:
             return
         now = self.timing.clock()
@@ -79,7 +79,7 @@ class Retries:
 
 
 class ResourceRetries:
-    """The retries of one resource. Its failures and successes decide when others are tried, too."""
+    """The retries of one resource. Its failures and successes affect the retries of the others, too."""
 
     def __init__(self, retries: Retries, plan: RetryPlan, state: ResourceState) -> None:
         self._retries = retries
@@ -90,26 +90,26 @@ class ResourceRetries:
 
     @property
     def is_server_unwell(self) -> bool:
-        """Return whether several resources fail, so that the fault is the server's."""
+        """Return whether several resources fail, which means that the server is the cause."""
         return self._plan.is_unwell
 
     def begin(self) -> None:
-        """Take note that a request is made."""
+        """Record that a request begins."""
         self._plan.begin(self.attempts, self._clock())
 
     def answered(self) -> None:
-        """Take note that the request under way succeeded: others that wait are tried."""
+        """Record that the present request succeeded. Waiting resources are then tried."""
         self._retries.answered(self.attempts)
 
     def failed(self) -> None:
-        """Take note that a request failed, in a way that may be the server's."""
+        """Record that a request failed with an error that the server may have caused."""
         was_unwell = self._plan.is_unwell
         self._plan.failed(self.attempts)
         self._retries.report(was_unwell=was_unwell)
         self._retries.reschedule()
 
     def followed(self) -> bool:
-        """Record that the resource is followed; return whether its failures were the server's."""
+        """Record that the resource is followed. Return whether the server had caused its failures."""
         if not self.attempts.is_failing:
             return False
         was_unwell = self._plan.is_unwell
@@ -125,6 +125,6 @@ class ResourceRetries:
             self._state.retries[due.cause] += 1
 
     async def pass_on(self) -> None:
-        """Return when a request may be made that follows no failure; mostly at once."""
+        """Return when a request that follows no failure may be made. Mostly that is at once."""
         now = self._clock()
         await self.wait(Wait(now, now))

@@ -1,8 +1,8 @@
-"""Asks the API server for its release: at the start, after troubles of the connection, and once a minute.
+"""Reads the release of the API server: at the start, after connection errors, and once a minute.
 
-An upgrade of several API servers takes minutes, in which old and new ones answer in turn. A kube-scheduler is not newer
-than any API server (version skew policy), so the old release is right for as long as an old API server answers. So
-another version is taken over only when it is the only one for two minutes, and three answers in a row.
+An upgrade of several API servers takes minutes, in which old and new servers respond in turn. A kube-scheduler is not
+newer than any API server (version skew policy), so the old release is right while an old API server responds. So
+another version is adopted only if all responses of two minutes, and at least three, have it.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ PATH: Final = "/version"
 _EVERY: Final = 60.0  # seconds
 _WHILE_ANOTHER: Final = 30.0  # seconds between two responses while another version is reported
 _AFTER_FAILURE: Final = 10.0  # seconds
-_AT_FIRST: Final = 1.0  # seconds between two attempts while no release is known: requests wait for it
+_AT_FIRST: Final = 1.0  # seconds between two attempts while no release is known, because requests wait for it
 _AFTER_TROUBLE: Final = 5.0  # seconds from a failed list or watch, which may be the restart of an upgrade
-_STEP: Final = 1.0  # seconds between two looks for such a failure
+_STEP: Final = 1.0  # seconds between two checks for such a failure
 _STEADY_FOR: Final = 120.0  # seconds
 _STEADY_ANSWERS: Final = 3
 _MAX_FAILURES: Final = 5  # of GET /version alone, while resources are synced
@@ -43,7 +43,7 @@ _decoder: Final = msgspec.json.Decoder(_Version)
 
 
 async def fetch_version(client: ApiClient) -> str:
-    """Return the version of the API server, `v1.37.1`; empty if its response has none.
+    """Return the version of the API server, `v1.37.1`. Empty if the response has none.
 
     Raises ApiError, CredentialsError, DecodeError.
     """
@@ -59,31 +59,31 @@ class _Candidate(NamedTuple):
 
 
 class ServerRelease:
-    """Keeps the release that is answered for the API server's, where the setting leaves it to the server."""
+    """Keeps the applied release equal to the API server's, unless the setting names a release."""
 
     def __init__(
         self, client: ApiClient, answered: AnsweredRelease, states: Sequence[ResourceState], clock: Callable[[], float]
     ) -> None:
-        """Take the states of the resources that are followed from the same server, and a clock in seconds."""
+        """`states` are the states of the resources of the same server. `clock` returns seconds."""
         self._client = client
         self._answered = answered
         self._states = states
         self._clock = clock
         self._candidate: _Candidate | None = None
         self._failures = 0
-        self._problem = "" if answered.is_fixed else _not_known(f"GET {PATH} was not answered")
+        self._problem = "" if answered.is_fixed else _not_known(f"no response to GET {PATH}")
 
     def problem(self) -> str:
-        """Return why no release is known yet, one line; empty if one is, be it the default."""
+        """Return why no release is known yet, in one line. Empty if one is known, which may be the default."""
         return self._problem
 
     async def run(self) -> None:
-        """Ask until cancelled. There is nothing to ask where the setting names the release."""
+        """Read the release regularly until cancelled, unless the setting names it."""
         while True:
             await self._nap(await self._ask())
 
     async def _ask(self) -> float:
-        """Ask once; return the seconds until the next time."""
+        """Read the release once. Return the seconds until the next time."""
         try:
             told = await fetch_version(self._client)
         except StatusError as error:
@@ -118,11 +118,11 @@ class ServerRelease:
         log.log(logging.INFO if status.exact and not status.ignored_gates else logging.WARNING, "answers as %s", status)
 
     def _failed(self, error: Exception, *, is_final: bool) -> float:
-        """Take note that the server did not say its version, for good if `is_final`."""
+        """Record that the version could not be read. With `is_final`, a retry will not succeed."""
         self._failures += 1
         if not self._problem:
             return _EVERY if is_final else _AFTER_FAILURE  # the known version stays valid
-        # A server that cannot be reached says nothing to anybody. One that says everything else does not say this.
+        # An unreachable server fails all requests, so wait. Give up only if all resources are synced without a version.
         if not is_final and (self._failures < _MAX_FAILURES or not all(state.synced for state in self._states)):
             self._problem = _not_known(str(error))
             return _AT_FIRST
@@ -131,7 +131,7 @@ class ServerRelease:
         return _EVERY
 
     async def _nap(self, seconds: float) -> None:
-        """Wait; but not long after a list or watch has failed."""
+        """Wait, but only shortly after a list or watch has failed."""
         until, failures = self._clock() + seconds, self._watch_failures()
         while (left := until - self._clock()) > 0:
             await asyncio.sleep(min(left, _STEP))

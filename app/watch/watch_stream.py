@@ -1,4 +1,4 @@
-"""A watch's bytes to its events, and how a watch can break."""
+"""Decodes the bytes of a watch to events, with the errors of broken watches."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
@@ -11,7 +11,7 @@ from app.watch.wire import Bookmark, WatchEvent, decode_bookmark, decode_event
 
 
 class BrokenWatchError(Exception):
-    """The server accepted a watch, but it did not become one, or broke.
+    """The server accepted a watch, but the response was no watch, or it broke.
 
     BrokenWatchError (ended at once, in the middle of a line, or before the end of the initial events)
     +-- NoInitialEventsEndError
@@ -21,7 +21,7 @@ class BrokenWatchError(Exception):
 
 
 class NoInitialEventsEndError(BrokenWatchError):
-    """The end of the initial events did not come in time."""
+    """The end of the initial events was not sent in time."""
 
 
 class GarbledWatchError(BrokenWatchError):
@@ -29,7 +29,7 @@ class GarbledWatchError(BrokenWatchError):
 
 
 class InStreamError(BrokenWatchError):
-    """An ERROR event, which ends a watch that had begun well."""
+    """An ERROR event, which ends a watch after a successful start."""
 
     def __init__(self, status: StatusError) -> None:
         super().__init__(str(status))
@@ -39,7 +39,7 @@ class InStreamError(BrokenWatchError):
 async def watch_events(
     chunks: AsyncIterator[bytes], state: ResourceState, turns: LoopShare
 ) -> AsyncGenerator[WatchEvent, None]:
-    """Yield the events of a stream up to its end, ERROR excepted, counting them. Raises BrokenWatchError."""
+    """Yield the events of a stream up to its end, and count them. Raises BrokenWatchError, also for an ERROR event."""
     splitter = LineSplitter()
     async for chunk in chunks:
         for line in _lines(splitter, chunk, state):

@@ -14,7 +14,7 @@ from core.events import Kind
 
 
 class Watcher:
-    """Feeds the objects of several resources of a cluster to one place."""
+    """Feeds the objects of several resources of a cluster to one Feed."""
 
     def __init__(
         self,
@@ -24,13 +24,13 @@ class Watcher:
         timing: Timing,
         memory: MemoryWatch = UNLIMITED,
     ) -> None:
-        """Take one reflector for each state; their changes go to `feed`, between two requests."""
+        """Make one reflector for each state. Their changes go to `feed`, between two requests."""
         self._client = client
         retries = Retries(timing)
         self.reflectors = [Reflector(state, client, feed, retries, memory) for state in states]
 
     async def resync(self, kind: Kind) -> None:
-        """Sync the objects of one kind once more, from now on; see `Reflector.resync`. Raises LookupError."""
+        """Sync the objects of one kind again, see `Reflector.resync`. Raises LookupError for an unwatched kind."""
         reflector = next((each for each in self.reflectors if each.state.resource.kind is kind), None)
         if reflector is None:
             raise LookupError(f"{kind.__name__}s are not watched")

@@ -11,10 +11,10 @@ import msgspec
 from app.objects.decode import DecodeError, decoding
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-_FEW_BYTES: Final = 8 * 1024 * 1024  # a page of ordinary objects, which is not worth counting
+_FEW_BYTES: Final = 8 * 1024 * 1024  # elements of smaller pages are not counted
 _MAX_ELEMENTS: Final = 5_000_000
-"""JSON elements in one page. An item that is an element of two bytes takes about 100."""
-_BYTES_AN_ELEMENT: Final = 10  # of a list without pages, which may be of GBs
+"""JSON elements in one page. An item of two bytes of JSON takes about 100 bytes of memory."""
+_BYTES_AN_ELEMENT: Final = 10  # of a list without pages, which may have GBs
 _VERSION: Final = re.compile(r"[1-9][0-9]*")
 
 
@@ -29,7 +29,7 @@ class _Page(msgspec.Struct, gc=False):
 
 
 class ListPage(msgspec.Struct, frozen=True, gc=False):
-    """One page of a list; `continue_token` is empty on the last."""
+    """One page of a list. `continue_token` is empty on the last page."""
 
     items: list[msgspec.Raw]
     resource_version: str
@@ -37,7 +37,7 @@ class ListPage(msgspec.Struct, frozen=True, gc=False):
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """One line of a watch, with the object as bytes. The meaning of another type for the object is unknown."""
+    """One line of a watch, with the object as bytes. The effect of an unknown type on the object is unknown."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
     object: msgspec.Raw
@@ -53,7 +53,7 @@ class _Bookmark(msgspec.Struct, gc=False):
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
-    """How far the watch has come, and whether that is the end of the initial events."""
+    """The version of the watch, and whether it is the end of the initial events."""
 
     resource_version: str
     initial_events_end: bool
@@ -92,7 +92,7 @@ def decode_bookmark(raw: msgspec.Raw) -> Bookmark:
 
 
 def is_older(version: str, other: str) -> bool:
-    """Return whether a resource version is older than another of the same resource; False for unknown forms.
+    """Return whether a resource version is older than another of the same resource. False for unknown forms.
 
     Source: k8s.io/apimachinery pkg/util/resourceversion CompareResourceVersion (v0.35).
     """

@@ -1,5 +1,5 @@
-"""The builders of a service: each makes one part from the settings and the parts before it, complete when it is made.
+"""The builders of a service. Each makes one complete part from the settings and the earlier parts.
 
-Nothing is decided here, and no attribute of a finished object is set. Where two objects need each other, both get a
-third one that is made first. Only the mirror is there before the service; `engine.prepare_mirror` makes it ready.
+Builders have no logic of their own, and set no attribute of a finished object. If two objects need each other, both get
+a third object that is made first. Only the mirror exists before the service. `engine.prepare_mirror` prepares it.
 """

@@ -41,7 +41,7 @@ from app.verbs.routes import ExtenderApp
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from app.wiring.verbs import Verbs
-from core.diagnosis.victim_waits import awaited_victims
+from core.diagnosis.victim_waits import VictimsByPod, awaited_victims, victims_by_pod
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Admission: TypeAlias = Callable[[Request], Awaitable[None]]
@@ -49,18 +49,18 @@ App = TypeVar("App", bound=FastAPI)
 
 
 class Ports(NamedTuple):
-    """The app of each port; None is a port that the settings switch off."""
+    """The app of each port. None: the settings disable the port."""
 
     extender: Port
     health: Port | None
     admin: Port | None
 
     def wanted(self) -> list[Port]:
-        """Return the ports that exist, the scheduler's first."""
+        """Return the enabled ports, the scheduler's port first."""
         return [port for port in self if port is not None]
 
 
-def create_ports(  # noqa: PLR0913  # all that there is to see of a service
+def create_ports(  # noqa: PLR0913  # all parts with routes
     settings: Settings,
     engine: Engine,
     cluster: Cluster,
@@ -71,9 +71,9 @@ def create_ports(  # noqa: PLR0913  # all that there is to see of a service
     release: AnsweredRelease,
     samples: Sequence[Sample] = (),
 ) -> Ports:
-    """Return the ports that the settings want. Raises ConfigurationError.
+    """Return the ports that the settings define. Raises ConfigurationError.
 
-    `sources` has the place where each setting was made; see Configuration. `samples` are offered by the page.
+    `sources` has the source of each setting, see Configuration. The page offers `samples`.
     """
     health = health_router(engine.mirror, cluster.freshness, cluster.state, release)
     probes = (health, metrics_router(metrics, verbs.work))
@@ -131,6 +131,10 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         unit_of=lambda pod: None if gangs is None else gangs.unit_of(pod, time.monotonic()),
         victims_of=lambda pod: awaited_victims(mirror, pod, time.monotonic()),
     )
+
+    def waits() -> VictimsByPod:
+        return victims_by_pod(mirror, time.monotonic())
+
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     access = Access(cluster.reviews)
     app = _app(
@@ -142,12 +146,12 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         config_router(settings, sources),
         decisions_router(mirror, verbs.decisions, engine.replayer, case_args, work),
         explain_router(explainer, settings.max_body_bytes, access),
-        explained_nodes_router(explainer, recent_pods, settings.max_body_bytes, access),
-        cluster_router(mirror, work),
+        explained_nodes_router(explainer, recent_pods, settings.max_body_bytes, access, has_units=gangs is not None),
+        cluster_router(mirror, work, None if settings.usage_source == "off" else time.time),
         names_router(NameSearch(mirror, recent_pods, work), access),
         events_router(explainer.mirror_state, cluster.state),
         samples_router(samples),
-        pending_router(PendingPodsExplainer(explainer, work, time.time), work, access),
+        pending_router(PendingPodsExplainer(explainer, work, time.time, waits=waits), work, access),
         units_router(gangs, time.monotonic),
         page_router(),
         admitted=access.admit,
@@ -158,8 +162,8 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
 def _app(
     kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None, admitted: Admission | None = None
 ) -> App:
-    """Return an app; `admitted` is called before each of its routes."""
-    # The interactive pages of FastAPI load scripts from elsewhere, and the verbs are not for browsers.
+    """Return an app. `admitted` is called before each of its routes."""
+    # FastAPI's interactive pages are off: they load scripts from other hosts, and the verbs are not for browsers.
     dependencies = [] if admitted is None else [Depends(admitted)]
     app = kind(title="Kindred", version=__version__, openapi_url=None, lifespan=lifespan, dependencies=dependencies)
     for router in (*routers, openapi_router(app)):

@@ -1,4 +1,4 @@
-"""The cluster that a mirror follows, or the dump that it came from: how far it can be trusted, and who decides."""
+"""The cluster that a mirror follows, or the dump that it was loaded from: freshness, leadership and API access."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,24 +39,24 @@ class Cluster(NamedTuple):
     freshness: Freshness
     state: ServingState
     client: ApiClient | None
-    """None where the mirror came from a dump."""
+    """None if the mirror was loaded from a dump."""
     background: tuple[Background, ...]
     settling: Settling | None = None
-    """None where nothing is decided, or nothing was before."""
+    """None if Kindred does not decide, or if there are no earlier decisions to wait for."""
     reviews: AccessReviews | None = None
-    """Of callers of the admin port; None where these see everything."""
+    """Reviews of the callers of the admin port. None if all callers see everything."""
 
 
 def dumped_cluster(settings: Settings, metrics: Metrics) -> Cluster:
-    """Return the cluster of a mirror that was loaded once and follows nothing. Raises SettingsError."""
+    """Return the cluster of a mirror that was loaded from a dump. Raises SettingsError."""
     if settings.explain_access == "review":
         name = variable_of("explain_access")
-        raise SettingsError(f"{name}: review needs an API server to ask, and the cluster is from a dump")
+        raise SettingsError(f"{name}: review needs an API server, but the cluster is from a dump")
     metrics.register(WatchCollector(OF_A_DUMP, time.monotonic, time.time))
     return Cluster(OF_A_DUMP, ServingState(memory=_memory(settings, (), metrics)), None, ())
 
 
-def followed_cluster(  # noqa: PLR0913  # what follows, and what is followed
+def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     settings: Settings,
     mirror: ClusterMirror,
     release: AnsweredRelease,
@@ -68,12 +68,12 @@ def followed_cluster(  # noqa: PLR0913  # what follows, and what is followed
 ) -> Cluster:
     """Return the cluster that the mirror follows, for objects of these kinds. Raises SettingsError.
 
-    Without those in `beside`, which explanations and groups read, schedulers are answered all the same.
+    Only explanations and groups read the kinds in `beside`. Requests of schedulers are served without them.
     """
     clock = time.monotonic
     states = [ResourceState(RESOURCES[kind]) for kind in kinds]
     states += [ResourceState(RESOURCES[kind], serves=False) for kind in beside]
-    groups = [state for state in states if state.resource.kind is PodGroup]  # the first decision reserves by them
+    groups = [state for state in states if state.resource.kind is PodGroup]  # the first decision needs them
     client = ApiClient(credentials)
     asking = ServerRelease(client, release, states, clock)
     freshness = Freshness(states, settings.stale_after, clock, asking.problem)

@@ -1,4 +1,4 @@
-"""Who decides for pods, where `filter` answers one node."""
+"""The decider, for settings in which `filter` returns one node."""
 
 import random
 import time
@@ -25,12 +25,12 @@ from core.profile import COMPOSITES, Profile, full_profile
 
 
 def at_random(_: NodeBatch, best: IntpArray) -> int:
-    """Choose among equals so that none is favoured."""
+    """Choose one of the best nodes with equal probability."""
     return int(random.choice(best))  # noqa: S311 - to spread, not to hide
 
 
 def one_of(names: Collection[str]) -> Choose:
-    """Choose one of these nodes, if it is among the best; else the first."""
+    """Choose one of these nodes if it is among the best. Else choose the first of the best."""
 
     def choose(batch: NodeBatch, best: IntpArray) -> int:
         positions: list[int] = best.tolist()
@@ -39,7 +39,7 @@ def one_of(names: Collection[str]) -> Choose:
     return choose
 
 
-def create_decider(  # noqa: PLR0913  # what decides
+def create_decider(  # noqa: PLR0913  # the parts of a decider
     settings: Settings,
     mirror: ClusterMirror,
     profile: Profile,
@@ -50,9 +50,9 @@ def create_decider(  # noqa: PLR0913  # what decides
     refusal: Callable[[], str] = lambda: "",
     preemption: Preemption | None = None,
 ) -> Decider | None:
-    """Return the decider by the settings; None if `filter` returns all nodes that fit. Raises SettingsError.
+    """Return the decider that the settings define. None if `filter` returns all nodes that fit. Raises SettingsError.
 
-    Decisions stand for the pods at `pods`, and none does where there is no cluster; so nothing is reserved there.
+    Only pods that `pods` can read are assumed. Without a cluster no pod is assumed, and no capacity is reserved.
     """
     scopes = decide_scopes(settings)
     if scopes is None:
@@ -81,7 +81,7 @@ def create_decider(  # noqa: PLR0913  # what decides
 
 
 def _check_that_all_is_judged(settings: Settings, profile: Profile) -> None:
-    """Refuse to choose among nodes that no scheduler has looked at by fewer rules than it has. Raises SettingsError."""
+    """Reject the scope `any-node` with a profile that lacks rules of the scheduler. Raises SettingsError."""
     judged = {part for plugin in profile.filters for part in COMPOSITES.get(plugin.name, (plugin.name,))}
     missing = [plugin.name for plugin in full_profile().filters if plugin.name not in judged]
     if missing:

@@ -48,13 +48,13 @@ class Engine(NamedTuple):
 
     @property
     def gangs(self) -> Gangs | None:
-        """The groups of pods that are placed together; None: there are none."""
+        """The groups of pods that are placed together. None: there are none."""
         decider = self.extender.decider
         return None if decider is None else decider.gangs
 
 
 def create_profile(settings: Settings) -> Profile:
-    """Return the plugins that are enabled, with their arguments, as the settings want them. Raises SettingsError."""
+    """Return the plugins that the settings enable, with their arguments. Raises SettingsError."""
     try:
         return parse_profile(settings.profile, plugin_arguments(settings))
     except ProfileError as error:
@@ -62,13 +62,13 @@ def create_profile(settings: Settings) -> Profile:
 
 
 def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
-    """Return the kinds of objects that are watched, so that everything that is served can be answered."""
+    """Return the kinds of objects that requests of schedulers need."""
     kinds = _watched(profile.kinds)
     return kinds if settings.preempt == "off" else (*kinds, PodDisruptionBudget)
 
 
 def grouping_kinds(settings: Settings) -> tuple[Kind, ...]:
-    """Return the kinds of objects that say which pods are placed together; a decision needs none of them."""
+    """Return the kinds of objects that define groups of pods. A decision works without them."""
     return (PodGroup,) if settings.answer == "decide" and settings.groups else ()
 
 
@@ -80,9 +80,9 @@ def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
 
 
 def scheduler_profiles(settings: Settings, every: ExplainedProfile) -> SchedulerProfiles | None:
-    """Return the rules of explanations by the scheduler's configuration; without one it is `every`.
+    """Return the rules of explanations by the scheduler's configuration, which is read from its file.
 
-    None: the settings name none. It reads the file. Raises SettingsError.
+    `every` are the rules without a configuration. None: the settings name no file. Raises SettingsError.
     """
     if settings.scheduler_config is None:
         return None
@@ -93,14 +93,14 @@ def scheduler_profiles(settings: Settings, every: ExplainedProfile) -> Scheduler
 
 
 def check_explained(settings: Settings) -> None:
-    """Raise SettingsError if explanations cannot be made, before there is a mirror."""
+    """Raise SettingsError if the settings for explanations are invalid. Needs no mirror."""
     scheduler_profiles(settings, explained_profile(settings, create_profile(settings)))
 
 
 def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
-    """Return the kinds of objects that explanations read besides `watched_kinds`; none without an admin port.
+    """Return the kinds of objects that explanations need in addition to `watched_kinds`. None without an admin port.
 
-    PodDisruptionBudgets say whether a pod that would make room may be evicted.
+    PodDisruptionBudgets show whether a pod may be evicted as a remedy.
     """
     if settings.admin_port is None:
         return ()
@@ -111,20 +111,20 @@ def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
 
 
 def _watched(kinds: Sequence[Kind]) -> tuple[Kind, ...]:
-    """Leave out the usage of nodes, which cannot be watched: `app.usage` reads it at an interval."""
+    """Return the kinds without node usage, which cannot be watched. `app.usage` reads it at an interval."""
     return tuple(kind for kind in kinds if kind is not NodeMetrics)
 
 
 def judged_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
-    """Return the kinds of objects that explanations watch. It does not read the scheduler's configuration."""
+    """Return the kinds of objects that explanations need, without reading the scheduler's configuration."""
     judged = _watched(explained_profile(settings, profile).profile.kinds)
     if settings.scheduler_config is None:
         return judged
-    return tuple(dict.fromkeys((*judged, *full_profile().kinds)))  # with its arguments, which may read more
+    return tuple(dict.fromkeys((*judged, *full_profile().kinds)))  # `judged` has arguments, which may need more kinds
 
 
 def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) -> EquivalenceCache | None:
-    """Return the equivalence cache over a mirror; None when it is off."""
+    """Return the equivalence cache over a mirror. None if it is off."""
     if not settings.equivalence_cache:
         return None
     options = CacheOptions(
@@ -136,7 +136,7 @@ def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) ->
 
 
 def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition:
-    """Return the partition of a mirror, put to the rule of the settings. Raises SettingsError."""
+    """Return the partition of a mirror, with the rule of the settings. Raises SettingsError."""
     partition = NodePartition(mirror)
     if settings.partition:
         try:
@@ -147,7 +147,7 @@ def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition
 
 
 def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
-    """Return the verbs over a mirror, for a few requests: without a cache."""
+    """Return the verbs over a mirror, without a cache. For a few requests."""
     return Extender(create_profile(settings), mirror, None, settings.max_score)
 
 
@@ -159,7 +159,7 @@ def create_replayer(settings: Settings, mirror: ClusterMirror) -> Replayer:
 
 
 def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
-    """Make the mirror keep the plugins' state, and limit its work, by the settings. Raises SettingsError."""
+    """Prepare the mirror for the plugins of the settings, and set its work limit. Raises SettingsError."""
     profile = create_profile(settings)
     mirror.work.limit = settings.max_work
     derive_states(profile, mirror)
@@ -168,7 +168,7 @@ def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
     return profile
 
 
-def create_engine(  # noqa: PLR0913  # what answers
+def create_engine(  # noqa: PLR0913  # the parts of an engine
     settings: Settings,
     mirror: ClusterMirror,
     profile: Profile,
@@ -206,16 +206,16 @@ def create_engine(  # noqa: PLR0913  # what answers
 
 
 def _refusal(cluster: Cluster) -> str:
-    """Return why nothing may be decided now, one line; empty if it may."""
+    """Return why no decision is allowed now, in one line. Empty if decisions are allowed."""
     stale = "" if cluster.freshness.status() is SyncStatus.FRESH else "the mirror is stale"
     return cluster.state.refusal() or stale
 
 
 def _replayer(settings: Settings, mirror: ClusterMirror, profile: Profile, bypass: Bypass) -> Replayer:
     def fresh_extender(preferred: Collection[str]) -> Extender:
-        """Return the verbs as for schedulers, without the cache and without observers.
+        """Return the verbs of schedulers, without the cache and without observers.
 
-        Of nodes that are equally good, a preferred one is decided for.
+        Among equally good nodes, a decision prefers the nodes in `preferred`.
         """
         return Extender(
             profile,

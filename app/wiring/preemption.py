@@ -1,6 +1,6 @@
 """Preemption: the record that `filter` keeps for it, and the evictor, if Kindred itself evicts.
 
-`filter` and the evictor need each other. Both get the pods that wait for a turn, and the preemptions under way.
+`filter` and the evictor need each other. So both get the queue of pods, and the preemptions in progress.
 """
 
 import random
@@ -25,7 +25,7 @@ from core.profile import Profile
 
 
 class Preemption(NamedTuple):
-    """The record that `filter` keeps for preemption, and its reader in the background."""
+    """The record that `filter` keeps for preemption, and the background work that reads it."""
 
     refused_nodes: RefusedNodes | None
     """None without preemption."""
@@ -36,7 +36,7 @@ class Preemption(NamedTuple):
 def create_preemption(
     settings: Settings, mirror: ClusterMirror, profile: Profile, cluster: Cluster, metrics: Metrics
 ) -> Preemption:
-    """Return the parts by the settings."""
+    """Return the parts that the settings define."""
     clock = time.monotonic
     if settings.preempt == "off":
         return Preemption(None, Nominations(mirror, clock))

@@ -1,4 +1,4 @@
-"""The feed of node usage, where the settings name a source, and the check that plugins have one."""
+"""The feed of node usage, if the settings name a source, and the check that plugins have the source they need."""
 
 import time
 
@@ -17,7 +17,7 @@ from core.profile import Profile
 
 
 def check_usage(settings: Settings, profile: Profile) -> None:
-    """Raise SettingsError for plugins that read the usage of nodes, if nothing measures it."""
+    """Raise SettingsError for plugins that need node usage, if the settings name no source."""
     reading = sorted(plugin.name for plugin in profile.plugins if NodeMetrics in plugin.kinds)
     if reading and settings.usage_source == "off":
         text = f"{', '.join(reading)} needs {variable_of('usage_source')}"
@@ -31,7 +31,7 @@ def create_usage_feed(
     client: ApiClient,
     metrics: Metrics,
 ) -> UsageFeed | None:
-    """Return the feed of node usage; None if the settings name no source. Raises SettingsError."""
+    """Return the feed of node usage. None if the settings name no source. Raises SettingsError."""
     source = _source(settings, client)
     if source is None:
         return None

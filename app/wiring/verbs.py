@@ -29,13 +29,13 @@ from app.wiring.preemption import Preemption
 
 
 class Verbs(NamedTuple):
-    """The verbs of kube-scheduler's extender, and the state about their requests."""
+    """The verbs of kube-scheduler's extender, and the state of their requests."""
 
     routes: Sequence[Route]
     finish: Background
-    """To be awaited when no request is under way any more: it ends the bindings whose callers have gone."""
+    """Waits for bindings whose callers have disconnected. Call it when no request is in progress."""
     work: LongWork
-    """For long work that makes way for the verbs."""
+    """The turn of long work, which lets the verbs go first."""
     decisions: Decisions
     debugged_pods: DebuggedPods
     background: tuple[Background, ...]
@@ -44,7 +44,7 @@ class Verbs(NamedTuple):
 def create_verbs(
     settings: Settings, engine: Engine, cluster: Cluster, preemption: Preemption, metrics: Metrics
 ) -> Verbs:
-    """Return the verbs as the settings want them. Raises SettingsError."""
+    """Return the verbs that the settings define. Raises SettingsError."""
     decisions = Decisions(engine.mirror, engine.extender.recent_pods, time.time)
     noting = () if settings.admin_port is None else (decisions,)
     observing = create_observers(settings, metrics.observe, *noting)
@@ -64,7 +64,7 @@ def create_verbs(
         binding_route(binder, reception),
         preemption_route(_preempt(engine, preemption), reception),
     )
-    # After the deadline every request has had its turn, or was turned away.
+    # After the deadline, every request has had its turn or was shed.
     work = LongWork(admission.lull, settings.deadline)
     background = (*observing.background, *_of_gangs(engine, cluster))
     return Verbs(routes, binder.finish, work, decisions, observing.debugged_pods, background)

@@ -1,1 +1,1 @@
-"""Explanations: the results of filter and prioritize for each node, in their parts."""
+"""Explanations: the results of filter and prioritize for each node, with the part of each plugin."""

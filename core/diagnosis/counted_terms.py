@@ -21,17 +21,17 @@ from core.plugins.interpodaffinity.filtering import PreFilterState
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 
 _MAX_TEXT_LENGTH: Final = 500
-"""Characters of a term's selector for each node; it may name thousands of namespaces and values."""
+"""Maximum length of a term's selector for each node. It may name thousands of namespaces and values."""
 _MAX_LOOKED_AT: Final = 2_000_000
 
 
 class Direction(Enum):
-    """Whose term it is."""
+    """Whether a term belongs to the incoming pod or to existing pods."""
 
     INCOMING = "incoming"
-    """The incoming pod's: it selects placed pods, which are counted."""
+    """A term of the incoming pod. It counts the placed pods that it selects."""
     EXISTING = "existing"
-    """Placed pods': it selects the incoming pod, and the pods that carry it are counted."""
+    """A term of placed pods that selects the incoming pod. It counts the pods that have the term."""
 
 
 class Rule(Enum):
@@ -49,14 +49,14 @@ class Effect(Enum):
     NONE = "none"
     BLOCKS = "blocks"
     SATISFIED = "satisfied"
-    """A required affinity is met."""
+    """A required affinity term is met."""
     FIRST_POD = "firstPod"
-    """A required affinity finds no pod anywhere, and the pod itself matches the term, as its first one."""
+    """No pod matches a required affinity term, but the incoming pod itself does, as the first of its kind."""
     SCORES = "scores"
 
 
 class CountedPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod that is counted."""
+    """A pod that a term counts."""
 
     pod: str
     """NAMESPACE/NAME"""
@@ -65,22 +65,22 @@ class CountedPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodSearch:
-    """How many pods are still looked at to name those behind the terms of one decision.
+    """How many pods may still be searched to name the counted pods of one decision.
 
-    To find the pods of one term takes up to 30 ns for each pod of the mirror, and a pod may have hundreds of terms.
+    The search for one term takes up to 30 ns for each pod of the mirror, and a pod may have hundreds of terms.
     """
 
     def __init__(self) -> None:
         self._left = _MAX_LOOKED_AT
 
     def may_look_at(self, pods: int) -> bool:
-        """Return whether so many pods may be looked at, and count them."""
+        """Return whether this number of pods may be searched, and count them."""
         self._left -= pods
         return self._left >= 0
 
 
 class CountedTerm:
-    """One term, or the required affinity terms of one topology key, which one and the same pod has to meet together."""
+    """One term, or all required affinity terms with one topology key, which a single pod must match together."""
 
     def __init__(  # noqa: PLR0913  # what a term is
         self,
@@ -93,7 +93,10 @@ class CountedTerm:
         weight: int = 0,
         first_pod: bool = False,
     ) -> None:
-        """Take the `weight` that a pod in the domain adds to a raw score; `first_pod`: whether that exception holds."""
+        """Create a term. A pod in the domain adds `weight` to a raw score.
+
+        `first_pod` is whether the exception for first pods applies.
+        """
         self.direction: Final = direction
         self.rule: Final = rule
         self.matchers: Final = matchers
@@ -103,13 +106,13 @@ class CountedTerm:
         self._mirror = mirror
         self._counter = counter
         self._named: dict[tuple[int, int], Sequence[CountedPod]] = {}  # (value id, limit) -> pods
-        self._counted: IntpArray | None = None  # rows of the pods of all domains, read on first use
+        self._counted: IntpArray | None = None  # rows of the counted pods of all domains, read at first use
 
     @cached_property
     def selects(self) -> str:
-        """Its selector, for people: the beginning, if it is long."""
+        """The selector as text, truncated if it is long."""
         text = ""
-        for matcher in self.matchers:  # a pod may have a thousand of them, for each of as many topology keys
+        for matcher in self.matchers:  # a pod may have a thousand matchers, for each of as many topology keys
             text = f"{text} and {_matcher_text(matcher)}" if text else _matcher_text(matcher)
             if len(text) > _MAX_TEXT_LENGTH:
                 return f"{text[:_MAX_TEXT_LENGTH]} ..."
@@ -120,7 +123,7 @@ class CountedTerm:
         return self._counter.counts.get(value_id)
 
     def counts(self) -> tuple[IntpArray, Int64Array]:
-        """Return the value ids of the topology key, of domains that have pods, and the numbers of these pods."""
+        """Return the domains with pods, as value ids of the topology key, and their numbers of pods."""
         return self._counter.counts.arrays()
 
     def value(self, value_id: int) -> str:
@@ -128,7 +131,7 @@ class CountedTerm:
         return self._counter.column.values[value_id]
 
     def value_id(self, batch: NodeBatch, position: int) -> int:
-        """Return the value id of a node; negative where it is in no domain that has pods."""
+        """Return the value id of a node. Negative if the node is in no domain with pods."""
         column = self._counter.column
         if position not in batch.strangers:
             return int(column.of_slot[batch.slots[position]])
@@ -136,7 +139,7 @@ class CountedTerm:
         return ABSENT if node is None else column.id_of(node.labels)
 
     def effect(self, value_id: int, pods: int) -> Effect:
-        """Return its effect on a node of a domain with so many counted pods."""
+        """Return the effect of the term on a node of a domain with `pods` counted pods."""
         if self.rule is Rule.REQUIRED_AFFINITY and self.direction is Direction.INCOMING:
             if value_id == ABSENT:
                 return Effect.BLOCKS
@@ -150,7 +153,7 @@ class CountedTerm:
         return Effect.SCORES if self.weight else Effect.NONE
 
     def named(self, value_id: int, limit: int, search: PodSearch) -> Sequence[CountedPod]:
-        """Return up to `limit` of the pods of a domain that are counted; none once the search has taken too long."""
+        """Return up to `limit` of the counted pods of a domain. Empty once the search has taken too long."""
         found = self._named.get((value_id, limit))
         if found is None:
             pods, nodes = self._mirror.pods, self._mirror.nodes
@@ -178,13 +181,13 @@ class CountedTerm:
 
 
 def counted_terms(mirror: ClusterMirror, pod: Pod, plugin: InterPodAffinity) -> list[CountedTerm]:
-    """Return the terms that have a part in the decision about a pod, in the order in which they are judged.
+    """Return the terms that take part in the decision about a pod, in the order of evaluation.
 
-    Stale after the next event. None for a pod whose terms cannot be parsed.
+    Stale after the next event. Empty for a pod whose terms cannot be parsed.
     """
     if pod.affinity.errors:
         return []
-    with mirror.work.uncharged():  # the decision that they are of was charged for the same
+    with mirror.work.uncharged():  # the decision was already charged for this work
         return _counted_terms(mirror, pod, plugin)
 
 
@@ -263,7 +266,7 @@ def _selector_text(selector: Selector) -> str:
 
 
 def _requirement_text(requirement: Requirement) -> str:
-    """Write a requirement as kubectl takes it (-l)."""
+    """Return a requirement in kubectl's notation (-l)."""
     values = ", ".join(requirement.values)
     match requirement.operator:
         case Operator.IN if len(requirement.values) == 1:

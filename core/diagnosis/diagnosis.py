@@ -28,9 +28,9 @@ from core.profile import Profile
 from core.scheduling_cycle import filter_nodes, score_nodes
 
 NO_PLUGIN: Final = ""
-"""In the place of a plugin, where no plugin decided: the node is unknown, or out of the partition."""
+"""Stands for a plugin if none decided, because the node is unknown or out of the partition."""
 NOTHING_MISSING: Final[Mapping[Kind, str]] = MappingProxyType({})
-"""The mirror holds every kind that the plugins read."""
+"""The mirror holds every kind of object that the plugins read."""
 
 
 class ScorePart(msgspec.Struct, frozen=True, gc=False):
@@ -39,18 +39,18 @@ class ScorePart(msgspec.Struct, frozen=True, gc=False):
     plugin: str
     weight: int
     raw: int | None
-    """None: it has nothing to say of this pod, and all nodes get 0."""
+    """None if the plugin skips this pod. Then all nodes get 0."""
     normalized: int
-    """0..100, among the nodes that are scored."""
+    """0..100, among the scored nodes."""
     judged_by: Judge
 
 
 class Diagnosis:
     """The diagnosis of a pod and some nodes. Made from the mirror at one time, and stale after any event.
 
-    `verdicts` are the results of `filter` for the nodes. `scores` are the results of `prioritize` for the nodes that
-    fit, because kube-scheduler sends no others, or for all with `score_all`. `not_judged` are rules that have no part
-    in them.
+    `verdicts` are the results of `filter` for the nodes. `scores` are the results of `prioritize` for the fitting
+    nodes, because kube-scheduler sends no others, or for all nodes with `score_all`. `not_judged` are rules that the
+    results do not include.
     """
 
     def __init__(  # noqa: PLR0913  # what a decision follows from
@@ -63,18 +63,18 @@ class Diagnosis:
         score_all: bool = False,
         missing: Mapping[Kind, str] = NOTHING_MISSING,
     ) -> None:
-        """Ask all plugins that `explained` has; a profile alone is explained as the one that serves.
+        """Run all plugins of `explained`. A plain Profile is treated as the serving profile.
 
-        `missing` are kinds of objects that the mirror should hold and does not, with why; see `judged`.
+        `missing` are kinds of objects that the mirror should hold but does not, with the reason. See `judged`.
         """
         whole = served_alone(explained) if isinstance(explained, Profile) else explained
         self.explained: Final = whole.under(mirror.rules)
         found = judged(self.explained.profile, pod, missing)
         profile = found.profile
         self.profile: Final = profile
-        """The judged pod and nodes."""
+        """The profile of the judged plugins."""
         self.scheduler: Final = self._scheduler_state(found.not_judged, mirror)
-        """The scheduler profile by its configuration; None where that is unknown."""
+        """The scheduler's configured profile, or None if it is unknown."""
         self.not_judged: Final = self._not_judged(found.not_judged)
         self.pod: Final = pod
         self.batch: Final = batch
@@ -84,11 +84,11 @@ class Diagnosis:
         self._recorded: Final = RecordedEvaluation(mirror, pod)
         self.verdicts: Final = filter_nodes(profile, self._recorded, batch)
         self.fitting: Final[IntpArray] = (self.verdicts.codes == 0).nonzero()[0]
-        """Positions of the nodes that fit."""
+        """Positions of the fitting nodes."""
         self.scored: Final[IntpArray] = _known(batch) if score_all else self.fitting
-        """Positions of the nodes that are scored; `prioritize` gives all others 0."""
+        """Positions of the scored nodes. `prioritize` gives all other nodes 0."""
         self.scores: Final[Int64Array] = score_nodes(profile, self._recorded, batch.part(self.scored))
-        """Of these nodes, 0..100."""
+        """Scores of these nodes, 0..100."""
 
     def _scheduler_state(self, not_judged: Sequence[NotJudged], mirror: ClusterMirror) -> SchedulerState | None:
         scheduler = self.explained.scheduler
@@ -103,20 +103,20 @@ class Diagnosis:
 
     @cached_property
     def answered(self) -> Verdicts:
-        """The results of `filter` by the serving profile, which has at most as many plugins."""
+        """The results of `filter` by the serving profile, which has no more plugins than this one."""
         served = self.explained.served
         if served is self.profile:
             return self.verdicts
         judged = {plugin.name: plugin for plugin in self.profile.filters}
         if all(judged.get(plugin.name) is plugin for plugin in served.filters):
             return filter_nodes(served, self._recorded, self.batch)
-        # A plugin that is off has no part in the rest of the explanation, and one with other arguments another verdict.
+        # Separate, because a plugin may be off in the rest of the explanation, or have other arguments there.
         with self.mirror.work.apart():
             return filter_nodes(served, FreshEvaluation(self.mirror, self.pod), self.batch)
 
     @cached_property
     def refused_beside(self) -> Mapping[int, Refusal]:
-        """The nodes, by position, that the pod does not fit together with the pods nominated for them."""
+        """The nodes, by position, that the pod does not fit with the pods nominated for them."""
         return refusals(self.mirror, self.profile.filters, self.pod, self.batch)
 
     def nominated_beside(self, position: int) -> Sequence[Pod]:
@@ -127,9 +127,9 @@ class Diagnosis:
 
     @cached_property
     def deciding(self) -> Codes:
-        """The plugin that failed each node first: 1 + its place in the profile; 0 where none did.
+        """The first plugin that failed each node: 1 + its index in the profile, or 0 for none.
 
-        One whose PreFilter failed comes before all that looked at nodes, see `first_failures`.
+        A plugin whose PreFilter failed comes before all plugins whose Filter failed. See `first_failures`.
         """
         deciding = np.zeros(len(self.batch), np.int16)
         recorded = enumerate((self._recorded.of_filters.get(each.name) for each in self.profile.filters), start=1)
@@ -146,50 +146,53 @@ class Diagnosis:
         return deciding
 
     def state_of(self, plugin: str) -> Any:  # noqa: ANN401  # each plugin has a type of its own
-        """Return the PreFilter state of a plugin. Stale after the next event, and under any supposition.
+        """Return the PreFilter state of a plugin. Stale after the next event, and in any supposition.
 
-        None: the plugin is not enabled, has nothing to say of the pod, or its PreFilter has failed.
+        Returns None if the plugin is not enabled, skips the pod, or failed in PreFilter.
         """
         return self._recorded.states.get(plugin)
 
     @cached_property
     def refusing(self) -> Mapping[str, BoolArray]:
-        """Plugin -> which nodes it fails without nominated pods, whatever the others say, of those that fail any."""
+        """Plugin -> the nodes that it fails without nominated pods, regardless of others.
+
+        Only plugins that fail some node.
+        """
         recorded = ((plugin.name, self._recorded.of_filters.get(plugin.name)) for plugin in self.profile.filters)
         failed = ((name, verdicts.codes > 0) for name, verdicts in recorded if verdicts is not None)
         return {name: codes for name, codes in failed if codes.any()}
 
     @cached_property
     def known(self) -> IntpArray:
-        """Positions of the nodes that the mirror knows, in the partition."""
+        """Positions of the nodes of the mirror, in the partition."""
         positions = _known(self.batch)
         known: IntpArray = positions[self.batch.slots[positions] != NO_SLOT]
         return known
 
     def node(self, position: int) -> Node | None:
-        """Return a node of the mirror or of the request; None if it is in neither."""
+        """Return a node of the mirror or of the request, or None if neither has it."""
         if position in self.batch.strangers:
             return self.batch.strangers[position]
         return self.mirror.nodes.infos[self.batch.names[position]].node
 
     def deciding_plugin(self, position: int) -> str:
-        """Return the plugin that failed a node first; NO_PLUGIN if it fits, or if no plugin ran."""
+        """Return the first plugin that failed a node. NO_PLUGIN if the node fits, or if no plugin ran."""
         place = int(self.deciding[position])
         return self.profile.filters[place - 1].name if place else NO_PLUGIN
 
     def judge_of(self, plugin: str) -> Judge:
-        """Return the program that filters by a plugin; NO_PLUGIN: Kindred, which rejects unknown nodes."""
+        """Return the program that filters by a plugin. For NO_PLUGIN it is Kindred, which rejects unknown nodes."""
         return Judge.KINDRED if plugin == NO_PLUGIN else self.explained.judge_of_filter(plugin)
 
     def predicates(self, position: int) -> Sequence[tuple[str, Status]]:
-        """Return every predicate's verdict on a node without nominated pods, also after a failed predicate."""
+        """Return every predicate's verdict on a node without nominated pods, even after the first failure."""
         return [
             (plugin.name, _status(self._recorded.of_filters.get(plugin.name), position))
             for plugin in self.profile.filters
         ]
 
     def score(self, position: int) -> tuple[int, Sequence[ScorePart]] | None:
-        """Return the score of a node, and its parts; None if it is not scored."""
+        """Return the score of a node with its parts, or None if it is not scored."""
         found = np.flatnonzero(self.scored == position)
         if not len(found):
             return None
@@ -198,19 +201,19 @@ class Diagnosis:
 
     @cached_property
     def terms(self) -> Sequence[CountedTerm]:
-        """The inter-pod affinity terms that have a part in this; none where that plugin is not enabled."""
+        """The inter-pod affinity terms that take part in the decision. Empty if the plugin is not enabled."""
         for plugin in self.profile.plugins:
             if isinstance(plugin, InterPodAffinity):
                 return counted_terms(self.mirror, self.pod, plugin)
         return []
 
     def raw_scores(self, plugin: AnyScore) -> Int64Array | None:
-        """Return a plugin's raw scores of the nodes that are scored; None: it has nothing to say."""
+        """Return a plugin's raw scores of the scored nodes, or None if it skips the pod."""
         return self._recorded.of_scores.get(plugin.name)
 
     @cached_property
     def normalized(self) -> Mapping[str, Int64Array]:
-        """Plugin -> its normalised scores of the nodes that are scored, of those that have something to say."""
+        """Plugin -> its normalised scores of the scored nodes. Plugins that skip the pod are missing."""
         raw = ((plugin, self.raw_scores(plugin)) for plugin, _ in self.profile.scores)
         return {plugin.name: plugin.normalize(scores) for plugin, scores in raw if scores is not None}
 
@@ -218,7 +221,7 @@ class Diagnosis:
         raw, judge = self.raw_scores(plugin), self.explained.judge_of_score(plugin.name)
         if raw is None:
             return ScorePart(plugin.name, weight, None, 0, judge)
-        # A plugin may leave nodes out (NOT_SCORED), which is no number for people.
+        # A plugin may exclude nodes (NOT_SCORED), which is not a score to show.
         said = None if raw[place] == NOT_SCORED else int(raw[place])
         return ScorePart(plugin.name, weight, said, int(self.normalized[plugin.name][place]), judge)
 

@@ -1,4 +1,4 @@
-"""Which rules an explanation judges, whatever profile serves, and which of them kube-scheduler judges itself."""
+"""The rules that an explanation judges, independent of the serving profile, and which of them kube-scheduler judges."""
 
 from enum import Enum
 
@@ -13,11 +13,11 @@ class Judge(Enum):
     """The program whose plugin decides in the cluster."""
 
     KINDRED = "kindred"
-    """The response of `filter` or `prioritize` includes it."""
+    """Kindred's response to `filter` or `prioritize` includes the plugin."""
     SCHEDULER = "kube-scheduler"
-    """kube-scheduler runs its own. Where its configuration is unknown: if that enables it."""
+    """kube-scheduler runs its own plugin. If its configuration is unknown, this holds only if the plugin is enabled."""
     BOTH = "kindred and kube-scheduler"
-    """By the configuration: kube-scheduler runs its own, and calls Kindred, too."""
+    """According to the configuration, kube-scheduler runs its own plugin and also calls Kindred."""
 
 
 class ExplainedProfile(msgspec.Struct, frozen=True):
@@ -26,30 +26,30 @@ class ExplainedProfile(msgspec.Struct, frozen=True):
     profile: Profile
     served: Profile
     scheduler: SchedulerRules | None = None
-    """The rules of kube-scheduler's configuration; None: it is unknown."""
+    """The rules of kube-scheduler's configuration, or None if it is unknown."""
 
     def under(self, rules: Rules) -> "ExplainedProfile":
-        """Return all of it as it is in a release, see Profile.under."""
+        """Return the profile in a release, see Profile.under."""
         scheduler = self.scheduler.under(rules) if self.scheduler is not None else None
         return ExplainedProfile(self.profile.under(rules), self.served.under(rules), scheduler)
 
     @property
     def configured(self) -> SchedulerRules | None:
-        """The profile of the scheduler, if there is one for the pod."""
+        """The rules of the scheduler's profile for the pod, or None if it has none."""
         return self.scheduler if self.scheduler is not None and self.scheduler.has_profile else None
 
     def runs_in_scheduler(self, plugin: str) -> bool:
-        """Return whether kube-scheduler filters by a plugin; it may, if its configuration is unknown."""
+        """Return whether kube-scheduler filters by a plugin. True if its configuration is unknown."""
         return self.configured is None or plugin in self.configured.filters
 
     def judge_of_filter(self, plugin: str) -> Judge:
-        """Return who filters by a plugin."""
+        """Return the program that filters by a plugin."""
         if self.configured is not None:
             return _judge(plugin, self.configured.filters, self.configured.asked_filters)
         return Judge.KINDRED if any(each.name == plugin for each in self.served.filters) else Judge.SCHEDULER
 
     def judge_of_score(self, plugin: str) -> Judge:
-        """Return who scores by a plugin."""
+        """Return the program that scores by a plugin."""
         if self.configured is not None:
             return _judge(plugin, self.configured.scores, self.configured.asked_scores)
         return Judge.KINDRED if any(each.name == plugin for each, _ in self.served.scores) else Judge.SCHEDULER
@@ -69,8 +69,8 @@ def served_alone(profile: Profile) -> ExplainedProfile:
 def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS) -> ExplainedProfile:
     """Return the explained profile with the serving profile and the rest of the profile `full`.
 
-    Plugins of the serving profile keep their arguments and weights, and those that `full` does not have come last. A
-    plugin that is part of a served composite is not asked twice. Raises ProfileError for the arguments.
+    Plugins of the serving profile keep their arguments and weights. Those that `full` does not have come last. A plugin
+    that is part of a served composite does not run twice. Raises ProfileError for invalid arguments.
     """
     full = full_profile(arguments)
     filters = {each.name: each for each in served.filters}

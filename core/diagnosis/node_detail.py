@@ -1,4 +1,4 @@
-"""All that there is to be said of one node of a decision."""
+"""The full details of one node of a decision."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from core.diagnosis.explained_profile import Judge
 from core.diagnosis.pod_names import name_of, uid_of
 
 _MAX_TERMS: Final = 500
-"""A pod of 64 KB has 400 terms of its own. Other pods may have thousands that select it."""
+"""A pod of 64 KB has 400 terms of its own. Thousands of terms of other pods may select it."""
 
 
 class PredicateVerdict(msgspec.Struct, frozen=True, gc=False):
@@ -32,14 +32,14 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
     topology_key: str
     selects: str
     domain: str | None
-    """The node's domain; None where it has no such label."""
+    """The node's domain. None if it does not have the label."""
     effect: Effect
     pods: int
-    """That it counts in the domain."""
+    """Pods that the term counts in the domain."""
     adds: int
-    """To the raw score."""
+    """The addition to the raw score."""
     named: Sequence[CountedPod]
-    """Some of these pods; none for further terms once the search for them has taken too long."""
+    """Some of the counted pods. Empty for further terms once the search has taken too long."""
 
 
 class NominatedPod(msgspec.Struct, frozen=True, gc=False):
@@ -57,28 +57,28 @@ class NodeDetail(msgspec.Struct, frozen=True, gc=False):
     node: str
     fits: bool
     plugin: str
-    """The predicate that failed it first; empty where none did."""
+    """The first predicate that failed the node. Empty if none did."""
     code: str
     reasons: Sequence[str]
     answered: bool
     """Whether `filter` passes the node by the serving profile."""
     predicates: Sequence[PredicateVerdict]
-    """Each predicate's verdict without nominated pods, also after a failed predicate."""
+    """Each predicate's verdict without nominated pods, including those after the first failure."""
     nominated: Sequence[NominatedPod]
-    """The other pods that are nominated for the node and count there, by their same or greater priority."""
+    """The other pods nominated for the node that count there, because their priority is the same or greater."""
     refused_beside_nominated: bool
-    """Whether the status is for the node together with these pods; else the node is judged without them."""
+    """Whether the status includes these pods. Otherwise the node is judged without them."""
     terms: Sequence[NodeTerm]
     """At most 500."""
     score: int | None
-    """None where it is not scored."""
+    """None if the node is not scored."""
     score_parts: Sequence[ScorePart]
     amounts: NodeAmounts
     """The measurements of the predicates on the node."""
 
 
 def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:
-    """Tell all of one node, with up to `limit` pods by name for each term."""
+    """Return the details of one node, with up to `limit` named pods for each term."""
     status = decision.verdicts.status(position)
     scored = decision.score(position)
     return NodeDetail(
@@ -104,7 +104,7 @@ def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:
 
 
 def _terms(decision: Diagnosis, position: int, limit: int) -> list[NodeTerm]:
-    """Return the terms in their order; of very many, those first that affect the node."""
+    """Return the terms in their order. If there are too many, those that affect the node come first."""
     counted = []
     for term in decision.terms:
         value_id = term.value_id(decision.batch, position)

@@ -1,4 +1,4 @@
-"""Which rules an explanation cannot judge for a pod, and why, so that nothing is taken for fitting unseen."""
+"""The rules that an explanation cannot judge for a pod, with reasons, so that no result claims more than was judged."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -19,7 +19,7 @@ class NotJudged(msgspec.Struct, frozen=True, gc=False):
     """A rule that was not judged."""
 
     plugin: str
-    """Upstream's name of the plugin that judges it."""
+    """Upstream's name of the plugin for the rule."""
     why: str
 
 
@@ -33,8 +33,9 @@ class Judged(msgspec.Struct, frozen=True):
 def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, str]) -> Judged:
     """Return the profile without the plugins that cannot be judged for the pod.
 
-    `missing` are the kinds of objects that the mirror should hold and does not, with why. A plugin is left out only if
-    its result for this pod depends on such objects: a pod without volumes is judged without any claim.
+    `missing` are the kinds of objects that the mirror should hold but does not, with the reason. A plugin is left out
+    only if its result for this pod depends on such objects. For example, a pod without volumes is judged without any
+    claim.
     """
     left_out = {
         plugin.name: "; ".join(missing[kind] for kind in kinds)
@@ -69,10 +70,11 @@ def _missing_for_filter(plugin: Plugin, pod: Pod, missing: Mapping[Kind, str]) -
     kinds = [kind for kind in plugin.kinds if kind in missing]
     if plugin.name in _OF_VOLUMES:
         return kinds if pod.volumes else []
-    if plugin.name in _OF_REQUESTS:  # only extended resources may be offered by a device class
+    if plugin.name in _OF_REQUESTS:  # a device class may provide only extended resources
         extended = any("/" in resource for resource in pod.requests)
         return [kind for kind in kinds if kind is not DeviceClass or extended]
-    if plugin.name == "PodTopologySpread":  # default constraints, which read the owners of pods, only score
+    # default constraints, which read the owners of pods, are used only for scores
+    if plugin.name == "PodTopologySpread":
         return []
     return kinds
 

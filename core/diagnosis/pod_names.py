@@ -1,8 +1,8 @@
-"""Names of pods in explanations: text that knows which pods it names, so that a response can leave some of them out.
+"""Names of pods in explanations, as text with their namespaces, so that a response can hide some of them.
 
-A caller who may not list the pods of a namespace must not learn their names. The values here are `str` for all who
-compute with them. msgspec does not encode them as plain text: it passes each to a hook, and raises TypeError without
-one. So the encoding of a response is the one place where names are shown or hidden (app/admin/access.py).
+A caller who may not list the pods of a namespace must not see their names. The values here are `str` in computations.
+msgspec does not encode them as plain text: it passes each value to a hook, and raises TypeError without one. So the
+encoding of a response is the only place where names are shown or hidden (app/admin/access.py).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from core.objects.pod import Pod
 Sees: TypeAlias = Callable[[str], bool]
 """Namespace -> whether the names of its pods are shown."""
 HIDDEN: Final = "(a pod of another namespace)"
-"""In the place of a name."""
+"""Replaces a hidden name."""
 HIDDEN_BUDGET: Final = "(a budget of another namespace)"
 
 
@@ -28,32 +28,32 @@ class PodName(str):
     __slots__ = ()
 
     def namespaces(self) -> Iterator[str]:
-        """Yield the namespace of each pod that is named."""
+        """Yield the namespace of each named pod."""
         yield self.partition("/")[0]
 
     def shown(self, sees: Sees) -> str:
-        """Return the text for a caller: HIDDEN where the namespace is not seen."""
+        """Return the text for a caller: HIDDEN if the caller may not see the namespace."""
         return str(self) if all(map(sees, self.namespaces())) else HIDDEN
 
 
 class BudgetName(PodName):
-    """NAMESPACE/NAME of a PodDisruptionBudget, which is hidden like the pods that it protects."""
+    """NAMESPACE/NAME of a PodDisruptionBudget. It is hidden like the pods that the budget protects."""
 
     __slots__ = ()
 
     def shown(self, sees: Sees) -> str:
-        """Return the name, or HIDDEN_BUDGET where the namespace is not seen."""
+        """Return the name, or HIDDEN_BUDGET if the caller may not see the namespace."""
         return str(self) if all(map(sees, self.namespaces())) else HIDDEN_BUDGET
 
 
 class PodUid(str):
-    """Uid of a pod; nothing is shown of it where the namespace is not seen: it stands for the name in requests."""
+    """UID of a pod. It is hidden with the namespace, because requests accept it in place of the name."""
 
     __slots__ = ("_namespace",)
     _namespace: str
 
     def __new__(cls, uid: str, namespace: str) -> Self:
-        """Take the namespace of the pod."""
+        """`namespace` is the pod's namespace."""
         made = super().__new__(cls, uid)
         made._namespace = namespace
         return made
@@ -63,30 +63,30 @@ class PodUid(str):
         yield self._namespace
 
     def shown(self, sees: Sees) -> str:
-        """Return the uid, or nothing."""
+        """Return the UID, or the empty text if the caller may not see the namespace."""
         return str(self) if sees(self._namespace) else ""
 
 
 class PodText(str):
-    """Text for people, in pieces; some are names of pods."""
+    """Text in pieces. Some pieces are names of pods."""
 
     __slots__ = ("_pieces",)
     _pieces: Sequence[str]
 
     def __new__(cls, *pieces: str) -> Self:
-        """Join the pieces, also of other texts."""
+        """Join pieces, which may themselves be texts with names."""
         made = super().__new__(cls, "".join(pieces))
         made._pieces = pieces
         return made
 
     def namespaces(self) -> Iterator[str]:
-        """Yield the namespace of each pod that is named."""
+        """Yield the namespace of each named pod."""
         for piece in self._pieces:
             if isinstance(piece, PodName | PodText):
                 yield from piece.namespaces()
 
     def shown(self, sees: Sees) -> str:
-        """Return the text with HIDDEN in the place of the names that are not seen."""
+        """Return the text, with HIDDEN in place of the names that the caller may not see."""
         return "".join(piece.shown(sees) if isinstance(piece, PodName | PodText) else piece for piece in self._pieces)
 
 
@@ -99,5 +99,5 @@ def name_of(pod: Pod) -> PodName:
 
 
 def uid_of(pod: Pod) -> PodUid:
-    """Return the uid."""
+    """Return the UID."""
     return PodUid(pod.uid, pod.namespace)

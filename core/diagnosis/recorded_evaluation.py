@@ -1,4 +1,4 @@
-"""An evaluation that records each plugin's results, so that an explanation shows the very decision."""
+"""An evaluation that records each plugin's results, so that an explanation shows exactly the decision."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -13,23 +13,23 @@ from core.objects.pod import Pod
 
 
 class RecordedEvaluation:
-    """Asks the plugins afresh. For one batch of nodes for the filters, and one for the scores."""
+    """Runs the plugins afresh, for one batch of nodes for the filters, and one for the scores."""
 
     source = "none"
 
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
         self.of_filters: dict[str, Verdicts | None] = {}
-        """Plugin -> its verdicts on every node that was filtered; None: all pass."""
+        """Plugin -> its verdicts on every filtered node. None means that all pass."""
         self.states: dict[str, Any] = {}
-        """Plugin, or part of a composite one -> its PreFilter state; None: skipped, or a failure."""
+        """Plugin, or part of a composite -> its PreFilter state. None if it skipped or failed."""
         self.of_scores: dict[str, Int64Array | None] = {}
-        """Plugin -> its raw scores of every node that was scored; None: it has nothing to say."""
+        """Plugin -> its raw scores of every scored node. None if it skips the pod."""
         self.mirror: Final = mirror
         self.pod: Final = pod
         self._fresh = FreshEvaluation(mirror, pod)
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
-        """Run PreFilter and Filter, once: a second run returns the recorded result."""
+        """Run PreFilter and Filter once. A second call returns the recorded result."""
         if plugin.name in self.of_filters:
             return self.of_filters[plugin.name]
         status, state = plugin.pre_filter(self.mirror, self._fresh.pod)
@@ -40,7 +40,7 @@ class RecordedEvaluation:
         return found
 
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
-        """Run PreFilter and Filter of all plugins, on all nodes: also where an earlier one has failed."""
+        """Run PreFilter and Filter of all plugins on all nodes, even after an earlier plugin has failed a node."""
         return first_failures(filters, batch, self.verdicts)
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
@@ -51,5 +51,5 @@ class RecordedEvaluation:
     def best(
         self, _filters: Sequence[AnyFilter], _scores: Sequence[tuple[AnyScore, int]], _batch: NodeBatch
     ) -> IntpArray | None:
-        """Return None: only results of plugins can be explained."""
+        """Return None: an explanation needs the plugins' results."""
         return None

@@ -1,4 +1,4 @@
-"""The rules of kube-scheduler's configuration for a pod: the plugins that run in it, and those that run in Kindred."""
+"""The rules of kube-scheduler's configuration for a pod: plugins that run in kube-scheduler, and those in Kindred."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -21,16 +21,16 @@ class SchedulerState(msgspec.Struct, frozen=True, gc=False):
     has_profile: bool
     """Whether the configuration has a profile of that name. If not, every rule is judged as without a configuration."""
     filters_off: Sequence[str]
-    """Rules that are off: neither the profile nor Kindred, as registered, has the plugin. They refuse no node."""
+    """Rules that are off: neither the profile nor the registered Kindred has the plugin. They reject no node."""
     scores_off: Sequence[str]
     not_scored: Sequence[NotJudged]
-    """Scores in the cluster that are missing in the scores here."""
+    """Scores of the cluster that the scores here do not include."""
     extender: str
-    """urlPrefix of the extender that is taken for Kindred; empty where none is."""
+    """urlPrefix of the extender that was recognised as Kindred. Empty for none."""
     percentage_of_nodes_to_score: int
-    """0: by the size of the cluster."""
+    """0 means that it depends on the size of the cluster."""
     nodes_to_score: int
-    """Of the nodes that fit, kube-scheduler looks for so many and scores no others."""
+    """How many fitting nodes kube-scheduler looks for and scores."""
 
 
 class SchedulerRules(msgspec.Struct, frozen=True):
@@ -43,11 +43,11 @@ class SchedulerRules(msgspec.Struct, frozen=True):
     scores: frozenset[str] = frozenset()
     """Plugins whose scores count in kube-scheduler."""
     asked_filters: frozenset[str] = frozenset()
-    """Plugins by which Kindred filters for it."""
+    """Plugins that filter in Kindred, for kube-scheduler."""
     asked_scores: frozenset[str] = frozenset()
-    """Plugins by which Kindred scores for it."""
+    """Plugins that score in Kindred, for kube-scheduler."""
     off: Profile = NOTHING
-    """The plugins of `full` that are neither here nor there."""
+    """The plugins of `full` that run in neither program."""
     never_judged_off: frozenset[str] = frozenset()
     """Plugins that are off and that explanations never judge."""
     not_judged: tuple[NotJudged, ...] = ()
@@ -56,12 +56,12 @@ class SchedulerRules(msgspec.Struct, frozen=True):
     percentage_of_nodes_to_score: int = ALL
 
     def under(self, rules: Rules) -> "SchedulerRules":
-        """Return the rules in a release: a plugin that it does not have is not off, either."""
+        """Return the rules in a release. A plugin that the release does not have is not off, either."""
         off = self.off.under(rules)
         return self if off is self.off else msgspec.structs.replace(self, off=off)
 
     def state(self, never_judged: Sequence[NotJudged], nodes: int) -> SchedulerState:
-        """Return the part of an explanation, in a cluster of so many nodes; `never_judged` are the pod's."""
+        """Return the state for an explanation in a cluster of `nodes` nodes. `never_judged` are the pod's."""
         unjudged = [each.plugin for each in never_judged if each.plugin in self.never_judged_off]
         return SchedulerState(
             name=self.name,
@@ -76,10 +76,10 @@ class SchedulerRules(msgspec.Struct, frozen=True):
 
 
 def joined(scheduler: Profile, asked: Profile, weights: Mapping[str, int], *, in_default_order: bool) -> Profile:
-    """Return the plugins of kube-scheduler and then those of Kindred, each once, in kube-scheduler's order.
+    """Return kube-scheduler's plugins and then Kindred's, each once, in kube-scheduler's order.
 
-    It asks extenders about the nodes that its own filters passed: findNodesThatFitPod in
-    k8s.io/kubernetes pkg/scheduler/schedule_one.go. `weights` are for all scores.
+    kube-scheduler sends extenders the nodes that its own filters passed: findNodesThatFitPod in k8s.io/kubernetes
+    pkg/scheduler/schedule_one.go. `weights` are for all scores.
     """
     filters = {plugin.name: plugin for plugin in (*asked.filters, *scheduler.filters)}
     order = dict.fromkeys(plugin.name for plugin in (*scheduler.filters, *asked.filters))

@@ -1,4 +1,4 @@
-"""A decision in a few lines: nodes by reason and by topology domain, the counts of terms, and the scores."""
+"""The summary of a decision: nodes by reason and by topology domain, the counts of terms, and the scores."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -25,7 +25,7 @@ from core.objects.waiting import NOT_WAITING, Waiting
 ZONE: Final = "topology.kubernetes.io/zone"
 _EXAMPLES: Final = 3
 _MAX_TOPOLOGIES: Final = 20
-"""Topology keys by which nodes are summed up. Each costs a pass over all nodes, and a pod may name hundreds."""
+"""How many topology keys are summarised. Each costs a pass over all nodes, and a pod may name hundreds."""
 
 
 class ReasonSummary(msgspec.Struct, frozen=True, gc=False):
@@ -33,7 +33,7 @@ class ReasonSummary(msgspec.Struct, frozen=True, gc=False):
 
     reason: str
     plugin: str
-    """Empty where the node is unknown, or out of the partition."""
+    """Empty if the node is unknown, or out of the partition."""
     code: str
     nodes: int
     examples: Sequence[str]
@@ -44,15 +44,15 @@ class DomainSummary(msgspec.Struct, frozen=True, gc=False):
     """The nodes of one topology domain."""
 
     value: str
-    """Empty for those without the label."""
+    """Empty for the nodes without the label."""
     nodes: int
     fit: int
     best_score: int | None
-    """None where none fits."""
+    """None if no node of the domain fits."""
 
 
 class TopologySummary(msgspec.Struct, frozen=True, gc=False):
-    """The nodes by the domains of one topology key; where there are more domains than are shown, the largest."""
+    """The nodes by the domains of one topology key. If some domains are not shown, the shown ones are the largest."""
 
     topology_key: str
     domains: int
@@ -68,28 +68,28 @@ class TermDomain(msgspec.Struct, frozen=True, gc=False):
 
 
 class TermSummary(msgspec.Struct, frozen=True, gc=False):
-    """A term with its counts; if not all domains are shown, those with most pods."""
+    """A term with its counts. If some domains are not shown, the shown ones have most pods."""
 
     direction: Direction
     rule: Rule
     topology_key: str
     selects: str
     weight: int
-    """The addition of each pod to the raw score of the nodes of its domain; 0: nothing."""
+    """The amount that each pod adds to the raw score of the nodes in its domain. 0 for none."""
     first_pod: bool
-    """Whether it holds though there is no such pod, as this one would be the first."""
+    """Whether the term is met without a matching pod, because this pod is the first of its kind."""
     pods: int
     domains: int
     shown: Sequence[TermDomain]
 
 
 class ScoreSummary(msgspec.Struct, frozen=True, gc=False):
-    """The scores of one plugin; without numbers if it skips this pod."""
+    """The scores of one plugin. Without numbers if the plugin skips this pod."""
 
     plugin: str
     weight: int
     raw: tuple[int, int] | None
-    """The lowest and the highest."""
+    """The lowest and the highest raw score."""
     normalized: tuple[int, int] | None
     judged_by: Judge
 
@@ -102,7 +102,7 @@ class ScoredNode(msgspec.Struct, frozen=True, gc=False):
 
 
 class RefusedBeside(msgspec.Struct, frozen=True, gc=False):
-    """A node that the pod does not fit together with the pods that are nominated for it."""
+    """A node that the pod does not fit with the pods that are nominated for it."""
 
     node: str
     pods: Sequence[str]
@@ -116,41 +116,41 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     """NAMESPACE/NAME"""
     uid: str
     generation: int
-    """Of the mirror."""
+    """The mirror's generation."""
     nodes: int
     fit: int
-    """Nodes that pass all rules that were judged."""
+    """Nodes that pass all judged rules."""
     answered_fit: int
-    """Nodes that `filter` passes by the serving profile, which may judge less."""
+    """Nodes that `filter` passes by the serving profile, which may judge fewer rules."""
     not_judged: Sequence[NotJudged]
-    """Rules that may still refuse nodes that fit."""
+    """Rules that may still reject fitting nodes."""
     waiting: Waiting | None
-    """The wait of a pod without a node; null of others, and where its object says nothing."""
+    """The status of a pod without a node. Null for other pods, and if the pod's object has none."""
     message: str
-    """As kube-scheduler's events have it."""
+    """The message in the form of kube-scheduler's events."""
     reasons: Sequence[ReasonSummary]
     refused_beside_nominated: int
-    """Nodes that fail together with the pods that are nominated for them."""
+    """Nodes that fail with the pods that are nominated for them."""
     nominated: Sequence[RefusedBeside]
     """Some of these nodes."""
     topologies: Sequence[TopologySummary]
-    """Of zones, and of the keys of the terms: 20 keys at most."""
+    """Topologies of zones, and of the keys of the terms: 20 keys at most."""
     terms: Sequence[TermSummary]
     scores: Sequence[ScoreSummary]
     best: Sequence[ScoredNode]
-    """The best of those that are scored, best first."""
+    """The best of the scored nodes, best first."""
     amounts: ClusterAmounts
     """The measurements of the plugins over all nodes."""
     helps: Sequence[Remedy]
-    """The smallest changes, each of which lets the pod fit; none if it fits on a node."""
+    """The smallest changes that let the pod fit, as alternatives. Empty if the pod fits on a node."""
     wakes: Sequence[Wake]
-    """Events after which kube-scheduler tries the pod again; none where it fits on a node."""
+    """Events after which kube-scheduler tries the pod again. Empty if the pod fits on a node."""
     scheduler: SchedulerState | None = None
-    """The scheduler profile of this judgement; null if the scheduler's configuration is unknown."""
+    """The scheduler profile of this judgement. Null if the scheduler's configuration is unknown."""
 
 
 def summary(decision: Diagnosis, limit: int) -> Summary:
-    """Sum a decision up, with up to `limit` domains, pods and nodes wherever there may be many."""
+    """Summarise a decision, with up to `limit` domains, pods and nodes in each list."""
     reasons = reasons_of(decision)
     return Summary(
         pod=name_of(decision.pod),
@@ -180,7 +180,7 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
 
 
 def reasons_of(decision: Diagnosis) -> list[ReasonSummary]:
-    """Return the reasons, the one of most nodes first. A node with several reasons is in each."""
+    """Return the reasons, ordered by number of nodes, most first. A node with several reasons counts in each."""
     codes, deciding = decision.verdicts.codes.astype(np.int64), decision.deciding.astype(np.int64)
     pairs, places, counts = np.unique(
         codes * (len(decision.profile.filters) + 1) + deciding, return_inverse=True, return_counts=True
@@ -204,9 +204,9 @@ def reasons_of(decision: Diagnosis) -> list[ReasonSummary]:
 
 
 def fit_message(decision: Diagnosis, reasons: Sequence[ReasonSummary]) -> str:
-    """Write kube-scheduler's message (framework types.go, FitError), sorted by text as there.
+    """Return kube-scheduler's message (framework types.go, FitError), with reasons sorted by text as there.
 
-    A PreFilter that fails has looked at no node: its reason has no number.
+    If a PreFilter fails, no node was judged, so its reason has no number.
     """
     fit = len(decision.fitting)
     head = f"{fit}/{len(decision.batch)} nodes are available"
@@ -245,9 +245,10 @@ def _topology(decision: Diagnosis, key: str, limit: int) -> TopologySummary:
 
 
 def domains_of(decision: Diagnosis, key: str) -> tuple[list[str], Int64Array]:
-    """Return values of a label, some of no node, and the place of each node's; 0: it has no such label, or is unknown.
+    """Return values of a label, some of no node, and for each node the index of its value.
 
-    Strangers that share a value which no node of the mirror has are domains of their own.
+    Index 0 means that the node does not have the label, or is unknown. If strangers share a value that no node of the
+    mirror has, each of them is a domain of its own.
     """
     projected, places = decision.mirror.derived(LabelProjections).of((key,)).places(decision.batch)
     values = [(each or (None,))[0] or "" for each in projected]
@@ -274,9 +275,9 @@ def _term(term: CountedTerm, limit: int) -> TermSummary:
 
 
 def _largest(numbers: Int64Array, limit: int) -> IntpArray:
-    """Return the places of the largest numbers, the largest first; of equal ones, the first.
+    """Return the indices of the largest numbers, largest first. Equal numbers keep their order.
 
-    A partition and a sort of few: to sort 5,000 numbers takes 0.2 ms, and a pod may have hundreds of terms.
+    Partitions first, because a sort of 5,000 numbers takes 0.2 ms, and a pod may have hundreds of terms.
     """
     if not limit:
         return np.empty(0, np.intp)

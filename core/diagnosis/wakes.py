@@ -1,10 +1,12 @@
-"""Which events make kube-scheduler try a pod again that it found unschedulable.
+"""The events after which kube-scheduler retries an unschedulable pod.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/*, EventsToRegister of each plugin in v1.34.1, v1.35.4,
-v1.36.3 and v1.37.1. SchedulerQueueingHints, without which they are others, is locked on up to 1.36 and gone in 1.37. A
-plugin's queueing hint then looks at the object of the event, and may find that it changes nothing; an event that the
-hint always skips is left out. Only 1.37 registers pods on nodes (AssignedPod) and the waiting pod (TargetPod) as two
-resources. Before, the hint tells them apart.
+v1.36.3 and v1.37.1. The events are those with the feature gate SchedulerQueueingHints, which is locked on up to 1.36
+and removed in 1.37.
+
+A plugin's queueing hint checks the object of the event, and may skip the event. Events that the hint always skips are
+left out. Only 1.37 registers pods on nodes (AssignedPod) and the waiting pod (TargetPod) as two resources. Before, the
+hint distinguishes them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,15 +20,15 @@ from core.releases import Rules
 
 
 class Wake(msgspec.Struct, frozen=True, gc=False):
-    """Events of one kind of object that a plugin registers, for the pods that it refused."""
+    """Events of one kind of object that a plugin registers, for the pods that it rejected."""
 
     plugin: str
     resource: str
-    """Kind of the object, `*` for any. `Pod` is a pod on a node, unless `of_pod_itself`."""
+    """Kind of the object, `*` for any. `Pod` means a pod on a node, unless `of_pod_itself`."""
     actions: Sequence[str]
     """Upstream's ActionTypes: Add, Delete, Update, or one of its parts such as UpdateNodeTaint, or `*`."""
     of_pod_itself: bool = False
-    """Whether it is a change of the pod that waits."""
+    """Whether the event is a change of the waiting pod itself."""
 
 
 _POD_DELETED: Final = ("Delete",)
@@ -87,8 +89,10 @@ EVENTS: Final[Mapping[str, Sequence[Wake]]] = {
         Wake("NodeDeclaredFeatures", "Pod", ("Update",), of_pod_itself=True),
     ),
 }
-"""Plugin -> the events that it registers in every release. One that is not here registers nothing, or is not
-upstream's."""
+"""Plugin -> the events that it registers in every release.
+
+A plugin without an entry registers none, or is not upstream's.
+"""
 
 _Holds: TypeAlias = Callable[[Rules], bool]
 
@@ -108,22 +112,22 @@ _BY_RULE: Final[Mapping[str, Sequence[tuple[_Holds, Wake]]]] = {
         ),
     ),
 }
-"""Plugin -> the events that it registers if a release, with its feature gates, has the rule."""
+"""Plugin -> the events that it registers if the rule applies in a release with its feature gates."""
 
 
 def events_of(plugin: str, rules: Rules) -> Sequence[Wake]:
-    """Return the events that a plugin registers, none for one that is not upstream's."""
+    """Return the events that a plugin registers. Empty for a plugin that is not upstream's."""
     return [*EVENTS.get(plugin, ()), *(wake for holds, wake in _BY_RULE.get(plugin, ()) if holds(rules))]
 
 
 ANY_EVENT: Final = Wake("Extender", "*", ("*",))
-"""After a refusal by an extender, any event does: pkg/scheduler/schedule_one.go, findNodesThatFitPod (ExtenderName)."""
+"""Any event, after a rejection by an extender: pkg/scheduler/schedule_one.go, findNodesThatFitPod (ExtenderName)."""
 
 
 def wakes(decision: Diagnosis) -> Sequence[Wake]:
-    """Return the events of the plugins that failed a node first, in the order of the profile; none if the pod fits.
+    """Return the events of the plugins that first failed a node, in the order of the profile. Empty if the pod fits.
 
-    kube-scheduler notes these plugins alone (UnschedulablePlugins): it asks no further ones about a node.
+    kube-scheduler records only these plugins (UnschedulablePlugins), because it stops at the first failure of a node.
     """
     if len(decision.fitting):
         return ()

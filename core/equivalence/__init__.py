@@ -1,1 +1,1 @@
-"""The equivalence-class result cache: the results of plugins for a pod, kept for all pods of its class."""
+"""The equivalence cache: the results of plugins for a pod, kept for all pods of its class."""

@@ -1,7 +1,7 @@
 """The cache: (node, predicate, class) -> (fit, reasons), and (node, priority, class) -> raw score.
 
-Source: the equivalence class design. It gets every change with the mirror, before the next request, and drops the cells
-that the plugins' rules name.
+Source: the equivalence class design. The mirror sends every change to the cache before the next request. The cache
+drops the cells that the plugins' rules name.
 """
 
 from collections import Counter, OrderedDict
@@ -26,7 +26,7 @@ from core.objects.pod import Pod
 from core.releases import Rules
 
 RESULTS: Final = ("hit", "partial", "miss", "none")
-"""How a request was served: all cells were there, some, or none; or the pod has no class."""
+"""How a request was served: all, some or no cells were cached, or the pod has no class."""
 _REMEMBERED_EVICTIONS: Final = 16384
 
 
@@ -35,7 +35,7 @@ class CacheOptions(msgspec.Struct, frozen=True):
 
     mode: Mode = "spec"
     max_bytes: int = 128 * 1024 * 1024
-    """Of all classes together, about."""
+    """Approximate size limit of all classes together."""
     shadow_share: float = 0.0
     """Share of the requests, 0..1, whose results are computed again."""
 
@@ -44,7 +44,7 @@ DEFAULT_OPTIONS: Final = CacheOptions()
 
 
 class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that were wrong, with the data to reproduce it together with a dump of the mirror."""
+    """Wrong cells, with the data that reproduce the error together with a dump of the mirror."""
 
     equivalence_hash: str
     differences: Sequence[Difference]
@@ -52,9 +52,9 @@ class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
     first_pod: str
     """NAMESPACE/NAME of the pod for which the class was made."""
     generation: int
-    """The mirror's."""
+    """The mirror's generation."""
     invalidated: dict[str, int]
-    """Changes ago that an event made any cell of the plugin invalid, by plugin."""
+    """Plugin -> number of changes since an event last invalidated one of its cells."""
 
 
 OnMismatch: TypeAlias = Callable[[Mismatch], None]
@@ -65,13 +65,13 @@ class Statistics(msgspec.Struct):
     """Totals since the start. A cell is the result of one plugin for one node."""
 
     hits: int = 0
-    """Cells answered from the cache."""
+    """Cells returned from the cache."""
     misses: Counter[str] = msgspec.field(default_factory=Counter)
     """Cells evaluated, by the name of the Miss."""
     questions: Counter[str] = msgspec.field(default_factory=Counter)
-    """Requests by how they were served, see RESULTS."""
+    """Requests by result, see RESULTS."""
     evictions: int = 0
-    """Classes dropped to make room."""
+    """Classes evicted to stay within the size limit."""
     checks: int = 0
     """Cells that the shadow check computed again."""
     mismatches: int = 0
@@ -81,7 +81,7 @@ class Statistics(msgspec.Struct):
 class EquivalenceCache:
     """The results of all plugins of a profile for the most recently requested classes of pods.
 
-    Bounded by bytes; evicts the least recently requested class first.
+    The size is bounded in bytes. The least recently requested class is evicted first.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class EquivalenceCache:
     ) -> None:
         """Listen to the mirror. Raises ClassFieldError for a plugin that declares a field that pods do not have.
 
-        `clock` gives the time of a class's last request, for people only.
+        `clock` gives the time of a class's last request, for reports only.
         """
         self.statistics = Statistics()
         self.validities = Validities(plugins, mirror.nodes.extent)
@@ -103,7 +103,7 @@ class EquivalenceCache:
         self._mirror = mirror
         self._classifier = Classifier(plugins, options.mode)
         self._entries: OrderedDict[ClassKey, ClassEntry] = OrderedDict()
-        self._evicted: OrderedDict[int, None] = OrderedDict()  # hashes of the classes that were dropped last
+        self._evicted: OrderedDict[int, None] = OrderedDict()  # hashes of the classes that were evicted last
         self._sampler = Sampler(options.shadow_share)
         self._ranker: Ranker | None = None
         self._on_mismatch = on_mismatch
@@ -115,22 +115,22 @@ class EquivalenceCache:
 
     @property
     def rules(self) -> Rules:
-        """The rules that all that is kept follows from."""
+        """The rules for which the cached results were computed."""
         return self._mirror.rules
 
     def __iter__(self) -> Iterator[ClassEntry]:
-        """Yield the classes, the least recently requested first."""
+        """Yield the classes, least recently requested first."""
         yield from self._entries.values()
 
     def changed(self, change: Change) -> None:
-        """Take note of a change that the mirror has made."""
+        """Handle a change that the mirror has made."""
         if isinstance(change, RulesChange):
-            self.clear()  # the cached results follow from rules that no longer hold
+            self.clear()  # the cached results are for other rules
         else:
             self.validities.changed(change, self._mirror.nodes.extent)
 
     def evaluation(self, pod: Pod) -> Evaluation:
-        """Return the evaluation for a pod: from the cache, if it has a class."""
+        """Return the evaluation for a pod. It uses the cache if the pod has a class."""
         pod = self._mirror.counted(pod)
         key = self._classifier.key(self._mirror, pod)
         if key is None:
@@ -147,7 +147,7 @@ class EquivalenceCache:
         )
 
     def class_of(self, pod: Pod) -> tuple[str, ClassEntry | None]:
-        """Return the hash of a pod's class and its entry, without a request; an empty hash: it has no class."""
+        """Return the hash of a pod's class and its entry, without counting a request. An empty hash means no class."""
         key = self._classifier.key(self._mirror, self._mirror.counted(pod))
         if key is None:
             return "", None
@@ -155,17 +155,20 @@ class EquivalenceCache:
         return f"{equivalence_hash(key):016x}" if entry is None else entry.hash_text, entry
 
     def find(self, class_hash: int) -> ClassEntry | None:
-        """Return the class of a hash, the least recently requested of two; a loop over all."""
+        """Return the class with a hash. If two classes share it, return the least recently requested.
+
+        Loops over all classes.
+        """
         return next((entry for entry in self if entry.hash == class_hash), None)
 
     def lookup(self, entry: ClassEntry, node: str) -> CellLookup | None:
-        """Return the cells of a class on a node; None for a node that the mirror does not know."""
+        """Return the cells of a class on a node, or None if the mirror does not have the node."""
         if node not in self._mirror.nodes.slots:
             return None
         return CellLookup(self._mirror, self.validities, entry, node)
 
     def finish(self, evaluation: Evaluation) -> str:
-        """Count a served request; return the source of its results (Evaluation.source)."""
+        """Count a completed request, and return the source of its results (Evaluation.source)."""
         source = evaluation.source
         self.statistics.questions[source.partition(" ")[0]] += 1
         return source
@@ -180,15 +183,15 @@ class EquivalenceCache:
     # Reports of evaluations (cached_evaluation.Keeper).
 
     def hit(self, cells: int) -> None:
-        """Take note of cells that were there."""
+        """Count cells that were cached."""
         self.statistics.hits += cells
 
     def miss(self, reason: Miss, cells: int) -> None:
-        """Take note of cells that were not there."""
+        """Count cells that were not cached."""
         self.statistics.misses[reason.name] += cells
 
     def weigh(self, entry: ClassEntry) -> None:
-        """Take note that a class may have grown, and make room for it, if need be by dropping the class itself."""
+        """Update the size of a class. Evict classes over the limit, if need be this class."""
         if not entry.in_cache:
             return
         before, entry.nbytes = entry.nbytes, entry.weigh()
@@ -197,7 +200,7 @@ class EquivalenceCache:
             self._evict()
 
     def ranker(self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]]) -> Ranker:
-        """Return the maker of the rankings of classes; it is always for the same plugins."""
+        """Return the maker of rankings. The plugins are the same at every call."""
         if self._ranker is None or not self._ranker.ranks(filters, scores):
             self._ranker = Ranker(filters, scores, self.validities)
         return self._ranker
@@ -243,4 +246,4 @@ class EquivalenceCache:
                 invalidated={name: now - validity.last_at for name, validity in self.validities.of.items()},
             )
         )
-        self.clear()  # where one cell is wrong, none can be trusted
+        self.clear()  # if one cell is wrong, none can be trusted

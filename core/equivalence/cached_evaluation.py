@@ -1,4 +1,4 @@
-"""The results of plugins for one pod from the rows of its class; only invalid cells are evaluated again."""
+"""The results of plugins for one pod, from the rows of its class. Only invalid cells are evaluated again."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeAlias
@@ -22,19 +22,19 @@ _Prepared: TypeAlias = tuple[Status, Any]
 
 
 class Keeper(Protocol):
-    """Who counts cells, and makes room for more of them."""
+    """Counts cells, and evicts classes to stay within the size limit."""
 
     def hit(self, cells: int) -> None:
-        """Take note of cells that were there."""
+        """Count cells that were cached."""
 
     def miss(self, reason: Miss, cells: int) -> None:
-        """Take note of cells that were not there."""
+        """Count cells that were not cached."""
 
     def weigh(self, entry: ClassEntry) -> None:
-        """Take note that a class may have grown."""
+        """Update the size of a class that may have grown."""
 
     def ranker(self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]]) -> Ranker:
-        """Return the maker of the rankings of classes."""
+        """Return the maker of rankings."""
 
 
 class CachedEvaluation:
@@ -43,14 +43,14 @@ class CachedEvaluation:
     def __init__(
         self, mirror: ClusterMirror, pod: Pod, entry: ClassEntry, validities: Validities, keeper: Keeper
     ) -> None:
-        """Answer for a pod of the class of `entry`, by the class's representative: plugins see no other."""
+        """Evaluate a pod of the class of `entry`. Plugins get the class's representative instead of the pod."""
         self.mirror: Final = mirror
         self.pod: Final = pod
         self._entry = entry
         self._validities = validities
         self._keeper = keeper
         self._representative = entry.representative
-        self._prepared: dict[Row, _Prepared] = {}  # by plugins that had to be asked before their rows were looked up
+        self._prepared: dict[Row, _Prepared] = {}  # results of plugins that ran before the look-up in their rows
         self._prepared_at = NEVER
         self._hits = 0
         self._misses = 0
@@ -58,12 +58,12 @@ class CachedEvaluation:
 
     @property
     def source(self) -> str:
-        """Whether the cells so far were there: all (hit), some (partial) or none (miss), with the class."""
+        """Whether all cells so far were cached (hit), some (partial) or none (miss), with the class."""
         result = "partial" if self._hits and self._misses else "miss" if self._misses else "hit"
         return f"{result} {self._entry.hash_text}"
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
-        """Return the verdicts of the class's row; missing ones are evaluated and kept."""
+        """Return the verdicts of the class's row. Missing verdicts are evaluated and stored."""
         row = self._entry.filter_row(plugin.name)
         found = self._look_up(FilterAspect(plugin), row, batch)
         if isinstance(found, Status):
@@ -71,7 +71,7 @@ class CachedEvaluation:
         return Verdicts(found, tuple(row.statuses))
 
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
-        """Return the verdicts of the class's chain; missing ones are combined from the plugins' rows."""
+        """Return the verdicts of the class's chain. Missing verdicts are combined from the plugins' rows."""
         if len(filters) == 1:
             return first_failures(filters, batch, self.verdicts)
         chain = self._entry.chain_row()
@@ -100,8 +100,8 @@ class CachedEvaluation:
     def _chain_cells(self, chain: Row, filters: Sequence[AnyFilter], batch: NodeBatch) -> Cells | None:
         """Remove the cells of the chain that events invalidated for any of its plugins. Return None if no cell is left.
 
-        Then it is not worth making again before another request. If a placement changes the counters after each
-        request, it would cost 0.1 ms every time, for nothing.
+        The caller then does not build the chain in the same request. If a placement changes the counters after each
+        request, a new chain would cost 0.1 ms every time without any benefit.
         """
         as_of, now = chain.as_of, self._validities.now
         if as_of == now:
@@ -123,7 +123,7 @@ class CachedEvaluation:
         return chain.cells if keeps else None
 
     def _chain_changes(self, filters: Sequence[AnyFilter], batch: NodeBatch, as_of: int) -> BoolArray | None:
-        """Return which slots events have changed for any of the plugins; None: all of them."""
+        """Return which slots events have changed for any of the plugins, or None for all slots."""
         changed: BoolArray = np.zeros(self._validities.capacity, np.bool_)
         for plugin in filters:
             validity = self._validities.of[plugin.name]
@@ -136,12 +136,12 @@ class CachedEvaluation:
         return changed
 
     def _drops(self, filters: Sequence[AnyFilter]) -> Versions:
-        """Return how often the rows of the plugins that read counters were dropped; a chain depends on these rows."""
+        """Return how often the rows of plugins that read counters were dropped. A chain depends on these rows."""
         of = self._validities.of
         return tuple(self._entry.filter_row(each.name).drops for each in filters if of[each.name].reads_counters)
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
-        """Return the raw scores of the class's row; missing ones are evaluated and kept."""
+        """Return the raw scores of the class's row. Missing scores are evaluated and stored."""
         if not plugin.scores_alone:
             return FreshEvaluation(self.mirror, self._representative).raw_scores(plugin, batch)
         found = self._look_up(ScoreAspect(plugin), self._entry.score_row(plugin.name), batch)
@@ -172,7 +172,7 @@ class CachedEvaluation:
         return best
 
     def _look_up(self, aspect: Aspect, row: Row, batch: NodeBatch) -> Status | Integers:
-        if row.as_of == self._validities.now:  # no event since: nothing can have become invalid, or larger
+        if row.as_of == self._validities.now:  # no event since: no cell can be invalid, and no table larger
             kept = self._kept(row, batch)
             if kept is not None:
                 return kept
@@ -183,7 +183,7 @@ class CachedEvaluation:
         return found
 
     def _kept(self, row: Row, batch: NodeBatch) -> Status | Integers | None:
-        """Return an up-to-date row's results for all nodes of the batch; None: some are missing."""
+        """Return an up-to-date row's results for all nodes of the batch, or None if some are missing."""
         if row.outcome is not None:
             self._hit(len(batch))
             return row.outcome
@@ -210,8 +210,8 @@ class CachedEvaluation:
         return self._from_cells(aspect, row, row.cells, batch, prepared)
 
     def _bring_up_to_date(self, aspect: Aspect, row: Row, batch: NodeBatch) -> _Prepared | None:
-        """Drop the cells that events invalidated; return the result of PreFilter or PreScore, if it had to run."""
-        validity = self._validities.of[aspect.name]  # fails at once for a plugin that no event would invalidate
+        """Drop the cells that events invalidated. Return the result of PreFilter or PreScore if it had to run."""
+        validity = self._validities.of[aspect.name]  # raises at once for a plugin without invalidation rules
         as_of, now = row.as_of, self._validities.now
         if self._prepared_at != now:  # a state from before an event must not be used after it
             self._prepared.clear()
@@ -240,7 +240,7 @@ class CachedEvaluation:
     def _from_cells(
         self, aspect: Aspect, row: Row, cells: Cells, batch: NodeBatch, prepared: _Prepared | None
     ) -> Status | Integers:
-        if row.empty:  # nothing needs to be looked up: 40 us less
+        if row.empty:  # no cell needs a look-up: this saves 40 us
             self._miss(row.miss, len(batch) - len(batch.strangers))
             status, state = prepared or aspect.prepare(self.mirror, self._representative, batch)
             return self._settle(row, status) if state is None else self._results(aspect, row, cells, state, batch)
@@ -276,7 +276,7 @@ class CachedEvaluation:
         return numbers
 
     def _settle(self, row: Row, status: Status) -> Status:
-        if status.code is not Code.ERROR:  # which may be gone by the next request
+        if status.code is not Code.ERROR:  # an error may not occur again at the next request
             row.settle(status)
         return status
 
@@ -298,7 +298,7 @@ class CachedEvaluation:
 
 
 def _put(cells: Cells, part: NodeBatch, numbers: Int64Array, kept: BoolArray | None) -> None:
-    """Keep numbers, except for nodes without a slot."""
+    """Store numbers, except for nodes without a slot."""
     if part.strangers:
         known: BoolArray = part.slots != NO_SLOT
         kept = known if kept is None else known & kept

@@ -9,15 +9,15 @@ from core.equivalence.rows import Row
 from core.objects.pod import Pod
 
 ENTRY_BYTES: Final = 2500
-"""A class without its rows: a short key, representative, dictionaries."""
+"""Size of a class without its rows: a short key, the representative, dictionaries."""
 SHORT_KEY: Final = 1000
-"""Bytes of the text of a key up to which it is short."""
+"""Up to this many bytes, the text of a key is short."""
 KEY_FACTOR: Final = 4
-"""Bytes that the fields of a pod take for each byte of their text: 3.5 to 5, and a pod may have a megabyte of it."""
+"""Bytes of a pod's fields in memory per byte of their text: 3.5 to 5. The text may have a megabyte."""
 
 
 class ClassEntry:
-    """The rows of one class by plugin, verdicts and raw scores apart."""
+    """The rows of one class: by plugin, verdicts and raw scores separately."""
 
     __slots__ = (
         "_own_bytes",
@@ -42,7 +42,7 @@ class ClassEntry:
     )
 
     def __init__(self, key: ClassKey, first_pod: Pod, representative: Pod, now: float) -> None:
-        """Begin without results, at a time of the cache's clock."""
+        """Create an entry without results, at a time of the cache's clock."""
         self.key = key
         self.hash = equivalence_hash(key)
         self.hash_text = f"{self.hash:016x}"
@@ -52,15 +52,15 @@ class ClassEntry:
         self.miss = Miss.NEW_CLASS
         self.filters: dict[str, Row] = {}
         self.scores: dict[str, Row] = {}
-        self.chain: Row | None = None  # the verdicts of all filters together: of the first that fails
+        self.chain: Row | None = None  # the verdicts of all filters together: the first failure of each node
         self.last_slots = NO_SLOTS  # of the last decision
         self.ranking = NO_RANKING
         self.made_at = now
         self.asked_at = now
         self.questions = 0
-        self.hits = 0  # cells that were there
-        self.misses = 0  # cells that were not
-        self.nbytes = 0  # as the cache has it in its sum
+        self.hits = 0  # cached cells
+        self.misses = 0  # cells that were not cached
+        self.nbytes = 0  # as counted in the cache's sum
         self.in_cache = True
 
     def filter_row(self, name: str) -> Row:

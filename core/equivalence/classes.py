@@ -1,4 +1,4 @@
-"""The classes of pods: pods of one controller whose fields are alike, as far as any enabled plugin reads them.
+"""The classes of pods. Pods are of one class if they agree in every field that an enabled plugin reads.
 
 Source: the equivalence class design ("same controller = same class"), corrected by upstream's experience: pods of one
 controller can differ (kubernetes issue 56265, PR 58555). So the fields are part of the class, too.
@@ -17,7 +17,7 @@ from core.objects.pod_volumes import PodClaim
 
 Mode: TypeAlias = Literal["controller", "spec"]
 ClassKey: TypeAlias = tuple[Hashable, ...]
-"""All that makes a class, compared whole on every hit, so that no collision of hashes can give a wrong result."""
+"""The key of a class. Every hit compares it in full, so a hash collision cannot give a wrong result."""
 
 _ALL_FIELDS: Final = tuple(Pod.__struct_fields__)
 _BLANK: Final = Pod(uid="", namespace="", name="")
@@ -25,14 +25,14 @@ _HASH_BYTES: Final = 8
 
 
 class ClassFieldError(ValueError):
-    """A plugin that declares a field that pods do not have."""
+    """A plugin declares a field that pods do not have."""
 
 
 class Classifier:
-    """Tells the class of a pod, by the fields that the enabled plugins declare."""
+    """Finds the class of a pod, by the fields that the enabled plugins declare."""
 
     def __init__(self, plugins: Iterable[Plugin], mode: Mode) -> None:
-        """Mode `controller`: pods without a controller have no class. Mode `spec`: pods that look alike are one class.
+        """Mode `controller`: pods without a controller have no class. Mode `spec`: pods with equal fields are a class.
 
         Raises ClassFieldError.
         """
@@ -49,7 +49,7 @@ class Classifier:
         self._read = tuple((field, isinstance(getattr(_BLANK, field), Mapping)) for field in self.fields)
 
     def key(self, mirror: ClusterMirror, pod: Pod) -> ClassKey | None:
-        """Return the class of a pod; None: it has none, and is evaluated afresh."""
+        """Return the class of a pod, or None if it has no class and is evaluated afresh."""
         owner = ""
         if self._mode == "controller":
             if pod.controller is None:
@@ -63,9 +63,10 @@ class Classifier:
         return (owner, identity, *parts, *[plugin.references(mirror, pod) for plugin in self._plugins])
 
     def representative(self, pod: Pod) -> Pod:
-        """Return the pod with nothing but the declared fields, which is all that plugins are given for a class.
+        """Return the pod with only the declared fields. Plugins get this pod for the class.
 
-        So an undeclared field is blank from the first request on, and not only wrong in a cached result.
+        So a plugin that reads an undeclared field finds it blank at the first request already, not only in a cached
+        result.
         """
         known = {field: getattr(pod, field) for field in self.fields}
         if self._reads_volumes and _identity(pod) is not None:
@@ -74,17 +75,17 @@ class Classifier:
 
 
 def equivalence_hash(key: ClassKey) -> int:
-    """Return the 64 bits that name a class for people: the same in every process. Any number is legal, 0 too."""
+    """Return the 64 bits that identify a class in output. They are the same in every process, and may be 0."""
     return int.from_bytes(blake2b(key_text(key), digest_size=_HASH_BYTES).digest(), "big")
 
 
 def key_text(key: ClassKey) -> bytes:
-    """Write a class out, the same in every process."""
+    """Return a class as text, the same in every process."""
     return msgspec.json.encode(key, order="deterministic", enc_hook=str)
 
 
 def _identity(pod: Pod) -> tuple[str, str] | None:
-    """Return the uid and the name of a pod with ephemeral volumes, whose claims have to be its own; None for others."""
+    """Return the UID and name of a pod with ephemeral volumes, which must own its claims, or None for other pods."""
     if any(isinstance(volume, PodClaim) and volume.ephemeral for volume in pod.volumes):
         return pod.uid, pod.name
     return None

@@ -1,6 +1,6 @@
-"""Pods whose evaluation was refused for its work, by class, so that asking again costs nothing.
+"""Rejected classes whose evaluation takes too much work, so that a repeated request costs no evaluation.
 
-kube-scheduler asks again about a refused pod after every event of the cluster.
+kube-scheduler repeats the request for a rejected pod after every event of the cluster.
 """
 
 from collections import OrderedDict
@@ -14,7 +14,7 @@ from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 
 MAX_HEAVY_CLASSES: Final = 256
-"""Classes remembered. One holds the fields of its pod: up to 10 times the bytes of the JSON."""
+"""How many classes are kept. One holds the fields of its pod: up to 10 times the bytes of the JSON."""
 
 
 class _Refused(NamedTuple):
@@ -24,11 +24,11 @@ class _Refused(NamedTuple):
 
 
 class HeavyPods:
-    """Class -> why its evaluation is refused. A class is forgotten when it was unused for longest."""
+    """Class -> why its evaluation is rejected. The least recently used class is dropped first."""
 
     def __init__(self, mirror: ClusterMirror, plugins: Iterable[Plugin]) -> None:
         self._mirror = mirror
-        # Pods without a controller are recorded, too: they may be as heavy, and come as often.
+        # Pods without a controller are recorded, too: their requests may be as heavy and as frequent.
         self._classifier = Classifier(plugins, "spec")
         self._refused: OrderedDict[ClassKey, _Refused] = OrderedDict()
 
@@ -36,11 +36,11 @@ class HeavyPods:
         return len(self._refused)
 
     def check(self, pod: Pod) -> None:
-        """Raise WorkLimitError for a pod of a class that was refused.
+        """Raise WorkLimitError for a pod of a rejected class.
 
-        The work grows with the nodes and the pods of the mirror, so a refusal holds while there are as many.
+        The work grows with the numbers of nodes and pods in the mirror. A rejection applies until either decreases.
         """
-        if not self._refused:  # which is normal: an ordinary pod costs nothing here
+        if not self._refused:  # the usual case: an ordinary pod costs nothing here
             return
         key = self._key(pod)
         refused = self._refused.get(key)
@@ -53,7 +53,7 @@ class HeavyPods:
         raise refused.error
 
     def remember(self, pod: Pod, error: WorkLimitError) -> None:
-        """Remember that the evaluation of a pod was refused just now."""
+        """Record that the evaluation of a pod was rejected."""
         nodes, pods = len(self._mirror.nodes.slots), len(self._mirror.pods)
         self._refused[self._key(pod)] = _Refused(error.with_traceback(None), nodes, pods)
         if len(self._refused) > MAX_HEAVY_CLASSES:

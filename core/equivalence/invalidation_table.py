@@ -1,4 +1,4 @@
-"""The rules of invalidation as the table that the design has: operation, predicate, scope, and why."""
+"""The invalidation rules as the design's table: operation, predicate, scope and reason."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -29,7 +29,7 @@ DESIGN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "VolumeZone": ("NoVolumeZoneConflict",),
     "ServiceAffinity": ("ServiceAffinity",),
 }
-"""Plugin -> the keys under which the equivalence class design speaks of it; it is older than the others."""
+"""Plugin -> its keys in the equivalence class design. Plugins that are newer than the design have none."""
 
 ALL_PLUGINS: Final = "all plugins"
 
@@ -43,12 +43,12 @@ class TableRow(msgspec.Struct, frozen=True, gc=False):
     design_keys: tuple[str, ...]
     scope: str
     when: str
-    """Empty: always."""
+    """Empty means always."""
     because: str
 
 
 def invalidation_table(plugins: Iterable[Plugin]) -> list[TableRow]:
-    """Return the rules of plugins, by kind, then in their order; rules of every plugin come once."""
+    """Return the rules of plugins, ordered by kind and then as declared. A rule of every plugin appears once."""
     rows = [_row(ALL_PLUGINS, rule) for rule in NODE_LIFE]
     rows += [_row(plugin.name, rule) for plugin in plugins for rule in plugin.invalidated_by]
     return sorted(rows, key=lambda row: row.kind)

@@ -1,6 +1,6 @@
 """The cells of one class on one node, read without evaluating a cell or changing a row.
 
-Source: PredicateWithECache of the equivalence class design, which gives fit, reasons and invalid.
+Source: PredicateWithECache of the equivalence class design, which returns fit, reasons and invalid.
 """
 
 import msgspec
@@ -15,15 +15,15 @@ from core.mirror.cluster import ClusterMirror
 
 
 class PredicateCell(msgspec.Struct, frozen=True, gc=False):
-    """The verdict of a predicate; where it is invalid, as in the design, neither fit nor reasons."""
+    """The verdict of a predicate. An invalid one has neither fit nor reasons, as in the design."""
 
     plugin: str
     fit: bool
     reasons: tuple[str, ...]
     invalid: bool
-    """Whether it is evaluated before it is used again."""
+    """Whether the next request evaluates the cell again."""
     miss: str | None
-    """Why it is."""
+    """Why the cell is invalid."""
 
 
 class ScoreCell(msgspec.Struct, frozen=True, gc=False):
@@ -31,18 +31,18 @@ class ScoreCell(msgspec.Struct, frozen=True, gc=False):
 
     plugin: str
     raw: int | None
-    """None where it is invalid, or the plugin has nothing to say."""
+    """None if the cell is invalid, or if the plugin skips the pod."""
     invalid: bool
-    """Whether it is evaluated before it is used again, as scores are that are never kept (`scores_alone`)."""
+    """Whether the next request evaluates the cell again. Always true without `scores_alone`: nothing is cached."""
     miss: str | None
-    """Why it is; None for scores that are never kept."""
+    """Why the cell is invalid. None for scores that are not cached."""
 
 
 class CellLookup:
-    """The cells of one class on one node. Valid until the next event or question."""
+    """The cells of one class on one node. Valid until the next event or request."""
 
     def __init__(self, mirror: ClusterMirror, validities: Validities, entry: ClassEntry, node: str) -> None:
-        """Take the name of a node that is known."""
+        """`node` must be the name of a known node."""
         self._mirror = mirror
         self._validities = validities
         self._entry = entry
@@ -69,7 +69,7 @@ class CellLookup:
         return ScoreCell(plugin.name, raw, invalid=False, miss=None)
 
     def _look_up(self, aspect: Aspect, row: Row | None) -> Miss | Status | int:
-        """Return the number in the cell, or the status of all nodes, or why there is neither."""
+        """Return the number in the cell, the status for all nodes, or the reason for a miss."""
         if row is None:
             return self._entry.miss
         found = row.outcome or (row.miss if row.empty or row.cells is None else row.cells.at(self._slot))
@@ -79,7 +79,10 @@ class CellLookup:
         return found if dropped is None else dropped
 
     def _dropped(self, aspect: Aspect, row: Row) -> Miss | None:
-        """Return why the next request drops the row. Counters tell by their versions, so PreFilter is run."""
+        """Return why the next request drops the row, or None.
+
+        Runs PreFilter or PreScore to read the counters' versions.
+        """
         if row.as_of in (NEVER, self._validities.now):
             return None
         validity = self._validities.of[aspect.name]

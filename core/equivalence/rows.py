@@ -13,20 +13,20 @@ from core.mirror.topology import BoolArray, Int64Array
 from core.objects.pod import Pod
 
 _MANY_STATUSES: Final = 1024
-"""From this many statuses on, removing unused ones pays."""
+"""From this many statuses on, unused ones are removed."""
 NEVER: Final = -1
-"""Time of a row that has no results yet."""
+"""Time of a row without results."""
 ROW_BYTES: Final = 600
-"""A row without its cells and statuses."""
+"""Size of a row without its cells and statuses."""
 STATUS_BYTES: Final = 300
-"""A status other than success, with a reason and its code."""
+"""Size of a status other than success, with a reason and its code."""
 
 
 class Row:
     """The results of one plugin for one class. `cells` hold codes into `statuses`, or raw scores.
 
-    `outcome` is set where the plugin had one status for all nodes, and then there are no cells. `as_of` is the time of
-    the cache at which all its results were right, and `versions` are the versions of the counters that it depends on.
+    `outcome` is set if the plugin had one status for all nodes. Then there are no cells. At the time `as_of` of the
+    cache, all results were valid. `versions` are the versions of the counters that the row depends on.
     """
 
     __slots__ = ("_codes", "as_of", "cells", "drops", "empty", "miss", "outcome", "statuses", "versions")
@@ -37,32 +37,32 @@ class Row:
         self.cells: Cells | None = None
         self.versions: Versions = ()
         self.drops = 0
-        """How often all results were dropped or became one outcome."""
+        """How often all results were dropped, or replaced by one outcome."""
         self.empty = True  # whether no cell has a number
-        self.miss = miss  # why it is empty
+        self.miss = miss  # why the row is empty
         self.statuses: list[Status] = [SUCCESS]
         self._codes: dict[Status, int] = {SUCCESS: 0}
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes, about."""
+        """Approximate size in bytes."""
         cells = 0 if self.cells is None else self.cells.nbytes
         return ROW_BYTES + cells + STATUS_BYTES * (len(self.statuses) - 1)
 
     def settle(self, outcome: Status) -> None:
-        """Keep one status for all nodes."""
+        """Store one status for all nodes."""
         self.outcome = outcome
         self.cells = None
         self.versions = ()
         self.drops += 1
 
     def grow(self, capacity: int) -> None:
-        """Make room for `capacity` slots."""
+        """Extend to `capacity` slots."""
         if self.cells is not None:
             self.cells.grow(capacity)
 
     def drop(self, miss: Miss) -> None:
-        """Forget everything."""
+        """Drop all results."""
         if self.outcome is not None or not self.empty:
             self.miss = miss
         self.drops += 1
@@ -73,7 +73,7 @@ class Row:
         self.statuses, self._codes = [SUCCESS], {SUCCESS: 0}  # no code is in use now
 
     def drop_some(self, which: BoolArray, miss: Miss) -> None:
-        """Drop the results of some slots; of all slots, if the list of statuses has become long."""
+        """Drop the results of some slots, or of all slots if the list of statuses is long."""
         if self.cells is None:
             return
         if len(self.statuses) > max(_MANY_STATUSES, 2 * len(self.cells.values)):
@@ -82,7 +82,7 @@ class Row:
             self.cells.drop(which, miss)
 
     def codes_of(self, statuses: tuple[Status, ...]) -> Int64Array:
-        """Return the codes in this row of a plugin's own statuses."""
+        """Return this row's codes for a plugin's own statuses."""
         codes = []
         for status in statuses:
             code = self._codes.get(status)
@@ -94,18 +94,18 @@ class Row:
 
 
 class Aspect(Protocol):
-    """A plugin's filter side or score side, as a row sees it."""
+    """The filter side or the score side of a plugin, as a row uses it."""
 
     name: str
 
     def prepare(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, object]:
-        """Run the Pre extension point; with a state of None, the status is for all nodes."""
+        """Run the Pre extension point. If the state is None, the status is for all nodes."""
 
     def versions(self, state: object) -> Versions:
         """Return the versions of the counters that the state reads."""
 
     def results(self, row: Row, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
-        """Run the extension point; return the row's numbers, and which of them may be kept (None: all)."""
+        """Run the extension point. Return the row's numbers, and which of them may be cached (None: all)."""
 
 
 class FilterAspect:
@@ -153,7 +153,7 @@ class ScoreAspect:
 
 
 def kept_codes(row: Row, verdicts: Verdicts) -> tuple[Int64Array, BoolArray | None]:
-    """Return a row's codes of verdicts, and which may be kept, None for all: an error may be gone the next time."""
+    """Return the row's codes of verdicts, and which may be cached (None: all). An error may not occur again."""
     codes = verdicts.codes
     errors = [code for code, status in enumerate(verdicts.statuses) if status.code is Code.ERROR]
     kept: BoolArray | None = ~np.isin(codes, errors) if errors else None

@@ -1,4 +1,4 @@
-"""A share of the cached results, computed again: checks in service that cached and fresh results are equal."""
+"""Computes a share of the cached results again, to check in service that cached and fresh results are equal."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
@@ -19,15 +19,15 @@ Result: TypeAlias = Status | int | None
 
 
 CHAIN: Final = "first failing filter"
-"""The name for the verdicts of all filters together, beside the names of plugins."""
+"""The name, beside the plugins' names, of the verdicts of all filters together."""
 
 
 BEST: Final = "best nodes"
-"""The name for a choice among the nodes that fit; 1 is a node that may be chosen, 0 another."""
+"""The name of a choice among the fitting nodes: 1 for a node that may be chosen, else 0."""
 
 
 class Difference(msgspec.Struct, frozen=True, gc=False):
-    """A cell that differs from a fresh evaluation: a status, or a raw score, None if there is none."""
+    """A cell that differs from a fresh evaluation: a status, or a raw score (None: no score)."""
 
     plugin: str
     node: str
@@ -36,10 +36,10 @@ class Difference(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sampler:
-    """Chooses the requests to check, at even distances by the share, without randomness."""
+    """Selects the requests to check at even distances, without randomness."""
 
     def __init__(self, share: float) -> None:
-        """Take the share of requests to check, 0..1."""
+        """Select a share of the requests, 0..1."""
         self._share: Final = share
         self._due = 0.0
 
@@ -53,7 +53,7 @@ class Sampler:
 
 
 class ShadowedEvaluation:
-    """Compares each result of a cache with a fresh one, and returns the fresh one."""
+    """Compares each cached result with a fresh one, and returns the fresh one."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ShadowedEvaluation:
         on_checked: Callable[[int, Sequence[Difference]], None],
         work: Work,
     ) -> None:
-        """Tell `on_checked` how many cells were compared, and which of them differ; charge `work` once."""
+        """Call `on_checked` with the number of compared cells and those that differ. Charge `work` once."""
         self._cached = cached
         self._fresh = fresh
         self._on_checked = on_checked
@@ -70,7 +70,7 @@ class ShadowedEvaluation:
 
     @property
     def mirror(self) -> ClusterMirror:
-        """The pod and the nodes of the plugins."""
+        """The mirror in which the plugins find nodes and pods."""
         return self._fresh.mirror
 
     @property
@@ -80,7 +80,7 @@ class ShadowedEvaluation:
 
     @property
     def source(self) -> str:
-        """As the cache has it, although each result was computed again."""
+        """The source of the cached results, although each result was computed again."""
         return self._cached.source
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
@@ -112,7 +112,7 @@ class ShadowedEvaluation:
     def best(
         self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]], batch: NodeBatch
     ) -> IntpArray | None:
-        """Return the best nodes by a fresh evaluation; None where the cache does not tell them."""
+        """Return the best nodes by a fresh evaluation, or None if the cache has no result."""
         cached = self._cached.best(filters, scores, batch)
         if cached is None:
             return None

@@ -1,4 +1,4 @@
-"""When something last made a plugin's results invalid: one store per event, one comparison per question."""
+"""When the results of each plugin last became invalid: one store per event, one comparison per request."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable
@@ -21,7 +21,7 @@ ClusterChange: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChan
 
 _NEVER: Final = 0
 _REMEMBERED_CHANGES: Final = 256
-"""After so many changes it is as well to compare all nodes."""
+"""After more changes than this, a comparison of all nodes costs no more."""
 
 
 class Validity:
@@ -32,22 +32,22 @@ class Validity:
     def __init__(self, capacity: int) -> None:
         self.changed_at = _times(capacity)
         self.all_at = _NEVER
-        self.last_at = _NEVER  # the latest of them all
-        self.reads_counters = False  # whether there are counters whose versions tell more
+        self.last_at = _NEVER  # the latest time of any slot or of all
+        self.reads_counters = False  # whether the plugin also reads counters, which have versions
         self.counts: Counter[tuple[str, str]] = Counter()  # (kind, operation) -> invalidations
 
     def grow(self, capacity: int) -> None:
-        """Make room for `capacity` slots."""
+        """Extend to `capacity` slots."""
         if capacity > len(self.changed_at):
             self.changed_at = np.concatenate((self.changed_at, _times(capacity - len(self.changed_at))))
 
 
 class Validities:
-    """The validity of every plugin, moved on by the rules that the plugins declare."""
+    """The validity of every plugin. Changes advance it by the rules that the plugins declare."""
 
     def __init__(self, plugins: Iterable[Plugin], capacity: int) -> None:
         self.now = 1
-        """Number of the last change; a result of now is right until the next one."""
+        """Number of the last change. A result computed now is valid until the next change."""
         self._capacity = capacity
         self._slots: deque[int] = deque(
             maxlen=_REMEMBERED_CHANGES
@@ -65,11 +65,11 @@ class Validities:
 
     @property
     def capacity(self) -> int:
-        """Number of slots that every validity has."""
+        """Number of slots of every validity."""
         return self._capacity
 
     def changed(self, change: ClusterChange, capacity: int) -> None:
-        """Take note of a change of a mirror with so many slots."""
+        """Apply a change of a mirror with `capacity` slots."""
         self.now += 1
         if capacity > self._capacity:
             self._capacity = capacity
@@ -86,7 +86,7 @@ class Validities:
         self._slots.append(touched)
 
     def slots_since(self, as_of: int) -> Collection[int] | None:
-        """Return the slots with a cell invalidated after a time; None: the time is too long ago."""
+        """Return the slots with a cell invalidated after a time, or None if the time is too long ago."""
         changes = self.now - as_of
         if changes > len(self._slots):
             return None

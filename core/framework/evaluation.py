@@ -1,4 +1,4 @@
-"""How a plugin's answers for one pod are come by: afresh here, or from the equivalence cache."""
+"""An evaluation: a plugin's results for one pod, computed afresh or taken from the equivalence cache."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -18,7 +18,7 @@ class Evaluation(Protocol):
 
     @property
     def mirror(self) -> ClusterMirror:
-        """The pod and the nodes of the plugins."""
+        """The mirror in which the plugins find nodes and pods."""
 
     @property
     def pod(self) -> Pod:
@@ -29,28 +29,29 @@ class Evaluation(Protocol):
         """The source of the results so far: `hit HASH`, `partial HASH` or `miss HASH` of a cache, or `none`."""
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
-        """Return a plugin's verdict on every node of the batch; None: all pass."""
+        """Return a plugin's verdict on every node of the batch, or None if all pass."""
 
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
-        """Return on every node of the batch the verdict of the first plugin that fails there, or success.
+        """Return for every node of the batch the verdict of the first plugin that fails there, or success.
 
-        It is always the same plugins for one pod.
+        For one pod, the plugins must be the same at each call.
         """
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
-        """Return a plugin's raw score of every node of the batch; None: it has nothing to say, every node gets 0."""
+        """Return a plugin's raw score of every node of the batch, or None if it skips the pod and every node gets 0."""
 
     def best(
         self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]], batch: NodeBatch
     ) -> IntpArray | None:
-        """Return the result of `best_nodes` among the nodes on which all filters pass, if it is known at less cost.
+        """Return the result of `best_nodes` among the nodes on which all filters pass, if it is available at less cost.
 
-        None: it has to be found by `filtered` and `raw_scores`. So it is where no node fits, which has reasons.
+        None: the caller must use `filtered` and `raw_scores`. This includes the case that no node fits, which needs
+        reasons.
         """
 
 
 class FreshEvaluation:
-    """Asks the plugins."""
+    """Runs the plugins."""
 
     source = "none"
 
@@ -76,7 +77,7 @@ class FreshEvaluation:
     def best(
         self, _filters: Sequence[AnyFilter], _scores: Sequence[tuple[AnyScore, int]], _batch: NodeBatch
     ) -> IntpArray | None:
-        """Return None: nothing is known yet."""
+        """Return None: no earlier result is available."""
         return None
 
 
@@ -85,10 +86,10 @@ def first_failures(
     batch: NodeBatch,
     verdicts_of: Callable[[AnyFilter, NodeBatch], Verdicts | None],
 ) -> Verdicts:
-    """Ask all plugins for their verdicts; the first one that fails a node gives it its status.
+    """Run all plugins. The first plugin that fails a node determines its status.
 
-    kube-scheduler runs every PreFilter before any Filter. So the first one that fails gives all nodes its status.
-    Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (findNodesThatFitPod).
+    kube-scheduler runs every PreFilter before any Filter, so the first PreFilter that fails determines the status of
+    all nodes. Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (findNodesThatFitPod).
     """
     if len(filters) == 1:
         return verdicts_of(filters[0], batch) or Verdicts(np.zeros(len(batch), np.uint8), (SUCCESS,))
@@ -102,11 +103,11 @@ def first_failures(
         if verdicts.of_pre_filter:
             everywhere_failed = everywhere_failed or verdicts
             continue
-        if codes is None:  # mostly all that there is, and taken as it is
+        if codes is None:  # usually the only failures, so the codes are used without a copy
             codes, statuses = verdicts.codes, verdicts.statuses
             continue
         fails_first_here = (verdicts.codes > 0) & (codes == 0)
-        # In int64 before the sum: narrow codes, as kept ones are, would overflow, and 2 + 254 uint8 be success.
+        # In int64 before the sum: cached codes may be narrow, and 2 + 254 in uint8 would overflow to success.
         codes = codes.astype(np.int64)
         codes[fails_first_here] = verdicts.codes[fails_first_here].astype(np.int64) + (len(statuses) - 1)
         statuses += verdicts.statuses[1:]
@@ -118,11 +119,11 @@ def first_failures(
 def best_nodes(
     scores: Sequence[tuple[AnyScore, int]], evaluation: Evaluation, batch: NodeBatch, fitting: IntpArray
 ) -> IntpArray:
-    """Return the positions, of those that fit, of the nodes with the highest score; more than one where they tie.
+    """Return the positions of the nodes with the highest score among the fitting ones. Ties give several positions.
 
-    As in kube-scheduler, the scores are normalised over the nodes that fit, and compared by their exact weighted sum:
-    by the mean of `score_nodes`, which is rounded, nodes would tie that do not.
-    Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (schedulePod, selectHost).
+    As in kube-scheduler, the scores are normalised over the fitting nodes and compared by their exact weighted sum. The
+    mean of `score_nodes` is rounded, so it would give ties that kube-scheduler does not have. Source: k8s.io/kubernetes
+    pkg/scheduler/schedule_one.go (schedulePod, selectHost).
     """
     if len(fitting) <= 1 or not scores:
         return fitting
@@ -131,7 +132,7 @@ def best_nodes(
 
 
 def weighted_sums(scores: Sequence[tuple[AnyScore, int]], evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
-    """Return the sums of weight and normalised score; a score that is alone is not weighed, which changes no order."""
+    """Return the sums of weight times normalised score. A single score is not weighted: the order is the same."""
     total: Int64Array | None = None
     for plugin, weight in scores:
         raw = evaluation.raw_scores(plugin, batch)
@@ -144,7 +145,7 @@ def weighted_sums(scores: Sequence[tuple[AnyScore, int]], evaluation: Evaluation
 
 
 def everywhere(status: Status, batch: NodeBatch) -> Verdicts | None:
-    """Return the verdicts that a PreFilter without a state stands for: all pass, or all fail with its status."""
+    """Return the verdicts for a PreFilter without a state: all nodes pass (None), or all fail with its status."""
     if status.code in {Code.SKIP, Code.SUCCESS}:
         return None
     return Verdicts(np.ones(len(batch), np.uint8), (SUCCESS, status), of_pre_filter=True)

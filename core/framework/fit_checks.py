@@ -1,4 +1,4 @@
-"""Whether a pod fits its nodes, checked repeatedly while pods are removed and put back by suppositions."""
+"""Checks repeatedly whether a pod fits its nodes, while suppositions remove pods and put them back."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,15 +15,15 @@ from core.objects.pod import Pod
 
 _PER_STEP: Final = 20_000
 _PER_ENTRY: Final = 4_000
-"""Units of work (see core/mirror/work.py) of one look at one node: of any pod, and for each entry of its lists."""
+"""Units of work (core/mirror/work.py) of one check of one node: a base amount, and one per entry of the pod's lists."""
 _EVALUATIONS: Final = 10
-"""How many times the work of one evaluation a dry run may take. 500 nodes of 30 victims are 15,000 looks."""
+"""How many times the work of one evaluation a dry run may take. 500 nodes with 30 victims each take 15,000 checks."""
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):
     """Why a pod does not fit a node, or why preemption does not help there.
 
-    `plugin` is the first plugin that fails; it is empty where preemption itself says so.
+    `plugin` is the first failing plugin. It is empty if preemption itself gives the reason.
     """
 
     status: Status
@@ -33,18 +33,18 @@ class Failure(msgspec.Struct, frozen=True, gc=False):
 class _Predicate(msgspec.Struct, frozen=True):
     plugin: AnyFilter
     verdicts: Verdicts | None
-    """On all nodes, with all pods; None: all pass."""
+    """Verdicts on all nodes with all pods present. None means that all pass."""
     asked_anew: bool
-    """Whether it may say something else when pods are gone."""
+    """Whether the verdict may change when pods are removed."""
 
 
 class FitChecks:
-    """The predicates of a profile for one pod over some nodes that the mirror knows.
+    """The predicates of a profile for one pod over some known nodes.
 
-    Upstream runs PreFilter once and tells it of every pod that is supposed to go or to come back (AddPod, RemovePod of
-    PreFilterExtensions). Here the counters follow, and the predicates that read pods run afresh. The others return the
-    same with any pods, by their declared invalidation rules, and run once. So do predicates whose PreFilter returns
-    SKIP with all pods there: upstream leaves them out from then on. Stale after the next event.
+    Upstream runs PreFilter once and reports to it each pod that is supposed to be removed or added (AddPod, RemovePod
+    of PreFilterExtensions). Here the counters follow the supposition, and predicates that read pods run afresh. Other
+    predicates run once, because their declared invalidation rules do not depend on pods. A predicate whose PreFilter
+    returns SKIP with all pods present runs only once, too: upstream then skips it. Stale after the next event.
     """
 
     def __init__(self, mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]) -> None:
@@ -63,22 +63,22 @@ class FitChecks:
         self._predicates = failed[:1] or self._predicates
 
     def failures(self) -> list[Failure | None]:
-        """Return for each node why the pod does not fit, with all pods there; None where it does."""
+        """Return for each node why the pod does not fit with all pods present, or None if it fits."""
         return [self._first_failure(position, None) for position in range(len(self._names))]
 
     def failure(self, position: int) -> Failure | None:
-        """Return why the pod does not fit one node while some pods are supposed to be gone; None if it does.
+        """Return why the pod does not fit one node in the supposed state, or None if it fits.
 
-        Raises WorkLimitError after too many looks for such a pod.
+        Raises WorkLimitError after too many checks for such a pod.
         """
         self._looks += 1
         self._charge()
         return self._first_failure(position, self._mirror.batch([self._names[position]]))
 
     def failure_beside(self, position: int, pods: Sequence[Pod]) -> Failure | None:
-        """Return why the pod does not fit one node if these pods, which are on no node, were there, too.
+        """Return why the pod does not fit one node if these pods, which are on no node, were on it.
 
-        None if it does fit, and without any pods. Raises WorkLimitError as `failure` does.
+        Returns None if the pod fits, or if `pods` is empty. Raises WorkLimitError as `failure` does.
         """
         if not pods:
             return None
@@ -92,7 +92,7 @@ class FitChecks:
         units = self._looks * (_PER_STEP + _PER_ENTRY * self._entries)
         if limit is not None and units > _EVALUATIONS * limit:
             raise WorkLimitError("spec", self._entries, units, _EVALUATIONS * limit)
-        self._mirror.work.begin()  # an evaluation each
+        self._mirror.work.begin()  # each check is an evaluation of its own
 
     def _first_failure(self, position: int, supposed: NodeBatch | None) -> Failure | None:
         for predicate in self._predicates:

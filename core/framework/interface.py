@@ -1,7 +1,7 @@
-"""The extension points of a plugin, over all nodes of a request at once.
+"""The extension points of a plugin, for all nodes of a request at once.
 
-Source: k8s.io/kube-scheduler framework interfaces PreFilter, Filter, PreScore, Score and NormalizeScore; Filter and
-Score take the whole batch, because a call per node would cost more than the result.
+Source: k8s.io/kube-scheduler framework interfaces PreFilter, Filter, PreScore, Score and NormalizeScore. Filter and
+Score take the whole batch, because a call per node would cost more than the computation.
 """
 
 from collections.abc import Hashable
@@ -27,13 +27,13 @@ Versions: TypeAlias = tuple[Hashable, ...]
 MAX_NODE_SCORE = 100
 """The highest normalised score (upstream MaxNodeScore)."""
 NOT_SCORED: Final = -(2**62)
-"""Raw score of a node that a plugin leaves out of its normalisation; it gets 0."""
+"""Raw score of a node that a plugin excludes from normalisation. The node gets 0."""
 
 
 class Verdicts:
     """A status for each node of a batch: `codes[i]` is the index of its status in `statuses`, and 0 is success.
 
-    `of_pre_filter` says that PreFilter has failed, and the plugin has looked at no node.
+    `of_pre_filter` is true if PreFilter failed, so Filter did not run for any node.
     """
 
     __slots__ = ("codes", "of_pre_filter", "statuses")
@@ -49,43 +49,46 @@ class Verdicts:
 
 
 class Plugin(Protocol):
-    """The declarations of every plugin, by which its results are cached for a class of pods, and invalidated."""
+    """The declarations of every plugin. The equivalence cache uses them to key and invalidate results."""
 
     @property
     def name(self) -> str:
-        """The plugin's name, upstream's."""
+        """The plugin's name, as upstream."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of objects that its results depend on; objects that are not watched are missing in the mirror."""
+        """The kinds of objects that the results depend on. The mirror lacks objects of kinds that are not watched."""
 
     @property
     def class_fields(self) -> tuple[str, ...]:
-        """The fields of the Pod that it reads. When its answers are cached it gets a pod that has no others."""
+        """The fields of the Pod that the plugin reads.
+
+        With the equivalence cache, it gets a pod with only these fields.
+        """
 
     @property
     def invalidated_by(self) -> tuple[InvalidationRule, ...]:
-        """The events that change its result for a node, except creation and deletion of the node itself (NODE_LIFE)."""
+        """The events that change a result for a node, except creation and deletion of the node itself (NODE_LIFE)."""
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
-        """Return the objects behind the names in the pod's fields, such as the UIDs of its claims; None for none."""
+        """Return the objects behind the names in the pod's fields, such as the UIDs of its claims, or None."""
 
 
 class FilterPlugin(Plugin, Protocol[FilterState]):
-    """A predicate. The state that `pre_filter` gives is stale after the next event."""
+    """A predicate. The state from `pre_filter` is stale after the next event."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, FilterState | None]:
-        """Gather the pod's requirements. No state: all nodes pass (SKIP), or all fail with the status."""
+        """Collect the pod's requirements. Without a state, all nodes pass (SKIP) or all fail with the status."""
 
     def filter(self, state: FilterState, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch; its verdict on an unknown node is ignored."""
+        """Judge every node of the batch. The verdict on an unknown node is ignored."""
 
     def filter_versions(self, state: FilterState) -> Versions:
-        """Return the versions of all counters that the verdicts follow from; for a Scope.COUNTERS."""
+        """Return the versions of all counters that the verdicts depend on, for Scope.COUNTERS."""
 
 
 class ScorePlugin(Plugin, Protocol[ScoreState]):
-    """A priority. The state that `pre_score` gives is stale after the next event."""
+    """A priority. The state from `pre_score` is stale after the next event."""
 
     @property
     def scores_alone(self) -> bool:
@@ -96,16 +99,16 @@ class ScorePlugin(Plugin, Protocol[ScoreState]):
         """Whether a node's normalised score is independent of the other nodes of the request."""
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, ScoreState | None]:
-        """Gather the pod's preferences. No state: every node gets 0 (SKIP)."""
+        """Collect the pod's preferences. Without a state, every node gets 0 (SKIP)."""
 
     def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
         """Return the raw score of every node of the batch."""
 
     def score_versions(self, state: ScoreState) -> Versions:
-        """Return the versions of all counters that the raw scores follow from; for a Scope.COUNTERS."""
+        """Return the versions of all counters that the raw scores depend on, for Scope.COUNTERS."""
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Turn the raw scores of the nodes asked into 0..MAX_NODE_SCORE; NOT_SCORED into 0."""
+        """Normalise the raw scores of the requested nodes to 0..MAX_NODE_SCORE. NOT_SCORED becomes 0."""
 
 
 AnyFilter: TypeAlias = FilterPlugin[Any]

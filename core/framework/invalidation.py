@@ -1,4 +1,4 @@
-"""Rules that invalidate cached results of a plugin, declared by the plugin itself, to be applied and printed.
+"""Rules that invalidate cached results of a plugin. The plugin declares them, and the cache applies and prints them.
 
 Source: the table of the equivalence class design (operation, invalid predicates, scope), and its known errors.
 """
@@ -14,7 +14,7 @@ from core.objects.node import Node
 
 
 class Operation(Enum):
-    """The operation on an object. For pods: on a node, be it watched or assumed, forgotten or expired."""
+    """The operation on an object. An assumed pod counts as added, a forgotten or expired one as deleted."""
 
     ADD = "ADD"
     UPDATE = "UPDATE"
@@ -22,7 +22,7 @@ class Operation(Enum):
 
     @classmethod
     def of(cls, before: object | None, after: object | None) -> "Operation":
-        """Tell from the states before and after."""
+        """Return the operation for the states before and after."""
         if before is None:
             return cls.ADD
         return cls.DELETE if after is None else cls.UPDATE
@@ -32,23 +32,23 @@ class Scope(Enum):
     """Which cells of a plugin become invalid."""
 
     NODE = "the node"
-    """Of the node that the object is, or that the pod is on, or whose CSINode or NodeMetrics it is."""
+    """Cells of the node that is the object, that the pod is on, or that the CSINode or NodeMetrics describes."""
     ALL = "all nodes"
-    """Of every node."""
+    """Cells of every node."""
     COUNTERS = "all nodes of the classes whose counters changed"
-    """Not by the event: a plugin's `versions` show for each class whether its inputs have changed."""
+    """No cells by the event itself: a plugin's `versions` show for each class whether its inputs have changed."""
 
 
 Touches: TypeAlias = Callable[[Any, Any], bool]
 
 
 def always(_before: object, _after: object) -> bool:
-    """Every change touches."""
+    """Return true for every change."""
     return True
 
 
 class InvalidationRule(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that invalidates cells; `when` says in words how `touches` decides from the two states."""
+    """An event that invalidates cells. `when` describes in words the condition that `touches` checks."""
 
     kind: Kind
     operations: tuple[Operation, ...]
@@ -66,4 +66,4 @@ NODE_LIFE: Final = (
         because="nothing is known of a new node; and the slot of one that is gone will be another's",
     ),
 )
-"""True of every plugin, so that none has to declare it."""
+"""These rules apply to every plugin, so plugins do not declare them."""

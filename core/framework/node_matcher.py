@@ -1,4 +1,4 @@
-"""Which nodes of a request meet node selectors: judged over value ids, never node by node.
+"""Which nodes of a request meet node selectors. Requirements are judged over value ids, never node by node.
 
 Source: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go (RequiredNodeAffinity.Match).
 """
@@ -20,14 +20,15 @@ from core.objects.node_selector import Comparison, FieldRequirement, NodeSelecto
 class NodeMatcher:
     """Finds the nodes of a batch that meet requirements on labels and names, all nodes at once.
 
-    A requirement costs a look-up for each of its values and some arithmetic over the nodes, 5 to 10 us at 5,000. One on
-    a key that no node has costs no arithmetic. Nothing is kept of a requirement, so memory does not grow with them.
+    A requirement costs one look-up per value and some arithmetic over the nodes: 5 to 10 us at 5,000. A requirement on
+    a key that no node has costs no arithmetic. Results are not stored, so memory does not grow with the number of
+    requirements.
     """
 
     __slots__ = ("_batch", "_labels", "_slots", "_strangers", "_unknown")
 
     def __init__(self, mirror: ClusterMirror, batch: NodeBatch, keys: Iterable[str]) -> None:
-        """`keys` are the label keys of all that will be asked, see `label_keys`."""
+        """`keys` are all label keys that the later calls need, see `label_keys`."""
         self._batch = batch
         self._labels = BatchLabels(mirror, batch, keys)
         self._slots = mirror.nodes.slots
@@ -38,14 +39,14 @@ class NodeMatcher:
                 self._strangers[node.name].append(position)
 
     def required(self, affinity: NodeAffinity) -> BoolArray:
-        """Return which nodes have all labels of the nodeSelector and meet a required term, if terms are required."""
+        """Return which nodes have all labels of the nodeSelector, and meet one of the required terms, if any."""
         met = self._labelled(affinity.selector.requirements)
         if affinity.required is not None and met.any():
             met &= self.any_of(affinity.required.terms)
         return met
 
     def any_of(self, terms: Iterable[NodeSelectorTerm], *, fields: bool = True) -> BoolArray:
-        """Return which nodes meet any of the terms; without `fields`, by their labels alone, as for a volume."""
+        """Return which nodes meet any of the terms. Without `fields`, only labels are checked, as for a volume."""
         met = np.zeros(len(self._batch), np.bool_)
         for term in terms:
             met |= self.term(term, fields=fields)
@@ -54,7 +55,7 @@ class NodeMatcher:
         return met
 
     def term(self, term: NodeSelectorTerm, *, fields: bool = True) -> BoolArray:
-        """Return which nodes meet every requirement of a term; a broken one is met by none."""
+        """Return which nodes meet every requirement of a term. No node meets an invalid term."""
         if term.errors:
             return np.zeros(len(self._batch), np.bool_)
         met = self._labelled((*term.requirements, *term.comparisons))
@@ -80,7 +81,7 @@ class NodeMatcher:
         return known
 
     def _judged(self, requirement: Requirement) -> BoolArray | None:
-        """Return which nodes meet a requirement; None: all do."""
+        """Return which nodes meet a requirement, or None if all do."""
         column = self._labels.of(requirement.key)
         negative = requirement.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
         if column is None:
@@ -101,7 +102,7 @@ class NodeMatcher:
         return valid & (numbers > comparison.bound if comparison.greater else numbers < comparison.bound)
 
     def _named(self, field: FieldRequirement) -> BoolArray:
-        # The value for all other names; the only possible check on them.
+        # The result for all names other than the field's value.
         met = self._all() if field.matches(f"not {field.value}") else np.zeros(len(self._batch), np.bool_)
         if field.key != "metadata.name":
             return met

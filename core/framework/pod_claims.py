@@ -7,10 +7,10 @@ from core.objects.volumes import PersistentVolumeClaim
 
 
 def claim_uids(mirror: ClusterMirror, pod: Pod) -> tuple[str | None, ...] | None:
-    """Return the UIDs of the pod's claims, None for one that is missing; None for a pod without claims.
+    """Return the UIDs of the pod's claims, each None if missing, or None for a pod without claims.
 
-    Pods of one StatefulSet differ by them (kubernetes issue 56265), and so do the times before and after a claim was
-    deleted and made again.
+    Pods of one StatefulSet differ in these UIDs (kubernetes issue 56265). So does one pod before and after its claim is
+    deleted and created again.
     """
     if not pod.volumes:
         return None
@@ -22,7 +22,7 @@ def claim_uids(mirror: ClusterMirror, pod: Pod) -> tuple[str | None, ...] | None
 
 
 def ownership_error(pod: Pod, volume: PodClaim, claim: PersistentVolumeClaim) -> str:
-    """Return why a claim is not the one that was made for an ephemeral volume of the pod; empty if nothing is wrong.
+    """Return why a claim was not created for an ephemeral volume of the pod, or the empty text if it was.
 
     Source: k8s.io/component-helpers storage/ephemeral/ephemeral.go (VolumeIsForPod).
     """

@@ -11,13 +11,13 @@ _MAX_REASONS: Final = 20
 
 
 def status_counts(verdicts: Verdicts) -> list[tuple[Status, int]]:
-    """Return each status that nodes have, with how many have it."""
+    """Return each status with the number of nodes that have it."""
     counts = np.bincount(verdicts.codes, minlength=len(verdicts.statuses)).tolist()
     return [(status, nodes) for status, nodes in zip(verdicts.statuses, counts, strict=True) if nodes]
 
 
 def reasons_text(verdicts: Verdicts) -> str:
-    """Return how many nodes have each reason, the most frequent first: `4990 Insufficient cpu, 10 ...`."""
+    """Return how many nodes have each reason, most frequent first: `4990 Insufficient cpu, 10 ...`."""
     by_reason: dict[str, int] = {}
     for status, nodes in status_counts(verdicts):
         for reason in status.reasons:

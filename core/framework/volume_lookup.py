@@ -1,6 +1,6 @@
-"""The claims that a pod names itself, looked up in the mirror, and how a pod fails for an object that is not there.
+"""Looks up the claims that a pod names in the mirror, and builds the status for a missing object.
 
-Source: k8s.io/apimachinery pkg/api/errors/errors.go (NewNotFound), as the listers of client-go give it.
+Source: k8s.io/apimachinery pkg/api/errors/errors.go (NewNotFound), as the listers of client-go return it.
 """
 
 from typing import Final
@@ -20,17 +20,17 @@ _RESOURCES: Final = {
 
 
 def named_claims(pod: Pod) -> tuple[PodClaim, ...]:
-    """Return the claims that the pod names itself, in the order of its volumes: without claims of ephemeral volumes."""
+    """Return the claims that the pod names itself, in the order of its volumes, without claims of ephemeral volumes."""
     return tuple([each for each in pod.volumes if isinstance(each, PodClaim) and not each.ephemeral])
 
 
 def find_claim(mirror: ClusterMirror, pod: Pod, claim: PodClaim) -> PersistentVolumeClaim | None:
-    """Return the claim that a volume of a pod names, which lies in the pod's namespace; None if there is none."""
+    """Return the claim that a volume of a pod names, in the pod's namespace, or None if it does not exist."""
     return mirror.objects(PersistentVolumeClaim).get(f"{pod.namespace}/{claim.name}")
 
 
 def not_found(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> Status:
-    """Return how a pod fails on all nodes for an object that is not there."""
+    """Return the status of a pod on all nodes if an object does not exist."""
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (not_found_text(kind, name),))
 
 

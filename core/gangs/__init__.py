@@ -1,1 +1,1 @@
-"""Pods that are placed together, all or none (gangs): their placement, their reservations, and their status."""
+"""Groups of pods that are placed together, all or none (gangs): placement, reservations and status."""

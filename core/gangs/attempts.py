@@ -1,118 +1,167 @@
-"""One attempt to place members of a gang: each on its best node in turn, then by a search back."""
+"""One attempt to place the members of a gang.
+
+Each member gets its best node in turn; if that fails, a search backtracks.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from core.framework.evaluation import Evaluation, weighted_sums
-from core.framework.interface import Verdicts
-from core.gangs.search import MemberClass, Search, Trial, greedy_is_exact
+from core.framework.evaluation import Evaluation, FreshEvaluation, weighted_sums
+from core.framework.interface import Plugin, Verdicts
+from core.framework.invalidation import Scope
+from core.gangs.search import MemberClass, Search, greedy_is_exact, take_room_alone
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
+from core.mirror.what_if import Supposition
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import choose_nodes, filter_nodes
 
 Evaluate: TypeAlias = Callable[[Pod], Evaluation]
 Choose: TypeAlias = Callable[[NodeBatch, IntpArray], int]
-"""Takes one of the best nodes, given as positions in the batch."""
+"""Choose one of the best nodes. Takes and returns positions in the batch."""
+
+_FEW_NODES: Final = 16
+"""In clusters of up to so many nodes, a fresh evaluation takes less time than the cells of the cache."""
 
 
 class Shortfall(NamedTuple):
-    """Why a gang does not fit: the first member without a node, when so many others had one."""
+    """Why a gang does not fit: the first member without a node, and how many members had a node before it."""
 
     placed: int
     wanted: int
     pod: Pod
     verdicts: Verdicts
     is_proved: bool
-    """Whether there is no placement of these members at all. Else the search was left out, or ended at its bound."""
+    """Whether these members cannot be placed in any way. False if the search was skipped or stopped at its bound."""
 
 
 class Attempts:
-    """Tries to place members by the plugins of a profile; `choose` takes one of equally good nodes."""
+    """Place members by the plugins of a profile. `choose` selects one of equally good nodes."""
 
     def __init__(self, mirror: ClusterMirror, profile: Profile, evaluate: Evaluate, choose: Choose) -> None:
         self.mirror = mirror
+        self.steps = 0
+        """How many members `place` has placed in all attempts, those that were taken back among them."""
         self._profile = profile
         self._evaluate = evaluate
         self._choose = choose
 
     @property
     def profile(self) -> Profile:
-        """The plugins, as they are in the cluster's release."""
+        """The plugins under the rules of the cluster's release."""
         return self._profile.under(self.mirror.rules)
 
-    def place(self, trial: Trial, classes: Sequence[MemberClass], max_steps: int) -> Shortfall | None:
-        """Place all members in an empty trial; or none, and return why. The search back takes at most `max_steps`."""
-        shortfall = self._greedy(trial, classes)
+    def place(self, supposed: Supposition, classes: Sequence[MemberClass], max_steps: int) -> Shortfall | None:
+        """Suppose all members on nodes; or none, and return why. The search back takes at most `max_steps`.
+
+        The cache has to follow the supposition.
+        """
+        begin = supposed.mark()
+        shortfall = self._greedy(supposed, classes)
         if shortfall is None:
             return None
-        trial.undo_all()
+        supposed.undo_to(begin)
         if greedy_is_exact(classes):
             return shortfall._replace(is_proved=True)
-        found = self._search(trial, classes, max_steps)
+        found = self._search(supposed, classes, max_steps)
         if found:
             return None
-        trial.undo_all()
+        supposed.undo_to(begin)
         return shortfall._replace(is_proved=found is False)
 
-    def ordered(self, classes: list[MemberClass]) -> list[MemberClass]:
-        """Return the classes that fit the fewest nodes first; one that waits for another to make it fit goes last."""
-        if len(classes) == 1:
-            return classes
-        fitting = {}
+    def ordered(self, classes: Sequence[MemberClass]) -> list[MemberClass]:
+        """Return the classes, with the nodes that fit while no member has one, those with the fewest nodes first.
+
+        A class that waits for another one to make a node fit goes last.
+        """
+        judged = [each._replace(fitting=self._fitting(each)) for each in classes]
+        nodes = {id(each): int(np.count_nonzero(each.fitting)) for each in judged}
+        return sorted(judged, key=lambda each: (each.may_need_others and not nodes[id(each)], nodes[id(each)]))
+
+    def greedy_cannot_fail(self, classes: Sequence[MemberClass]) -> bool:
+        """Return whether each member is sure to find a node if all go to their best node in turn.
+
+        It is, if a member that is placed can make at most its own node unfit, and there are more nodes than members.
+        """
+        before = 0
         for each in classes:
-            nodes = int(np.count_nonzero(self.fits(each.pods[0], self._nodes(each))))
-            fitting[id(each)] = (each.may_need_others and not nodes, nodes)
-        return sorted(classes, key=lambda each: fitting[id(each)])
+            before += len(each.pods)
+            if np.count_nonzero(each.fitting) < before:
+                return False
+        return take_room_alone(classes) and not any(self._has_rules_about_pods(each.pods[0]) for each in classes)
 
     def fits(self, pod: Pod, batch: NodeBatch) -> BoolArray:
-        """Return for each node whether the pod passes the filters there now."""
+        """Return for each node whether the pod passes its filters now."""
         fits: BoolArray = filter_nodes(self._profile, self._evaluate(pod), batch).codes == 0
         return fits
 
     def node_for(self, each: MemberClass, pod: Pod) -> str | Verdicts:
-        """Return the best node for one more member of a class, or why there is none."""
+        """Return the best node for one more member of a class, or the verdicts if no node fits."""
         batch = self._nodes(each)
-        best, verdicts = choose_nodes(self._profile, self._evaluate(pod), batch)
+        best, verdicts = choose_nodes(self._profile, self._evaluation(pod, batch), batch)
         if verdicts is not None and not len(best):
             return verdicts
         return batch.names[int(best[0]) if len(best) == 1 else self._choose(batch, best)]
 
+    def _evaluation(self, pod: Pod, batch: NodeBatch) -> Evaluation:
+        return self._evaluate(pod) if len(batch) > _FEW_NODES else FreshEvaluation(self.mirror, pod)
+
     def _nodes(self, each: MemberClass) -> NodeBatch:
         return each.nodes if each.nodes is not None else self.mirror.all_nodes()
 
-    def _greedy(self, trial: Trial, classes: Sequence[MemberClass]) -> Shortfall | None:
+    def _fitting(self, each: MemberClass) -> BoolArray:
+        batch = self._nodes(each)
+        fitting = np.zeros(self.mirror.nodes.capacity, np.bool_)
+        fitting[batch.slots] = self.fits(each.pods[0], batch)
+        return fitting
+
+    def _has_rules_about_pods(self, pod: Pod) -> bool:
+        """Return whether a filter judges nodes by pods on other nodes, too, when it judges them for this pod."""
+        nowhere = self.mirror.batch([])
+        evaluation = FreshEvaluation(self.mirror, pod)
+        return any(
+            evaluation.verdicts(plugin, nowhere) is not None
+            for plugin in self.profile.filters
+            if _reads_other_nodes(plugin)
+        )
+
+    def _greedy(self, supposed: Supposition, classes: Sequence[MemberClass]) -> Shortfall | None:
         """Give each member the best node that is left; return the first member for which there is none."""
-        wanted = sum(len(each.pods) for each in classes)
-        for each in classes:
-            for pod in each.pods:
-                found = self.node_for(each, pod)
-                if not isinstance(found, str):
-                    return Shortfall(len(trial.nodes), wanted, pod, found, is_proved=False)
-                trial.assume(pod, found)
+        members = [(each, pod) for each in classes for pod in each.pods]
+        for placed, (each, pod) in enumerate(members):
+            found = self.node_for(each, pod)
+            if not isinstance(found, str):
+                return Shortfall(placed, len(members), pod, found, is_proved=False)
+            supposed.place(pod, found)
+            self.steps += 1
         return None
 
-    def _search(self, trial: Trial, classes: Sequence[MemberClass], max_steps: int) -> bool | None:
+    def _search(self, supposed: Supposition, classes: Sequence[MemberClass], max_steps: int) -> bool | None:
         """Place all members by trying everything; return whether that is possible, None: the steps did not suffice."""
-        search = Search(trial, classes, self._candidates)
+        search = Search(supposed, classes, self._candidates)
         for _ in range(max_steps):
             if not search.step():
                 return False
+            self.steps += 1
             if search.is_done:
                 return True
         return None
 
     def _candidates(self, each: MemberClass, pod: Pod) -> list[str]:
-        """Return the nodes that fit, the best first."""
+        """Return the fitting nodes, best first."""
         batch = self._nodes(each)
-        evaluation = self._evaluate(pod)
+        evaluation = self._evaluation(pod, batch)
         fitting = (filter_nodes(self._profile, evaluation, batch).codes == 0).nonzero()[0]
         if not len(fitting):
             return []
         part = batch.part(fitting)
         sums = weighted_sums(self.profile.scores, evaluation, part)
         return [part.names[place] for place in np.argsort(-sums, kind="stable").tolist()]
+
+
+def _reads_other_nodes(plugin: Plugin) -> bool:
+    return any(rule.kind is Pod and rule.scope is not Scope.NODE for rule in plugin.invalidated_by)

@@ -1,25 +1,25 @@
-"""Gangs: reserves places for all members of a group in one step, and keeps them until a request comes for each member.
+"""Gangs: reserve places for all members of a group in one step, and keep them until a request comes for each member.
 
-A reservation is an assumption whose binding is not finished: the pod counts on its node for every other decision, and
-no TTL ends it, because no binding is under way. It ends
+A reservation is an assumption without a binding under way. The reserved pod counts on its node for every other
+decision, and no TTL ends the assumption. A reservation ends in one of these ways:
 
-    when a request comes for the member: it is decided for that node, and from then on an assumption as any other
-    when a request comes for the member, and its node no longer fits (then all of the gang's are placed anew, or none)
-    when it is older than the timeout of the group
-    when so many members are gone that the minimum cannot be reached, or the minimum has shrunk below it
-    when the replica no longer decides
+- A request comes for the member. The member is decided for that node, and its assumption becomes an ordinary one.
+- A request comes for the member, and its node no longer fits. Then the whole gang is placed anew, or not at all.
+- The reservation is older than the timeout of the group.
+- So many members are deleted that the group cannot reach its minimum, or the minimum drops below the reserved members.
+- The replica stops deciding.
 
-Members count as scheduled when they are bound and do not terminate, or were decided for. With the minimum of them, any
+A member counts as scheduled if it is decided for, or bound and not terminating. Once the minimum is scheduled, any
 other member is decided for as an ordinary pod. A group with a scheduled member has *started*: it no longer waits for
-its other members. It comes before all groups that have not started, because its running members wait for the rest.
+absent members. It comes before all groups that have not started, because its running members wait for the rest.
 
-Order: a gang is tried after the waiting ones of a greater priority, of fewer timeouts, and of an older first member
-(`_AHEAD` of them at most). One that does not fit lets those behind it go first, but not for ever: when `_OVERTAKEN`
-gangs have been placed so, those behind it wait for as long as its timeout. Then it is overtaken again, as it may never
+Before a gang is tried, up to `_AHEAD` waiting gangs are tried: those with a greater priority, then with fewer timeouts,
+then with an older first member. A gang that does not fit lets the gangs behind it go first. After `_OVERTAKEN` of them
+are placed, the gangs behind it wait for as long as its timeout. Then they may overtake it again, because it may never
 fit.
 
-Nothing here is written anywhere. After a restart the watch shows who is bound, and `begin` places the rest of all
-groups that have started before anything else is decided.
+This module persists nothing. After a restart the watch shows which pods are bound. `begin` then places the rest of all
+started groups before the first decision.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,41 +39,41 @@ from core.objects.pod import Pod
 from core.objects.pod_group import Packing, PodGroup
 
 _AHEAD: Final = 4
-"""Waiting gangs that are tried before another one at its request."""
+"""How many waiting gangs are tried before the gang of the request."""
 _OVERTAKEN: Final = 20
-"""Gangs that are placed before a waiting one that comes before them, until it holds them up for a while."""
+"""How many gangs may overtake a waiting one before it makes them wait."""
 _SEARCH_EVERY: Final = 5.0
-"""Seconds between two searches back for one gang; in between it is tried without one."""
+"""Seconds between two searches for one gang. Attempts in between skip the search."""
 _MEMO_FOR: Final = 5.0
-"""Seconds for which a gang is refused without a try while no node and no placed pod has changed."""
+"""Seconds for which a gang is rejected without an attempt, unless a node or a placed pod changes."""
 
 
 class Placed(NamedTuple):
-    """A member's place. It is reserved no more: the caller assumes the pod there."""
+    """The place of a member. The reservation is over: the caller assumes the pod there."""
 
     node: str
 
 
 class Refused(NamedTuple):
-    """Why a member has no place; `shortfall` if the members are all there."""
+    """Why a member has no place. `shortfall` is set if all members exist."""
 
     reason: str
     shortfall: Shortfall | None = None
 
 
 Answer: TypeAlias = Placed | Refused | None
-"""The result for a member; None: the minimum is scheduled, and it is an ordinary pod."""
+"""The result for a member. None: the minimum is scheduled, so the member is an ordinary pod."""
 
 
 class Gangs:
-    """All gangs of one mirror. The decider calls `ask` for each pod with a group, before it decides itself."""
+    """All gangs of one mirror. The decider calls `ask` for each pod with a group, before its own decision."""
 
     def __init__(self, mirror: ClusterMirror, placer: Placer, eligible: Callable[[Pod], bool]) -> None:
-        """Place members at `placer`; `eligible` returns whether this scheduler decides for a pending pod."""
+        """Place members with `placer`. `eligible` returns whether this scheduler decides for a pending pod."""
         self.timeouts = 0
-        """Gangs whose reservations were released because they were too old."""
+        """How many times reservations of a gang were released because they were too old."""
         self.placed = 0
-        """How many times all members of a gang found a place."""
+        """How many times all members of a gang were placed."""
         self._mirror = mirror
         self._placer = placer
         self._eligible = eligible
@@ -81,15 +81,15 @@ class Gangs:
         self._reserving: dict[str, Unit] = {}  # units with a reservation
         self._waiting: dict[str, Unit] = {}  # units that were refused and not placed since
         self._packing_problems: dict[str, str] = {}  # unit -> problem that was not taken yet
-        self._undone = 0  # generations that went into attempts that left nothing
         self._has_begun = False
 
     # Deciding.
 
     def begin(self, now: float) -> None:
-        """Be called before each decision: the first one waits for the rest of all groups that have started.
+        """Prepare for a decision. The first call places the rest of all groups that have started.
 
-        Reservations that have lost their reason are released. Costs next to nothing where there are none.
+        Call this method before each decision. It also releases reservations that are no longer needed. Without
+        reservations it costs next to nothing.
         """
         if not self._has_begun:
             self._has_begun = True
@@ -97,13 +97,13 @@ class Gangs:
         self.review(now)
 
     def end(self) -> None:
-        """Release everything: this replica decides no more, or will begin anew."""
+        """Release all reservations: this replica stops deciding, or starts again with `begin`."""
         for unit in tuple(self._reserving.values()):
             self._release(unit)
         self._has_begun = False
 
     def review(self, now: float) -> None:
-        """Release reservations that have lost their reason."""
+        """Release reservations that are no longer needed."""
         for unit in tuple(self._reserving.values()):
             if now >= unit.deadline:
                 self._time_out(unit, now)
@@ -111,7 +111,7 @@ class Gangs:
                 self._review(unit)
 
     def take_packing_problems(self) -> Mapping[str, str]:
-        """Return, each once, why units were placed without the packing that they request, by unit."""
+        """Return unit -> why its requested packing was not followed. Each problem is returned once."""
         problems = {key: problem for key, problem in self._packing_problems.items() if problem}
         self._packing_problems.clear()
         return problems
@@ -122,13 +122,13 @@ class Gangs:
         return unit is not None and uid in unit.reserved
 
     def ask(self, pod: Pod, now: float, nodes: NodeBatch | None = None) -> Answer:
-        """Return the result for a pending member with a group. Only a reservation may assume the member.
+        """Return the result for a pending member of a group. The pod must not be assumed, except by a reservation.
 
-        `nodes` are the nodes that it may be placed on; None: all. Raises WorkLimitError as a decision does.
+        `nodes` are the nodes to choose from; None means all. Raises WorkLimitError as a decision does.
         """
         groups = self._mirror.groups
         if pod.uid not in groups.key_of:
-            groups.see(pod, deleted=False)  # the watch is late
+            groups.see(pod, deleted=False)  # the request was faster than the watch
         group = groups.get(groups.key_of.get(pod.uid, ""))
         if group is None:
             return None
@@ -140,7 +140,7 @@ class Gangs:
         return self._placed(unit, pod, now, nodes)
 
     def _placed(self, unit: Unit, pod: Pod, now: float, nodes: NodeBatch | None) -> Answer:
-        """Place all members that are needed, with `pod`, the member of the request, first."""
+        """Place the members that must be placed together. `pod`, the member of the request, goes first."""
         rule, counts = self._rule(unit.group), self._tally(unit)
         unit.order = order_of(unit, counts, pod)
         members, missing = to_place(rule, counts, len(unit.reserved), pod)
@@ -164,7 +164,10 @@ class Gangs:
         return self._claimed(unit, node, now)
 
     def _holds(self, unit: Unit, pod: Pod, node: str, nodes: NodeBatch | None) -> bool:
-        """Take a member's reservation; if its node does not fit any more, release all of the gang's instead."""
+        """End a member's reservation, and return whether its node still fits.
+
+        If not, release the whole gang's reservations.
+        """
         del unit.reserved[pod.uid]
         self._mirror.forget(pod.uid)
         if (nodes is None or nodes.position(node) >= 0) and self._placer.fits(pod, node):
@@ -179,9 +182,7 @@ class Gangs:
         return Placed(node)
 
     def _refused(self, unit: Unit, counts: Tally, reason: str, shortfall: Shortfall | None = None) -> Refused:
-        if (
-            not counts.scheduled
-        ):  # a member has come again, and has no place: the reservations of the others have no use
+        if not counts.scheduled:  # this member has no place, so the reservations of the others are of no use
             self._release(unit)
         self._waiting[unit.group.key] = unit
         unit.reason, unit.is_timed_out, unit.shortfall = reason, False, shortfall
@@ -193,8 +194,8 @@ class Gangs:
         self, unit: Unit, members: Sequence[Pod], rule: Rule, now: float, nodes: NodeBatch | None = None
     ) -> Shortfall | None:
         """Reserve places for members without one. If they do not fit, change nothing and return why."""
-        before = self._mirror.generation
-        memo = None if nodes is not None else (before - self._undone, unit.group.version, {pod.uid for pod in members})
+        uids = {pod.uid for pod in members}
+        memo = None if nodes is not None else (self._mirror.generation, unit.group.version, uids)
         if memo is not None and memo == unit.memo and now - unit.failed_at < _MEMO_FOR:
             return unit.shortfall
         searches = unit.searched_at is None or now - unit.searched_at >= _SEARCH_EVERY
@@ -211,7 +212,6 @@ class Gangs:
         if not isinstance(found, Shortfall):
             self._reserve(unit, found, now, rule.timeout)
             return None
-        self._undone += self._mirror.generation - before
         unit.shortfall, unit.memo, unit.failed_at = found, memo, now
         unit.searched_at = now if searches else unit.searched_at
         return found
@@ -243,11 +243,11 @@ class Gangs:
                 each.holds_until = now + self._rule(each.group).timeout
 
     def _try(self, unit: Unit, now: float) -> None:
-        """Reserve places for a gang if all of it is there. The current request is not for one of its members."""
+        """Reserve places for a gang if all its members exist. The current request is for a member of another gang."""
         rule = self._rule(unit.group)
         members, _ = to_place(rule, self._tally(unit), len(unit.reserved))
         if members:
-            with suppress(WorkLimitError):  # a request for one of its own members reports the error
+            with suppress(WorkLimitError):  # a request for a member of this gang reports the error
                 self._attempt(unit, members, rule, now)
 
     def _resume(self, now: float) -> None:
@@ -257,20 +257,20 @@ class Gangs:
         for unit in sorted((unit for unit in units if not unit.order[0]), key=lambda each: each.order):
             self._try(unit, now)
 
-    # Reservations that have lost their reason.
+    # Reservations that are no longer needed.
 
     def _time_out(self, unit: Unit, now: float) -> None:
-        unit.reason = f"{len(unit.reserved)} members were not asked about in time"
+        unit.reason = f"{len(unit.reserved)} members had no request in time"
         self._release(unit)
         unit.timed_out_at, unit.is_timed_out = now, True
         unit.timeouts += 1
         self.timeouts += 1
 
     def _review(self, unit: Unit) -> None:
-        """Release the reservations without a use, after members or the rule have changed."""
+        """After members or the rule changed, release the reservations that are no longer needed."""
         unit.version = unit.group.version
         for uid in tuple(unit.reserved):
-            if uid not in unit.group.members or not self._mirror.is_assumed(uid):  # deleted, bound, of another group
+            if uid not in unit.group.members or not self._mirror.is_assumed(uid):  # deleted, bound or moved
                 self._give_back(unit, uid)
         rule, scheduled = self._rule(unit.group), self._tally(unit).scheduled
         excess = scheduled + len(unit.reserved) - rule.minimum
@@ -296,7 +296,7 @@ class Gangs:
 
     def _unit(self, group: Group) -> Unit:
         unit = self._units.get(group.key)
-        if unit is None or unit.group is not group:  # another life of a group of that name
+        if unit is None or unit.group is not group:  # the group was deleted and created again under the same name
             if len(self._units) > len(self._mirror.groups):
                 self._forget_gone()
             unit = self._units[group.key] = Unit(group)
@@ -323,7 +323,7 @@ class Gangs:
     # Status.
 
     def unit_status(self, key: str, now: float) -> UnitStatus | None:
-        """Return the status of a unit by NAMESPACE/NAME (upstream GetUnitStatus); None if there is no such group."""
+        """Return the status of a unit by NAMESPACE/NAME (upstream GetUnitStatus), or None if no such group exists."""
         group = self._mirror.groups.get(key)
         if group is not None:
             unit = self._unit(group)
@@ -333,11 +333,11 @@ class Gangs:
         return None if found is None else status_without_members(found)
 
     def unit_of(self, pod: Pod, now: float) -> UnitStatus | None:
-        """Return the status of a pod's unit; None if it has none, or no member of it is known."""
+        """Return the status of a pod's unit, or None if the pod has no group or the mirror has no member of it."""
         return self.unit_status(pod.group_name, now) if pod.group is not None else None
 
     def unit_statuses(self, now: float) -> Iterator[UnitStatus]:
-        """Yield the status of every unit, PodGroups without a member too, by name."""
+        """Yield the status of every unit by name, including PodGroups without members."""
         for key in sorted({group.key for group in self._mirror.groups} | set(self._mirror.objects(PodGroup))):
-            if (status := self.unit_status(key, now)) is not None:  # as every key is of a group or of a PodGroup
+            if (status := self.unit_status(key, now)) is not None:  # always true: each key is of a group or a PodGroup
                 yield status

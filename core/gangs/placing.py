@@ -1,12 +1,13 @@
 """Places the members of a gang on the mirror in one step: all of them, or none.
 
-Each member is assumed for real, so that the next one is judged beside it, by the filters and the exact weighted sums of
-any decision and from the equivalence cache. If one member fits nowhere, all that was assumed is forgotten. Nothing is
-awaited in between, so no other decision sees a part of a gang.
+The members are supposed on their nodes (core/mirror/what_if.py), so that each is judged beside those before it, by the
+filters and the exact weighted sums of any decision. The equivalence cache follows, and gives the results. If all
+members fit, they are assumed. If one fits nowhere, the supposition ends, and nothing is left of it. Nothing is awaited
+in between, so no other decision sees a part of a gang.
 
-The classes of members go in the order of how many nodes fit them, the fewest first. Where another order or other nodes
-could do better, a search back follows (core/gangs/search.py). It ends after a number of steps (`steps_for`). A step
-places one member. A gang that is to be close together is placed by core/gangs/packing.py.
+Classes of members are placed in the order of their number of fitting nodes, fewest first. If another order or other
+nodes could give a better result, a backtracking search follows (core/gangs/search.py). It ends after a number of steps
+(`steps_for`), where a step places one member. core/gangs/packing.py places gangs whose members must be close together.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Final
 
 from core.gangs.attempts import Attempts, Choose, Evaluate, Shortfall
 from core.gangs.packing import FewestDomains
-from core.gangs.search import Trial, classes_of
+from core.gangs.search import classes_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_group import make_node_group
 from core.mirror.node_info import NodeBatch
@@ -28,7 +29,7 @@ _NODES_OF_ALL_STEPS: Final = 500_000
 
 
 def steps_for(nodes: int) -> int:
-    """Return how many steps a search back may take in a cluster of so many nodes; about 0.1 s at 5,000."""
+    """Return how many steps a search may take in a cluster of `nodes` nodes. At 5,000 nodes, they take about 0.1 s."""
     return max(_FEWEST_STEPS, min(_MOST_STEPS, _NODES_OF_ALL_STEPS // max(nodes, 1)))
 
 
@@ -36,7 +37,7 @@ class Placer:
     """Places one gang at a time."""
 
     def __init__(self, mirror: ClusterMirror, profile: Profile, evaluate: Evaluate, choose: Choose) -> None:
-        """Judge by the plugins of a profile; `choose` takes one of equally good nodes."""
+        """Judge by the plugins of a profile. `choose` selects one of equally good nodes."""
         self._mirror = mirror
         self._attempts = Attempts(mirror, profile, evaluate, choose)
 
@@ -50,25 +51,23 @@ class Placer:
         packing: Packing = SPREAD,
         beside: Collection[str] = (),
     ) -> Mapping[str, str] | Shortfall:
-        """Assume all members, which are pending, and return uid -> node; or assume none, and return why.
+        """Assume all of the pending members and return uid -> node, or assume none and return why.
 
-        The first member goes to one of `of_first`, if that is given. `beside` names the nodes of members that have one
-        already, which packing counts as used. The search back takes at most `max_steps`, and so does packing. Raises
-        WorkLimitError for a member that takes too much work; then nothing is assumed.
+        The first member goes to one of `of_first`, if that is given; these are known nodes. `beside` names the nodes of
+        members that have one already, which packing counts as used. The search back takes at most `max_steps`, and so
+        does packing. Raises WorkLimitError for a member that takes too much work; then nothing is assumed.
         """
-        trial = Trial(self._mirror, now)
-        try:
+        with self._mirror.suppose(cache_follows=True) as supposed:
             classes = self._attempts.ordered(classes_of(members, of_first))
             if packing.way is PackingWay.SPREAD:
-                shortfall = self._attempts.place(trial, classes, max_steps)
+                shortfall = self._attempts.place(supposed, classes, max_steps)
             else:
                 group = make_node_group(self._mirror, packing.topology_key)
-                few = FewestDomains(self._attempts, trial, classes, group, beside=beside, max_steps=max_steps)
+                few = FewestDomains(self._attempts, supposed, classes, group, beside=beside, max_steps=max_steps)
                 shortfall = few.place()
-        except BaseException:
-            trial.undo_all()
-            raise
-        return dict(trial.nodes) if shortfall is None else shortfall
+            if shortfall is not None:
+                return shortfall
+            return {pod.uid: pod.node_name for pod in self._mirror.assume_placed(supposed, now)}
 
     def fits(self, pod: Pod, node: str) -> bool:
         """Return whether a pod that is not in the mirror fits a node now."""

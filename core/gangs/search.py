@@ -1,83 +1,63 @@
-"""The members of a gang by class, and a search over the places that they can take together.
+"""The members of a gang by class, and a search for their placement.
 
-- Members of one class are interchangeable, so each set of places is tried once, whichever member takes which.
+- Members of one class are interchangeable. So the search tries each set of places once, in whichever order.
 - Members that only take capacity from each other are tried in one order. With required affinity or hard topology
-  spread, a member can make a node fit another one, and all orders are tried.
+  spread, a member can make a node fit another member, so all orders are tried.
 """
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.mirror.topology import BoolArray
+from core.mirror.what_if import Supposition
 from core.objects.pod import Pod
 from core.objects.topology_spread import DO_NOT_SCHEDULE
 from core.objects.waiting import NOT_WAITING
 
+NOT_JUDGED: Final[BoolArray] = np.zeros(0, np.bool_)
+
 
 class MemberClass(NamedTuple):
-    """Members that are alike in all that decides where they can go."""
+    """Members with the same values of all fields that decide where they can go."""
 
     pods: list[Pod]
     nodes: NodeBatch | None
     """The nodes that may be chosen; None: all."""
+    fitting: BoolArray = NOT_JUDGED
+    """Slot -> whether its node may be chosen and fits while no member has a node; from `Attempts.ordered`."""
 
     @property
     def may_need_others(self) -> bool:
-        """Whether another member can make a node fit."""
+        """Whether another member can make a node fit this one."""
         return bool(self.pods[0].affinity.required_affinity) or _has_hard_spread(self.pods[0])
 
     def within(self, nodes: NodeBatch) -> "MemberClass":
-        """Return the class with fewer nodes to choose from: the nodes of the mirror that are in both batches."""
+        """Return the class with the nodes that are in both batches. `nodes` are nodes of the mirror."""
         if self.nodes is None:
             return self._replace(nodes=nodes)
         return self._replace(nodes=nodes.part(np.flatnonzero(np.isin(nodes.slots, self.nodes.slots))))
 
 
-class Trial:
-    """The members that have a node so far: they are assumed in the mirror."""
-
-    def __init__(self, mirror: ClusterMirror, now: float) -> None:
-        self.nodes: dict[str, str] = {}  # uid -> node, in the order of placing
-        self.steps = 0
-        """How many members were placed so far, those that were taken back among them."""
-        self._mirror = mirror
-        self._now = now
-
-    def assume(self, pod: Pod, node: str) -> None:
-        """Place one more member."""
-        self.steps += 1
-        self._mirror.assume(pod, node, self._now)
-        self.nodes[pod.uid] = node
-
-    def undo(self) -> None:
-        """Take back the last one."""
-        uid, _ = self.nodes.popitem()
-        self._mirror.forget(uid)
-
-    def undo_all(self) -> None:
-        """Take back all of them."""
-        while self.nodes:
-            self.undo()
-
-
 class Search:
-    """A search in depth over the places of members, which goes back where a member has none."""
+    """Depth-first search over the places of members, with backtracking."""
 
     def __init__(
-        self, trial: Trial, classes: Sequence[MemberClass], candidates: Callable[[MemberClass, Pod], list[str]]
+        self, supposed: Supposition, classes: Sequence[MemberClass], candidates: Callable[[MemberClass, Pod], list[str]]
     ) -> None:
-        self._trial = trial
+        """Place the members in a supposition that the cache follows; none of them has a node."""
+        self._supposed = supposed
         self._classes = classes
         self._candidates = candidates
         self._in_any_order = any(each.may_need_others for each in classes)
         self._members = sum(len(each.pods) for each in classes)
         self._taken = [0] * len(classes)  # members of each class that have a node
         self._path: list[tuple[int, str]] = []  # (class, node) of each member that has one
+        self._marks: list[int] = []  # of the supposition, before each member of the path
         self._seen: set[frozenset[tuple[tuple[int, str], int]]] = set()
         self._moves = [self._possible()]
 
@@ -87,7 +67,7 @@ class Search:
         return len(self._path) == self._members
 
     def step(self) -> bool:
-        """Place one more member, after going back as far as need be; False: there is nothing left to try."""
+        """Place one more member, after backtracking as far as needed. False: no placement is left to try."""
         while self._moves:
             move = next(self._moves[-1], None)
             if move is None:
@@ -98,7 +78,8 @@ class Search:
                 continue
             self._seen.add(state)
             place, node = move
-            self._trial.assume(self._classes[place].pods[self._taken[place]], node)
+            self._marks.append(self._supposed.mark())
+            self._supposed.place(self._classes[place].pods[self._taken[place]], node)
             self._taken[place] += 1
             self._path.append(move)
             self._moves.append(self._possible())
@@ -110,10 +91,10 @@ class Search:
         if self._path:
             place, _ = self._path.pop()
             self._taken[place] -= 1
-            self._trial.undo()
+            self._supposed.undo_to(self._marks.pop())
 
     def _possible(self) -> Iterator[tuple[int, str]]:
-        """Yield the possible next moves. Before it takes the next one, the caller restores the mirror."""
+        """Yield the possible next moves. The caller must restore the mirror before it takes the next move."""
         left = [place for place, each in enumerate(self._classes) if self._taken[place] < len(each.pods)]
         for place in left if self._in_any_order else left[:1]:
             each = self._classes[place]
@@ -122,7 +103,7 @@ class Search:
 
 
 def classes_of(members: Sequence[Pod], of_first: NodeBatch | None) -> list[MemberClass]:
-    """Sort members into classes; the first one is alone where it has nodes of its own."""
+    """Sort members into classes. If the first member has nodes of its own, it is a class of its own."""
     found: dict[Hashable, MemberClass] = {}
     for number, pod in enumerate(members):
         nodes = of_first if number == 0 else None
@@ -134,8 +115,8 @@ def classes_of(members: Sequence[Pod], of_first: NodeBatch | None) -> list[Membe
 
 
 def _class_key(pod: Pod) -> Hashable:
-    """Return the fields that decide where a pod can go, and how it affects other pods."""
-    labels, requests = tuple(sorted(pod.labels.items())), tuple(sorted(pod.requests.items()))  # which have a hash
+    """Return the fields that decide where a pod can go, and how the pod affects others."""
+    labels, requests = tuple(sorted(pod.labels.items())), tuple(sorted(pod.requests.items()))  # hashable
     return replace(
         pod,
         uid="",
@@ -150,11 +131,18 @@ def _class_key(pod: Pod) -> Hashable:
     )
 
 
-def greedy_is_exact(classes: Sequence[MemberClass]) -> bool:
-    """Return whether a greedy attempt always finds nodes for as many members as any other placement.
+def take_room_alone(classes: Sequence[MemberClass]) -> bool:
+    """Return whether no member has a rule about pods that keeps another one from a node, except its own node."""
+    return not any(
+        each.may_need_others or each.pods[0].affinity.required_anti_affinity or each.pods[0].volumes for each in classes
+    )
 
-    It does for alike members that only take capacity from each other, node by node or domain by domain of one topology
-    key. Such members find as many nodes in any order.
+
+def greedy_is_exact(classes: Sequence[MemberClass]) -> bool:
+    """Return whether a greedy attempt finds nodes for as many members as any other placement.
+
+    This holds for alike members that only take capacity from each other, node by node or domain by domain of one
+    topology key. The order of such members does not change how many of them get a node.
     """
     if len(classes) > 1 or classes[0].may_need_others:
         return False

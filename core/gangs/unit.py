@@ -10,11 +10,11 @@ from core.mirror.pod_groups import Group, Rule
 from core.objects.pod import Pod
 
 Order: TypeAlias = tuple[bool, int, int, str, str]
-"""Of waiting units: has not started, -priority, timeouts, creation of the oldest member, name."""
+"""Sort key of a waiting unit: has not started, -priority, timeouts, creation of the oldest member, name."""
 
 
 class Unit:
-    """The state of a group besides its members. Times are of the caller's clock."""
+    """The state of a group besides its members. Times come from the caller's clock."""
 
     __slots__ = (
         "asked_at",
@@ -45,24 +45,24 @@ class Unit:
         self.reserved: dict[str, str] = {}  # uid -> node
         self.reserved_at: float | None = None
         self.deadline = 0.0
-        self.version = 0  # of the group, when its reservations were last reviewed
+        self.version = 0  # of the group, at the last review of the reservations
         self.scheduled_at: float | None = None
         self.timed_out_at: float | None = None
-        self.is_timed_out = False  # and was not tried since
+        self.is_timed_out = False  # timed out, and not tried since
         self.timeouts = 0
         self.attempts = 0
         self.reason = ""
         self.shortfall: Shortfall | None = None
-        self.memo: object = None  # the state that the shortfall follows from
+        self.memo: object = None  # the state of the mirror in which the shortfall was found
         self.failed_at = 0.0
         self.searched_at: float | None = None
         self.order: Order = (True, 0, 0, "", "")
-        self.overtaken = 0  # gangs behind it that were placed since it was refused because it did not fit
-        self.packing_problem = ""  # that was said last
-        self.holds_until = 0.0  # until when gangs behind it wait
+        self.overtaken = 0  # gangs behind this one that were placed since it did not fit
+        self.packing_problem = ""  # the last reported one
+        self.holds_until = 0.0  # gangs behind this one wait until then
 
     def nodes(self, mirror: ClusterMirror) -> frozenset[str]:
-        """Return the nodes of the members that are bound, decided for or reserved, and do not terminate."""
+        """Return the nodes of members that are bound, decided for or reserved, and are not terminating."""
         held = (mirror.get_pod(uid) for uid in self.group.members)
         return frozenset(pod.node_name for pod in held if pod is not None and not pod.terminating)
 
@@ -73,11 +73,11 @@ class Tally(NamedTuple):
     bound: int
     """Without terminating members."""
     assumed: int
-    """Decided for; without members that have only a reservation."""
+    """Decided for. Members with only a reservation are not included."""
     pending: Sequence[Pod]
-    """Members that can be placed, in the order of placing."""
+    """Members that can be placed, in the order of placement."""
     kept_out: int
-    """Members that cannot be placed: gated, terminating, or of a scheduler that is not decided for."""
+    """Members that cannot be placed: gated, terminating, or of a scheduler that Kindred does not decide for."""
 
     @property
     def scheduled(self) -> int:
@@ -86,7 +86,7 @@ class Tally(NamedTuple):
 
 
 def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) -> Tally:
-    """Count the members of a unit; `eligible` returns whether this scheduler decides for a pending pod."""
+    """Count the members of a unit. `eligible` returns whether this scheduler decides for a pending pod."""
     bound = assumed = kept_out = 0
     pending = []
     for uid, pod in unit.group.members.items():
@@ -105,9 +105,10 @@ def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) ->
 
 
 def to_place(rule: Rule, counts: Tally, reserved: int, asked: Pod | None = None) -> tuple[Sequence[Pod], int]:
-    """Return the members that have to be placed together now, `asked` first, and how many are missing for that.
+    """Return the members to place together now, `asked` first, and how many members are missing.
 
-    There are none where the minimum is scheduled or reserved. A group that has started does not wait for members.
+    If the minimum is scheduled or reserved, there are no members to place. A group that has started does not wait for
+    missing members.
     """
     need = rule.minimum - counts.scheduled - reserved
     if need <= 0:
@@ -122,7 +123,7 @@ def to_place(rule: Rule, counts: Tally, reserved: int, asked: Pod | None = None)
 
 
 def order_of(unit: Unit, counts: Tally, asked: Pod | None = None) -> Order:
-    """Return which of two waiting units comes first."""
+    """Return the sort key of a waiting unit."""
     waiting = counts.pending if asked is None else (asked, *counts.pending)
     priority = max((pod.priority for pod in waiting), default=0)
     created = min((pod.waiting.created for pod in waiting), default="")
@@ -130,7 +131,7 @@ def order_of(unit: Unit, counts: Tally, asked: Pod | None = None) -> Order:
 
 
 def waiting_text(rule: Rule, counts: Tally, missing: int) -> str:
-    """Return why a unit cannot be tried yet, one line; empty if it can."""
+    """Return why a unit cannot be tried yet, in one line, or the empty text if it can."""
     if rule.problem:
         return rule.problem
     if not missing:
@@ -140,7 +141,7 @@ def waiting_text(rule: Rule, counts: Tally, missing: int) -> str:
 
 
 def shortfall_text(shortfall: Shortfall) -> str:
-    """Return why a gang does not fit, one line."""
+    """Return why a gang does not fit, in one line."""
     proved = "" if shortfall.is_proved else "; not all other ways were tried"
     return (
         f"{shortfall.placed} of {shortfall.wanted} members fit; the next one, {shortfall.pod.full_name}, does not: "

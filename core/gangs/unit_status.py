@@ -1,4 +1,4 @@
-"""The status of a unit: a group of pods that is placed together."""
+"""The status of a unit: a group of pods that are placed together."""
 
 from enum import Enum
 
@@ -11,61 +11,61 @@ from core.objects.pod_group import PackingWay, PodGroup
 
 
 class SchedulingStatus(Enum):
-    """How far a unit has come; the admin port and the metric's label have these values."""
+    """The state of a unit. The admin port and the metric's label have these values."""
 
     PENDING = "pending"
-    """Members are missing, or it is not known how many there have to be."""
+    """Members are missing, or the minimum is unknown."""
     SCHEDULING = "scheduling"
-    """All members are there. Not all of them fit, or no request has come for one yet."""
+    """All members exist, but not all fit, or no request has come for one yet."""
     RESERVED = "reserved"
-    """Each member of the minimum has a place, and for some no request has come since."""
+    """Each member of the minimum has a place, and some have had no request since."""
     SCHEDULED = "scheduled"
-    """The minimum is bound, or decided and on its way."""
+    """The minimum is bound or decided for."""
     TIMED_OUT = "timed out"
-    """Requests for members did not come in time: their places were released. The next request places the unit anew."""
+    """Requests for members did not come in time, so the places were released. The next request places the unit anew."""
 
 
 class PackingStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How close to each other the members of a unit are placed: the setting and the result."""
+    """How close together the members of a unit are placed: the setting and the result."""
 
     way: PackingWay = PackingWay.SPREAD
     topology_key: str = ""
-    """Of `near`; empty for the other ways."""
+    """Set for `near`, else empty."""
     problem: str = ""
-    """Why the annotations are not followed, one line; the unit is placed as `spread` then."""
+    """Why the annotations are not followed, in one line. The unit is then placed as `spread`."""
     nodes: int = 0
-    """Nodes of the members that are bound, decided for or reserved, and do not terminate."""
+    """Nodes of the members that are bound, decided for or reserved, and are not terminating."""
     domains: int | None = None
-    """Domains of these nodes, a node without the label being one of its own; None without a topology key."""
+    """Domains of these nodes. A node without the label is its own domain. None without a topology key."""
 
 
 class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit, its members by state, and since when. Ages are in seconds; None: it was never so."""
+    """A unit with its members by state. Ages are in seconds, and None if the state never occurred."""
 
     unit: str
     """NAMESPACE/NAME"""
     status: SchedulingStatus
     reason: str = ""
-    """Why it waits, one line; empty if it does not."""
+    """Why the unit waits, in one line. Empty if it does not wait."""
     minimum: int = 0
-    """Members that are placed together; 0 where that is not known."""
+    """Members that are placed together, or 0 if unknown."""
     timeout: float = 0.0
-    """Seconds for which places are reserved."""
+    """Seconds for which places stay reserved."""
     members: int = 0
     pending: int = 0
-    """Members that have neither a node nor a place."""
+    """Members with neither a node nor a place."""
     reserved: int = 0
-    """Members that have a place, without a request since."""
+    """Members with a place and no request since."""
     assumed: int = 0
-    """Members that were decided for; the watch has not shown them bound."""
+    """Members that are decided for and that the watch has not shown bound yet."""
     bound: int = 0
     ended: int = 0
-    """Members that had a node and are gone, since the first of the present ones came."""
+    """Members that had a node and were deleted or have ended, since the group first had a member."""
     priority: int = 0
     attempts: int = 0
-    """How often it was tried to place it."""
+    """How many times placement was tried."""
     asked: float | None = None
-    """Since the first request for a member."""
+    """Age of the first request for a member."""
     reserved_since: float | None = None
     scheduled_since: float | None = None
     timed_out_since: float | None = None
@@ -101,7 +101,7 @@ def status_of(unit: Unit, counts: Tally, rule: Rule, packing: PackingStatus, now
 
 
 def packing_of(unit: Unit, mirror: ClusterMirror) -> PackingStatus:
-    """Return the packing that a unit requests, and how many nodes and domains its members have."""
+    """Return the packing that a unit requests, and the numbers of nodes and domains of its members."""
     packing, names = unit.group.packing(mirror.objects(PodGroup)), unit.nodes(mirror)
     domains = None
     if packing.topology_key:
@@ -118,7 +118,7 @@ def packing_of(unit: Unit, mirror: ClusterMirror) -> PackingStatus:
 
 
 def status_without_members(group: PodGroup) -> UnitStatus:
-    """Return the status of a PodGroup that no pod belongs to."""
+    """Return the status of a PodGroup without members."""
     return UnitStatus(
         unit=group.full_name,
         status=SchedulingStatus.PENDING,

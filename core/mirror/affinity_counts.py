@@ -1,10 +1,10 @@
-"""Term counters of inter-pod affinity, kept by every event, so that no request loops over pods.
+"""Term counters of inter-pod affinity. Every event updates them, so no request loops over pods.
 
-Two directions (terms are interned, equal ones of different pods share a counter):
+There are counters for two directions. Terms are interned: equal terms of different pods share a counter.
 
-- an *owner counter* counts the placed pods that carry a term, per topology domain. It is found for an incoming pod
-  through an index, and lives while some pod of the mirror has the term.
-- a *match counter* counts the placed pods that a term of an incoming pod selects, per topology domain: see
+- An *owner counter* counts, per topology domain, the placed pods that have a term. An index finds the owner counters
+  for an incoming pod. An owner counter exists while some pod of the mirror has the term.
+- A *match counter* counts, per topology domain, the placed pods that a term of an incoming pod selects. See
   core/mirror/match_counters.py.
 
 At any time a counter equals a recount over the pods (`audit`).
@@ -27,18 +27,18 @@ from core.objects.pod import Pod
 
 
 class Role(IntEnum):
-    """The effect of an existing pod's term on an incoming pod that it selects."""
+    """The effect of an existing pod's term on an incoming pod that the term selects."""
 
     REQUIRED_ANTI_AFFINITY = 0
-    """Keeps it out of the domain."""
+    """Keeps the incoming pod out of the domain."""
     REQUIRED_AFFINITY = 1
-    """Draws it by hardPodAffinityWeight."""
+    """Attracts the incoming pod with the weight hardPodAffinityWeight."""
     PREFERRED = 2
-    """Draws it by the term's weight, or repels it where that is negative."""
+    """Attracts the incoming pod with the term's weight, or repels it if the weight is negative."""
 
 
 class OwnerTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """A term with its role; `weight` is negative for preferred anti-affinity and 0 for required terms."""
+    """A term with its role. `weight` is negative for preferred anti-affinity and 0 for required terms."""
 
     role: Role
     term: AffinityTerm
@@ -46,7 +46,7 @@ class OwnerTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 class OwnerCounter(DomainCounts):
-    """How many placed pods carry a term."""
+    """Number of placed pods with a term, per domain."""
 
     __slots__ = ("owner_term", "term_sets")
 
@@ -54,23 +54,23 @@ class OwnerCounter(DomainCounts):
         super().__init__(column, TopologyCounts())
         self.owner_term = owner_term
         self.term_sets: set[int] = set()
-        """The numbers of the TermSets that have the term."""
+        """The numbers of the TermSets with this term."""
 
 
 class TermSet:
-    """The counters of all terms of one PodAffinity, with repetitions, shared by the pods that have it."""
+    """The counters of all terms of one PodAffinity, repetitions included. All pods with this PodAffinity share it."""
 
     __slots__ = ("counters", "number", "pods")
 
     def __init__(self, number: int, counters: list[OwnerCounter]) -> None:
-        """Take a number that no other set has; it is free again when the last pod is gone."""
+        """Take a number that no other set has. The number is free again when the last pod is removed."""
         self.number = number
         self.counters = counters
         self.pods = 0
 
 
 class AffinityCounts:
-    """All term counters of a mirror, which tells it of every pod that gains or loses a node; plugins only ask."""
+    """All term counters of a mirror. The mirror reports every pod that gains or loses a node. Plugins only read."""
 
     def __init__(
         self, nodes: NodeTable, pods: PodColumns, namespaces: Mapping[str, Mapping[str, str]], work: Work
@@ -80,7 +80,7 @@ class AffinityCounts:
         self._pods = pods
         self._namespaces = namespaces  # name -> labels
         self._term_sets: dict[PodAffinity, TermSet] = {}
-        self._free_numbers: list[int] = []  # of term sets that are no more
+        self._free_numbers: list[int] = []  # numbers of term sets that were removed
         self._owners: dict[OwnerTerm, OwnerCounter] = {}
         self._owner_index: TermIndex[OwnerTerm] = TermIndex()
         self.matches = MatchCounters(self.columns, nodes, pods, namespaces, work)
@@ -88,10 +88,10 @@ class AffinityCounts:
     # Read by plugins.
 
     def owners(self, namespace: str, labels: Mapping[str, str]) -> list[OwnerCounter]:
-        """Return the counters of the existing pods' terms that select a pod; stale after the next event.
+        """Return the counters of the existing pods' terms that select a pod. Stale after the next event.
 
-        Here the namespaceSelector meets the labels of the pod's namespace, which are empty when there is no such
-        Namespace object (upstream GetNamespaceLabelsSnapshot).
+        This method matches the namespaceSelector with the labels of the pod's namespace. They are empty if there is no
+        such Namespace object (upstream GetNamespaceLabelsSnapshot).
         """
         namespace_labels = self._namespaces.get(namespace, {})
         found = []
@@ -104,15 +104,15 @@ class AffinityCounts:
         return found
 
     def rows_carrying(self, counter: OwnerCounter) -> IntpArray:
-        """Return the rows of the placed pods that have a term, to name the counted pods."""
+        """Return the rows of the placed pods with a term, so that the caller can name the counted pods."""
         return self._pods.rows_with(counter.term_sets)
 
     # Called by the mirror.
 
     def hold(self, pod: Pod) -> int:
-        """Make counters for the terms of a pod that enters the mirror, placed or not; return the number of their set.
+        """Create counters for the terms of a pod that enters the mirror, placed or not. Return the number of their set.
 
-        That is NO_TERMS for a pod without terms.
+        Returns NO_TERMS for a pod without terms.
         """
         if not _has_terms(pod.affinity):
             return NO_TERMS
@@ -137,7 +137,7 @@ class AffinityCounts:
                 self._release_owner(counter, term_set.number)
 
     def count(self, pod: Pod, slot: int, delta: int) -> None:
-        """Count a pod on the node of a slot (delta 1), or no longer (delta -1)."""
+        """Add a pod to the counts of its node's slot (delta 1), or remove it (delta -1)."""
         if _has_terms(pod.affinity):
             for counter in self._term_sets[pod.affinity].counters:
                 counter.add(slot, delta)
@@ -146,15 +146,15 @@ class AffinityCounts:
     # Checked by tests and operators.
 
     def owner_counts(self) -> dict[str, dict[str, int]]:
-        """Return each owner counter as topology value -> pods, under a name that is the same for the same term."""
+        """Return each owner counter as topology value -> pods, under a name that depends only on the term."""
         return {_shown(term): counter.by_value() for term, counter in self._owners.items()}
 
     def match_counts(self) -> dict[str, dict[str, int]]:
-        """Return each match counter as topology value -> pods, under a name that is the same for the same terms."""
+        """Return each match counter as topology value -> pods, under a name that depends only on the terms."""
         return {_shown(terms): counter.by_value() for terms, counter in self.matches}
 
     def audit(self) -> list[str]:
-        """Recount everything by a plain loop over the pods; return the differences, none if all is well."""
+        """Recount by a plain loop over the pods, and return the differences. No difference is expected."""
         owners: dict[str, dict[str, int]] = {name: {} for name in self.owner_counts()}
         matches: dict[str, dict[str, int]] = {name: {} for name in self.match_counts()}
         for pod, labels in self._placed_pods():
@@ -171,7 +171,7 @@ class AffinityCounts:
         ]
 
     def _misnumbered(self) -> list[str]:
-        """Return the pods and terms that are kept under another term set than theirs."""
+        """Return the pods and terms that are recorded under a wrong term set."""
         numbers = {affinity: term_set.number for affinity, term_set in self._term_sets.items()}
         kept_of_pod = {row: int(self._pods.term_set_of_row[row]) for row in self._pods.rows.values()}
         of_term: dict[OwnerTerm, set[int]] = {}
@@ -210,7 +210,7 @@ class AffinityCounts:
         return counter
 
     def _release_owner(self, counter: OwnerCounter, term_set: int) -> None:
-        if term_set not in counter.term_sets:  # a term that is twice in one set
+        if term_set not in counter.term_sets:  # a term that occurs twice in one set
             return
         counter.term_sets.remove(term_set)
         if not counter.term_sets:

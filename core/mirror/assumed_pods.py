@@ -1,4 +1,4 @@
-"""Pods that were decided for a node here and that the watch has not confirmed yet, with the time they are given."""
+"""Assumed pods: pods with a node decided here that the watch has not confirmed yet, and their deadlines."""
 
 from math import inf
 
@@ -13,40 +13,40 @@ class AssumedPod(msgspec.Struct, frozen=True, gc=False):
     pod: Pod
     assumed_at: float
     deadline: float | None = None
-    """The last moment at which it does not expire; None while its binding is not finished: it never expires."""
+    """The pod expires after this time. None while its binding is not finished: then the pod never expires."""
 
 
 class AssumedPods:
-    """The assumed pods by uid.
+    """The assumed pods by UID.
 
-    `ttl` is how many seconds a pod may stay assumed after its binding; 0 lets it stay for ever, as upstream has it
-    (cache.go finishBinding). Raises ValueError for a negative or a nan one.
+    `ttl` is how many seconds a pod may stay assumed after its binding. 0 means without limit, as upstream (cache.go
+    finishBinding). Raises ValueError if `ttl` is negative or nan.
     """
 
     def __init__(self, ttl: float) -> None:
         if not ttl >= 0:
-            raise ValueError(f"the TTL of an assumed pod is {ttl} s, and has to be 0 or more")
+            raise ValueError(f"the TTL of an assumed pod is {ttl} s, but must be 0 or more")
         self.by_uid: dict[str, AssumedPod] = {}
         self._ttl = ttl
-        self._earliest = inf  # no deadline is before it
+        self._earliest = inf  # lower bound of all deadlines
 
     def __contains__(self, uid: str) -> bool:
         return uid in self.by_uid
 
     def add(self, pod: Pod, now: float) -> None:
-        """Take in a pod whose binding begins."""
+        """Add a pod whose binding begins."""
         self.by_uid[pod.uid] = AssumedPod(pod, now)
 
     def remove(self, uid: str) -> AssumedPod:
-        """Take out a pod: confirmed, forgotten, deleted or expired."""
+        """Remove a pod that was confirmed, forgotten, deleted or expired."""
         return self.by_uid.pop(uid)
 
     def replace(self, pod: Pod) -> None:
-        """Hold another state of an assumed pod."""
+        """Store a new state of an assumed pod."""
         self.by_uid[pod.uid] = msgspec.structs.replace(self.by_uid[pod.uid], pod=pod)
 
     def finish_binding(self, uid: str, now: float) -> None:
-        """Let a pod expire when the TTL has passed from now; nothing happens to a pod that is not assumed."""
+        """Set the deadline of a pod to `now` plus the TTL. A pod that is not assumed is ignored."""
         known = self.by_uid.get(uid)
         if known is None or not self._ttl:
             return
@@ -55,9 +55,10 @@ class AssumedPods:
         self._earliest = min(self._earliest, deadline)
 
     def take_overdue(self, now: float) -> list[Pod]:
-        """Take out the pods whose deadline has passed, and return them.
+        """Remove the pods past their deadline, and return them.
 
-        All are looked at only if some pod was due when it was last looked: about once per TTL where binding goes well.
+        Loops over the pods only if the earliest deadline of the last loop has passed: about once per TTL if bindings
+        are confirmed.
         """
         if now <= self._earliest:
             return []

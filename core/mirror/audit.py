@@ -14,7 +14,7 @@ _FIGURES: Final = ("guaranteed_allocatable", "guaranteed_requested", "best_effor
 
 
 class Auditor:
-    """Looks over the parts of a mirror. It yields differences for people to read; none if all is well."""
+    """Checks the parts of a mirror. Each check yields the differences as text. No difference is expected."""
 
     def __init__(self, nodes: NodeTable, pods: PodColumns) -> None:
         self._nodes = nodes
@@ -24,7 +24,7 @@ class Auditor:
             self._on.setdefault(pods.pods[row].node_name, {})[row] = pods.pods[row]
 
     def placement(self) -> Iterator[str]:
-        """Check that each pod is on the node that it names, and that names are held only with a reason."""
+        """Check that each pod is on the node that it names, and that each name has a node or a pod."""
         for name, info in self._nodes.infos.items():
             on = self._on.get(name, {})
             if info.rows != set(on):
@@ -37,7 +37,7 @@ class Auditor:
                 yield f"{name}: neither a known node nor named by a pod"
 
     def figures(self, kept: Figures) -> Iterator[str]:
-        """Add up allocatable resources of nodes and requests of pods."""
+        """Sum the allocatable resources of nodes and the requests of pods."""
         cluster: dict[str, Counter[str]] = {figure: Counter() for figure in _FIGURES}
         for name, info in self._nodes.infos.items():
             recounted = _recounted(info, self._on.get(name, {}).values())
@@ -47,7 +47,7 @@ class Auditor:
         yield from _differing("the cluster", kept, cluster)
 
     def partition(self) -> Iterator[str]:
-        """Ask the partition's rule of every node."""
+        """Apply the partition's rule to every node."""
         for slot, node in self._nodes:
             inside = self._nodes.partition.includes(node.name, node.labels)
             if inside != self._nodes.in_partition[slot]:
@@ -56,19 +56,19 @@ class Auditor:
                 yield f"{node.name}: is out of a partition that is said to be whole"
 
     def generations(self, last: int) -> Iterator[str]:
-        """Check that the known nodes are in the order of their changes, and that none is ahead of the mirror."""
+        """Check that the known nodes are in the order of their changes, and that no generation exceeds the mirror's."""
         ordered = list(self._nodes.known.generations())
         ascending = [generation for _, generation in ordered]
         if ascending != sorted(set(ascending)):
             yield f"the nodes are not in the order of their generations: {ordered}"
         known = {name: info.generation for name, info in self._nodes.infos.items() if info.node is not None}
         if known != dict(ordered) or known.keys() != self._nodes.known.values.keys():
-            yield f"the nodes have the generations {known}, and stand there with {ordered}"
+            yield f"the nodes have the generations {known}, and are listed with {ordered}"
         if any(info.generation > last for info in self._nodes.infos.values()):
             yield f"a node is ahead of the mirror's generation {last}"
 
     def assumed(self, assumed: Mapping[str, AssumedPod]) -> Iterator[str]:
-        """Check that assumed pods are counted as they were assumed."""
+        """Check that each assumed pod counts on the node where it was assumed."""
         for uid, each in assumed.items():
             if self._pods.get(uid) is not each.pod:
                 yield f"{each.pod.full_name}: is assumed as {each.pod}, and held as {self._pods.get(uid)}"
@@ -80,7 +80,7 @@ def _recounted(info: NodeInfo, pods: Iterable[Pod]) -> dict[str, Counter[str]]:
     for pod in pods:
         requested[pod.best_effort].update(pod.requests)
         requested[pod.best_effort]["pods"] += 1
-    left = allocatable - requested[False]  # of Counters, so nothing falls under 0
+    left = allocatable - requested[False]  # subtraction of Counters, so no amount is negative
     return dict(zip(_FIGURES, (allocatable, requested[False], left, requested[True]), strict=True))
 
 

@@ -1,6 +1,6 @@
-"""A change of the mirror, for listeners with state that depends on it: sent once the mirror has it."""
+"""Changes of the mirror, for listeners with derived state. A change is sent after the mirror has made it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -12,7 +12,7 @@ from core.releases import Rules
 
 
 class NodeChange(msgspec.Struct, frozen=True, gc=False):
-    """A known node: a new one (no `before`), one that is gone (no `after`), or another state of it."""
+    """A known node was added (no `before`), removed (no `after`) or changed."""
 
     slot: int
     before: Node | None
@@ -20,20 +20,21 @@ class NodeChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodChange(msgspec.Struct, frozen=True, gc=False):
-    """A pod on a known node, watched or assumed; one that moves leaves the one node and comes to the other.
+    """A pod on a known node, watched or assumed. A pod that moves first leaves one node and then enters the other.
 
-    When a node goes, its pods leave it before; when it comes, the pods that waited for it come to it after.
+    The pods of a removed node leave before the node is removed. Pods that waited for a new node enter after it is
+    added.
     """
 
     slot: int
     before: Pod | None
     after: Pod | None
     after_pre_filter: bool = False
-    """Whether it is supposed for a request whose PreFilter kube-scheduler would have run already; see Supposition."""
+    """Whether the pod is supposed after the PreFilter of the request has run in kube-scheduler. See Supposition."""
 
 
 class NamespaceChange(msgspec.Struct, frozen=True, gc=False):
-    """The labels of a namespace; None where there is no such Namespace."""
+    """The labels of a namespace, or None if there is no such Namespace."""
 
     name: str
     before: Mapping[str, str] | None
@@ -43,7 +44,7 @@ class NamespaceChange(msgspec.Struct, frozen=True, gc=False):
 class ObjectChange(msgspec.Struct, frozen=True, gc=False):
     """An object of a kind without a rule of its own.
 
-    For a CSINode or NodeMetrics of a known node, `slot` is the node's slot. For all others it is NO_SLOT.
+    `slot` is the node's slot for a CSINode or NodeMetrics of a known node, else NO_SLOT.
     """
 
     kind: Kind
@@ -53,7 +54,7 @@ class ObjectChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class RulesChange(msgspec.Struct, frozen=True, gc=False):
-    """Other rules than before. Pods whose requests count otherwise by them have changed before, each by itself."""
+    """The rules changed. The mirror reports each pod whose counted requests changed before this."""
 
     before: Rules
     after: Rules
@@ -63,10 +64,10 @@ Change: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange | Ru
 
 
 class Listener(Protocol):
-    """A listener gets every change, in order; the mirror must not be changed meanwhile."""
+    """A listener receives every change, in order. It must not change the mirror."""
 
     def changed(self, change: Change) -> None:
-        """Take note of a change that the mirror has made."""
+        """Handle a change that the mirror has made."""
 
 
 class Listeners:
@@ -78,14 +79,18 @@ class Listeners:
         self._listeners: list[Listener] = []
 
     def __bool__(self) -> bool:
-        """Whether there is any listener; without one, changes need no description."""
+        """Whether there is any listener. Without one, the mirror does not describe changes."""
         return bool(self._listeners)
 
     def add(self, listener: Listener) -> None:
-        """Tell one more, from the next change on."""
+        """Send changes to one more listener, from the next change on."""
         self._listeners.append(listener)
 
+    def each(self) -> Sequence[Listener]:
+        """Return all, in the order in which they were added; a view, which follows `add`."""
+        return self._listeners
+
     def tell(self, change: Change) -> None:
-        """Tell all, in the order in which they were added."""
+        """Send a change to all listeners, in the order in which they were added."""
         for listener in self._listeners:
             listener.changed(change)

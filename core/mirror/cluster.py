@@ -1,4 +1,4 @@
-"""The cluster mirror: nodes, assigned pods, namespaces and all other objects as the last events left them."""
+"""The cluster mirror: nodes, assigned pods, namespaces and all other objects after the last events."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -34,13 +34,13 @@ DerivedState = TypeVar("DerivedState", bound=Listener)
 
 
 class ClusterMirror:
-    """State of a cluster, changed by events and by assumptions, read by plugins between two changes.
+    """State of a cluster. Events and assumptions change it, and plugins read it between two changes.
 
-    It holds the pods that occupy a node: assigned and not Succeeded or Failed, or assumed. A pod whose node is not
-    known (yet) is held, on no node, and counts from when the node appears. The order of events does not matter: the
-    same objects in the end are the same state, counters and answers.
+    It holds the pods that occupy a node: assumed pods, and assigned pods that are not Succeeded or Failed. A pod on an
+    unknown node is held, and counts as soon as the node appears. The order of events does not matter: the same final
+    objects give the same state, counters and results.
 
-    A pod, known by its uid, goes through these states; it is in the mirror, and counts, in Assumed and Added alone:
+    A pod, identified by its UID, has one of these states. It is in the mirror, and counts, only in Assumed and Added:
 
                            event: assigned                     event: assigned
               +------------------------------------------+     (elsewhere: moves)
@@ -56,18 +56,18 @@ class ClusterMirror:
         | Expired |<------------+     +--------------->| Deleted |
         +---------+              event: deleted, ended +---------+
 
-    Expired and Deleted are the same as Initial for all that comes after: an event or `assume` takes the pod in again.
-    An event of an Assumed pod that is still unassigned changes nothing: it was on its way when the pod was assumed. An
-    Assumed pod expires when `assumed_pod_ttl` seconds have passed since `finish_binding`, and never before that call; a
-    TTL of 0 keeps it for ever. Time comes from the caller, in seconds; it must not run backwards.
-    Source: k8s.io/kubernetes pkg/scheduler/backend/cache (interface.go, cache.go).
+    Expired and Deleted behave like Initial: an event or `assume` adds the pod again. An event that shows an Assumed pod
+    unassigned changes nothing, because it predates the binding. An Assumed pod expires when `assumed_pod_ttl` seconds
+    have passed since `finish_binding`, and never before that call. With a TTL of 0 it never expires. The caller passes
+    the time, in seconds, which must not run backwards. Source: k8s.io/kubernetes pkg/scheduler/backend/cache
+    (interface.go, cache.go).
 
-    Each change of a NodeInfo or of an object without a rule of its own takes a new generation. Copies and figures find
-    the changed nodes and objects by their generations. An event that changes nothing takes no generation.
+    Each change of a NodeInfo, or of an object without a rule of its own, takes a new generation. Copies and figures
+    find the changed nodes and objects by their generations. An event that changes nothing takes no generation.
     """
 
     def __init__(self, assumed_pod_ttl: float = 30.0, rules: Rules | None = None) -> None:
-        """Begin empty. Without `rules`, the rules of DEFAULT_RELEASE hold until `change_rules`."""
+        """Create an empty mirror. Without `rules`, the rules of DEFAULT_RELEASE apply until `change_rules`."""
         self._generations = GenerationCounter()
         self.work = Work()
         self._placement = Placement(self._generations, self.work, rules or rules_of(DEFAULT_RELEASE))
@@ -76,10 +76,10 @@ class ClusterMirror:
         self.namespaces = self._placement.namespaces
         self.affinity = self._placement.affinity
         self.pending = PendingPods()
-        """The pods that have no node by the watch; an Assumed one stays among them until the watch confirms it."""
+        """The pods without a node in the watch. An Assumed pod stays among them until the watch confirms it."""
         self.preemptors = Preemptors(self.nodes, self.pods, self.pending)
         self.groups = PodGroups()
-        """The groups of pods that are placed together, with their members, bound or not."""
+        """The groups of pods that are placed together, with all their members."""
         self.pod_states = PodStateCounts()
         self._assumed = AssumedPods(assumed_pod_ttl)
         self._objects = ObjectStores(self._generations)
@@ -89,9 +89,9 @@ class ClusterMirror:
     # Changes of the cluster.
 
     def apply(self, event: ClusterEvent) -> PodTransition | None:
-        """Take over one change. Repeated, missed and unexpected events do no harm (see ClusterEvent).
+        """Apply one change. Repeated, missed and unexpected events are safe (see ClusterEvent).
 
-        Returns a pod's transition if it is one that is worth telling (see PodTransition), which is seldom.
+        Returns a pod's transition if it is worth reporting (see PodTransition), which is rare.
         """
         deleted = event.action == "Delete"
         match event.object:
@@ -100,7 +100,7 @@ class ClusterMirror:
                 self._see_whether_pending(pod, deleted=deleted)
                 if pod.group is not None or pod.uid in self.groups.key_of:
                     self.groups.see(pod, deleted=deleted)
-                if pod.uid in self._assumed.by_uid:  # not through `in`: this runs at every event
+                if pod.uid in self._assumed.by_uid:  # faster than `in`: this runs at every event
                     return self._see_assumed_pod(pod, deleted=deleted)
                 return self._see_pod(pod, deleted=deleted)
             case Node() as node:
@@ -114,15 +114,15 @@ class ClusterMirror:
                     self.groups.touch(other.full_name)
         return None
 
-    # The release of Kubernetes whose answers are given.
+    # The release of Kubernetes whose rules apply.
 
     @property
     def rules(self) -> Rules:
-        """The rules of the plugins: a fact of the cluster, which an upgrade changes."""
+        """The rules of the plugins. They depend on the cluster's release, so an upgrade changes them."""
         return self._placement.rules
 
     def change_rules(self, rules: Rules) -> None:
-        """Let other rules hold. Pods whose requests count otherwise by them change; equal rules change nothing."""
+        """Apply other rules, and update the pods whose requests they count differently. Equal rules change nothing."""
         if rules == self.rules:
             return
         for pod in self._placement.change_rules(rules):
@@ -130,15 +130,15 @@ class ClusterMirror:
                 self._assumed.replace(pod)
 
     def counted(self, pod: Pod) -> Pod:
-        """Return a pod with its requests as the rules count them, which every pod in the mirror has already."""
+        """Return a pod with its requests as the rules count them. Pods in the mirror already have these requests."""
         return pod if pod.resources is None else counted(pod, self._placement.counting)
 
     # Decisions made here.
 
     def assume(self, pod: Pod, node_name: str, now: float) -> Pod:
-        """Count a pod on the node that was decided for it, known or not; return it as it is held.
+        """Count a pod on the node that was decided for it, known or not. Return the pod as the mirror holds it.
 
-        Raises PodStateError if it is Assumed or Added already or has ended, or if the name is empty.
+        Raises PodStateError if the pod is already Assumed or Added, if it has ended, or if the name is empty.
         """
         tried = f"cannot be assumed on {node_name or 'no node'}"
         if pod.uid in self.pods.rows:
@@ -151,24 +151,37 @@ class ClusterMirror:
         self.pod_states.assumed += 1
         return placed
 
-    def finish_binding(self, uid: str, now: float) -> None:
-        """Let an Assumed pod expire once the TTL has passed from now; said again, it begins anew.
+    def assume_placed(self, supposed: Supposition, now: float) -> list[Pod]:
+        """Assume all pods that a supposition has placed, and return them with their nodes, in the order of placing.
 
-        Nothing happens to a pod that is Added, as the watch may be faster than the binding's answer, or not there.
+        The state is as after `assume` of each. Listeners get no change: they have the pods already. The end of the
+        block undoes none of them, so it must not be inside of another block. Raises WhatIfError if anything else is
+        supposed, or without `cache_follows`.
+        """
+        placed = supposed.keep()
+        for pod in placed:
+            self._assumed.add(pod, now)
+        self.pod_states.assumed += len(placed)
+        return placed
+
+    def finish_binding(self, uid: str, now: float) -> None:
+        """Start the TTL of an Assumed pod. Another call restarts it.
+
+        A pod that is Added or not in the mirror is ignored: the watch may be faster than the response to the binding.
         """
         self._assumed.finish_binding(uid, now)
 
     def forget(self, uid: str) -> None:
-        """Drop an Assumed pod, whose binding failed. Raises PodStateError if it is Added or not there."""
+        """Remove an Assumed pod whose binding failed. Raises PodStateError if it is Added or not in the mirror."""
         if uid not in self._assumed.by_uid:
             raise self._state_error(uid, "cannot be forgotten")
         self._placement.remove_pod(self._assumed.remove(uid).pod)
         self.pod_states.forgotten += 1
 
     def expire(self, now: float) -> list[Pod]:
-        """Drop the Assumed pods whose binding was finished longer ago than the TTL, and return them.
+        """Remove the Assumed pods whose binding was finished longer ago than the TTL, and return them.
 
-        Costs nothing where none can be due, so it may be called as often as the time is looked at.
+        The call is cheap while no pod can be due, so the caller may call it at any rate.
         """
         expired = self._assumed.take_overdue(now)
         for pod in expired:
@@ -180,11 +193,11 @@ class ClusterMirror:
 
     @property
     def assumed(self) -> Mapping[str, AssumedPod]:
-        """The Assumed pods by uid, read-only; a view, which follows every change."""
+        """The Assumed pods by UID, as a read-only live view."""
         return MappingProxyType(self._assumed.by_uid)
 
     def is_assumed(self, uid: str) -> bool:
-        """Return whether a pod is Assumed, and neither confirmed nor expired."""
+        """Return whether a pod is Assumed: decided for, and neither confirmed nor expired."""
         return uid in self._assumed.by_uid
 
     def is_mirrored(self, uid: str) -> bool:
@@ -192,32 +205,33 @@ class ClusterMirror:
         return uid in self.pods.rows
 
     def get_pod(self, uid: str) -> Pod | None:
-        """Return a pod that is Assumed or Added, as it is held."""
+        """Return an Assumed or Added pod as the mirror holds it, or None."""
         return self.pods.get(uid)
 
     def pod_count(self) -> int:
-        """Return the number of pods that are Assumed or Added, on unknown nodes too."""
+        """Return the number of Assumed and Added pods, including pods on unknown nodes."""
         return len(self.pods)
 
     def objects(self, kind: type[HeldObject]) -> Mapping[str, HeldObject]:
-        """Return the objects of a kind by full name, read-only; a view, which follows every change.
+        """Return the objects of a kind by full name, as a read-only live view.
 
-        Raises TypeError for Pod, Node and Namespace, which are not held as they are: see `pods`, `nodes`, `namespaces`.
+        Raises TypeError for Pod, Node and Namespace, which the mirror stores otherwise: see `pods`, `nodes`,
+        `namespaces`.
         """
         if kind in (Pod, Node, Namespace):
-            raise TypeError(f"objects of kind {kind.__name__} stand elsewhere in the mirror")
+            raise TypeError(f"objects of kind {kind.__name__} are elsewhere in the mirror")
         return self._objects.of(kind).values
 
     @property
     def figures(self) -> Figures:
-        """Resources of the known nodes and requests of their pods; a node's own are its NodeInfo's `figures`.
+        """Resources of the known nodes and requests of their pods. For one node, see `NodeInfo.figures`.
 
-        The cost of a look is the number of changes since the last one.
+        The cost of a read is proportional to the changes since the last read.
         """
         return self._figures.follow(self.nodes.known)
 
     def follow_figures(self) -> Iterator[None]:
-        """Do most of the work of the next look at `figures`, in steps; the mirror may change in between."""
+        """Do most of the work of the next read of `figures`, in steps. The mirror may change in between."""
         return self._figures.steps(self.nodes.known)
 
     # Reads, copies, checks.
@@ -235,22 +249,32 @@ class ClusterMirror:
         """The generation of the last change."""
         return self._generations.last
 
-    def suppose(self, *, after_pre_filter: bool = False) -> Supposition:
+    def suppose(self, *, after_pre_filter: bool = False, cache_follows: bool = False) -> Supposition:
         """Begin to suppose, in a `with` block, that there are other pods, nodes and objects; see Supposition."""
-        return Supposition(self._placement, self._objects, self._derived.values, after_pre_filter=after_pre_filter)
+        followers = self._placement.listeners.each if cache_follows else self._derived.values
+        return Supposition(
+            self._placement,
+            self._objects,
+            followers,
+            after_pre_filter=after_pre_filter,
+            cache_follows=cache_follows,
+        )
 
     def dump(self, node: str | None = None, pod: str | None = None) -> MirrorDump:
-        """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME; for debugging, expensive."""
+        """Return all contents, one node's, or one pod by UID or NAMESPACE/NAME. For debugging, expensive."""
         dumper = Dumper(self.nodes, self.pods, self.assumed, self.pending, self.preemptors)
         return dumper.dump(self.figures, self.generation, node, pod)
 
     def copy(self) -> MirrorCopy:
-        """Begin a copy of everything that `dump` shows; see MirrorCopy."""
+        """Begin a copy of everything that `dump` shows. See MirrorCopy."""
         parts = self.nodes, self.pods, self.assumed, self.pending
         return MirrorCopy(*parts, preemptors=self.preemptors, figures=self._figures)
 
     def audit(self) -> list[str]:
-        """Recount everything by plain loops; return the differences, none if all is well. For tests, expensive."""
+        """Recount everything by plain loops, and return the differences. No difference is expected.
+
+        For tests, expensive.
+        """
         auditor = Auditor(self.nodes, self.pods)
         return [
             *self.affinity.audit(),
@@ -261,43 +285,43 @@ class ClusterMirror:
             *auditor.assumed(self.assumed),
         ]
 
-    # The scheduler's partition of the nodes; the rule is Partition's.
+    # The scheduler's partition of the nodes. Partition has the rule.
 
     def set_partition_selector(self, selector: Selector) -> None:
-        """Let in the nodes whose labels the selector matches; it leaves names alone that were set explicitly."""
+        """Include the nodes whose labels match the selector. Names that were set explicitly are not affected."""
         self.nodes.partition.set_selector(selector)
         self.nodes.partition_changed(self.nodes.slots)
 
     def set_node_in_partition(self, name: str) -> None:
-        """Let a node in, whatever its labels; it need not exist yet."""
+        """Include a node regardless of its labels. The node need not exist yet."""
         self.nodes.partition.set_name(name, inside=True)
         self.nodes.partition_changed([name])
 
     def set_node_out_of_partition(self, name: str) -> None:
-        """Keep a node out, whatever its labels; it need not exist yet."""
+        """Exclude a node regardless of its labels. The node need not exist yet."""
         self.nodes.partition.set_name(name, inside=False)
         self.nodes.partition_changed([name])
 
     def clear_node_partition(self, name: str) -> None:
-        """Leave a node to the selector again; a name that was not set is left to it already."""
+        """Remove an explicit setting, so that the selector decides for the node. Without a setting, nothing changes."""
         self.nodes.partition.clear_name(name)
         self.nodes.partition_changed([name])
 
     def node_in_partition(self, name: str, labels: Mapping[str, str] | None = None) -> bool:
-        """Return whether a node is in the partition, by the given labels, else its own; an unknown one has none."""
+        """Return whether a node is in the partition, by `labels` or its own labels. An unknown node has no labels."""
         if labels is None:
             info = self.nodes.known.values.get(name)
             labels = info.node.labels if info is not None and info.node is not None else {}
         return self.nodes.partition.includes(name, labels)
 
-    # Who keeps something that follows from the mirror.
+    # State that is derived from the mirror.
 
     def listen(self, listener: Listener) -> None:
-        """Tell a listener of every change from now on, once the mirror has it; decisions made here are changes, too."""
+        """Send every later change to a listener, after the mirror has made it. Decisions made here are changes, too."""
         self._placement.listeners.add(listener)
 
     def derived(self, make: Callable[["ClusterMirror"], DerivedState]) -> DerivedState:
-        """Return the state that a plugin keeps over the mirror: made from it at first, then told of every change."""
+        """Return a plugin's derived state. The first call creates it, and then it receives every change."""
         found = self._derived.get(make)
         if found is None:
             found = self._derived[make] = make(self)
@@ -329,7 +353,7 @@ class ClusterMirror:
         if deleted or not pod.assigned:
             if known is not None:
                 self._placement.remove_pod(known)
-            elif deleted and pod.assigned:  # others are not in the mirror, so that their deletion says nothing
+            elif deleted and pod.assigned:  # other pods are not in the mirror, so their deletion is not worth reporting
                 self.pod_states.unknown_deletes += 1
                 return _transition(pod, PodState.INITIAL, PodState.DELETED)
             return None
@@ -344,7 +368,7 @@ class ClusterMirror:
 
     def _see_assumed_pod(self, pod: Pod, *, deleted: bool) -> PodTransition | None:
         if not (deleted or pod.terminal or pod.node_name):
-            return None  # an event from before the binding
+            return None  # the event predates the binding
         known = self._assumed.remove(pod.uid).pod
         if deleted or pod.terminal:
             self._placement.remove_pod(known)

@@ -1,4 +1,4 @@
-"""The resource figures of the whole cluster, kept from the figures of its nodes."""
+"""The resource figures of the whole cluster, as sums of the nodes' figures."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,14 +9,14 @@ from core.mirror.resource_figures import Amounts, Figures
 
 
 class ClusterFigures:
-    """The sums of the known nodes' figures, followed as a snapshot follows nodes: by generation.
+    """The sums of the known nodes' figures. They follow the nodes by generation, as a snapshot does.
 
-    So an event pays for the sums of one node alone, and a look at the cluster's for the nodes that changed since the
-    last look: 4 us each.
+    So an event updates the sums of only one node. A read of the cluster's sums visits the nodes that changed since the
+    last read: 4 us each.
     """
 
     def __init__(self) -> None:
-        self._of_node: dict[str, Figures] = {}  # node name -> its figures at the last look
+        self._of_node: dict[str, Figures] = {}  # node name -> its figures at the last read
         self._follower = NodeFollower(self._of_node.keys())
         self._guaranteed_allocatable: Amounts = {}
         self._guaranteed_requested: Amounts = {}
@@ -24,7 +24,7 @@ class ClusterFigures:
         self._best_effort_requested: Amounts = {}
 
     def steps(self, nodes: GenerationStore[NodeInfo]) -> Iterator[None]:
-        """Do most of the work of `follow`, in steps; nodes may change in between."""
+        """Do most of the work of `follow`, in steps. Nodes may change in between."""
         for name in self._follower.steps(nodes):
             self._look(name, nodes)
             yield
@@ -60,7 +60,7 @@ _NONE = Figures({}, {}, {}, {})
 
 
 def _exchange(sums: Amounts, before: Mapping[str, int], now: Mapping[str, int]) -> None:
-    """Take one node's amounts out of the sums, and put others in their place."""
+    """Replace one node's amounts in the sums."""
     if before == now:
         return
     for resource, amount in now.items():

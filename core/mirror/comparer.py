@@ -1,6 +1,6 @@
-"""Holds the mirror against a fresh list of one kind, which comes object by object and is not kept.
+"""Compares the mirror with a fresh list of one kind. The list comes object by object and is not stored.
 
-Source: k8s.io/kubernetes pkg/scheduler/backend/cache/debugger/comparer.go, which compares names and uids only.
+Source: k8s.io/kubernetes pkg/scheduler/backend/cache/debugger/comparer.go, which compares only names and UIDs.
 """
 
 from collections.abc import Collection, Iterator
@@ -23,35 +23,35 @@ class Difference(msgspec.Struct, frozen=True, gc=False):
     name: str
     """NAMESPACE/NAME, or the name where the kind has no namespaces."""
     uid: str
-    """The mirror's where it has the object, and knows the uid: of a namespace it does not."""
+    """The UID in the mirror, else in the list. The mirror has no UID of a namespace."""
     fields: tuple[str, ...] = ()
-    """Those that differ, where both have it."""
+    """The fields that differ, if both have the object."""
 
 
 class Differences(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The differences of one kind, in the order of names."""
+    """The differences of one kind, ordered by name."""
 
     listed: int
-    """Objects in the list that the mirror should hold, as it says, broken ones and assumed pods aside."""
+    """Objects in the list that the mirror should hold, without unreadable objects and assumed pods."""
     missed: tuple[Difference, ...] = ()
-    """In the list, and not in the mirror."""
+    """Objects that are only in the list."""
     redundant: tuple[Difference, ...] = ()
-    """In the mirror, and not in the list."""
+    """Objects that are only in the mirror."""
     differing: tuple[Difference, ...] = ()
-    """In both, and not equal; a difference of the resource version alone is none, see `other_versions`."""
+    """Objects that are in both and not equal. A different resource version alone counts in `other_versions`."""
     assumed: tuple[Difference, ...] = ()
-    """Pods that are assumed: the list can know them elsewhere or nowhere, and both can be right."""
+    """Assumed pods. The list may show them on another node or without a node, and both can be right."""
     unreadable: int = 0
-    """Objects in the list that could not be decoded; of these nothing is said."""
+    """Objects in the list that could not be decoded. They are not compared."""
     other_versions: int = 0
-    """Objects that are equal but for their resource version."""
+    """Objects that differ only in the resource version."""
 
     def __bool__(self) -> bool:
         """Whether anything is missed, redundant or differing."""
         return bool(self.missed or self.redundant or self.differing)
 
     def persisting(self, earlier: "Differences") -> "Differences":
-        """Return only the differences that were found earlier, too: the same object (name, uid) in the same list."""
+        """Return only the differences that `earlier` has in the same field, for the same object (name, UID)."""
         return msgspec.structs.replace(
             self,
             missed=_in_both(self.missed, earlier.missed),
@@ -66,10 +66,11 @@ def _in_both(now: tuple[Difference, ...], earlier: tuple[Difference, ...]) -> tu
 
 
 class Comparer:
-    """One comparison of one kind: `add` every object of the list, run `finish` to its end, read `differences`.
+    """One comparison of one kind: `add` every object of the list, exhaust `finish`, read `differences`.
 
-    The mirror may change meanwhile, and the list is of one moment: a difference may be a matter of time, until a second
-    comparison finds it again. Besides the differences, only the keys of the mirror's objects are kept.
+    The mirror may change during the comparison, and the list is of one moment. So a difference can be a matter of
+    timing, until a second comparison finds it again. Besides the differences, only the keys of the mirror's objects are
+    stored.
     """
 
     def __init__(self, mirror: ClusterMirror, kind: Kind) -> None:
@@ -85,7 +86,7 @@ class Comparer:
         self._other_versions = 0
 
     def add(self, listed: Object) -> None:
-        """Compare an object of the list. A pod that has ended is none that the mirror should hold."""
+        """Compare an object of the list. A pod that has ended should not be in the mirror."""
         if isinstance(listed, Pod):
             listed = self._mirror.counted(listed)
         key = self._held.key(listed)
@@ -99,21 +100,21 @@ class Comparer:
         if held is None:
             self._missed.append(Difference(listed.full_name, listed.uid))
             return
-        self._seen.add(self._held.key(held))  # not the list's own, which would keep 150,000 strings alive
+        self._seen.add(self._held.key(held))  # the mirror's string: the list's would stay in memory
         if held != listed:
             self._compare(held, listed)
 
     def pass_over(self, full_name: str, uid: str) -> None:
-        """Take note of an object of the list that could not be read, so that nothing is said of it."""
+        """Record an object of the list that could not be decoded, so that it is not compared."""
         self._unreadable += 1
         self._seen.add(self._held.key_by(full_name, uid))
 
     def finish(self) -> Iterator[None]:
-        """Look for objects that only the mirror has, in steps, so that the caller can yield in between."""
+        """Find the objects that only the mirror has, in steps, so that the caller can yield in between."""
         for key in list(self._held.keys()):
             if key not in self._seen and key not in self._assumed:
                 held = self._held.get(key)
-                if held is not None:  # it may have gone since the first step
+                if held is not None:  # None if it was removed since the first step
                     self._redundant.append(Difference(held.full_name, held.uid))
             yield
 
@@ -165,7 +166,7 @@ class _ByName:
 
 
 class _Pods:
-    """uid -> pod, also of pods on unknown nodes, and of those that are pending."""
+    """uid -> pod, including pods on unknown nodes and pending pods."""
 
     fields = Pod.__struct_fields__
 
@@ -187,7 +188,7 @@ class _Pods:
 
 
 class _Nodes(_ByName):
-    """name -> node, without the names that only pods know."""
+    """name -> node, without names that occur only in pods."""
 
     fields = Node.__struct_fields__
 
@@ -203,7 +204,7 @@ class _Nodes(_ByName):
 
 
 class _Namespaces(_ByName):
-    """name -> namespace; the mirror has only its labels."""
+    """name -> namespace. The mirror stores only the labels."""
 
     fields: tuple[str, ...] = ("labels",)
 

@@ -1,4 +1,4 @@
-"""The contents of the mirror, written out for debugging."""
+"""The contents of the mirror in a serialisable form, for debugging."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -20,7 +20,7 @@ from core.objects.toleration import Taint
 
 
 class PodDump(msgspec.Struct, frozen=True, gc=False):
-    """A pod that is Added or Assumed; the times, see AssumedPod, only where it is assumed."""
+    """An Added or Assumed pod. Only an Assumed pod has the times, see AssumedPod."""
 
     uid: str
     name: str
@@ -32,18 +32,18 @@ class PodDump(msgspec.Struct, frozen=True, gc=False):
 
 
 class PendingPodDump(msgspec.Struct, frozen=True, gc=False):
-    """A pod that has no node and is not assumed."""
+    """A pod without a node that is not assumed."""
 
     uid: str
     name: str
     """NAMESPACE/NAME"""
     nominated_node: str
-    """The node that it is nominated for, known or not; empty for none."""
+    """The node that the pod is nominated for, known or not. Empty for none."""
     priority: int
 
 
 class NodeDump(msgspec.Struct, frozen=True, gc=False):
-    """A known node with its pods, in the order of their names; see Node. The figures have its resources."""
+    """A known node with its pods, ordered by name. See Node. The figures include its resources."""
 
     name: str
     slot: int
@@ -59,17 +59,17 @@ class NodeDump(msgspec.Struct, frozen=True, gc=False):
 
 
 class PreemptorDump(msgspec.Struct, frozen=True, gc=False):
-    """A pod that waits for the end of a victim."""
+    """A pod that waits for a victim to end."""
 
     uid: str
     name: str
     """NAMESPACE/NAME"""
     since: float
-    """When it was seen first, by the clock of the assumed pods."""
+    """When the wait was first seen, by the clock of the assumed pods."""
 
 
 class VictimDump(msgspec.Struct, frozen=True, gc=False):
-    """A victim of preemption that is still there, with the pods that wait for its end, in the order of their names."""
+    """A victim of preemption that still exists, with the pods that wait for its end, ordered by name."""
 
     uid: str
     name: str
@@ -79,21 +79,21 @@ class VictimDump(msgspec.Struct, frozen=True, gc=False):
 
 
 class MirrorDump(msgspec.Struct, frozen=True, gc=False):
-    """The mirror at one generation, or the requested part of it; the figures are the whole cluster's."""
+    """The mirror at one generation, or the requested part of it. The figures cover the whole cluster."""
 
     generation: int
     figures: Figures
     nodes: tuple[NodeDump, ...]
-    """In the order of their names; in a dump of one pod, only the node that has it."""
+    """Ordered by name. A dump of one pod has only the pod's node."""
     pods_of_unknown_nodes: tuple[PodDump, ...]
     pending_pods: tuple[PendingPodDump, ...]
-    """In the order of their names. In a dump of one node, the pods that are nominated for it."""
+    """Ordered by name. A dump of one node has the pods that are nominated for it."""
     victims: tuple[VictimDump, ...]
-    """In the order of their names. In a dump of one node, the victims on it."""
+    """Ordered by name. A dump of one node has the victims on it."""
 
 
 class HeldNode(msgspec.Struct, frozen=True, gc=False):
-    """A known node at one generation, by reference: the source of a NodeDump."""
+    """A known node at one generation, by reference. The source of a NodeDump."""
 
     node: Node
     slot: int
@@ -104,7 +104,7 @@ class HeldNode(msgspec.Struct, frozen=True, gc=False):
 
 
 class Dumper:
-    """Writes out parts of a mirror."""
+    """Creates dumps of parts of a mirror."""
 
     def __init__(
         self,
@@ -121,9 +121,9 @@ class Dumper:
         self._preemptors = preemptors
 
     def dump(self, figures: Figures, generation: int, node: str | None, pod: str | None) -> MirrorDump:
-        """Write out all, or one node by its name, or one pod by its uid or NAMESPACE/NAME.
+        """Return all contents, one node's by name, or one pod by UID or NAMESPACE/NAME.
 
-        Costs a loop over all of them, unless a node is named.
+        Loops over all nodes and pods, unless a node is named.
         """
         known: list[NodeDump] = []
         waiting: list[PodDump] = []
@@ -144,12 +144,12 @@ class Dumper:
         )
 
     def pending(self, node: str | None) -> Iterator[Pod]:
-        """Yield the pods that have no node and are not assumed; with a node, only those nominated for it."""
+        """Yield the pods that have no node and are not assumed. With a node, yield only the pods nominated for it."""
         pods = self._pending if node is None else self._pending.nominated_for(node).values()
         return (each for each in pods if each.uid not in self._pods.rows)
 
     def waits(self, node: str | None, pod: str | None) -> Iterator[VictimWait]:
-        """Yield who waits for whom, or the waits for victims on one node, or for one by its uid or NAMESPACE/NAME."""
+        """Yield all waits, or those for victims on one node, or for one victim by UID or NAMESPACE/NAME."""
         for each in self._preemptors.waits():
             if node in (None, each.node) and pod in (None, each.victim.uid, each.victim.full_name):
                 yield each
@@ -159,14 +159,14 @@ class Dumper:
         return tuple(map(self._pods.pods.__getitem__, info.rows))
 
     def held(self, info: NodeInfo) -> HeldNode | None:
-        """Return a node as it is; None if it is unknown."""
+        """Return the present state of a node, or None if it is unknown."""
         if info.node is None:
             return None
         inside = bool(self._nodes.in_partition[info.slot])
         return HeldNode(info.node, info.slot, info.generation, inside, info.figures, self.pods_of(info))
 
     def node_dump(self, held: HeldNode, pods: Iterable[Pod]) -> NodeDump:
-        """Write out a node, with these of its pods."""
+        """Return the dump of a node with these of its pods."""
         node = held.node
         return NodeDump(
             name=node.name,
@@ -183,7 +183,7 @@ class Dumper:
         )
 
     def pod_dumps(self, pods: Iterable[Pod]) -> list[PodDump]:
-        """Write out pods, in the order of their names."""
+        """Return the dumps of pods, ordered by name."""
         return sorted(map(self._pod, pods), key=lambda pod: (pod.name, pod.uid))
 
     def _pod(self, pod: Pod) -> PodDump:
@@ -194,24 +194,24 @@ class Dumper:
 
 
 def pending_dumps(pods: Iterable[Pod]) -> list[PendingPodDump]:
-    """Write out pods that have no node, in the order of their names."""
+    """Return the dumps of pods without a node, ordered by name."""
     dumps = (PendingPodDump(each.uid, each.full_name, each.nominated_node_name, each.priority) for each in pods)
     return sorted(dumps, key=lambda pod: (pod.name, pod.uid))
 
 
 def victim_dumps(waits: Iterable[VictimWait]) -> Iterator[VictimDump]:
-    """Write out the victims of waits that are in the order of victims."""
+    """Yield the dumps of victims. The waits must be ordered by victim."""
     for victim, waiting in groupby(waits, key=lambda each: each.victim):
         preemptors = tuple(PreemptorDump(each.preemptor.uid, each.preemptor.full_name, each.since) for each in waiting)
         yield VictimDump(victim.uid, victim.full_name, victim.node_name, preemptors)
 
 
 class MirrorCopy:
-    """A dump of the whole mirror at one generation, copied and written out in steps.
+    """A dump of the whole mirror at one generation, copied and converted in steps.
 
-    It holds references: to copy 5,000 nodes takes about 25 ms, to write them out several times as long. While it is
-    copied, the mirror may change between two steps; the last step makes it whole (see NodeFollower). While it is
-    written out, the mirror does not matter any more, so a client may take its time.
+    The copy holds references. To copy 5,000 nodes takes about 25 ms, and to convert them several times as long. The
+    mirror may change between two steps of copying, and the last step makes the copy consistent (see NodeFollower).
+    Conversion does not read the mirror, so a client may read slowly.
     """
 
     def __init__(  # noqa: PLR0913  # the parts of a mirror
@@ -236,12 +236,12 @@ class MirrorCopy:
         self._preemptors = preemptors
         self._waits: tuple[VictimWait, ...] = ()
         self.generation = 0
-        """The one that it is of, after the last step."""
+        """The generation of the copy, after the last step."""
         self.figures = Figures({}, {}, {}, {})
-        """The whole cluster's."""
+        """The figures of the whole cluster."""
 
     def steps(self) -> Iterator[None]:
-        """Copy. The copy may be read when this is exhausted."""
+        """Copy in steps. The copy may be read after the last step."""
         known = self._table.known
         yield from self._all_figures.steps(known)
         follower = NodeFollower(self._held.keys())
@@ -259,21 +259,21 @@ class MirrorCopy:
         self.generation = known.latest
 
     def nodes(self) -> Iterator[NodeDump]:
-        """Write out the nodes, in the order of their names."""
+        """Yield the dumps of nodes, ordered by name."""
         for name in sorted(self._held):
             held = self._held[name]
             yield self._dumper.node_dump(held, held.pods)
 
     def pods_of_unknown_nodes(self) -> Iterator[PodDump]:
-        """Write out the pods that wait for their nodes, in the order of the nodes' names."""
+        """Yield the dumps of pods on unknown nodes, ordered by the names of the nodes."""
         yield from sorted(self._dumper.pod_dumps(self._waiting), key=lambda pod: pod.node)
 
     def pending_pods(self) -> Iterator[PendingPodDump]:
-        """Write out the pods that have no node, in the order of their names."""
+        """Yield the dumps of pods without a node, ordered by name."""
         yield from pending_dumps(self._without_node)
 
     def victims(self) -> Iterator[VictimDump]:
-        """Write out the victims that others wait for, in the order of their names."""
+        """Yield the dumps of victims that pods wait for, ordered by name."""
         yield from victim_dumps(self._waits)
 
     def _look(self, name: str) -> None:

@@ -1,7 +1,7 @@
-"""The values of node labels over node slots, by label key, and over the nodes of a request.
+"""The values of node labels by node slot and label key, and for the nodes of a request.
 
-A requirement on a label is then array arithmetic over value ids. A key that no node has costs a dict look-up: it needs
-no column, as no node has a value.
+With these columns, a requirement on a label is array arithmetic over value ids. A key that no node has needs no column:
+it costs one dict look-up.
 """
 
 from collections import OrderedDict, defaultdict
@@ -19,17 +19,19 @@ from core.objects.node import Node
 from core.objects.node_selector import label_number
 
 MAX_BYTES: Final = 8 * 2**20
-"""Size of the columns that are kept between requests. One request may use more. The hostnames of 5,000 nodes take about
-0.7 MB, any label with few values 20 KB."""
+"""Size of the columns that are kept between requests. One request may use more.
+
+The hostnames of 5,000 nodes take about 0.7 MB, a label with few values 20 KB.
+"""
 
 _VALUE_BYTES: Final = 150
-"""A value with its id and its number of slots, about. Its text belongs to the node."""
+"""Approximate size of a value with its id and its number of slots. The node owns the text."""
 _FEW_KEYS: Final = 8
-"""Missing keys up to which looking each up on every node is cheaper than intersecting the node's keys with them."""
+"""Up to this number of missing keys, a look-up of each key on every node costs less than a set intersection."""
 
 
 class LabelColumn(TopologyColumn):
-    """The value of one label key on every node, and the integers that the values stand for."""
+    """The value of one label key on every node, and the integer that each value stands for."""
 
     __slots__ = ("_numbers",)
 
@@ -39,23 +41,23 @@ class LabelColumn(TopologyColumn):
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes, about."""
+        """Approximate size in bytes."""
         return self.of_slot.nbytes + _VALUE_BYTES * len(self.values)
 
     def assign(self, slot: int, value: str | None) -> None:
-        """Set the value of a slot (None: absent)."""
+        """Set the value of a slot. None means that the label is absent."""
         super().assign(slot, value)
         self._numbers = None
 
     def numbers(self) -> tuple[Int64Array, BoolArray]:
-        """Return by value id the int64 that the value is, and whether it is one. Parsed once until a label changes."""
+        """Return by value id the int64 of each value, and whether it has one. Parsed once until a label changes."""
         if self._numbers is None:
             self._numbers = numbers_of(self.values)
         return self._numbers
 
 
 class LabelColumns:
-    """Label key -> its column, for the keys that nodes have and that were requested last; a derived state."""
+    """Label key -> its column, for the most recently requested keys that nodes have. A derived state."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._nodes = mirror.nodes
@@ -63,13 +65,13 @@ class LabelColumns:
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes, about."""
+        """Approximate size in bytes."""
         return sum(column.nbytes for column in self._columns.values())
 
     def of(self, keys: Iterable[str]) -> Mapping[str, LabelColumn]:
-        """Return the columns of all of these keys that any known node has. Stale after the next event.
+        """Return the columns of the given keys that any known node has. Stale after the next event.
 
-        All that are missing are made in one pass over the nodes, and none of them is dropped before the call returns.
+        One pass over the nodes makes all missing columns. No returned column is dropped before the call returns.
         """
         columns, known = self._columns, self._nodes.label_keys
         found: dict[str, LabelColumn] = {}
@@ -89,7 +91,7 @@ class LabelColumns:
         return found
 
     def changed(self, change: Change) -> None:
-        """Follow the labels of a node."""
+        """Update the columns from the labels of a changed node."""
         if not isinstance(change, NodeChange):
             return
         before, after = _labels(change.before), _labels(change.after)
@@ -123,7 +125,7 @@ class LabelColumns:
 class BatchColumn:
     """The value ids of one label key on the nodes of a batch.
 
-    Values that only strangers have got the ids from `len(column.values)` on.
+    A value that only strangers have gets an id from `len(column.values)` on.
     """
 
     __slots__ = ("_numbers", "_others", "column", "ids")
@@ -135,7 +137,7 @@ class BatchColumn:
         self._numbers: tuple[Int64Array, BoolArray] | None = None
 
     def id_of(self, value: str) -> int | None:
-        """Return the id of a value, None where no node has it."""
+        """Return the id of a value, or None if no node has it."""
         return self.column.ids.get(value, self._others.get(value))
 
     def present(self) -> BoolArray:
@@ -143,7 +145,7 @@ class BatchColumn:
         return self.ids >= 0
 
     def among(self, values: Iterable[str]) -> BoolArray | None:
-        """Return which nodes have one of the values; None: no node has. The cost is one look-up for each value."""
+        """Return which nodes have one of the values, or None if no node has. Costs one look-up per value."""
         known, others = self.column.ids, self._others
         ids = [known[value] for value in values if value in known]
         if others:
@@ -156,19 +158,19 @@ class BatchColumn:
         return self._judged_by_id(ids)
 
     def numbers(self) -> tuple[Int64Array, BoolArray]:
-        """Return for each node the int64 that its value is, and whether it is one."""
+        """Return for each node the int64 of its value, and whether it has one."""
         if self._numbers is None:
             numbers, valid = self.column.numbers()
             if self._others:
                 more, more_valid = numbers_of(self._others)
                 numbers, valid = np.concatenate((numbers, more)), np.concatenate((valid, more_valid))
-            # ABSENT looks up the last one.
+            # ABSENT indexes the last element.
             numbers, valid = np.append(numbers, np.int64(0)), np.append(valid, np.False_)
             self._numbers = numbers.take(self.ids), valid.take(self.ids)
         return self._numbers
 
     def topology_ids(self) -> IntpArray:
-        """Return the value ids as a TopologyColumn's users know them: UNSEEN for a value of strangers alone."""
+        """Return the value ids for users of a TopologyColumn: UNSEEN for a value that only strangers have."""
         if not self._others:
             return self.ids
         return np.where(self.ids < len(self.column.values), self.ids, UNSEEN)
@@ -186,7 +188,7 @@ class BatchLabels:
     __slots__ = ("_batch", "_capacity", "_columns", "_last", "_of_strangers", "_strangers")
 
     def __init__(self, mirror: ClusterMirror, batch: NodeBatch, keys: Iterable[str]) -> None:
-        """`keys` are all that will be asked for: their columns are made together."""
+        """`keys` are all keys that `of` will be called with: their columns are made together."""
         wanted = keys if isinstance(keys, AbstractSet) else frozenset(keys)
         self._batch = batch
         self._capacity = mirror.nodes.capacity
@@ -196,7 +198,7 @@ class BatchLabels:
         self._last: tuple[str, BatchColumn | None] | None = None
 
     def of(self, key: str) -> BatchColumn | None:
-        """Return the values of a label on the nodes of the batch; None where none of them can have it."""
+        """Return the values of a label on the nodes of the batch, or None if no node of it can have the label."""
         if self._last is None or self._last[0] != key:
             self._last = key, self._made(key)
         return self._last[1]
@@ -208,7 +210,7 @@ class BatchLabels:
             if not of_strangers:
                 return None
             column = LabelColumn(key, self._capacity)
-        ids = column.of_slot.take(self._batch.slots).astype(np.intp)  # NO_SLOT looks up the last slot, corrected below
+        ids = column.of_slot.take(self._batch.slots).astype(np.intp)  # NO_SLOT reads the last slot, corrected below
         if self._strangers:
             ids[self._strangers] = ABSENT
         others: dict[str, int] = {}
@@ -219,14 +221,14 @@ class BatchLabels:
 
 
 def numbers_of(values: Iterable[str]) -> tuple[Int64Array, BoolArray]:
-    """Return the int64 that each value is, 0 for one that is none, and whether it is one."""
+    """Return the int64 of each value, or 0, and whether it has one."""
     parsed = [label_number(value) for value in values]
     numbers = np.array([0 if number is None else number for number in parsed], np.int64)
     return numbers, np.array([number is not None for number in parsed], np.bool_)
 
 
 def _of_strangers(batch: NodeBatch, keys: AbstractSet[str]) -> dict[str, list[tuple[int, str]]]:
-    """Return by key where strangers have the label, and its value; at the cost of their labels, not of all keys."""
+    """Return by key the strangers with the label, and its value. The cost depends on their labels, not on the keys."""
     found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for position, node in batch.strangers.items():
         if node is not None:

@@ -1,8 +1,8 @@
 """Match counters: how many placed pods the terms of incoming pods select, per topology domain.
 
-A counter is made from the pod columns when it is first asked for, kept by every event from then on, and dropped when it
-was unused for longest. Terms that must be met by one and the same pod (required affinity) are one counter of several
-matchers.
+The first request for a counter makes it from the pod columns. Every event then updates it, and the least recently used
+counter is dropped first. The terms of a required affinity must all match the same pod, so they share one counter with
+several matchers.
 """
 
 from collections import OrderedDict
@@ -21,10 +21,12 @@ from core.objects.affinity import PodMatcher
 from core.objects.pod import Pod
 
 MAX_MATCH_COUNTERS = 8192
-"""Match counters kept. One costs about 5 KB where it counts 50 pods, and at most 33 KB over 5,000 domains."""
+"""How many match counters are kept. One costs about 5 KB if it counts 50 pods, and at most 33 KB over 5,000 domains."""
 MAX_KEPT_MATCHERS = 256
-"""Matchers of the counters that one request may leave behind. Every event of a pod visits the kept counters, so a
-request with more gets counters that end with it."""
+"""How many matchers of kept counters one request may add.
+
+Every event of a pod visits the kept counters. A request with more matchers gets counters that are not kept.
+"""
 
 # Units of work, see core/mirror/work.py.
 _PER_COUNTER: Final = 10_000
@@ -32,7 +34,7 @@ _PER_NODE: Final = 3
 
 
 class MatchTerms(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """The key of a match counter: it counts pods that *all* the matchers select, by the values of the topology key."""
+    """The key of a match counter: it counts pods that *all* matchers select, by the value of the topology key."""
 
     matchers: tuple[PodMatcher, ...]
     topology_key: str
@@ -54,7 +56,7 @@ class MatchCounters:
         self._pods = pods
         self._namespaces = namespaces  # name -> labels
         self._work = work
-        self._counters: OrderedDict[MatchTerms, DomainCounts] = OrderedDict()  # least recently asked first
+        self._counters: OrderedDict[MatchTerms, DomainCounts] = OrderedDict()  # least recently used first
         self._index: TermIndex[MatchTerms] = TermIndex()
 
     def __iter__(self) -> Iterator[tuple[MatchTerms, DomainCounts]]:
@@ -62,9 +64,9 @@ class MatchCounters:
         return iter(self._counters.items())
 
     def of(self, wanted: Sequence[MatchTerms], field: str) -> list[DomainCounts]:
-        """Return a counter for each of the terms that a field of an incoming pod has; stale after the next event.
+        """Return a counter for each of the terms in a field of an incoming pod. Stale after the next event.
 
-        Raises WorkLimitError before anything is counted.
+        Raises WorkLimitError before it counts any pod.
         """
         known = self._known(wanted)
         if known is not None:
@@ -76,29 +78,30 @@ class MatchCounters:
         return [self._kept(terms) for terms in wanted]
 
     def selects_all(self, matchers: Sequence[PodMatcher], pod: Pod) -> bool:
-        """Return whether every matcher of an incoming pod selects a pod (which may be the incoming one itself)."""
+        """Return whether every matcher of an incoming pod selects `pod`, which may be the incoming pod."""
         return all(
             self._selects_namespace(matcher, pod.namespace) and matcher.selector.matches(pod.labels)
             for matcher in matchers
         )
 
     def rows_of(self, matchers: Sequence[PodMatcher]) -> IntpArray:
-        """Return the rows of the placed pods that all matchers of an incoming pod select, to name the counted pods."""
+        """Return the rows of the placed pods that all matchers of an incoming pod select."""
         return self._pods.rows_on_nodes(matchers, self._selects_namespace)
 
     def count(self, pod: Pod, slot: int, delta: int) -> None:
-        """Count a pod on the node of a slot (delta 1), or no longer (delta -1)."""
+        """Add a pod to the counts of its node's slot (delta 1), or remove it (delta -1)."""
         for terms in self._index.candidates(pod.namespace, pod.labels):
             if self.selects_all(terms.matchers, pod):
                 self._counters[terms].add(slot, delta)
 
     def namespace_changed(self, name: str, before: Mapping[str, str] | None) -> None:
-        """Recount the matchers that reach a namespace now and did not before, or the other way round.
+        """Recount the matchers for which a changed namespace is newly selected, or no longer selected.
 
-        `before` are its labels until now, None if there was no such Namespace; the present ones are already known.
+        `before` are the namespace's labels before the change, or None if it did not exist. The mirror already has the
+        new labels.
         """
         if not self._pods.groups.any_in(name):
-            return  # most come before their pods and go after them; a recount takes 0.3 ms at 30,000 pods
+            return  # most namespaces outlive their pods; a recount takes 0.3 ms at 30,000 pods
         after = self._namespaces.get(name)
         for terms, counter in self._counters.items():
             if any(
@@ -108,7 +111,7 @@ class MatchCounters:
                 counter.recount(self._recounted(terms.matchers, counter.column))
 
     def _known(self, wanted: Sequence[MatchTerms]) -> list[DomainCounts] | None:
-        """Return the counters if all are kept, as for a known class: in 0.3 us each."""
+        """Return the counters if all are kept, as for a known class: 0.3 us each."""
         counters = self._counters
         known = []
         for terms in wanted:
@@ -121,7 +124,7 @@ class MatchCounters:
         return known
 
     def _charge(self, wanted: Sequence[MatchTerms], field: str) -> None:
-        # Terms of one list that differ in the key alone share their matchers, and are counted together.
+        # Terms of one list that differ only in the key share their matchers, and are counted together.
         counted = {id(each.matchers): each.matchers for each in wanted if each.topology_key in self._nodes.label_keys}
         units = len(wanted) * (_PER_COUNTER + _PER_NODE * len(self._nodes.slots))
         self._work.spend(units + self._pods.work([*counted.values()]), field, len(wanted))
@@ -139,7 +142,7 @@ class MatchCounters:
         return counter
 
     def _counted_once(self, wanted: Sequence[MatchTerms]) -> list[DomainCounts]:
-        """Return counters that are not kept: no event finds them."""
+        """Return counters that are not kept, so no event updates them."""
         columns = [self._columns.acquire(terms.topology_key, self._nodes) for terms in wanted]
         counters = []
         matchers: tuple[PodMatcher, ...] = ()

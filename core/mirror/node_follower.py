@@ -1,9 +1,9 @@
-"""Follows the known nodes by generation in steps, for copies of all nodes that are too long to make at once.
+"""Follows the known nodes by generation in steps, for copies of all nodes that take too long to make at once.
 
-To look at all of 5,000 nodes takes tens of milliseconds, for which the event loop should not stop, and under a thousand
-events a second a pass with pauses never sees one generation. So a pass records the generation at its beginning, and the
-next pass reads only the changes since. The passes shrink quickly: a node is looked at in 10 us, and changes come every
-millisecond. When few names are left, they are looked at without a pause: then all is of one generation.
+To visit 5,000 nodes takes tens of milliseconds, and the event loop must not block that long. With a thousand events a
+second, a pass with pauses never sees a single generation. So each pass records the generation at its beginning, and the
+next pass reads only the changes since. The passes shrink quickly: a visit takes 10 us, and a change comes every
+millisecond. The last few names are visited without a pause, so the copy has one generation.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,22 +13,25 @@ from core.mirror.generation_store import GenerationStore
 from core.mirror.node_info import NodeInfo
 
 FEW: Final = 64
-"""Names that may be looked at without a pause: below a millisecond."""
+"""How many names may be visited without a pause: below a millisecond."""
 _MAX_PASSES: Final = 8
-"""Passes, should nodes change faster than they are looked at; `rest` has the remainder, however long it is then."""
+"""Limit of passes, if nodes change faster than they are visited. `rest` then returns all remaining names."""
 
 
 class NodeFollower:
-    """Names of nodes that came, changed or went. The follower looks each of them up, and may not find it."""
+    """Names of nodes that were added, changed or removed. The caller looks up each name, and may not find the node."""
 
     def __init__(self, held: Collection[str]) -> None:
-        """`held` is a view of the names that the follower has an entry for."""
+        """`held` is a view of the names that the caller has an entry for."""
         self.generation = 0
-        """Later changes of the mirror are not read yet."""
+        """Changes after this generation are not read yet."""
         self._held = held
 
     def steps(self, known: GenerationStore[NodeInfo]) -> Iterator[str]:
-        """Yield most of the names. The nodes may change between two steps. Left early, it begins anew next time."""
+        """Yield most of the names. The nodes may change between two steps.
+
+        If the caller stops early, the next call restarts.
+        """
         for _ in range(_MAX_PASSES):
             generation, names = known.latest, self._names(known)
             if len(names) <= FEW:
@@ -37,7 +40,7 @@ class NodeFollower:
             self.generation = generation
 
     def rest(self, known: GenerationStore[NodeInfo]) -> list[str]:
-        """Return the names that are left. Once all of them are looked up, the follower is up to date."""
+        """Return the remaining names. After the caller has looked them up, its copy is up to date."""
         names = self._names(known)
         self.generation = known.latest
         return names

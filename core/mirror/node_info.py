@@ -1,4 +1,4 @@
-"""Nodes and their slots: an int per known node that stays while the node lives and indexes every column."""
+"""Nodes and their slots. A slot is an int that a known node keeps until its removal, and that indexes every column."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,16 +16,16 @@ from core.mirror.topology import ABSENT, MIN_SLOTS, BoolArray, IntpArray, Topolo
 from core.objects.node import Node
 
 NameTexts: TypeAlias = NDArray[np.bytes_ | np.object_]
-"""Names as JSON: as wide as the longest and padded with NUL, or bytes objects where that would be mostly padding."""
+"""Names as JSON: as wide as the longest and padded with NUL, or bytes objects if most of that would be padding."""
 
 NO_SLOT: Final = -1
-_WIDEST_COLUMN: Final = 128  # bytes a node: NameIndex does not know longer names either
+_WIDEST_COLUMN: Final = 128  # bytes a node: NameIndex has no longer names either
 _PADDING_ALLOWED: Final = 4  # times the bytes of the names
-_SMALL: Final = 1024 * 1024  # bytes of names: below this, padding costs less than to look for another form
+_SMALL: Final = 1024 * 1024  # bytes of names: below this, padding costs less than a check for another form
 
 
 class NodeInfo:
-    """A node name with the rows of its pods. Without `node` it is only the place where pods of an unknown node wait.
+    """A node name with the rows of its pods. Without `node`, it only holds the pods that name an unknown node.
 
     `generation` is the generation of its last change.
     """
@@ -42,34 +42,36 @@ class NodeInfo:
 
     @property
     def figures(self) -> Figures:
-        """Resources of the node (none, while it is unknown) and requests of its pods; added up at every call."""
+        """Resources of the node (none while it is unknown) and requests of its pods. Summed at every call."""
         return self.requested.figures(self.node.allocatable if self.node is not None else {})
 
 
 class NodeTable:
-    """NodeInfos by name, and of those whose node is known the slots, the generations and the side of the partition."""
+    """NodeInfos by name. For known nodes also their slots, their generations and whether they are in the partition."""
 
     def __init__(self, generations: GenerationCounter) -> None:
         self.known: GenerationStore[NodeInfo] = GenerationStore(generations)  # NodeInfos of known nodes by name
         self.partition = Partition()
-        self.in_partition: BoolArray = np.ones(MIN_SLOTS, np.bool_)  # slot -> whether its node is, stale where free
+        self.in_partition: BoolArray = np.ones(MIN_SLOTS, np.bool_)  # slot -> whether in, stale where free
         self._generations = generations
-        self.infos: dict[str, NodeInfo] = {}  # node name -> NodeInfo, also of unknown nodes that pods name
+        self.infos: dict[str, NodeInfo] = {}  # node name -> NodeInfo, including unknown nodes that pods name
         self.slots: dict[str, int] = {}  # name of a known node -> slot
         self.name_json: NameTexts = np.zeros(MIN_SLOTS, "S1")
-        """Slot -> b'"name"', ready for a response; stale if the slot is free."""
+        """Slot -> b'"name"', ready for a response. Stale if the slot is free."""
         self.name_index = NameIndex()
         self.label_keys: Counter[str] = Counter()
-        """Label key -> number of known nodes that have it; no key has 0."""
+        """Label key -> number of known nodes with the key. No key has 0."""
         self.lives = 0
-        """The number of additions and removals of nodes: facts about slots at another number may be about other
-        nodes."""
+        """The number of additions and removals of nodes.
+
+        Facts about slots that were read at another number may be about other nodes.
+        """
         self._free: list[int] = []
         self._used = 0
-        self._all = (-1, np.empty(0, np.intp))  # `lives`, and the slots of all known nodes then
+        self._all = (-1, np.empty(0, np.intp))  # `lives` at the last call, and the slots of all known nodes then
 
     def all_slots(self) -> IntpArray:
-        """Return the slots of all known nodes, in order; not to be changed."""
+        """Return the slots of all known nodes, in order. The caller must not change the array."""
         lives, slots = self._all
         if lives != self.lives:
             slots = np.sort(np.fromiter(self.slots.values(), np.intp, len(self.slots)))
@@ -78,14 +80,14 @@ class NodeTable:
 
     @property
     def capacity(self) -> int:
-        """Number of slots that exist, free ones included."""
+        """Number of existing slots, including free ones."""
         return len(self.name_json)
 
     @property
     def extent(self) -> int:
-        """Number of slots that were ever in use, a little more, so that it does not change with every new node.
+        """Upper bound of the slots that were ever in use. It is rounded up, so that it seldom changes.
 
-        Never 0, or looking up NO_SLOT would meet an empty array.
+        Never 0, because NO_SLOT must not index an empty array.
         """
         return -(-max(self._used, 1) // MIN_SLOTS) * MIN_SLOTS
 
@@ -97,31 +99,31 @@ class NodeTable:
                 yield slot, node
 
     def info(self, name: str) -> NodeInfo:
-        """Return the NodeInfo of a name, made when it is new."""
+        """Return the NodeInfo of a name. It is created for a new name."""
         info = self.infos.get(name)
         if info is None:
             info = self.infos[name] = NodeInfo(name)
         return info
 
     def occupy(self, info: NodeInfo, node: Node) -> None:
-        """Give a node that has become known a slot."""
+        """Assign a slot to a node that has become known."""
         self._enter(info, node, self._free.pop() if self._free else self._new_slot())
         info.generation = self.known.set(node.name, info)
 
     def vacate(self, info: NodeInfo) -> None:
-        """Take the slot of a node that is gone."""
+        """Free the slot of a removed node."""
         self._free.append(info.slot)
         self._leave(info)
         info.generation = self.known.remove(info.name)
         self.drop_if_empty(info)
 
     def suppose(self, info: NodeInfo, node: Node) -> None:
-        """Give a node that is only supposed a slot, and no generation: who follows generations never hears of it."""
-        # Never a free slot: so nothing but the number of slots in use has to be as it was, afterwards.
+        """Assign a slot, but no generation, to a supposed node. So readers that follow generations do not see it."""
+        # Always a new slot: so `withdraw` has to restore only the number of slots in use.
         self._enter(info, node, self._new_slot())
 
     def suppose_state(self, info: NodeInfo, node: Node) -> Node:
-        """Let a known node have another state, without a generation; return the one before.
+        """Replace the state of a known node without a generation, and return the state before.
 
         Raises ValueError for an unknown node.
         """
@@ -132,22 +134,22 @@ class NodeTable:
         return before
 
     def withdraw(self, info: NodeInfo) -> None:
-        """Take the slot of a node that was supposed; of several, the one that was supposed last."""
+        """Free the slot of a supposed node. Supposed nodes must be withdrawn in reverse order."""
         self._used = info.slot
         self._leave(info)
         self.drop_if_empty(info)
 
     def update(self, info: NodeInfo, node: Node) -> None:
-        """Take over another state of a known node."""
+        """Replace the state of a known node."""
         self._replace(info, info.node, node)
         self.touch(info)
 
     def touch(self, info: NodeInfo) -> None:
-        """Give a NodeInfo that has changed a new generation."""
+        """Give a changed NodeInfo a new generation."""
         info.generation = self._generations.advance() if info.node is None else self.known.touch(info.name)
 
     def partition_changed(self, names: Iterable[str]) -> None:
-        """Find again on which side of the partition these nodes are; unknown ones are passed over."""
+        """Determine again whether these nodes are in the partition. Unknown names are ignored."""
         for name in names:
             info = self.infos.get(name)
             if info is None or info.node is None:
@@ -158,12 +160,12 @@ class NodeTable:
                 self.touch(info)
 
     def drop_if_empty(self, info: NodeInfo) -> None:
-        """Forget a name that is neither a known node nor named by a pod."""
+        """Remove a name that is not a known node and that no pod names."""
         if info.node is None and not info.rows:
             del self.infos[info.name]
 
     def name(self, slot: int) -> str:
-        """Return the name of the node that has a slot."""
+        """Return the name of the node with a slot."""
         return msgspec.json.decode(self.name_json[slot], type=str)
 
     def _new_slot(self) -> int:
@@ -211,14 +213,14 @@ class NodeTable:
     def _grow(self) -> None:
         inside = np.ones(2 * self.capacity, np.bool_)
         inside[: self.capacity] = self.in_partition
-        self.name_json, self.in_partition = np.tile(self.name_json, 2), inside  # the new half is stale as well
+        self.name_json, self.in_partition = np.tile(self.name_json, 2), inside  # the new half is stale, too
 
 
 class _LazyNames(Sequence[str]):
-    """Names that are rarely read, made on first use: to list 200 of them takes 10 us."""
+    """Names that are rarely read, so they are created at the first read: to list 200 of them takes 10 us."""
 
     def __init__(self, name_of: Callable[[int], str], places: IntpArray) -> None:
-        """Stand for the names that `name_of` finds for places, such as slots or positions in other names."""
+        """`name_of` returns the name for an element of `places`, such as a slot or a position in other names."""
         self._name_of = name_of
         self._places = places
 
@@ -240,8 +242,8 @@ class _LazyNames(Sequence[str]):
 class NodeBatch:
     """The nodes of one request, in its order: slots of known nodes, whole objects of others, and unknown names.
 
-    `slots` has NO_SLOT for nodes that are not in the mirror; `strangers` has their objects by position, None without
-    one. Valid until the next event: slots are reused.
+    `slots` has NO_SLOT for nodes that are not in the mirror. For these, `strangers` has the object by position, or
+    None. Valid until the next event, because slots are reused.
     """
 
     def __init__(
@@ -254,7 +256,7 @@ class NodeBatch:
 
     @classmethod
     def of(cls, table: NodeTable, names: Sequence[str], objects: Mapping[int, Node]) -> "NodeBatch":
-        """Look up the nodes of these names; `objects` are whole nodes by position, for names that are unknown."""
+        """Look up nodes by name. `objects` are whole nodes by position, for names that the mirror does not have."""
         try:
             # Without a default for unknown names: 0.23 ms for 5,000 names, against 0.27 ms with one.
             return cls(table, names, np.fromiter(map(table.slots.__getitem__, names), np.intp, len(names)), {})
@@ -265,13 +267,13 @@ class NodeBatch:
 
     @classmethod
     def found(cls, table: NodeTable, body: bytes | bytearray, begin: int, end: int) -> "NodeBatch | None":
-        """Look up the nodes whose names are in a JSON array, inside of its brackets; None: see NameIndex.find."""
+        """Look up the nodes whose names are in a JSON array, without its brackets. None: see NameIndex.find."""
         slots = table.name_index.find(body, begin, end)
         return None if slots is None else cls.of_slots(table, slots)
 
     @classmethod
     def of_slots(cls, table: NodeTable, slots: IntpArray) -> "NodeBatch":
-        """Return the nodes that have some slots."""
+        """Return the nodes with these slots."""
         return cls(table, _LazyNames(table.name, slots), slots, {})
 
     def __len__(self) -> int:
@@ -284,7 +286,7 @@ class NodeBatch:
         return next((position for position in found if self.names[position] == name), -1)
 
     def part(self, positions: IntpArray) -> "NodeBatch":
-        """Return the batch of some of its nodes."""
+        """Return a batch of some of the nodes."""
         strangers: dict[int, Node | None] = {}
         if self.strangers:
             old = positions.tolist()
@@ -298,28 +300,28 @@ class NodeBatch:
 
     @property
     def out_of_partition(self) -> BoolArray | None:
-        """Whether each node is out of the partition, whole objects by their labels, an unknown one never; None: all in.
+        """Whether each node is out of the partition, or None if all are in. Computed at every call.
 
-        It is looked up at every call.
+        A whole object is judged by its labels. An unknown node is never out.
         """
         partition = self._table.partition
         if partition.whole:
             return None
-        outside: BoolArray = ~self._table.in_partition[self.slots]  # NO_SLOT looks up the last slot, corrected below
+        outside: BoolArray = ~self._table.in_partition[self.slots]  # NO_SLOT reads the last slot, corrected below
         for position, node in self.strangers.items():
             outside[position] = node is not None and not partition.includes(self.names[position], node.labels)
         return outside
 
     def value_ids(self, column: TopologyColumn) -> IntpArray:
-        """Return the value id of a topology key for each node; ABSENT for an unknown one."""
-        ids = column.of_slot.take(self.slots).astype(np.intp)  # NO_SLOT looks up the last slot, corrected below
+        """Return the value id of a topology key for each node, ABSENT for an unknown node."""
+        ids = column.of_slot.take(self.slots).astype(np.intp)  # NO_SLOT reads the last slot, corrected below
         for position, node in self.strangers.items():
             ids[position] = ABSENT if node is None else column.id_of(node.labels)
         return ids
 
     def name_json(self) -> NameTexts:
-        """Return each name as JSON, from the slots where there is one."""
-        texts = self._table.name_json.take(self.slots)  # NO_SLOT looks up the last slot, corrected below
+        """Return each name as JSON. Known nodes take it from their slots."""
+        texts = self._table.name_json.take(self.slots)  # NO_SLOT reads the last slot, corrected below
         if self.strangers:
             of_strangers = {position: msgspec.json.encode(self.names[position]) for position in self.strangers}
             texts = _wide_enough(texts, [*of_strangers.values()])
@@ -327,7 +329,7 @@ class NodeBatch:
         return texts
 
     def repeated(self) -> int:
-        """Return the position of the first name that is earlier in the batch already, or -1."""
+        """Return the position of the first name that occurs earlier in the batch, or -1."""
         if self.strangers:
             seen: set[str] = set()
             for position, name in enumerate(self.names):
@@ -348,7 +350,7 @@ class NodeBatch:
 
 
 def _wide_enough(texts: NameTexts, more: Sequence[bytes]) -> NameTexts:
-    """Return names in a form that takes as many further names in their place."""
+    """Return the names in a form that can hold the further names in place of others."""
     widest = max(map(len, more))
     if texts.dtype == np.object_ or widest <= texts.itemsize:
         return texts

@@ -1,7 +1,7 @@
 """The measured usage of nodes: columns by node slot, and the age of measurements.
 
-The mirror has no clock, so a measurement does not become too old by itself. A caller that has a clock marks it. The
-mark is a change of the object like any other, with its generation and its invalidations.
+The mirror has no clock, so a measurement does not expire by itself. A caller with a clock marks it as too old. The mark
+is a change of the object like any other, with its generation and its invalidations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,10 +19,10 @@ from core.objects.node import Node
 from core.objects.node_metrics import NodeMetrics, Usage
 
 RESOURCES: Final = ("cpu", "memory")
-"""The resources whose usage is measured, in the order of the columns."""
+"""The resources with measured usage, in the order of the columns."""
 
 MAX_AMOUNT: Final = 2**53
-"""No node has more of any resource; sums of such amounts fit into an int64."""
+"""Upper limit of any amount, so that sums of amounts fit into an int64."""
 
 _UNKNOWN: Final = -1
 _AMOUNTS: Final = 4  # average, deviation, capacity, allocatable
@@ -32,8 +32,8 @@ _Columns: TypeAlias = NDArray[np.int64]
 class ResourceUsage(NamedTuple):
     """One resource on the nodes of a batch: cpu in millicores, memory in bytes.
 
-    Where `measured` is not set there is no usable measurement, and `average` and `deviation` are 0. Where a node does
-    not report its capacity, `capacity` is the allocatable amount.
+    Without a usable measurement, `measured` is false, and `average` and `deviation` are 0. If a node does not report
+    its capacity, `capacity` is the allocatable amount.
     """
 
     measured: BoolArray
@@ -44,23 +44,23 @@ class ResourceUsage(NamedTuple):
 
 
 class NodeUsage:
-    """The measured usage of every known node, with its capacity and allocatable amounts; a derived state.
+    """The measured usage of every known node, with its capacity and allocatable amounts. A derived state.
 
-    A stranger has no measurement: nothing is held by its name as long as the mirror does not know it as a node.
+    A stranger has no measurement, because measurements are stored by slot.
     """
 
     def __init__(self, mirror: ClusterMirror) -> None:
-        """Read the measurements and the nodes; from then on `changed` must get every change."""
+        """Read the measurements and the nodes. From then on `changed` must receive every change."""
         self._measurements: Mapping[str, NodeMetrics] = mirror.objects(NodeMetrics)
         self._columns: _Columns = np.zeros((len(RESOURCES), _AMOUNTS, mirror.nodes.capacity), np.int64)
         self.too_old: BoolArray = np.zeros(mirror.nodes.capacity, np.bool_)
-        """Slot -> whether the last measurement of the node is too old; stale where the slot is free."""
+        """Slot -> whether the last measurement of the node is too old. Stale if the slot is free."""
         for slot, node in mirror.nodes:
             self._measure(slot, self._measurements.get(node.name))
             self._describe(slot, node)
 
     def changed(self, change: Change) -> None:
-        """Follow measurements, and the amounts that nodes report."""
+        """Update the columns from measurements, and from the amounts that nodes report."""
         if isinstance(change, NodeChange):
             if change.after is None:
                 return
@@ -72,7 +72,7 @@ class NodeUsage:
             self._measure(change.slot, change.after)
 
     def of(self, resource: int, batch: NodeBatch) -> ResourceUsage:
-        """Return a resource, by its place in RESOURCES, on the nodes of a batch."""
+        """Return a resource, by its index in RESOURCES, on the nodes of a batch."""
         average, deviation, capacity, allocatable = self._columns[resource].take(batch.slots, axis=1)
         measured: BoolArray = average != _UNKNOWN
         if batch.strangers:
@@ -110,13 +110,13 @@ class NodeUsage:
 
 
 def judged(metrics: NodeMetrics, now: float, max_age: float) -> NodeMetrics:
-    """Return a measurement with `too_old` as it is now; times in seconds, `now` since 1970."""
+    """Return a measurement with `too_old` set for the present time. Times are in seconds, `now` since 1970."""
     too_old = now - metrics.measured_at > max_age
     return metrics if metrics.too_old == too_old else replace(metrics, too_old=too_old)
 
 
 def outdated(mirror: ClusterMirror, now: float, max_age: float) -> Iterator[NodeMetrics]:
-    """Yield the measurements in the mirror that have become too old, marked so. The caller must update the mirror."""
+    """Yield the measurements that have become too old, marked as such. The caller must update the mirror."""
     for held in [*mirror.objects(NodeMetrics).values()]:
         if not held.too_old and (marked := judged(held, now, max_age)).too_old:
             yield marked

@@ -1,4 +1,4 @@
-"""A value of every node, stored by distinct value, so that plugins judge a value once for all nodes that have it."""
+"""A value of every node, stored by distinct value, so that plugins judge each value once for all its nodes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
@@ -15,7 +15,7 @@ from core.objects.node import Node
 Value = TypeVar("Value", bound=Hashable)
 
 MAX_BYTES: Final = 8 * 2**20
-"""Size of the projections that are kept between requests. One costs 20 KB at 5,000 nodes, and its distinct values."""
+"""Size of the projections that are kept between requests. One costs 20 KB at 5,000 nodes, plus its distinct values."""
 
 _VALUE_BYTES: Final = 200
 _KEY_BYTES: Final = 8
@@ -24,10 +24,10 @@ LabelValues = tuple[str | None, ...]
 
 
 class NodeValues(Generic[Value]):
-    """Node slot -> the result of `read` for its node; None is no value."""
+    """Node slot -> the result of `read` for its node. None means no value."""
 
     def __init__(self, mirror: ClusterMirror, read: Callable[[Node], Value | None]) -> None:
-        """Read all nodes; from then on `changed` must be called for their changes."""
+        """Read all nodes. From then on `changed` must receive their changes."""
         self._read = read
         self._column: DistinctValues[Value] = DistinctValues(mirror.nodes.capacity)
         for slot, node in mirror.nodes:
@@ -35,27 +35,27 @@ class NodeValues(Generic[Value]):
 
     @property
     def distinct(self) -> int:
-        """How many values there are, and a few that no node has any more."""
+        """Number of values, including a few that no node has any more."""
         return len(self._column.values)
 
     def changed(self, change: Change) -> None:
-        """Read a node again that has changed."""
+        """Read a changed node again."""
         if isinstance(change, NodeChange):
             if change.slot >= len(self._column.of_slot):
                 self._column.grow(change.slot + 1)
             self._column.assign(change.slot, None if change.after is None else self._read(change.after))
 
     def judged(self, batch: NodeBatch, judge: Callable[[Value | None], int]) -> Int64Array:
-        """Return the result of `judge` for each node's value, called once per distinct value; 0 for an unknown node."""
+        """Return `judge` of each node's value, or 0 for an unknown node. `judge` is called once per distinct value."""
         results = self._results(batch, judge)
         for position, node in batch.strangers.items():
             results[position] = 0 if node is None else judge(self._read(node))
         return results
 
     def places(self, batch: NodeBatch) -> tuple[list[Value | None], Int64Array]:
-        """Return values, some of no node, and for each node the place of its value; 0 for none, or an unknown node."""
+        """Return values, and for each node the index of its value: 0 for no value or an unknown node."""
         values: list[Value | None] = [None, *self._column.values]
-        places = self._column.of_slot[batch.slots].astype(np.int64) + 1  # ABSENT is 0; NO_SLOT is corrected below
+        places = self._column.of_slot[batch.slots].astype(np.int64) + 1  # ABSENT gives 0; NO_SLOT is corrected below
         ids = self._column.ids
         for position, node in batch.strangers.items():
             value = None if node is None else self._read(node)
@@ -67,9 +67,9 @@ class NodeValues(Generic[Value]):
         return values, places
 
     def _results(self, batch: NodeBatch, judge: Callable[[Value | None], int]) -> Int64Array:
-        ids = self._column.of_slot[batch.slots]  # NO_SLOT looks up the last slot, which the caller corrects
+        ids = self._column.of_slot[batch.slots]  # NO_SLOT reads the last slot, which the caller corrects
         values = self._column.values
-        # The last one is for ABSENT. A value whose id is free is judged for nothing, which is seldom and does no harm.
+        # The last element is for ABSENT. Values with a free id are judged needlessly, which is rare and harmless.
         if len(values) < len(ids):
             return np.array([*map(judge, values), judge(None)], np.int64)[ids]
         distinct, positions = np.unique(ids, return_inverse=True)
@@ -78,9 +78,9 @@ class NodeValues(Generic[Value]):
 
 
 class LabelProjections:
-    """Label keys -> the values of these labels on every node together, for the keys that were requested last.
+    """Label keys -> the combined values of these labels on every node, for the most recently requested keys.
 
-    For answers that follow from several labels at once. Where each label is judged by itself, LabelColumns costs less.
+    For results that depend on several labels together. If each label is judged by itself, LabelColumns costs less.
     """
 
     def __init__(self, mirror: ClusterMirror) -> None:
@@ -88,7 +88,7 @@ class LabelProjections:
         self._by_keys: OrderedDict[tuple[str, ...], NodeValues[LabelValues]] = OrderedDict()
 
     def of(self, keys: tuple[str, ...]) -> NodeValues[LabelValues]:
-        """Return the values of these labels, in the order of the keys; None where a node lacks the label."""
+        """Return the values of these labels, in the order of the keys. None stands for a missing label."""
         found = self._by_keys.get(keys)
         if found is not None:
             self._by_keys.move_to_end(keys)
@@ -102,7 +102,7 @@ class LabelProjections:
         return found
 
     def changed(self, change: Change) -> None:
-        """Read a node again whose labels have changed."""
+        """Read a node again if its labels have changed."""
         if isinstance(change, NodeChange) and _labels(change.before) != _labels(change.after):
             for values in self._by_keys.values():
                 values.changed(change)
@@ -110,7 +110,7 @@ class LabelProjections:
     def _make_room(self) -> None:
         sizes = [self._size(keys, values) for keys, values in self._by_keys.items()]
         total = sum(sizes)
-        for size in sizes[:-1]:  # the last requested one stays, however large
+        for size in sizes[:-1]:  # the most recently requested one stays, whatever its size
             if total <= MAX_BYTES:
                 break
             self._by_keys.popitem(last=False)
@@ -121,7 +121,7 @@ class LabelProjections:
 
 
 def labels_of(keys: tuple[str, ...], values: LabelValues | None) -> dict[str, str]:
-    """Return the labels that a projection's value stands for."""
+    """Return the labels for a projection's value."""
     return {key: value for key, value in zip(keys, values or (), strict=False) if value is not None}
 
 

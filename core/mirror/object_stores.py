@@ -1,4 +1,4 @@
-"""The objects of all kinds for which the mirror has no rule of its own: held as they are, by kind and full name."""
+"""Objects of all kinds without a rule of their own, stored unchanged by kind and full name."""
 
 from typing import Any, Final, Protocol, TypeVar
 
@@ -8,7 +8,7 @@ from core.objects.volumes import CSINode
 
 
 class Named(Protocol):
-    """An object that has a key within its kind."""
+    """An object with a key within its kind."""
 
     @property
     def full_name(self) -> str:
@@ -18,7 +18,7 @@ class Named(Protocol):
 HeldObject = TypeVar("HeldObject", bound=Named)
 
 OF_A_NODE: Final = (CSINode, NodeMetrics)
-"""Kinds whose objects have the name of the node that they are about."""
+"""Kinds whose objects have the name of the node that they describe."""
 
 
 class ObjectStores:
@@ -29,14 +29,14 @@ class ObjectStores:
         self._stores: dict[type, GenerationStore[Any]] = {}
 
     def of(self, kind: type[HeldObject]) -> GenerationStore[HeldObject]:
-        """Return the store of a kind, empty if there was no object of it."""
+        """Return the store of a kind. It is empty if there was no object of the kind."""
         store = self._stores.get(kind)
         if store is None:
             store = self._stores[kind] = GenerationStore(self._generations)
         return store
 
     def put(self, thing: HeldObject) -> HeldObject | None:
-        """Hold the newest state of an object, return the last one; one that is as it was gets no new generation."""
+        """Store an object and return its state before. An unchanged object gets no new generation."""
         store = self.of(type(thing))
         before = store.values.get(thing.full_name)
         if before != thing:
@@ -44,7 +44,7 @@ class ObjectStores:
         return before
 
     def remove(self, thing: HeldObject) -> HeldObject | None:
-        """Hold an object no more, return its last state; an unknown one is nothing."""
+        """Remove an object and return its last state, or None if it is unknown."""
         store = self.of(type(thing))
         before = store.values.get(thing.full_name)
         if before is not None:

@@ -1,4 +1,4 @@
-"""The pods without a node, as the watch last told of them: who may be decided for, and who is nominated for a node."""
+"""Pods without a node in the watch: candidates for a decision, some with a nominated node."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,10 +11,10 @@ _NONE: Final[Mapping[str, Pod]] = MappingProxyType({})
 
 
 class PendingPods:
-    """uid -> pod, for the pods that the API server has, and that are neither bound nor ended.
+    """uid -> pod, for the pods of the API server that are neither bound nor ended.
 
-    Source of `nominated_for`: k8s.io/kubernetes pkg/scheduler/backend/queue/nominator.go, without the nominations that
-    a scheduler has not written yet: they are only in its memory.
+    Source of `nominated_for`: k8s.io/kubernetes pkg/scheduler/backend/queue/nominator.go. Nominations that a scheduler
+    has not written yet are missing, because they are only in the scheduler's memory.
     """
 
     def __init__(self) -> None:
@@ -33,20 +33,20 @@ class PendingPods:
 
     @property
     def nominated(self) -> Mapping[str, Mapping[str, Pod]]:
-        """Node -> uid -> the pods that are nominated for it; nodes that none is nominated for are not in it."""
+        """Node -> uid -> pods nominated for the node. Nodes without nominated pods have no entry."""
         return self._nominated
 
     def get(self, uid: str) -> Pod | None:
-        """Return a pod; None if it is not pending, or not known."""
+        """Return a pod, or None if it is unknown or not pending."""
         return self._pods.get(uid)
 
     def nominated_for(self, node: str) -> Mapping[str, Pod]:
-        """Return the pods that are nominated for a node, by uid."""
+        """Return the pods nominated for a node, by UID."""
         return self._nominated.get(node, _NONE)
 
     @contextmanager
     def expecting(self, uid: str, call: Callable[[], None]) -> Iterator[None]:
-        """Call `call` each time that the state of a pod is put, within the block. It must not change the mirror."""
+        """Within the block, call `call` each time the state of a pod is put. `call` must not change the mirror."""
         calls = self._expected.setdefault(uid, [])
         calls.append(call)
         try:
@@ -57,7 +57,7 @@ class PendingPods:
                 del self._expected[uid]
 
     def put(self, pod: Pod) -> None:
-        """Take in the state of a pod that has no node."""
+        """Add or update a pod without a node."""
         self.remove(pod.uid)
         self._pods[pod.uid] = pod
         if pod.nominated_node_name:
@@ -67,7 +67,7 @@ class PendingPods:
                 call()
 
     def remove(self, uid: str) -> None:
-        """Drop a pod that is bound, has ended or was deleted; an unknown one changes nothing."""
+        """Remove a pod that is bound, ended or deleted. An unknown pod is ignored."""
         known = self._pods.pop(uid, None)
         if known is not None and known.nominated_node_name:
             there = self._nominated[known.nominated_node_name]

@@ -1,4 +1,4 @@
-"""Which pods are on which nodes, with everything that is counted of it: kept together here, or it would fall apart."""
+"""The pods on each node with all derived counts. One module updates all of them, so that they stay consistent."""
 
 from collections.abc import Collection, Mapping
 
@@ -17,7 +17,7 @@ from core.releases import Rules
 
 
 class Placement:
-    """Nodes, pods and namespaces, with their term counters, requests and generations; all pods in here are placed."""
+    """Nodes, pods and namespaces, with their term counters, requests and generations. All pods here are placed."""
 
     def __init__(self, generations: GenerationCounter, work: Work, rules: Rules) -> None:
         self.rules = rules
@@ -29,12 +29,12 @@ class Placement:
         self.affinity = AffinityCounts(self.nodes, self.pods, self.namespaces, work)
 
     def add_pod(self, pod: Pod) -> None:
-        """Put a new pod on the node that it names."""
+        """Add a new pod to the node that it names."""
         self._enter(pod)
         self._tell_of_pod(pod.node_name, None, pod)
 
     def remove_pod(self, pod: Pod) -> None:
-        """Take away a pod, given as it is held."""
+        """Remove a pod. `pod` is the object that the mirror holds."""
         slot = self.nodes.infos[pod.node_name].slot
         self._leave(pod)
         if slot != NO_SLOT and self.listeners:
@@ -49,7 +49,7 @@ class Placement:
             self._leave(known)
             self._enter(pod)
             self._tell_of_pod(pod.node_name, known, pod)
-        # Most updates are of the status: then the versions differ, and nothing else is worth comparing.
+        # Most updates change only the status. Then the versions differ, and nothing else is worth comparing.
         elif known.resource_version != pod.resource_version or known != pod:
             self.pods.replace(pod)
             info = self.nodes.infos[pod.node_name]
@@ -60,7 +60,7 @@ class Placement:
             self._tell_of_pod(pod.node_name, known, pod)
 
     def change_rules(self, rules: Rules) -> list[Pod]:
-        """Count all pods by other rules; return those that count otherwise than before, as they are now."""
+        """Count all pods by other rules. Return the new state of the pods whose counted requests change."""
         before, self.rules = self.rules, rules
         self.counting = rules.request_counting
         recounted = []
@@ -73,25 +73,25 @@ class Placement:
         self.listeners.tell(RulesChange(before, rules))
         return recounted
 
-    # For Supposition, which informs the listeners. Nothing here takes a generation.
+    # For Supposition, which informs the listeners. Nothing here takes a generation, except `keep_pod`.
 
     def suppose_deleted(self, uid: str) -> None:
-        """Count a placed pod nowhere, though it is held."""
+        """Stop counting a placed pod, but keep holding it."""
         self._displace(self.pods.rows[uid])
 
     def suppose_back(self, uid: str, slot: int) -> None:
-        """Count a pod again that was supposed to be gone, on the node of its slot."""
+        """Undo `suppose_deleted`: count the pod on the node of its slot."""
         self._place(self.pods.rows[uid], slot)
 
     def suppose_pod(self, pod: Pod) -> int | None:
-        """Count a pod, which is nowhere, on the known node that it names; return its row if it is held all the same."""
+        """Count a supposed pod on the known node that it names. Return its row if the mirror also holds the pod."""
         held = self.pods.rows.get(pod.uid)
         row = self.pods.insert(pod, self.affinity.hold(pod))
         self._place(row, self.nodes.slots[pod.node_name])
         return held
 
     def withdraw_pod(self, pod: Pod, held: int | None) -> None:
-        """Take away a supposed pod, given with the result of `suppose_pod`."""
+        """Remove a supposed pod. `held` is the result of `suppose_pod`."""
         self._displace(self.pods.rows[pod.uid])
         self.affinity.drop(pod)
         if held is None:
@@ -99,32 +99,36 @@ class Placement:
         else:
             self.pods.uncover(pod.uid, held)
 
+    def keep_pod(self, pod: Pod) -> None:
+        """Add a supposed pod to its NodeInfo, with a generation. Listeners have the change already."""
+        self._join(self.pods.rows[pod.uid], pod)
+
     def suppose_node(self, node: Node) -> NodeInfo:
-        """Let an unknown node be known, with the pods that wait for it."""
+        """Make an unknown node known, with the pods that wait for it."""
         info = self.nodes.info(node.name)
         self.nodes.suppose(info, node)
         self._enter_domains(info, node)
         return info
 
     def suppose_state(self, info: NodeInfo, node: Node) -> Node:
-        """Let a known node have another state; return the one before. Raises ValueError for an unknown node."""
+        """Replace the state of a known node, and return the state before. Raises ValueError for an unknown node."""
         before = self.nodes.suppose_state(info, node)
         changed = self.affinity.columns.changed_by(info.slot, before.labels, node.labels)
         if changed:
-            # Not those of the NodeInfo: some may be supposed to be gone, and others to be here.
+            # Not the rows of the NodeInfo: some of its pods may be supposed gone, and other pods supposed here.
             rows = np.flatnonzero(self.pods.slot_of_row == info.slot).tolist()
             self._move_domains(info, node, changed, rows)
         return before
 
     def withdraw_node(self, info: NodeInfo) -> None:
-        """Let a node that was supposed be unknown again; of several, the one that was supposed last."""
+        """Make a supposed node unknown again. Supposed nodes must be withdrawn in reverse order."""
         self._leave_domains(info)
         self.nodes.withdraw(info)
 
     # Nodes and namespaces.
 
     def set_node(self, name: str, node: Node | None) -> None:
-        """Take over the state of a node; None: there is none (any more)."""
+        """Replace the state of a node. None means that the node does not exist (any more)."""
         if node is None:
             if name in self.nodes.slots:
                 self._remove_node(self.nodes.infos[name])
@@ -136,7 +140,7 @@ class Placement:
             self._update_node(info, node)
 
     def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
-        """Take over the labels of a namespace; None: there is no such Namespace (any more)."""
+        """Replace the labels of a namespace. None means that there is no such Namespace (any more)."""
         before = self.namespaces.get(name)
         if before == labels:
             return
@@ -144,19 +148,24 @@ class Placement:
             del self.namespaces[name]
         else:
             self.namespaces[name] = labels
-        # Owner counters do not change: a request reads the labels of the incoming pod's namespace.
+        # Owner counters need no update: a request reads the labels of the incoming pod's namespace.
         self.affinity.matches.namespace_changed(name, before)
         if self.listeners:
             self.listeners.tell(NamespaceChange(name, before, labels))
 
     def _enter(self, pod: Pod) -> None:
         row = self.pods.insert(pod, self.affinity.hold(pod))
+        info = self._join(row, pod)
+        if info.node is not None:
+            self._place(row, info.slot)
+
+    def _join(self, row: int, pod: Pod) -> NodeInfo:
+        """Add a pod to the NodeInfo of the node that it names."""
         info = self.nodes.info(pod.node_name)
         info.rows.add(row)
         info.requested.count(pod, 1)
-        if info.node is not None:
-            self._place(row, info.slot)
         self.nodes.touch(info)
+        return info
 
     def _leave(self, pod: Pod) -> None:
         row = self.pods.rows[pod.uid]
@@ -212,7 +221,7 @@ class Placement:
             self.listeners.tell(NodeChange(info.slot, before, node))
 
     def _move_domains(self, info: NodeInfo, node: Node, changed: list[TopologyColumn], rows: Collection[int]) -> None:
-        # The pods leave their old domains and enter the new ones; nothing may be counted while a slot changes value.
+        # The pods leave their old domains and enter the new ones. No pod may be counted while a slot changes its value.
         for row in rows:
             self._displace(row)
         for column in changed:

@@ -1,4 +1,4 @@
-"""Pods as rows of columns, so that counting is array arithmetic and never a loop over pods in a request."""
+"""Pods as rows of columns, so that a request counts pods by array arithmetic, without a loop over pods."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
@@ -14,10 +14,10 @@ from core.objects.pod import Pod
 _NO_VALUE: Final = -1
 _FREE: Final = -1
 NO_TERMS: Final = -1
-"""In the place of a term set, of a pod without inter-pod affinity."""
+"""The term set of a pod without inter-pod affinity."""
 _SPARE_VALUES: Final = 1024
 _MAX_LABEL_COLUMNS: Final = 256
-# Units of work (see core/mirror/work.py) of looking for pods, measured at 50,000 pods of 3,000 groups.
+# Units of work (core/mirror/work.py) to find pods, measured at 50,000 pods in 3,000 groups.
 _PER_MATCHER: Final = 20_000
 _PER_REQUIREMENT: Final = 4_000
 _PER_VALUE: Final = 100
@@ -27,13 +27,16 @@ _PER_NAMESPACE: Final = 500
 _PER_POD: Final = 5
 
 _FEW_GROUPS: Final = 6
-"""Pod groups that are looked for one by one, at 15 us each over 150,000 pods, where looking each pod's up takes 100."""
+"""Up to this number of pod groups, each is found by its own pass, at 15 us over 150,000 pods.
+
+A look-up of every pod's group takes 100 us.
+"""
 
 SelectsNamespace = Callable[[PodMatcher, str], bool]
 
 
 class ValueColumn:
-    """The id of a string for every pod group: of the namespace, or of the value of one label key."""
+    """The id of a string for every pod group: of its namespace, or of its value of one label key."""
 
     __slots__ = ("ids", "of_group")
 
@@ -42,13 +45,13 @@ class ValueColumn:
         self.of_group: Int32Array = np.full(16, _NO_VALUE, np.int32)
 
     def assign(self, group: int, value: str | None) -> None:
-        """Set the value of a group; None is a label key that it lacks."""
+        """Set the value of a group. None means that the group does not have the label key."""
         if group >= len(self.of_group):
             self.of_group = grown(self.of_group, group + 1, _NO_VALUE)
         self.of_group[group] = _NO_VALUE if value is None else self.ids.setdefault(value, len(self.ids))
 
     def among(self, values: Iterable[str], groups: int) -> BoolArray:
-        """Tell for each of the first `groups` groups whether it has one of the values."""
+        """Return for each of the first `groups` groups whether it has one of the values."""
         ids = [self.ids[value] for value in values if value in self.ids]
         of_group = self.of_group[:groups]
         among: BoolArray = of_group == ids[0] if len(ids) == 1 else np.isin(of_group, ids)
@@ -56,9 +59,10 @@ class ValueColumn:
 
 
 class PodGroups:
-    """Distinct (namespace, labels) of pods. All that a PodMatcher asks of a pod it asks of its group.
+    """Distinct (namespace, labels) of pods. These are all the fields of a pod that a PodMatcher reads.
 
-    Label columns are made for the keys that selectors have asked for. A group id is reused when its last pod is gone.
+    Label columns are made for the keys that selectors have requested. A group id is reused after its last pod is
+    removed.
     """
 
     def __init__(self) -> None:
@@ -68,23 +72,23 @@ class PodGroups:
         self._free: list[int] = []
         self._namespace = ValueColumn()
         self._labels: dict[str, ValueColumn] = {}
-        self._label_keys: dict[str, int] = {}  # label key -> number of groups that have it; no key has 0
+        self._label_keys: dict[str, int] = {}  # label key -> number of groups with the key; no key has 0
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def acquire(self, pod: Pod) -> int:
-        """Return the group of a pod, for one more pod."""
+        """Return the group of a pod, and add the pod to it."""
         identity = (pod.namespace, frozenset(pod.labels.items()))
         group = self._ids.get(identity)
         if group is None:
             group = self._ids[identity] = self._new(pod)
-            self._forget_stale_values()  # only now: what is made again is made from the groups that have an identity
+            self._forget_stale_values()  # only now: columns are rebuilt from the groups that have an identity
         self._pods[group] += 1
         return group
 
     def release(self, group: int) -> None:
-        """Drop one pod of a group."""
+        """Remove one pod from a group."""
         self._pods[group] -= 1
         if not self._pods[group]:
             pod = self._example[group]
@@ -94,19 +98,19 @@ class PodGroups:
 
     @property
     def extent(self) -> int:
-        """Number of groups that exist, free ones included."""
+        """Number of existing groups, including free ones."""
         return len(self._pods)
 
     def any_in(self, namespace: str) -> bool:
-        """Return whether there are pods of a namespace."""
+        """Return whether a namespace has pods."""
         value = self._namespace.ids.get(namespace)
         if value is None:
             return False
         groups = np.flatnonzero(self._namespace.of_group[: len(self._pods)] == value)
-        return any(self._pods[group] for group in groups.tolist())  # a free group has whatever namespace it had last
+        return any(self._pods[group] for group in groups.tolist())  # a free group keeps the namespace that it had last
 
     def selected(self, matchers: Iterable[PodMatcher], selects_namespace: SelectsNamespace) -> BoolArray:
-        """Tell for each group whether all the matchers select its pods; meaningless for free groups."""
+        """Return for each group whether all the matchers select its pods. The value of a free group has no meaning."""
         selected = np.ones(len(self._pods), np.bool_)
         for matcher in matchers:
             selected &= self._in_namespaces(matcher, selects_namespace)
@@ -114,7 +118,7 @@ class PodGroups:
         return selected
 
     def work(self, matchers: Iterable[PodMatcher]) -> int:
-        """Return the units of work of `selected` for each of the matchers."""
+        """Return the units of work of `selected`, summed over the matchers."""
         units = 0
         new_columns = set()
         for matcher in matchers:
@@ -152,7 +156,7 @@ class PodGroups:
                 del keys[key]
 
     def _forget_stale_values(self) -> None:
-        # A label with a value per pod would let the ids of a column grow for ever.
+        # Without a limit, a label with a value per pod would make the ids of a column grow without end.
         limit = 2 * len(self._ids) + _SPARE_VALUES
         if len(self._namespace.ids) > limit:
             self._namespace = self._column(lambda pod: pod.namespace)
@@ -177,13 +181,14 @@ class PodGroups:
         return selected
 
     def _meeting(self, requirement: Requirement) -> BoolArray:
-        if requirement.key not in self._label_keys:  # which needs no column: a pod may name thousands of such keys
+        # a missing key needs no column: a pod may name thousands of such keys
+        if requirement.key not in self._label_keys:
             met = requirement.operator in {Operator.NOT_IN, Operator.DOES_NOT_EXIST}
             return np.full(len(self._pods), met, np.bool_)
         column = self._labels.get(requirement.key)
         if column is None:
             if len(self._labels) >= _MAX_LABEL_COLUMNS:
-                self._labels.clear()  # a bound, not a cache policy: they are made again in a millisecond each
+                self._labels.clear()  # a bound, not a cache policy: each is rebuilt in a millisecond
             column = self._labels[requirement.key] = self._label_column(requirement.key)
         if requirement.operator is Operator.IN:
             return column.among(requirement.values, len(self._pods))
@@ -204,7 +209,7 @@ class PodGroups:
 
 
 class PodColumns:
-    """The pods of the mirror: uid -> row, and by row the pod, the slot of its node and its group."""
+    """The pods of the mirror: uid -> row, and row -> pod, slot of its node, and group."""
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}  # pod uid -> row
@@ -219,14 +224,14 @@ class PodColumns:
         return len(self.rows)
 
     def get(self, uid: str) -> Pod | None:
-        """Return the pod with the uid, if the mirror holds it."""
+        """Return the pod with the UID if the mirror holds it, else None."""
         row = self.rows.get(uid)
         return None if row is None else self.pods[row]
 
     def insert(self, pod: Pod, term_set: int) -> int:
-        """Give a pod, whose terms are those of a set, a row. Its slot is set by the caller, once it is counted.
+        """Assign a row to a pod with a term set. The caller sets the slot after it has counted the pod.
 
-        One that has a row already gets another one, which covers that until `uncover`.
+        A pod that already has a row gets a second one, which covers the first until `uncover`.
         """
         if self._free:
             row = self._free.pop()
@@ -244,41 +249,41 @@ class PodColumns:
         return row
 
     def replace(self, pod: Pod) -> int:
-        """Hold a newer state of a pod, with the same namespace, labels and terms, in its row; return that."""
+        """Replace a pod in its row by a newer state with the same namespace, labels and terms. Return the row."""
         row = self.rows[pod.uid]
         self.pods[row] = pod
         return row
 
     def remove(self, pod: Pod) -> None:
-        """Free the row of a pod, whose slot is -1 again by now."""
+        """Free the row of a pod. Its slot must already be -1."""
         self._release(self.rows.pop(pod.uid))
 
     def uncover(self, uid: str, row: int) -> None:
-        """Free the row of a pod, as `remove` does, and let it have the row that was covered."""
+        """Free the row of a pod as `remove` does, and make the covered row its row again."""
         covering, self.rows[uid] = self.rows[uid], row
         self._release(covering)
 
     def work(self, conjunctions: Sequence[Sequence[PodMatcher]]) -> int:
-        """Return the units of work of `slots_of` for each of the conjunctions."""
+        """Return the units of work of `slots_of`, summed over the conjunctions."""
         return self.groups.work(chain.from_iterable(conjunctions)) + _PER_POD * len(self.pods) * len(conjunctions)
 
     def slots_of(self, matchers: Iterable[PodMatcher], selects_namespace: SelectsNamespace) -> Int32Array:
-        """Return the slot of each pod, on a known node, that all the matchers select."""
+        """Return the slot of each pod on a known node that all the matchers select."""
         return self.slot_of_row.take(self.rows_on_nodes(matchers, selects_namespace))
 
     def rows_on_nodes(self, matchers: Iterable[PodMatcher], selects_namespace: SelectsNamespace) -> IntpArray:
-        """Return the row of each pod, on a known node, that all the matchers select."""
+        """Return the row of each pod on a known node that all the matchers select."""
         if not self.rows:
             return np.empty(0, np.intp)
         groups = self.groups.selected(matchers, selects_namespace).nonzero()[0]
         if not len(groups):
             return np.empty(0, np.intp)
         selected = self._rows_of(groups)
-        # Free rows have whatever group they had last, but no slot.
+        # A free row keeps its last group, but has no slot.
         return selected[self.slot_of_row.take(selected) >= 0]
 
     def rows_with(self, term_sets: Collection[int]) -> IntpArray:
-        """Return the row of each pod, on a known node, whose terms are one of the sets."""
+        """Return the row of each pod on a known node with one of these term sets."""
         of_row = self.term_set_of_row[: len(self.pods)]
         rows = np.isin(of_row, [*term_sets]).nonzero()[0]
         return rows[self.slot_of_row.take(rows) >= 0]
@@ -288,23 +293,23 @@ class PodColumns:
         self._free.append(row)
 
     def _rows_of(self, groups: IntpArray) -> IntpArray:
-        """Return the rows of the pods of some groups, and some free ones."""
+        """Return the rows of the pods of some groups. Free rows may be included."""
         group_of_row = self._group_of_row[: len(self.pods)]
         if len(groups) > _FEW_GROUPS:
             selected = np.zeros(self.groups.extent, np.bool_)
             selected[groups] = True
             return selected.take(group_of_row).nonzero()[0]
         chosen: BoolArray = np.zeros(len(group_of_row), np.bool_)
-        for group in groups.astype(np.int32):  # a number of the same width, or the column would be widened first
+        for group in groups.astype(np.int32):  # a number of the same width: else numpy widens the column first
             chosen |= group_of_row == group
         return chosen.nonzero()[0]
 
 
 def namespace_is_selected(matcher: PodMatcher, name: str, labels: Mapping[str, str] | None) -> bool:
-    """Return whether an *incoming* pod's term reaches the pods of a namespace; labels None: no such Namespace object.
+    """Return whether an *incoming* pod's term selects the pods of a namespace. `labels` None: no such Namespace object.
 
-    A namespaceSelector is turned into the names of the Namespaces that exist, so it never reaches a namespace that is
-    not there, except `{}`, which upstream leaves alone (plugin.go, mergeAffinityTermNamespacesIfNotEmpty).
+    Upstream resolves a namespaceSelector to the names of existing Namespaces, so it never selects a missing namespace.
+    The exception is `{}`, which upstream does not resolve (plugin.go, mergeAffinityTermNamespacesIfNotEmpty).
     """
     if name in matcher.namespaces or matcher.namespace_selector.everything:
         return True

@@ -1,4 +1,4 @@
-"""The groups of pods that are placed together, made from the members that the watch shows."""
+"""The groups of pods that are placed together, derived from the members in the watch."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -21,7 +21,7 @@ from core.objects.waiting import Waiting
 class Rule(NamedTuple):
     """How many members of a group are placed together, and for how many seconds places are reserved for them.
 
-    `problem` is why that is not known, one line; empty if it is.
+    `problem` is why the rule is unknown, in one line. Empty if it is known.
     """
 
     minimum: int
@@ -30,16 +30,16 @@ class Rule(NamedTuple):
 
 
 class Group:
-    """The members of one group. `version` changes with everything in them that can matter to placing them."""
+    """The members of one group. `version` changes with each change of the group that can affect its placement."""
 
     __slots__ = ("ended", "key", "members", "version")
 
     def __init__(self, key: str) -> None:
         self.key: Final = key
         """NAMESPACE/NAME"""
-        self.members: dict[str, Pod] = {}  # uid -> pod as the watch has it, in the order in which they came
+        self.members: dict[str, Pod] = {}  # uid -> pod as in the watch, in the order of arrival
         self.ended = 0
-        """Members that had a node and were deleted, or have ended, since the first of the present ones came."""
+        """Members that had a node and were deleted or have ended, since the group first had a member."""
         self.version = 0
 
     @property
@@ -48,10 +48,10 @@ class Group:
         return any(pod.group is not None and pod.group.by_object for pod in self.members.values())
 
     def rule(self, pod_groups: Mapping[str, PodGroup]) -> Rule:
-        """Return the rule that the PodGroup or the annotations of the members have.
+        """Return the rule from the PodGroup or from the annotations of the members.
 
-        Where annotations differ, the largest minimum and the shortest timeout hold: no member is placed too early, and
-        no place is held for too long.
+        If annotations differ, the largest minimum and the shortest timeout apply: no member is placed too early, and no
+        place is reserved for too long.
         """
         if self.by_object:
             return _of_object(self.key, pod_groups.get(self.key))
@@ -65,9 +65,9 @@ class Group:
         return Rule(minimum, min((each.timeout for each in said if each.timeout), default=DEFAULT_TIMEOUT))
 
     def packing(self, pod_groups: Mapping[str, PodGroup]) -> Packing:
-        """Return the packing that the PodGroup or the annotations of the members have; SPREAD where there is none.
+        """Return the packing from the PodGroup or from the annotations of the members, or SPREAD if none is set.
 
-        A wrong annotation, and members that differ, are a `problem`.
+        An invalid annotation, or members that differ, are a `problem`.
         """
         if self.by_object:
             found = pod_groups.get(self.key)
@@ -84,9 +84,9 @@ class Group:
 
 
 class PodGroups:
-    """NAMESPACE/NAME -> group, for the groups that have a member. Upstream's own groups are not in here.
+    """NAMESPACE/NAME -> group, for groups with a member. Upstream's own pod groups are not included.
 
-    A group and its data go with its last member, so the memory is bounded by the pods that exist.
+    A group is removed with its last member, so the memory is bounded by the existing pods.
     """
 
     def __init__(self) -> None:
@@ -101,11 +101,11 @@ class PodGroups:
         return iter(self._groups.values())
 
     def get(self, key: str) -> Group | None:
-        """Return a group; None if it has no member."""
+        """Return a group, or None if it has no member."""
         return self._groups.get(key)
 
     def see(self, pod: Pod, *, deleted: bool) -> None:
-        """Take over the state of a pod: a member, one no more, or of another group than before."""
+        """Apply the state of a pod, which may join a group, leave it, or move to another one."""
         key = "" if deleted or pod.terminal else pod.group_name
         known = self.key_of.get(pod.uid)
         if known is not None and known != key:
@@ -114,7 +114,7 @@ class PodGroups:
             self._enter(key, pod)
 
     def touch(self, key: str) -> None:
-        """Take note that the PodGroup of that name is another one than before, or gone."""
+        """Mark the group as changed, because its PodGroup was changed or deleted."""
         group = self._groups.get(key)
         if group is not None:
             group.version += 1
@@ -126,7 +126,7 @@ class PodGroups:
         before = group.members.get(pod.uid)
         group.members[pod.uid] = pod
         self.key_of[pod.uid] = key
-        # Each failed attempt writes the condition of the pod, which is no reason to try the gang again.
+        # Each failed attempt writes the pod's condition, which is no reason to try the gang again.
         if before is None or _placing(before) != _placing(pod):
             group.version += 1
 
@@ -151,5 +151,5 @@ def _of_object(key: str, found: PodGroup | None) -> Rule:
 
 
 def _placing(pod: Pod) -> Pod:
-    """Return a pod without the fields that do not affect where it can go."""
+    """Return a pod without the fields that do not affect its placement."""
     return replace(pod, resource_version="", nominated_node_name="", waiting=Waiting(gates=pod.waiting.gates))

@@ -1,4 +1,4 @@
-"""The states of a pod in the mirror, their names, and the transitions that are worth reporting."""
+"""The states of a pod in the mirror, and the transitions that are worth reporting."""
 
 from enum import Enum
 
@@ -6,14 +6,14 @@ import msgspec
 
 
 class PodState(Enum):
-    """Where a pod is in its life in the mirror; the diagram is ClusterMirror's."""
+    """The state of a pod in the mirror. ClusterMirror has the diagram."""
 
     INITIAL = "Initial"
     """Not in the mirror."""
     ASSUMED = "Assumed"
-    """Counted on the node that was decided for it, not seen there in the watch yet."""
+    """Counted on the node that was decided for it. The watch has not shown it there yet."""
     ADDED = "Added"
-    """Seen on its node in the watch."""
+    """Shown on its node by the watch."""
     EXPIRED = "Expired"
     """Not in the mirror: it was assumed, and the watch did not confirm it in time."""
     DELETED = "Deleted"
@@ -21,16 +21,16 @@ class PodState(Enum):
 
 
 class PodStateError(Exception):
-    """The operation is not possible in the pod's present state; nothing was changed."""
+    """The operation is not possible in the pod's present state. The pod was not changed."""
 
 
 class PodTransition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A transition by an event that is worth telling.
+    """A transition, caused by an event, that is worth reporting.
 
-    - Assumed -> Added: confirmed; a *mismatch* where the nodes differ.
-    - Added -> Added: the pod *moved*, which no API server lets happen.
-    - Assumed -> Deleted: the pod is gone before the watch has shown it on its node.
-    - Initial -> Deleted: the mirror did not know the assigned pod that was deleted.
+    - Assumed -> Added: confirmed. It is a *mismatch* if the nodes differ.
+    - Added -> Added: the pod *moved*, which no API server allows.
+    - Assumed -> Deleted: the pod was deleted before the watch showed it on its node.
+    - Initial -> Deleted: an assigned pod was deleted that was not in the mirror.
     """
 
     uid: str
@@ -39,13 +39,13 @@ class PodTransition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     from_state: PodState
     to_state: PodState
     from_node: str = ""
-    """Where the mirror had it; empty if nowhere."""
+    """The node in the mirror before. Empty for none."""
     to_node: str = ""
-    """Where the mirror has it now; empty if nowhere."""
+    """The node in the mirror now. Empty for none."""
 
 
 class PodStateCounts:
-    """How often pods went from one state to another, since the mirror was made."""
+    """Number of transitions of each kind since the mirror was created."""
 
     __slots__ = (
         "assumed",
@@ -60,10 +60,10 @@ class PodStateCounts:
 
     def __init__(self) -> None:
         self.assumed = 0
-        self.confirmed = 0  # Assumed -> Added on the node that was assumed
+        self.confirmed = 0  # Assumed -> Added on the assumed node
         self.mismatches = 0  # Assumed -> Added on another node
         self.forgotten = 0
         self.expired = 0
         self.deleted_while_assumed = 0
         self.moves = 0  # Added on one node -> Added on another
-        self.unknown_deletes = 0  # deletions of assigned pods that the mirror did not know
+        self.unknown_deletes = 0  # deletions of assigned pods that were not in the mirror

@@ -1,4 +1,4 @@
-"""The pods that wait for the end of victims of preemption, and since when."""
+"""The pods that wait for the end of preempted victims, and since when."""
 
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
@@ -9,17 +9,17 @@ from core.mirror.pod_columns import PodColumns
 from core.objects.pod import Pod
 
 UNSEEN: Final = 30.0
-"""Seconds after an eviction. If the watch does not show by then that the victim terminates, the wait ends."""
+"""Seconds after an eviction. If the watch does not show the victim terminating by then, the wait ends."""
 
 
 class VictimWait(NamedTuple):
-    """A pod that waits for the end of another one."""
+    """One pod waits for the end of another."""
 
     preemptor: Pod
     victim: Pod
     node: str
     since: float
-    """When it was seen first, by the caller's clock."""
+    """When the wait was first seen, by the caller's clock."""
 
 
 class _Eviction(NamedTuple):
@@ -29,15 +29,16 @@ class _Eviction(NamedTuple):
 
 
 class Preemptors:
-    """(preemptor, victim) -> since when the one waits for the other.
+    """(preemptor, victim) -> since when the preemptor waits for the victim.
 
-    A pending pod waits for the pods that were evicted for it here, and on the node that it is nominated for, for the
-    pods of lower priority that terminate. It does not matter which client deleted these: the preemptor gets their
-    resources in any case. The rule holds for the pods of every scheduler. Source of the rule: k8s.io/kubernetes v1.37
+    A pending pod waits for the pods that Kindred evicted for it. On the node for which it is nominated, it also waits
+    for terminating pods of lower priority. It does not matter which client deleted them: the preemptor gets their
+    resources in any case. The rule applies to the pods of every scheduler. Source of the rule: k8s.io/kubernetes v1.37
     pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (PodEligibleToPreemptOthers).
 
-    A wait ends when the victim is gone or elsewhere, and when the preemptor is assumed, bound, gone, or nominated for
-    another node. Reads never return a wait that has ended. They return a new one from the next `follow` on.
+    A wait ends when the victim is deleted or on another node. It also ends when the preemptor is assumed, bound,
+    deleted, or nominated for another node. Reads never return an ended wait. They return a new wait after the next
+    `follow`.
     """
 
     def __init__(self, nodes: NodeTable, pods: PodColumns, pending: PendingPods) -> None:
@@ -48,7 +49,7 @@ class Preemptors:
         self._since: dict[tuple[str, str], float] = {}  # uids of (preemptor, victim)
 
     def evicted(self, preemptor: str, node: str, victims: Collection[str], now: float) -> None:
-        """Record the victims on a node, by uid, that were evicted for a pod. They replace its earlier victims."""
+        """Record the victims on a node, by UID, that were evicted for a pod. They replace the pod's earlier victims."""
         self._evictions[preemptor] = _Eviction(node, frozenset(victims), now)
         self.follow(now)
 
@@ -57,17 +58,17 @@ class Preemptors:
         self._evictions.pop(preemptor, None)
 
     def follow(self, now: float) -> None:
-        """Record the waits that have begun, and forget the waits that have ended. Costs the pods of nominated nodes."""
+        """Record the waits that have begun, and drop those that have ended. Visits only pods of nominated nodes."""
         self._evictions = {uid: each for uid, each in self._evictions.items() if self._lasts(uid, each, now)}
         self._since = {pair: self._since.get(pair, now) for pair in self._pairs()}
 
     def waits(self) -> Iterator[VictimWait]:
-        """Yield all waits, by the names of victims, then of preemptors (upstream GetPreemptorsByVictim)."""
+        """Yield all waits, ordered by the names of victims, then of preemptors (upstream GetPreemptorsByVictim)."""
         waits = (self._wait(*pair) for pair in self._pairs() if pair in self._since)
         yield from sorted(waits, key=_order)
 
     def of_preemptor(self, uid: str) -> Iterator[VictimWait]:
-        """Yield the waits of a pod, by the names of the victims."""
+        """Yield the waits of a pod, ordered by the names of the victims."""
         return (each for each in self.waits() if each.preemptor.uid == uid)
 
     def _wait(self, preemptor: str, victim: str) -> VictimWait:
@@ -77,7 +78,7 @@ class Preemptors:
         return VictimWait(waiting, pod, pod.node_name, self._since[preemptor, victim])
 
     def _pairs(self) -> set[tuple[str, str]]:
-        """Return (preemptor, victim) of all waits there are."""
+        """Return (preemptor, victim) of all present waits."""
         found = set()
         for node, pods in self._pending.nominated.items():
             info = self._nodes.infos.get(node)
@@ -92,7 +93,7 @@ class Preemptors:
         return found
 
     def _lasts(self, uid: str, eviction: _Eviction, now: float) -> bool:
-        """Return whether a victim is there and terminates, or the watch may be late with its termination."""
+        """Return whether a victim exists and terminates, or the watch may not show its termination yet."""
         held = [pod for victim in eviction.victims if (pod := self._pods.get(victim)) is not None]
         return self._is_pending_for(uid, eviction.node) and any(
             pod.terminating or now - eviction.at < UNSEEN for pod in held
@@ -100,7 +101,7 @@ class Preemptors:
 
     def _is_pending_for(self, uid: str, node: str) -> bool:
         pod = self._pending.get(uid)
-        # Without a nomination, the watch may be late, or the pod is nominated again soon (app/eviction/evictor.py).
+        # Without a nomination, the watch may be late, or the pod will be nominated again (app/eviction/evictor.py).
         return pod is not None and uid not in self._pods.rows and pod.nominated_node_name in {"", node}
 
     def _is_on(self, uid: str, node: str) -> bool:

@@ -1,16 +1,16 @@
 """Sums of allocatable resources, of a node or the cluster, and of placed pods' requests.
 
-Terms; a resource whose sum is 0 does not appear:
+Terms. A resource whose sum is 0 does not appear.
 
 - *guaranteed allocatable*: the nodes' resources (`Node.allocatable`).
-- *guaranteed requested*: the requests of placed pods that are not of QoS class BestEffort; the scheduler reserves them.
+- *guaranteed requested*: the requests of placed pods that are not of QoS class BestEffort. The scheduler reserves them.
 - *best-effort requested*: the requests of placed BestEffort pods, never cpu or memory.
-- *best-effort allocatable*: the rest for best-effort pods: allocatable less guaranteed requested, on each node, and
-  never under 0. The cluster's is the sum of the nodes', not the difference of the cluster's sums: the over-commitment
-  of one node takes nothing from another.
+- *best-effort allocatable*: guaranteed allocatable less guaranteed requested, on each node, and at least 0. The
+  cluster's amount is the sum over nodes, not the difference of the cluster's sums, so over-commitment of one node does
+  not reduce the rest of another.
 
-Every placed pod asks for 1 of `pods`. The cluster's sums are over known nodes: pods on an unknown one count there when
-it appears. Source of the division: the Collectable of reference/scheduler-cache-api (Guaranteed, BestEffort).
+Every placed pod requests 1 of `pods`. The cluster's sums cover known nodes. Pods on an unknown node count when the node
+appears. Source of the division: the Collectable of reference/scheduler-cache-api (Guaranteed, BestEffort).
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _NOTHING: Final[Mapping[str, int]] = {}
 
 
 class Figures(msgspec.Struct, frozen=True, gc=False):
-    """The four sums of a node or of the cluster, each resource -> amount, never 0; cpu in millicores."""
+    """The four sums of a node or of the cluster, each resource -> amount, never 0. cpu is in millicores."""
 
     guaranteed_allocatable: Mapping[str, int]
     guaranteed_requested: Mapping[str, int]
@@ -35,7 +35,7 @@ class Figures(msgspec.Struct, frozen=True, gc=False):
 
 
 class PlacedRequests:
-    """The requests of one node's pods, updated by every event; begun with the present requests."""
+    """The requests of one node's pods. Initialised with the present requests, then updated by every event."""
 
     __slots__ = ("best_effort", "guaranteed")
 
@@ -44,7 +44,7 @@ class PlacedRequests:
         self.best_effort: Amounts = {**best_effort}
 
     def count(self, pod: Pod, delta: int) -> None:
-        """Count a pod (delta 1), or no longer (delta -1)."""
+        """Add the requests of a pod (delta 1), or subtract them (delta -1)."""
         amounts = self.best_effort if pod.best_effort else self.guaranteed
         for resource, amount in pod.requests.items():
             total = amounts.get(resource, 0) + amount * delta
@@ -59,7 +59,7 @@ class PlacedRequests:
             del amounts["pods"]
 
     def figures(self, allocatable: Mapping[str, int]) -> Figures:
-        """Return the figures of a node that offers so much, as they are now."""
+        """Return the present figures of a node with these allocatable resources."""
         left = {resource: amount - self.guaranteed.get(resource, 0) for resource, amount in allocatable.items()}
         return Figures(
             allocatable

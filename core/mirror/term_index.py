@@ -1,4 +1,4 @@
-"""Finds, for a pod, the terms that may select it, without looking at the others."""
+"""Finds the terms that may select a pod, without a loop over all terms."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -11,22 +11,25 @@ Entry = TypeVar("Entry", bound=Hashable)
 _Pair: TypeAlias = tuple[str, str]
 _Bucket: TypeAlias = tuple[str | None, _Pair | None]
 
-# Not "": a request may hold names that no API server admits, and an entry must not be found twice.
+# Not "": a request may contain names that no API server accepts, and an entry must not be found twice.
 _ANY_NAMESPACE: Final = None
 _NO_PAIR: Final = None
 
 MAX_BUCKETS: Final = 64
-"""Buckets of one entry. One takes 0.5 KB. A pod of 30 KB can name 2,000 namespaces and 2,000 values, whose product
-would take gigabytes. Past the limit an entry stands under fewer conditions, and is a candidate for more pods."""
+"""How many buckets one entry may have. One takes 0.5 KB.
+
+A pod of 30 KB can name 2,000 namespaces and 2,000 values, whose product would take gigabytes. Over the limit, an entry
+is indexed under fewer conditions, and is a candidate for more pods.
+"""
 
 
 class TermIndex(Generic[Entry]):
-    """(namespace or any, (label key, label value)) -> entries whose selector demands that pair.
+    """(namespace or any, (label key, label value)) -> entries whose selector requires that pair.
 
-    An entry without a demanded pair (only negative or Exists requirements) stands under its namespace alone. One with
-    too many namespaces or values for MAX_BUCKETS stands under its pairs alone, else under its namespaces alone, else
-    under nothing: then it is a candidate for every pod. A pod is given every entry at most once: a label key has one
-    value, and an entry stands either under names or under any.
+    An entry that requires no pair (only negative or Exists requirements) is indexed by namespace alone. An entry with
+    too many namespaces or values for MAX_BUCKETS is indexed by its pairs alone, else by its namespaces alone. If both
+    are too many, it is a candidate for every pod. A pod gets every entry at most once: a label key has one value, and
+    an entry is indexed either by namespaces or by any.
     """
 
     def __init__(self) -> None:
@@ -34,13 +37,13 @@ class TermIndex(Generic[Entry]):
         self._homes: dict[Entry, list[_Bucket]] = {}
 
     def add(self, entry: Entry, matcher: PodMatcher) -> None:
-        """Enter a term under the requirement of its matcher."""
+        """Add a term under the requirements of its matcher."""
         homes = self._homes[entry] = self._homes_of(matcher)
         for bucket in homes:
             self._buckets.setdefault(bucket, {})[entry] = None
 
     def remove(self, entry: Entry) -> None:
-        """Take a term out."""
+        """Remove a term."""
         for bucket in self._homes.pop(entry):
             entries = self._buckets[bucket]
             del entries[entry]
@@ -48,7 +51,7 @@ class TermIndex(Generic[Entry]):
                 del self._buckets[bucket]
 
     def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[Entry]:
-        """Yield the entries that may select such a pod; the caller checks the whole matcher."""
+        """Yield the entries that may select such a pod. The caller must check the whole matcher."""
         buckets = self._buckets
         for scope in (namespace, _ANY_NAMESPACE):
             if (scope, _NO_PAIR) in buckets:
@@ -78,7 +81,7 @@ class TermIndex(Generic[Entry]):
         if len(scopes) * min(map(len, demanded)) > MAX_BUCKETS:
             scopes = [_ANY_NAMESPACE]
         fitting = [pairs for pairs in demanded if len(scopes) * len(pairs) <= MAX_BUCKETS]
-        # Of several demands the least crowded tells most: `app=web` rather than `part-of=shop`.
+        # Of several required pairs, the least crowded is the most selective: `app=web` rather than `part-of=shop`.
         pairs = min(fitting, key=lambda pairs: self._crowd(scopes, pairs))
         return [(scope, pair) for scope in scopes for pair in pairs]
 

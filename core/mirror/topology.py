@@ -21,26 +21,29 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Value = TypeVar("Value", bound=Hashable)
 
 ABSENT: Final = -1
-"""Value id of a node that lacks the label key, or whatever else is looked at."""
+"""Value id of a node that does not have the label key or other value."""
 UNSEEN: Final = -2
 """Value id of a label value that no node of the mirror has: a domain without pods."""
 _SENTINELS: Final = 2
 
 MIN_SLOTS: Final = 16
-"""Slots that every column has from the start, so that looking up a slot never meets an empty array."""
+"""Every column has this many slots from the start, so that a look-up never reads an empty array."""
 
 MAX_UNUSED_COLUMNS: Final = 64
-"""Columns that are kept without a user. One costs 20 KB at 5,000 nodes."""
+"""How many columns are kept without a user. One costs 20 KB at 5,000 nodes."""
 
 _DENSE_FROM: Final = 256
-"""Domains with pods up to which they are a dict. At 256 it takes 9 KB, and 16 us to add up; an array over 5,000 domains
-takes 20 KB and 5 us. With 50 domains a dict takes 2 KB and 7 us."""
+"""Up to this number of domains with pods, the counts are a dict.
+
+At 256 domains a dict takes 9 KB, and 16 us to add up. An array over 5,000 domains takes 20 KB and 5 us. At 50 domains a
+dict takes 2 KB and 7 us.
+"""
 
 
 class DistinctValues(Generic[Value]):
-    """Node slot -> id of its value; ABSENT for a slot without one, free slots among them.
+    """Node slot -> id of its value. ABSENT for a slot without a value, including free slots.
 
-    An id lives as long as some slot has the value, and is given to another value later.
+    An id is in use while some slot has the value. Later another value may get it.
     """
 
     __slots__ = ("_free", "_slots", "ids", "of_slot", "values")
@@ -67,7 +70,7 @@ class DistinctValues(Generic[Value]):
         self.of_slot[slot] = ABSENT if value is None else self._acquire(value)
 
     def grow(self, capacity: int) -> None:
-        """Make room for `capacity` slots."""
+        """Extend to `capacity` slots."""
         if capacity > len(self.of_slot):
             self.of_slot = grown(self.of_slot, capacity, ABSENT) if self._slots else _all_absent(capacity)
 
@@ -89,8 +92,8 @@ class DistinctValues(Generic[Value]):
 class TopologyColumn(DistinctValues[str]):
     """The value of one label key on every node.
 
-    Reuse of ids for other values is safe for counts. A pod is counted only while its node has the value, so all counts
-    of an id are back at 0 before it is freed. So no pod of a slot may be counted while its value is assigned.
+    Reuse of ids is safe for counts. A pod is counted only while its node has the value, so all counts of an id are 0
+    before the id is freed. So no pod of a slot may be counted while the slot's value is assigned.
     """
 
     __slots__ = ("key", "users")
@@ -101,7 +104,7 @@ class TopologyColumn(DistinctValues[str]):
         self.users = 0  # live counters that read this column
 
     def sums(self) -> Int64Array:
-        """Give zeros to add counts into: one per value id, and one each for UNSEEN and ABSENT, indexed from the end."""
+        """Return zeros to add counts into: one per value id, then one each for UNSEEN (-2) and ABSENT (-1)."""
         return np.zeros(len(self.values) + _SENTINELS, np.int64)
 
     def id_of(self, labels: Mapping[str, str]) -> int:
@@ -111,7 +114,7 @@ class TopologyColumn(DistinctValues[str]):
 
 
 class TopologyCounts:
-    """Number of pods per value id of one column: a dict while few domains have any, then an int32 array for good."""
+    """Number of pods per value id of one column: first a dict, and from `_DENSE_FROM` domains on an int32 array."""
 
     __slots__ = ("_dense", "_sparse", "nonzero")
 
@@ -122,7 +125,7 @@ class TopologyCounts:
 
     @classmethod
     def of(cls, value_ids: Int32Array) -> "TopologyCounts":
-        """Count the given value ids, one for each pod; ABSENT ones are passed over."""
+        """Count the given value ids, one for each pod. ABSENT is ignored."""
         counts = cls()
         numbers = np.bincount(value_ids[value_ids >= 0])
         ids = numbers.nonzero()[0]
@@ -134,7 +137,7 @@ class TopologyCounts:
         return counts
 
     def add(self, value_id: int, delta: int) -> None:
-        """Count `delta` pods more (or fewer) for a domain."""
+        """Add `delta` pods to a domain."""
         if self._dense is not None:
             self._add_dense(self._dense, value_id, delta)
             return
@@ -148,7 +151,7 @@ class TopologyCounts:
             self._densify()
 
     def add_into(self, sums: Int64Array, weight: int = 1) -> None:
-        """Add `weight` times the counts to `sums`, which `TopologyColumn.sums` gave."""
+        """Add `weight` times the counts to `sums`, an array from `TopologyColumn.sums`."""
         if self._dense is not None:
             length = min(len(self._dense), len(sums) - _SENTINELS)
             sums[:length] += self._dense[:length] * np.int64(weight)
@@ -157,7 +160,7 @@ class TopologyCounts:
             sums[ids] += np.fromiter(self._sparse.values(), np.int64, len(self._sparse)) * weight
 
     def items(self) -> Iterator[tuple[int, int]]:
-        """Yield (value id, number of pods) of each domain that has pods."""
+        """Yield (value id, number of pods) of each domain with pods."""
         if self._dense is None:
             yield from self._sparse.items()
             return
@@ -165,13 +168,13 @@ class TopologyCounts:
         yield from zip(ids.tolist(), self._dense[ids].tolist(), strict=True)
 
     def get(self, value_id: int) -> int:
-        """Return the number of pods of a domain; 0 for UNSEEN and ABSENT."""
+        """Return the number of pods of a domain, or 0 for UNSEEN and ABSENT."""
         if self._dense is None:
             return self._sparse.get(value_id, 0)
         return int(self._dense[value_id]) if 0 <= value_id < len(self._dense) else 0
 
     def arrays(self) -> tuple[IntpArray, Int64Array]:
-        """Return the domains that have pods, and the numbers of their pods."""
+        """Return the domains with pods, and their numbers of pods."""
         if self._dense is not None:
             ids = np.flatnonzero(self._dense)
             return ids, self._dense[ids].astype(np.int64)
@@ -196,21 +199,21 @@ class TopologyCounts:
 
 
 class LabelledNodes(Protocol):
-    """The nodes that columns are made of."""
+    """The nodes that columns are made from."""
 
     @property
     def label_keys(self) -> Mapping[str, int]:
-        """Label key -> number of nodes that have it."""
+        """Label key -> number of nodes with the key."""
 
     def __iter__(self) -> Iterator[tuple[int, Node]]:
         """Yield (slot, node) of the known nodes."""
 
 
 class TopologyColumns:
-    """The columns of the label keys in use, kept with the nodes: key -> column.
+    """The columns of the label keys in use: key -> column. They follow the nodes.
 
     A key that no node has costs no pass over the nodes, and no array: a pod may name thousands of such keys. A key that
-    nodes have costs 1.2 ms at 5,000 nodes, so its column is kept for a while without users.
+    nodes have costs 1.2 ms at 5,000 nodes, so its column is kept for some time without users.
     """
 
     def __init__(self) -> None:
@@ -219,7 +222,7 @@ class TopologyColumns:
         self._capacity = MIN_SLOTS
 
     def acquire(self, key: str, nodes: LabelledNodes) -> TopologyColumn:
-        """Return the column of a key for one more user, filled from the nodes when it is new."""
+        """Return the column of a key for one more user. A new column is filled from the nodes."""
         column = self._columns.get(key)
         if column is None:
             column = self._columns[key] = TopologyColumn(key, self._capacity)
@@ -232,7 +235,7 @@ class TopologyColumns:
         return column
 
     def release(self, column: TopologyColumn) -> None:
-        """Drop one user of a column."""
+        """Release a column for one user."""
         column.users -= 1
         if column.users:
             return
@@ -247,13 +250,13 @@ class TopologyColumns:
     def changed_by(self, slot: int, before: Mapping[str, str], after: Mapping[str, str]) -> list[TopologyColumn]:
         """List the columns in which a slot gets another value when its labels change from `before` to `after`.
 
-        The labels are looked through, not the columns: pods choose how many columns there are.
+        Loops over the labels, not over the columns, because pods decide how many columns exist.
         """
         columns = (self._columns.get(key) for key in {**before, **after} if before.get(key) != after.get(key))
         return [column for column in columns if column is not None and column.id_of(after) != column.of_slot[slot]]
 
     def grow(self, capacity: int) -> None:
-        """Make room for `capacity` slots in every column, and in those to come."""
+        """Extend every present and later column to `capacity` slots."""
         if capacity == self._capacity:
             return
         self._capacity = capacity
@@ -263,14 +266,14 @@ class TopologyColumns:
 
 @lru_cache(maxsize=4)
 def _all_absent(capacity: int) -> Int32Array:
-    """Return a read-only column without values. All columns share it until they have one."""
+    """Return a read-only column without values. Columns share it until they have a value."""
     column = np.full(capacity, ABSENT, np.int32)
     column.setflags(write=False)
     return column
 
 
 def grown(array: Int32Array, needed: int, fill: int) -> Int32Array:
-    """Return the array with room for `needed` elements, at least doubled, the new ones set to `fill`."""
+    """Return the array with at least `needed` elements, at least doubled. New elements are `fill`."""
     bigger = np.full(max(needed, 2 * len(array)), fill, np.int32)
     bigger[: len(array)] = array
     return bigger

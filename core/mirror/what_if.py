@@ -1,6 +1,9 @@
-"""Suppositions: pods, nodes and objects that the mirror does not have, and that plugins then take for real."""
+"""Suppositions: tentative changes of the mirror, which plugins treat as real until they are undone.
 
-from collections.abc import Callable, Collection, Sequence
+Explanations ("what if"), the dry run of preemption and the placing of gangs use them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -16,55 +19,68 @@ from core.objects.pod import Pod, counted
 
 
 class WhatIfError(Exception):
-    """A change cannot be supposed or taken back. Everything was left as it was."""
+    """A change cannot be supposed or undone. The state was not changed."""
 
 
 class _Step(NamedTuple):
     undo: Callable[[], None]
     gone: Pod | None = None
-    """The pod that the step takes away, as the change that plugins got shows it."""
+    """The pod that the step removes, as in the change that plugins received."""
+    placed: Pod | None = None
+    """The pod that the step places, with its node."""
 
 
 class Supposition:
-    """Pods that are supposed to be gone or to be elsewhere, and nodes and objects to be there, or in another state.
+    """Supposes pods gone or on other nodes, new nodes and objects, and other states of them.
 
-    All of it is so until the `with` block ends. Plugins that are asked afresh meanwhile answer as if it were so: term
-    counters, columns and all states that plugins derive from the mirror follow, and batches know the nodes by their
-    names. The rest of the mirror stays as it is: removed pods keep their rows, like pods on an unknown node; placed
-    pods are in no NodeInfo; no generation is taken, so figures and copies read no node again; other listeners, such
-    as the equivalence cache, get no event, so no cell becomes invalid. Dumps and audits in the block show a mixture of
-    both.
+    The supposition holds until the `with` block ends, or until `undo_to` undoes it to a `mark`. Plugins that are
+    evaluated afresh in the block give the results for the supposed state: term counters, columns and all states derived
+    from the mirror follow it, and batches find the nodes by name. The rest of the mirror stays as it is:
 
-    Nothing stays of it but numbers that never come again, and room. The versions of the counters that counted any such
-    pod are other ones afterwards, and what was kept under the old ones is asked for once more; to bring versions back
-    would be wrong: an answer for the supposed state could stand under a number that a later change reaches. So it is
-    with `NodeTable.lives`, if nodes were supposed. What has grown stays so: the capacity of tables and columns, the
-    free rows of pods, the ids of topology values, the width of names. Counters and derived states that were first asked
-    for in the block stay as well, and are right.
+    - Removed pods keep their rows, like pods on an unknown node. Placed pods are in no NodeInfo.
+    - No generation is taken, so figures and copies do not read any node again.
+    - Other listeners, such as the equivalence cache, get no event, so no cell becomes invalid.
+    - Dumps and audits in the block show a mixture of both states.
 
-    In the block the mirror must not be changed, and caches must not be asked: they would keep what is only supposed.
-    Batches are of no use beyond the step in which they were made. Another Supposition may begin in the block, and has
-    to end before it.
+    With `cache_follows`, all listeners get every step as a change, and every undo as another one. Then cached results
+    equal fresh ones in the block and after it, at the cost of the cells that become invalid. In such a block,
+    `ClusterMirror.assume_placed` assumes the placed pods, so that they stay.
 
-    `after_pre_filter` is for what kube-scheduler supposes between PreFilter and Filter, of which it tells plugins by
-    AddPod and RemovePod.
+    Two traces remain afterwards:
 
-    What contradicts the mirror, or what is supposed already, raises WhatIfError, and all is left as it is.
+    - Versions stay advanced. A counter that counted a supposed pod has a new version, so results for the old version
+      are computed again. To restore the version would be wrong: a result for the supposed state could be stored under a
+      number that a later change reaches. The same applies to `NodeTable.lives`, if nodes were supposed.
+    - Capacity stays grown: of tables and columns, free rows of pods, ids of topology values, and the width of names.
+      Counters and derived states that were created in the block stay, and are correct.
+
+    In the block, the mirror must not be changed. Without `cache_follows`, the cache must not be used, because it would
+    store supposed results. Batches stay valid until the next step or undo that adds or removes a node. Another
+    Supposition may begin in the block, and must end before it. It may have `cache_follows` only if the outer one has.
+
+    `after_pre_filter` is for pods that kube-scheduler supposes between PreFilter and Filter. It reports them to plugins
+    by AddPod and RemovePod.
+
+    A change that contradicts the mirror, or that is already supposed, raises WhatIfError and has no effect.
     """
 
     def __init__(
         self,
         placement: Placement,
         objects: ObjectStores,
-        derived: Callable[[], Collection[Listener]],
+        followers: Callable[[], Iterable[Listener]],
         *,
         after_pre_filter: bool = False,
+        cache_follows: bool = False,
     ) -> None:
+        """Send each step to `followers`: all listeners if `cache_follows`, else the derived states."""
         self._placement = placement
         self._objects = objects
+        self._followers = followers
         self._after_pre_filter = after_pre_filter
-        self._derived = derived
+        self._cache_follows = cache_follows
         self._steps: list[_Step] = []
+        self._marked = 0  # steps up to the last mark
 
     def __enter__(self) -> Self:
         return self
@@ -72,14 +88,46 @@ class Supposition:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        while self._steps:  # the last one first: a pod has to leave a node before that can go
+        self.undo_to(0)
+
+    def mark(self) -> int:
+        """Return a mark of the present state, for `undo_to`.
+
+        `put_back` rejects a pod that was gone at the last mark.
+        """
+        self._marked = len(self._steps)
+        return self._marked
+
+    def undo_to(self, mark: int) -> None:
+        """Undo all steps since a mark, and invalidate later marks. 0 is the mark of the beginning of the block."""
+        while len(self._steps) > mark:  # in reverse order: a pod must leave a node before the node is removed
             self._steps.pop().undo()
+        self._marked = min(self._marked, mark)
+
+    @property
+    def placed(self) -> Sequence[Pod]:
+        """The pods of all `place` steps with their nodes, in order, including pods that a later step has removed."""
+        return [step.placed for step in self._steps if step.placed is not None]
+
+    def keep(self) -> list[Pod]:
+        """Add the placed pods to their NodeInfos, and forget the steps. Called by `ClusterMirror.assume_placed`.
+
+        Raises WhatIfError if there are other steps, or without `cache_follows`.
+        """
+        placed = [*self.placed]
+        if len(placed) < len(self._steps) or not self._cache_follows:
+            raise WhatIfError("the supposition cannot be kept: it has more than pods, or the cache does not follow")
+        self._steps.clear()
+        self._marked = 0
+        for pod in placed:
+            self._placement.keep_pod(pod)
+        return placed
 
     def remove(self, pod: Pod, *, as_running: bool = False) -> None:
-        """Suppose that a pod is gone, known by its uid; all else is as it is held.
+        """Suppose a pod gone. Its UID identifies it, and the mirror's state of the pod applies.
 
-        `as_running` says that what plugins derive is told of a pod that does not terminate, even if this one does.
-        Raises WhatIfError for one that is on no known node, or gone already.
+        With `as_running`, derived states receive the change of a pod that does not terminate, even if this pod does.
+        Raises WhatIfError if the pod is on no known node, or is already gone.
         """
         slot = self._slot(pod.uid)
         if slot == NO_SLOT:
@@ -88,22 +136,27 @@ class Supposition:
         if as_running and gone.terminating:
             gone = replace(gone, terminating=False)
         self._placement.suppose_deleted(pod.uid)
-        told = tuple(self._derived())
+        told = tuple(self._followers())
         self._steps.append(_Step(partial(self._bring_back, gone, slot, told), gone))
         self._tell(self._pod_change(slot, gone, None))
 
     def put_back(self, uid: str) -> None:
-        """Let a pod that is supposed to be gone be back. Raises WhatIfError for any other, or if it is placed again."""
+        """Restore a pod that is supposed gone.
+
+        Raises WhatIfError for another pod, if it is placed again, and if it was gone at the last mark.
+        """
         at = self._removal(uid)
         if at is None or self._slot(uid) != NO_SLOT:
             raise WhatIfError(f"pod {uid} cannot be put back: it is not gone")
+        if at < self._marked:
+            raise WhatIfError(f"pod {uid} cannot be put back: it was gone at the last mark")
         self._steps.pop(at).undo()
 
     def place(self, pod: Pod, node_name: str) -> Pod:
-        """Suppose a pod, whatever node it names, on a known or supposed one; return it as it is counted.
+        """Suppose a pod on a known or supposed node, whichever node it names. Return the counted pod.
 
-        Raises WhatIfError for a pod that the mirror holds, unless it is supposed to be gone, and not `as_running`; for
-        one that has ended; and for an unknown node.
+        Raises WhatIfError for an unknown node and for a pod that has ended. A pod of the mirror must be supposed gone
+        first, and not `as_running`.
         """
         why_not = self._why_not_placed(pod, node_name)
         if why_not:
@@ -112,14 +165,14 @@ class Supposition:
             )
         placed = counted(replace(pod, node_name=node_name), self._placement.counting)
         row = self._placement.suppose_pod(placed)
-        self._steps.append(_Step(partial(self._take_away, placed, row)))
+        self._steps.append(_Step(partial(self._take_away, placed, row), placed=placed))
         self._tell(self._pod_change(self._placement.nodes.slots[node_name], None, placed))
         return placed
 
     def add_node(self, node: Node) -> None:
-        """Suppose a node that is not known; pods that the mirror holds for it count there.
+        """Suppose a new node. Pods of the mirror that name it count there.
 
-        Raises WhatIfError if there is, or is supposed, a node of that name.
+        Raises WhatIfError if a node of that name is known or supposed.
         """
         if node.name in self._placement.nodes.slots:
             raise WhatIfError(f"node {node.name} cannot be added: there is one of that name")
@@ -129,9 +182,9 @@ class Supposition:
         self._tell(NodeChange(info.slot, None, node), *(PodChange(info.slot, None, pod) for pod in pods))
 
     def change_node(self, node: Node) -> None:
-        """Suppose another state of a node that is known, or supposed, by the name of that state.
+        """Suppose another state of a known or supposed node. The name of `node` identifies it.
 
-        Raises WhatIfError if there is none of that name.
+        Raises WhatIfError if there is no such node.
         """
         info = self._placement.nodes.infos.get(node.name)
         if info is None or info.node is None:
@@ -140,17 +193,17 @@ class Supposition:
         self._change_node(node)
 
     def put_object(self, thing: HeldObject) -> None:
-        """Suppose one more object of a kind that the mirror holds as it is, or another state of one, by its name."""
+        """Suppose an object of a kind without a rule of its own, new or in another state. Its name identifies it."""
         before = self._objects.of(type(thing)).suppose(thing.full_name, thing)
         self._steps.append(_Step(partial(self._take_object, thing, before)))
         self._tell(self._object_change(thing, before, thing))
 
-    # How it is undone.
+    # Undoing.
 
     def _bring_back(self, pod: Pod, slot: int, told: Sequence[Listener]) -> None:
         self._placement.suppose_back(pod.uid, slot)
         held = self._held(pod.uid)
-        for listener in self._derived():
+        for listener in self._followers():
             # One that was made since then has never seen the pod, and will hear of it next as it is held.
             knew = any(listener is each for each in told)
             listener.changed(self._pod_change(slot, None, pod if knew else held))
@@ -180,17 +233,17 @@ class Supposition:
         return self._placement.pods.pods[self._placement.pods.rows[uid]]
 
     def _slot(self, uid: str) -> int:
-        """Return the slot of the node that a pod is on, or supposed on."""
+        """Return the slot of the node on which a pod is, or is supposed."""
         row = self._placement.pods.rows.get(uid)
         return NO_SLOT if row is None else int(self._placement.pods.slot_of_row[row])
 
     def _removal(self, uid: str) -> int | None:
-        """Return the last step that took a pod away."""
+        """Return the index of the last step that removed a pod, or None."""
         places = reversed(range(len(self._steps)))
         return next((at for at in places if (gone := self._steps[at].gone) is not None and gone.uid == uid), None)
 
     def _is_gone(self, held: Pod) -> bool:
-        """Return whether a pod counts nowhere though its node is known, by this block or one around it."""
+        """Return whether a pod with a known node is not counted, because of this block or an enclosing one."""
         return self._slot(held.uid) == NO_SLOT and held.node_name in self._placement.nodes.slots
 
     def _why_not_placed(self, pod: Pod, node_name: str) -> str:
@@ -202,7 +255,7 @@ class Supposition:
                 return self._whereabouts(pod.uid)
             at = self._removal(pod.uid)
             if at is not None and self._steps[at].gone != held:
-                # Derived states may hold pods that terminate by uid, and would take the one for the other.
+                # Derived states may hold terminating pods by UID, and would confuse the two.
                 return "it terminates, and is gone as if it did not"
         return "" if node_name in self._placement.nodes.slots else "there is no such node"
 
@@ -220,10 +273,10 @@ class Supposition:
 
     def _object_change(self, thing: HeldObject, before: HeldObject | None, after: HeldObject | None) -> ObjectChange:
         slot = self._placement.nodes.slots.get(thing.full_name, NO_SLOT) if type(thing) in OF_A_NODE else NO_SLOT
-        kind: Any = type(thing)  # a Kind, of which HeldObject has the protocol
+        kind: Any = type(thing)  # a Kind: HeldObject is its protocol
         return ObjectChange(kind, slot, before, after)
 
     def _tell(self, *changes: Change) -> None:
         for change in changes:
-            for listener in self._derived():
+            for listener in self._followers():
                 listener.changed(change)

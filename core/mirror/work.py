@@ -1,17 +1,19 @@
-"""The work of one evaluation, counted against a limit, so that no pod holds the event loop for too long."""
+"""The work of one evaluation, counted against a limit, so that no pod blocks the event loop for too long."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 DEFAULT_MAX_WORK: Final = 100_000_000
-"""Units of one evaluation. A unit is about a nanosecond on a machine of 2024, and always the same for the same pod and
-mirror. At 5,000 nodes and 50,000 pods, pods of the benchmark need up to 1.8 million, and one with 20 anti-affinity
-terms 6.1 million."""
+"""Units for one evaluation. A unit is about a nanosecond on a machine of 2024.
+
+The units are always the same for the same pod and mirror. At 5,000 nodes and 50,000 pods, pods of the benchmark need up
+to 1.8 million, and a pod with 20 anti-affinity terms 6.1 million.
+"""
 
 
 class WorkLimitError(Exception):
-    """A pod whose evaluation takes more work than allowed. `field` is the field that causes it."""
+    """The evaluation of a pod takes more work than allowed. `field` is the field that causes the work."""
 
     def __init__(self, field: str, entries: int, needed: int, limit: int) -> None:
         self.field: Final = f"Pod.{field}"
@@ -20,25 +22,25 @@ class WorkLimitError(Exception):
 
 
 class Work:
-    """The work of the evaluation in progress so far.
+    """The work of the current evaluation so far.
 
-    Only the pod's own terms are charged. Work that other pods cause must not keep it from being scheduled.
+    Only the pod's own terms are charged. Work that other pods cause must not prevent the pod from being scheduled.
     """
 
     __slots__ = ("limit", "spent")
 
     def __init__(self, limit: int | None = None) -> None:
-        """Allow so many units for each evaluation; None: any number."""
+        """Allow `limit` units for each evaluation. None means no limit."""
         self.limit = limit
         self.spent = 0
 
     def begin(self) -> None:
-        """Begin another evaluation."""
+        """Begin another evaluation, with a count of 0."""
         self.spent = 0
 
     @contextmanager
     def uncharged(self) -> Iterator[None]:
-        """Let an evaluation be repeated without a second charge: to check its result, or to explain it."""
+        """Repeat an evaluation without a second charge, in order to check or explain its result."""
         limit, self.limit = self.limit, None
         spent = self.spent
         try:
@@ -48,7 +50,7 @@ class Work:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Let other evaluations begin and end; then the one in progress continues with its own count."""
+        """Within the block, other evaluations may begin and end. Then the current one continues with its own count."""
         spent = self.spent
         try:
             yield
@@ -56,7 +58,7 @@ class Work:
             self.spent = spent
 
     def spend(self, units: int, field: str, entries: int) -> None:
-        """Charge work before it is done, for so many entries of a field. Raises WorkLimitError past the limit."""
+        """Charge work for `entries` entries of a field, before it is done. Raises WorkLimitError over the limit."""
         self.spent += units
         if self.limit is not None and self.spent > self.limit:
             raise WorkLimitError(field, entries, self.spent, self.limit)

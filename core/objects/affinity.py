@@ -1,4 +1,4 @@
-"""Inter-pod affinity terms as values that can be interned: equal terms of different pods are one counter.
+"""Inter-pod affinity terms as values that can be interned: equal terms of different pods share one counter.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/types.go (newAffinityTerm, getNamespacesFromPodAffinityTerm).
 """
@@ -11,9 +11,9 @@ from core.objects.labels import Selector, errors_text
 
 
 class PodMatcher(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """Which pods a term speaks of: those in the namespaces, or in a namespace that is selected, with the labels.
+    """The pods that a term selects: pods with the labels, in one of the namespaces or in a selected namespace.
 
-    `namespaces` already holds the namespace of the pod that carries the term when the term names none.
+    If the term names no namespace, `namespaces` has the namespace of the pod with the term.
     """
 
     namespaces: frozenset[str]
@@ -22,14 +22,14 @@ class PodMatcher(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 class AffinityTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """A PodAffinityTerm: the pods it speaks of, and the node label whose values are the topology domains."""
+    """A PodAffinityTerm: a matcher of pods, and the node label whose values are the topology domains."""
 
     matcher: PodMatcher
     topology_key: str
 
 
 class WeightedAffinityTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """A preferred term with its weight, 1..100; the sign (affinity or anti-affinity) is the list that contains it."""
+    """A preferred term with its weight, 1..100. The list that contains the term determines its sign."""
 
     term: AffinityTerm
     weight: int
@@ -49,8 +49,8 @@ class TermError(msgspec.Struct, frozen=True, gc=False):
 class PodAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """The four lists of inter-pod affinity terms of one pod.
 
-    A list with a broken term is empty and named in `errors`, the other lists stand: upstream keeps an existing pod
-    that way (NodeInfo.AddPod ignores the error), and refuses to schedule an incoming one.
+    A list with an invalid term is empty and named in `errors`. The other lists stay valid. Upstream does the same for
+    an existing pod (NodeInfo.AddPod ignores the error), and rejects an incoming pod.
     """
 
     required_affinity: tuple[AffinityTerm, ...] = ()
@@ -61,7 +61,7 @@ class PodAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     @property
     def parse_error(self) -> str:
-        """The error of upstream's NewPodInfo for these terms; empty when all could be parsed."""
+        """The error of upstream's NewPodInfo for these terms. Empty if all could be parsed."""
         if not self.errors:
             return ""
         return errors_text([f"{error.group}: {error.message}" for error in self.errors])

@@ -1,4 +1,4 @@
-"""In-tree volumes as the CSI drivers see them that have taken them over: driver, handle and topology.
+"""In-tree volumes in the form of the CSI drivers that have taken them over: driver, handle and topology.
 
 Source: k8s.io/csi-translation-lib translate.go and plugins/{in_tree_volume,aws_ebs,gce_pd,azure_disk,openstack_cinder,
 portworx}.go, and isCSIMigrationOn of k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/utils.go.
@@ -29,16 +29,16 @@ CSI_DRIVERS: Final[Mapping[str, str]] = {
     CINDER: "cinder.csi.openstack.org",
     PORTWORX: "pxd.portworx.com",
 }
-"""In-tree plugin -> the driver that has taken it over, for the plugins whose migration matters to the scheduler."""
+"""In-tree plugin -> its CSI driver, for the plugins whose migration affects scheduling."""
 
 NEVER_COUNTED: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
-"""Plugins that have drivers, too, but in whose volumes the scheduler takes no interest."""
+"""Plugins with CSI drivers whose volumes do not affect scheduling."""
 
 ZONE: Final = "topology.kubernetes.io/zone"
 BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 _REGION: Final = "topology.kubernetes.io/region"
 _BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
-_TOPOLOGY_KEYS: Final[Mapping[str, str]] = {  # the others' drivers know no zones
+_TOPOLOGY_KEYS: Final[Mapping[str, str]] = {  # the other drivers have no zones
     AWS_EBS: "topology.ebs.csi.aws.com/zone",
     GCE_PD: "topology.gke.io/zone",
     CINDER: "topology.cinder.csi.openstack.org/zone",
@@ -50,11 +50,11 @@ _ebs_volume: Final = re.compile("vol-[^/]*")
 
 
 class TranslationError(ValueError):
-    """A volume that has no CSI equivalent; the message is upstream's."""
+    """A volume has no CSI equivalent. The message is upstream's."""
 
 
 class CSIVolume(msgspec.Struct, frozen=True, gc=False):
-    """A volume as a driver knows it. Two with the same `unique_name` are one."""
+    """A volume in the form of its driver. Volumes with the same `unique_name` are the same."""
 
     driver: str
     handle: str
@@ -66,14 +66,15 @@ class CSIVolume(msgspec.Struct, frozen=True, gc=False):
 
 
 def is_migratable(source: VolumeSource | None) -> bool:
-    """Return whether a volume has an in-tree source whose migration matters to the scheduler."""
+    """Return whether a volume has an in-tree source whose migration affects scheduling."""
     return source is not None and source.in_tree and source.plugin in CSI_DRIVERS
 
 
 def translate_inline(disk: InlineDisk) -> CSIVolume:
-    """Return a disk that a pod names itself as its driver knows it. Raises TranslationError.
+    """Return an inline disk of a pod in the form of its driver. Raises TranslationError.
 
-    Its zone is unknown, so a GCE disk differs from the same disk behind a PersistentVolume with a zone label.
+    The zone of the disk is unknown. So a GCE disk differs from the same disk behind a PersistentVolume with a zone
+    label.
     """
     source = disk.source
     if source.plugin == AZURE_DISK and disk.kind is not None and disk.kind.lower() != "managed":
@@ -82,7 +83,7 @@ def translate_inline(disk: InlineDisk) -> CSIVolume:
 
 
 def translate_volume(volume: PersistentVolume) -> CSIVolume:
-    """Return a PersistentVolume with a migratable source as its driver knows it. Raises TranslationError."""
+    """Return a PersistentVolume with a migratable source in the form of its driver. Raises TranslationError."""
     source = volume.source
     if source is None or not is_migratable(source):
         raise TranslationError(f"could not find in-tree plugin translation logic for {volume.name}")
@@ -90,15 +91,15 @@ def translate_volume(volume: PersistentVolume) -> CSIVolume:
 
 
 def zones_label(volume: PersistentVolume) -> str:
-    """Return the zones that a volume's labels name; of a GCE disk they are a part of the handle."""
+    """Return the zones in a volume's labels. The handle of a GCE disk contains them."""
     return volume.labels.get(BETA_ZONE, "") or volume.labels.get(ZONE, "")
 
 
 def translate_affinity(volume: PersistentVolume) -> NodeSelector | None:
-    """Return which nodes can reach a volume with a migratable source where its plugin is migrated.
+    """Return which nodes can reach a volume with a migratable source, if its plugin is migrated.
 
-    The zone key becomes the driver's; without one, the zones of the volume's label do. Raises TranslationError.
-    Source: translateTopologyFromInTreeToCSI.
+    The zone key is replaced by the driver's. Without a zone key, the zones in the volume's label apply. Raises
+    TranslationError. Source: translateTopologyFromInTreeToCSI.
     """
     translate_volume(volume)
     key = _TOPOLOGY_KEYS.get(volume.source.plugin) if volume.source is not None else None
@@ -118,7 +119,7 @@ def translate_affinity(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _topology_labels(terms: Iterable[NodeSelectorTerm], labels: Mapping[str, str]) -> tuple[str, str]:
-    """Return the zone and region keys that a volume uses, from the affinity first (getTopologyLabel)."""
+    """Return the zone and region keys of a volume. Those in its affinity take precedence (getTopologyLabel)."""
     keys = {each.key for term in terms for each in _expressions(term)}
     for known in (keys, labels):
         if ZONE in known:
@@ -146,7 +147,7 @@ def _zones_requirement(key: str, label: str) -> Requirement | None:
 
 
 def _renamed(term: NodeSelectorTerm, renamed: Mapping[str, str], added: Requirement | None) -> NodeSelectorTerm:
-    if term.errors:  # it matches nothing, whatever its keys are called
+    if term.errors:  # the term matches no node, whatever its keys
         return term
     requirements = [msgspec.structs.replace(each, key=renamed.get(each.key, each.key)) for each in term.requirements]
     comparisons = [msgspec.structs.replace(each, key=renamed.get(each.key, each.key)) for each in term.comparisons]

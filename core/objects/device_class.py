@@ -1,17 +1,17 @@
-"""The device class as scheduling sees it."""
+"""The device class, reduced to the fields that scheduling reads."""
 
 from typing import Final
 
 import msgspec
 
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""With the name of a class behind it, the extended resource that every class stands for."""
+"""Prefix of a class name in the implicit extended resource that every class provides."""
 
 
 class DeviceClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A resource.k8s.io/v1 DeviceClass, reduced to the extended resource that it stands for.
+    """A resource.k8s.io/v1 DeviceClass, reduced to the extended resource that it provides.
 
-    `extended_resource` is spec.extendedResourceName, empty where there is none.
+    `extended_resource` is spec.extendedResourceName. It is empty if the class names none.
     """
 
     name: str
@@ -21,5 +21,5 @@ class DeviceClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it; it has no namespace."""
+        """The name. The object has no namespace."""
         return self.name

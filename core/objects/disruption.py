@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets as preemption sees them."""
+"""PodDisruptionBudgets, reduced to the fields that preemption reads."""
 
 from collections.abc import Mapping
 
@@ -8,20 +8,20 @@ from core.objects.labels import NOTHING, Selector
 
 
 class PodDisruptionBudget(msgspec.Struct, frozen=True, gc=False):
-    """A policy/v1 PodDisruptionBudget: the pods it covers, and how many of them may still be disrupted."""
+    """A policy/v1 PodDisruptionBudget: the pods that it covers, and how many of them may still be disrupted."""
 
     namespace: str
     name: str
     selector: Selector = NOTHING
     disruptions_allowed: int = 0
     disrupted_pods: frozenset[str] = frozenset()
-    """Names of pods whose disruption the budget already counts (status.disruptedPods)."""
+    """Names of the pods that the budget already counts as disrupted (status.disruptedPods)."""
     uid: str = ""
     resource_version: str = ""
 
     @property
     def full_name(self) -> str:
-        """The object as people write it, NAMESPACE/NAME."""
+        """NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
 
     def covers(self, labels: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Text in Go's notation: upstream's messages quote the faulty value, and Kindred's are compared with them."""
+"""Text in Go's notation. Upstream's messages quote the invalid value, and Kindred's messages equal upstream's."""
 
 from typing import Final
 
@@ -16,28 +16,28 @@ _NAMED_ESCAPES: Final = {
     '"': r"\"",
 }
 MAX_LENGTH: Final = 1024
-"""Characters of a message, or of its quotation. Names have at most 253, label keys 317."""
+"""Maximum length of a message, or of a quoted value, in characters. Names have at most 253, label keys 317."""
 _LAST_ASCII: Final = 0x7F
 _LAST_BMP: Final = 0xFFFF
-# encoding/json escapes characters that HTML and JavaScript would misread.
+# encoding/json escapes characters that HTML and JavaScript would misinterpret.
 _JSON_ESCAPES: Final = str.maketrans(
     {char: f"\\u{ord(char):04x}" for char in ("<", ">", "&", "\N{LINE SEPARATOR}", "\N{PARAGRAPH SEPARATOR}")}
 )
 
 
 def quoted(text: str) -> str:
-    """Return the text as fmt's %q writes it. A text longer than any name in Kubernetes is cut short."""
+    """Return the text in the notation of fmt's %q. A text longer than any name in Kubernetes is truncated."""
     text = shortened(text)
     return '"' + "".join(_NAMED_ESCAPES.get(char) or _escaped(char) for char in text) + '"'
 
 
 def json_list(texts: list[str]) -> str:
-    """Return the texts as encoding/json writes a list of them; a long list is cut short."""
+    """Return the texts in the notation of encoding/json. A long list is truncated."""
     return shortened(msgspec.json.encode(texts[:MAX_LENGTH]).decode().translate(_JSON_ESCAPES))
 
 
 def shortened(text: str) -> str:
-    """Return the text, cut at MAX_LENGTH: a message may be repeated for every node of a request."""
+    """Return the text, truncated to MAX_LENGTH, because a message may be repeated for every node of a request."""
     return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}..."
 
 

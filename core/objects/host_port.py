@@ -1,4 +1,4 @@
-"""Ports of a node that a pod takes for itself.
+"""Host ports: ports of the node that a pod takes.
 
 Source: k8s.io/kube-scheduler framework/types.go (HostPortInfo).
 """
@@ -20,4 +20,4 @@ class HostPort(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 NO_HOST_PORTS: Final[frozenset[HostPort]] = frozenset()
-"""Shared by pods without host ports: Python makes an empty set anew each time."""
+"""Shared by pods without host ports: Python creates a new empty set each time."""

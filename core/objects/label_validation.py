@@ -1,7 +1,7 @@
 """The syntax of label keys and values, with upstream's messages.
 
-A selector with an invalid key or value fails the whole affinity term, and kube-scheduler prints these very words, so
-they are kept to the letter. Source: k8s.io/apimachinery pkg/util/validation/validation.go until v1.34; since v1.35
+A selector with an invalid key or value fails the whole affinity term, and kube-scheduler prints the message. So the
+messages here equal upstream's. Source: k8s.io/apimachinery pkg/util/validation/validation.go until v1.34; since v1.35
 pkg/api/validate/content, see `in_bytes`.
 """
 
@@ -33,7 +33,7 @@ _too_long_text = re.compile(f"must be no more than ({_MAX_NAME}|{_MAX_SUBDOMAIN}
 
 
 def label_key_errors(key: str) -> list[str]:
-    """Return the errors of a label key (upstream IsQualifiedName); empty when it is valid."""
+    """Return the errors of a label key (upstream IsQualifiedName). Empty if the key is valid."""
     prefix, slash, name = key.partition("/")
     errors: list[str] = []
     if not slash:
@@ -55,8 +55,8 @@ def label_key_errors(key: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """Return the errors of a label value (upstream IsValidLabelValue); empty when it is valid."""
-    if len(value) <= _MAX_NAME and _label_value.fullmatch(value):  # which makes it ASCII
+    """Return the errors of a label value (upstream IsValidLabelValue). Empty if the value is valid."""
+    if len(value) <= _MAX_NAME and _label_value.fullmatch(value):  # a match means that the value is ASCII
         return []
     errors = [_too_long(_MAX_NAME)] if _length(value) > _MAX_NAME else []
     if not _label_value.fullmatch(value):
@@ -65,7 +65,7 @@ def label_value_errors(value: str) -> list[str]:
 
 
 def in_bytes(message: str) -> str:
-    """Return a message as v1.35 and later have it: they call a key a label key, and say that lengths are in bytes."""
+    """Return a message in the wording since v1.35, which says "label key", and gives lengths in bytes."""
     message = message.replace("a qualified name " + _QUALIFIED_NAME_RULE, "a valid label key " + _QUALIFIED_NAME_RULE)
     return _too_long_text.sub(r"must be no more than \1 bytes", message)
 

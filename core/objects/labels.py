@@ -1,4 +1,4 @@
-"""Label selectors: parsed once, canonical, hashable, matched against label mappings.
+"""Label selectors: parsed once, canonical and hashable.
 
 Source: k8s.io/apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector) and pkg/labels/selector.go.
 """
@@ -15,9 +15,9 @@ from core.objects.label_validation import label_key_errors, label_value_errors
 
 
 class SelectorError(ValueError):
-    """A label selector that the API conventions do not allow.
+    """A label selector is invalid by the API conventions.
 
-    `field` is the path inside the selector (`matchExpressions[0].operator`); the message is upstream's.
+    `field` is the path inside the selector (`matchExpressions[0].operator`). The message is upstream's.
     """
 
     def __init__(self, field: str, message: str) -> None:
@@ -35,9 +35,9 @@ class Operator(IntEnum):
 
 
 _FEW_VALUES: Final = 16
-"""Values up to which looking at one after the other is faster than halving."""
+"""Up to this many values, a linear search is faster than a binary search."""
 _MAX_ERRORS: Final = 16
-"""Broken values of a requirement that are reported: a message is much longer than the value."""
+"""How many invalid values of a requirement are reported: a message is much longer than a value."""
 
 OPERATORS: Final = {
     "In": Operator.IN,
@@ -55,7 +55,7 @@ class Requirement(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=F
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the labels meet the condition; the negative operators are also met by an absent key."""
+        """Return whether the labels meet the condition. A missing key meets the negative operators."""
         value = labels.get(self.key)
         if self.operator is Operator.IN:
             return self._lists(value)
@@ -71,10 +71,10 @@ class Requirement(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=F
 
 
 class Selector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """A conjunction of requirements, sorted, so that equal selectors are equal values.
+    """A conjunction of requirements. They are sorted, so that equal selectors are equal values.
 
-    `nothing` marks the selector of an absent (null) LabelSelector, which matches no labels at all; a selector without
-    requirements (`{}`) matches everything.
+    `nothing` marks the selector of a missing (null) LabelSelector, which matches no labels. A selector without
+    requirements (`{}`) matches all labels.
     """
 
     requirements: tuple[Requirement, ...] = ()
@@ -87,7 +87,7 @@ class Selector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     @property
     def size(self) -> int:
-        """How much it holds: requirements and their values."""
+        """Size of the value: the number of requirements and of their values."""
         return sum([1 + len(requirement.values) for requirement in self.requirements])
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -105,9 +105,9 @@ def parse_selector(
     match_labels: Mapping[str, str],
     match_expressions: Sequence[tuple[str, str, Sequence[str]]],
 ) -> Selector:
-    """Make a selector from the two members of a v1 LabelSelector; expressions are (key, operator, values).
+    """Return the selector for the two members of a v1 LabelSelector. Expressions are (key, operator, values).
 
-    Raises SelectorError for the first broken requirement, labels before expressions, as upstream does.
+    Raises SelectorError for the first invalid requirement, labels before expressions, as upstream.
     """
     requirements: set[Requirement] = set()
     for key in sorted(match_labels):
@@ -130,14 +130,14 @@ def _requirement(field: str, key: str, operator: Operator, values: Sequence[str]
 
 
 def requirement(key: str, operator: Operator, values: Sequence[str]) -> Requirement:
-    """Make a requirement of valid parts: its values sorted and without duplicates."""
+    """Return a requirement of valid parts, with sorted values and without duplicates."""
     return Requirement(key, operator, tuple(sorted(set(values))))
 
 
 def requirement_errors(key: str, values: Sequence[str], operator_errors: Sequence[str], path: str = "") -> list[str]:
     """Return the errors of a requirement, in the order and words of upstream's labels.NewRequirement.
 
-    `operator_errors` are the operator's own complaints about the values, see `set_errors`; `path` begins each message.
+    `operator_errors` are the operator's errors in the values, see `set_errors`. `path` begins each message.
     """
     dot = f"{path}." if path else ""
     errors: list[str] = []
@@ -156,7 +156,7 @@ def requirement_errors(key: str, values: Sequence[str], operator_errors: Sequenc
 
 
 def set_errors(operator: Operator, values: Sequence[str]) -> list[str]:
-    """Return whether the operator takes values at all, or must have some."""
+    """Return an error if the operator takes no values and has some, or needs values and has none."""
     if operator in (Operator.IN, Operator.NOT_IN):
         if not values:
             return ["values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"]
@@ -167,6 +167,6 @@ def set_errors(operator: Operator, values: Sequence[str]) -> list[str]:
 
 
 def errors_text(errors: Sequence[str]) -> str:
-    """Join messages as upstream's aggregate error prints them: bare when one, in brackets when several."""
+    """Join messages like upstream's aggregate error: a single one unchanged, several in brackets."""
     distinct = list(dict.fromkeys(errors))
     return distinct[0] if len(distinct) == 1 else "[" + ", ".join(distinct) + "]"

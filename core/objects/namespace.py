@@ -1,4 +1,4 @@
-"""The namespace as scheduling sees it."""
+"""The namespace, reduced to the fields that scheduling reads."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Namespace(msgspec.Struct, frozen=True, gc=False):
-    """A v1.Namespace: the labels that namespaceSelector reads."""
+    """A v1.Namespace, reduced to the labels that namespaceSelector reads."""
 
     name: str
     labels: Mapping[str, str] = {}
@@ -15,5 +15,5 @@ class Namespace(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it; it has no namespace."""
+        """The name. The object has no namespace."""
         return self.name

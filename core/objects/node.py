@@ -1,4 +1,4 @@
-"""The node as scheduling sees it."""
+"""The node, reduced to the fields that scheduling reads."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,7 +8,7 @@ import msgspec
 from core.objects.toleration import Taint
 
 CONDITION_TYPES: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"})
-"""The types of node conditions that decide something."""
+"""The types of node conditions that affect a result."""
 
 
 NO_FEATURES: Final[frozenset[str]] = frozenset()
@@ -16,14 +16,17 @@ NO_FEATURES: Final[frozenset[str]] = frozenset()
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A v1.Node reduced to the fields that the plugins and the mirror read.
+    """A v1.Node, reduced to the fields that the plugins and the mirror read.
 
-    `allocatable` has cpu in millicores and all others in their own unit (bytes, pieces), `pods` among them. `taints`
-    keep the order of the spec, as the first one that a pod does not tolerate is reported. `images` has every name of
-    every image, with the size in bytes. `conditions` has the status of CONDITION_TYPES alone: the other
-    fields of a condition change with every heartbeat and decide nothing. Conditions that the node does not report are
-    absent. `declared_features` is status.declaredFeatures. `capacity` is the cpu and the memory of status.capacity, in
-    the units of `allocatable`. The usage of a node is a share of these amounts.
+    `allocatable` has cpu in millicores, and all other resources in their own unit (bytes, pieces). It includes `pods`.
+    `taints` keep the order of the spec, because the first untolerated taint is reported. `images` has every name of
+    every image, with the size in bytes.
+
+    `conditions` has the status of CONDITION_TYPES only. The other fields of a condition change with every heartbeat and
+    affect no result. A condition that the node does not report is missing.
+
+    `declared_features` is status.declaredFeatures. `capacity` is the cpu and memory of status.capacity, in the units of
+    `allocatable`. Measured usage is a share of these amounts.
     """
 
     name: str
@@ -40,5 +43,5 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it; it has no namespace."""
+        """The name. The object has no namespace."""
         return self.name

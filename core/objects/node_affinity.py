@@ -1,4 +1,4 @@
-"""Which nodes a pod asks for: its nodeSelector and its affinity to nodes.
+"""A pod's requirements on nodes: its nodeSelector and its node affinity.
 
 Source: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go (GetRequiredNodeAffinity,
 NewPreferredSchedulingTerms), k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go.
@@ -23,13 +23,15 @@ class PreferredTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 class NodeAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """The requirements and preferences of a pod for its node.
 
-    `selector` is its nodeSelector. `required` is None when the pod has no required node affinity, whereas one without
-    terms matches nothing; its terms are sorted, as they are alternatives. `preferred` leaves out terms of weight 0 and
-    empty ones; it is sorted, unless a term is broken, as `preferred_error` tells the errors in their order.
-    `empty_preferences` means that the pod has preferences, and that all of them are left out.
+    `selector` is the nodeSelector. `required` is None if the pod has no required node affinity. A required node
+    affinity without terms matches no node. The terms of `required` are alternatives, so they are sorted.
 
-    `node_names` are the only nodes that the `metadata.name` fields of the required terms allow: None when a term has no
-    such field, empty when every term contradicts itself.
+    `preferred` excludes empty terms and terms of weight 0. It is sorted, unless a term is invalid, because
+    `preferred_error` reports the errors in their order. `empty_preferences` means that the pod has preferences, but
+    that all are excluded.
+
+    `node_names` are the only nodes that the `metadata.name` fields of the required terms allow. It is None if a term
+    has no such field, and empty if every term contradicts itself.
     """
 
     selector: Selector = EVERYTHING
@@ -39,20 +41,20 @@ class NodeAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     empty_preferences: bool = False
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Return whether a node meets the requirements; a broken term is met by none (RequiredNodeAffinity.Match)."""
+        """Return whether a node meets the requirements. No node meets an invalid term (RequiredNodeAffinity.Match)."""
         if not self.selector.matches(labels):
             return False
         return self.required is None or self.required.matches(labels, name)
 
     @property
     def size(self) -> int:
-        """How much it holds: terms, requirements, and their values."""
+        """Size of the value: the number of terms, requirements, and their values."""
         required = 0 if self.required is None else self.required.size
         return self.selector.size + required + sum([preferred.term.size for preferred in self.preferred])
 
     @property
     def preferred_error(self) -> str:
-        """Upstream's error for broken preferred terms; empty when all could be parsed."""
+        """Upstream's error for invalid preferred terms. Empty if all could be parsed."""
         errors = [error for preferred in self.preferred for error in preferred.term.errors]
         return errors_text(errors) if errors else ""
 
@@ -61,7 +63,7 @@ NO_NODE_AFFINITY: Final = NodeAffinity()
 
 
 def selector_from_set(labels: Mapping[str, str]) -> Selector:
-    """Make the selector of a nodeSelector, which is not validated (labels.SelectorFromSet)."""
+    """Return the selector of a nodeSelector, which is not validated (labels.SelectorFromSet)."""
     if not labels:
         return EVERYTHING
     return Selector(tuple(requirement(key, Operator.IN, [labels[key]]) for key in sorted(labels)))

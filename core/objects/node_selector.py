@@ -1,4 +1,4 @@
-"""Node selectors: requirements on a node by nodeAffinity (pods, volumes), and by topologies of a StorageClass.
+"""Node selectors: requirements on nodes in node affinity (of pods, volumes) and in topologies of a StorageClass.
 
 Source: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go and k8s.io/apimachinery
 pkg/labels/selector.go.
@@ -25,14 +25,14 @@ _MAX_INT64: Final = 2**63 - 1
 
 
 class Comparison(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A Gt or Lt requirement; only a label whose value is an int64 can meet it."""
+    """A Gt or Lt requirement. Only a label whose value is an int64 can meet it."""
 
     key: str
     greater: bool
     bound: int
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the label is there and is beyond the bound."""
+        """Return whether the label exists and its value is beyond the bound."""
         number = label_number(labels.get(self.key, ""))
         if number is None:
             return False
@@ -40,14 +40,14 @@ class Comparison(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class FieldRequirement(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A matchFields requirement, In or NotIn with one value; nodes have one field, `metadata.name`."""
+    """A matchFields requirement, In or NotIn with one value. Nodes have one field, `metadata.name`."""
 
     key: str
     value: str
     negated: bool = False
 
     def matches(self, name: str) -> bool:
-        """Return whether the node of that name meets it."""
+        """Return whether a node with this name meets the requirement."""
         field = name if self.key == "metadata.name" else ""
         return (field == self.value) is not self.negated
 
@@ -61,7 +61,7 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     errors: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Return whether a node meets every requirement; without a name, its fields are ignored."""
+        """Return whether a node meets every requirement. With an empty name, field requirements are ignored."""
         if self.errors or (name and not all(field.matches(name) for field in self.fields)):
             return False
         return all(each.matches(labels) for each in self.requirements) and all(
@@ -70,37 +70,37 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     @property
     def size(self) -> int:
-        """How much it holds: itself, requirements, and their values."""
+        """Size of the value: 1, plus the number of requirements and of their values."""
         values = sum([1 + len(each.values) for each in self.requirements])
         return 1 + values + len(self.comparisons) + len(self.fields) + len(self.errors)
 
 
 class NodeSelector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """A disjunction of terms. Empty terms of the API object are left out, as they match nothing."""
+    """A disjunction of terms. Empty terms of the API object are left out, because they match no node."""
 
     terms: tuple[NodeSelectorTerm, ...] = ()
 
     def matches(self, labels: Mapping[str, str], name: str = "") -> bool:
-        """Return whether a node meets a term. Without a name (a volume's affinity), fields are not looked at.
+        """Return whether a node meets a term. Without a name (a volume's affinity), field requirements are ignored.
 
-        A broken term matches nothing and the others stand, as upstream's LazyErrorNodeSelector has it.
+        An invalid term matches no node, and the other terms stay valid, as in upstream's LazyErrorNodeSelector.
         """
         return any(term.matches(labels, name) for term in self.terms)
 
     @property
     def size(self) -> int:
-        """How much it holds: terms, requirements, and their values."""
+        """Size of the value: the number of terms, requirements, and their values."""
         return sum([term.size for term in self.terms])
 
     @property
     def parse_error(self) -> str:
-        """Upstream's error for the broken terms when no other term matches; empty when all could be parsed."""
+        """Upstream's error for the invalid terms if no other term matches. Empty if all could be parsed."""
         errors = [error for term in self.terms for error in term.errors]
         return errors_text(errors) if errors else ""
 
 
 def parse_node_selector(terms: Sequence[tuple[Sequence[Expression], Sequence[Expression]]]) -> NodeSelector:
-    """Make a selector from the nodeSelectorTerms of a v1.NodeSelector, each as (matchExpressions, matchFields)."""
+    """Return the selector for the nodeSelectorTerms of a v1.NodeSelector, each as (matchExpressions, matchFields)."""
     return NodeSelector(
         tuple(
             _term(f"nodeSelectorTerms[{index}]", expressions, fields)
@@ -167,7 +167,7 @@ def _unsupported(path: str, operator: str, supported: str) -> str:
 
 
 def label_number(text: str) -> int | None:
-    """Return the number that a label is, as strconv.ParseInt(text, 10, 64) reads it; None where it fails."""
+    """Return the integer value of a label, parsed like strconv.ParseInt(text, 10, 64), or None if that fails."""
     parts = _integer.fullmatch(text)
     if parts is None:
         return None

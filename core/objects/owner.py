@@ -1,7 +1,7 @@
-"""Controllers of pods as scheduling sees them: who they are, and which pods they select.
+"""Controllers of pods, reduced to their identity and the pods that they select.
 
-A selector that is absent or broken is `NOTHING`, which also stands for no requirements at all where selectors are put
-together (k8s.io/apimachinery pkg/labels/selector.go, `Requirements`).
+A missing or invalid selector is `NOTHING`. Where selectors are combined, `NOTHING` also means no requirements
+(k8s.io/apimachinery pkg/labels/selector.go, `Requirements`).
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from core.objects.labels import NOTHING, Selector
 
 
 class ControllerRef(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """The owner reference with `controller: true`; it lies in the namespace of the object that has it."""
+    """The owner reference with `controller: true`. The owner is in the namespace of the object with the reference."""
 
     kind: str
     name: str
@@ -21,7 +21,7 @@ class ControllerRef(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 class ReplicaSet(msgspec.Struct, frozen=True, gc=False):
-    """An apps/v1 ReplicaSet: its labels (those of its pods' template), its controller, and its selector."""
+    """An apps/v1 ReplicaSet: its labels (as in its pod template), its controller, and its selector."""
 
     namespace: str
     name: str
@@ -33,7 +33,7 @@ class ReplicaSet(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it, NAMESPACE/NAME."""
+        """NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -46,7 +46,7 @@ class _Selecting(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it, NAMESPACE/NAME."""
+        """NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -55,4 +55,4 @@ class StatefulSet(_Selecting, frozen=True, gc=False):
 
 
 class ReplicationController(_Selecting, frozen=True, gc=False):
-    """A v1 ReplicationController: its selector, which is one of labels alone and, like a Service's, never validated."""
+    """A v1 ReplicationController: its selector, which has only labels and, like a Service's, is never validated."""

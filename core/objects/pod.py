@@ -1,4 +1,4 @@
-"""The pod as scheduling sees it."""
+"""The pod, reduced to the fields that scheduling reads."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -24,32 +24,34 @@ NO_FEATURES: Final[frozenset[str]] = frozenset()
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
-    """A v1.Pod reduced to the fields that the enabled plugins and the mirror read.
+    """A v1.Pod, reduced to the fields that the enabled plugins and the mirror read.
 
-    `uid` identifies the pod through all its updates. `node_name` is empty while the pod is not bound. `terminal` is
-    phase Succeeded or Failed: such a pod holds nothing any more, whereas one with a deletionTimestamp still counts.
-    `requests` is the amount that the scheduler reserves for the whole pod: cpu in millicores, all others in their own
-    unit (bytes, pieces). `non_zero_requests` and `scored_requests` are the cpu and the memory that scoring takes it
-    for, on the node that it occupies and while it is being scheduled. `best_effort` is QoS class BestEffort: no cpu and
-    no memory asked for or limited. `resources` has the source of the first two if releases count them differently, else
-    None; see `counted`.
+    `uid` identifies the pod through all its updates. `node_name` is empty while the pod is not bound. `terminal` means
+    phase Succeeded or Failed. Such a pod occupies no resources, but a pod with a deletionTimestamp still does.
 
-    `images` has one normalized name a container, init containers too, sorted, and `image_volumes` one an image volume.
-    `volumes` are the volumes that a plugin reads, in the order of the spec, because the first faulty one is reported;
-    `spread` keeps its order for the same reason. `needed_features` are the features that a node has to declare for the
-    pod, of those that any release knows.
+    `requests` is the amount that the scheduler reserves for the whole pod: cpu in millicores, all other resources in
+    their own unit (bytes, pieces). `non_zero_requests` and `scored_requests` are the cpu and memory that scoring
+    assumes for the pod: the first on the pod's node, the second while the pod is being scheduled. `best_effort` means
+    QoS class BestEffort: no cpu or memory is requested or limited. `resources` has the source of `requests` and
+    `non_zero_requests` if releases count them differently, else None (see `counted`).
 
-    Read by preemption: `start_time` is the text of status.startTime, empty while the pod has not started. The API
-    server writes it in UTC and whole seconds, so that texts are in the order of their times. `preemption_policy` is
-    empty where the pod says nothing. `preempted` is a pod that terminates because a scheduler preempted it.
+    `images` has one normalised name per container, including init containers, sorted. `image_volumes` has one per image
+    volume. `volumes` are the volumes that a plugin reads, in the order of the spec, because the first faulty volume is
+    reported. `spread` keeps its order for the same reason. `needed_features` are the features of any release that a
+    node must declare for the pod.
 
-    Two fields are for the plugins that follow the load of nodes. `load` has the amounts that predict the usage of the
-    pod. `of_daemon_set` says whether its controller is a DaemonSet.
+    Preemption reads `start_time`, `preemption_policy` and `preempted`. `start_time` is the text of status.startTime,
+    empty while the pod has not started. The API server writes it in UTC and whole seconds, so the texts sort by time.
+    `preemption_policy` is empty if the pod does not set it. `preempted` is true if the pod terminates because a
+    scheduler preempted it.
 
-    Other fields are for deciding, and no plugin reads them. `scheduler_name` names the pod's scheduler. `in_group`
-    says whether kube-scheduler schedules it with others (spec.schedulingGroup). `claims_resources` says whether it has
-    spec.resourceClaims. `waiting` has the fields about the wait of a pod without a node. `group` has its fields about
-    the group that Kindred places it with.
+    The plugins that follow node load read two fields. `load` has the amounts that predict the usage of the pod.
+    `of_daemon_set` is true if its controller is a DaemonSet.
+
+    Decisions read the other fields, and no plugin does. `scheduler_name` names the pod's scheduler. `in_group` is true
+    if kube-scheduler schedules the pod with others (spec.schedulingGroup). `claims_resources` is true if the pod has
+    spec.resourceClaims. `waiting` has the status of a pod without a node. `group` has its fields about the group that
+    Kindred places it in.
     """
 
     uid: str
@@ -90,27 +92,27 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The pod as people write it, NAMESPACE/NAME."""
+        """NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def group_name(self) -> str:
-        """The group that Kindred places it with, NAMESPACE/NAME; empty if there is none."""
+        """NAMESPACE/NAME of the group that Kindred places the pod in. Empty for none."""
         return f"{self.namespace}/{self.group.group}" if self.group is not None else ""
 
     @property
     def failure(self) -> str:
-        """Why the last attempt to schedule the pod failed, such as `Unschedulable`; empty if none did."""
+        """Why the last attempt to schedule the pod failed, such as `Unschedulable`. Empty if no attempt failed."""
         return self.waiting.reason
 
     @property
     def assigned(self) -> bool:
-        """Whether the pod occupies a node: the mirror holds such pods and the plugins count them."""
+        """Whether the pod occupies a node. The mirror holds such pods, and the plugins count them."""
         return bool(self.node_name) and not self.terminal
 
 
 def counted(pod: Pod, counting: RequestCounting) -> Pod:
-    """Return the pod with its requests as a release counts them; the same pod where all releases count them alike."""
+    """Return the pod with its requests as a release counts them, or the same pod if all releases count them alike."""
     if pod.resources is None:
         return pod
     return replace(
@@ -121,7 +123,7 @@ def counted(pod: Pod, counting: RequestCounting) -> Pod:
 
 
 def normalized_image_name(name: str) -> str:
-    """Give an image the tag that it has when it names none.
+    """Return the image name with its default tag if it has none.
 
     Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/imagelocality/image_locality.go (normalizedImageName).
     """

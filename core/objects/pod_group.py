@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 GROUP_LABEL: Final = "kindred.dev/group"
-"""The name of the pod's group, which needs no object."""
+"""The name of the pod's group. The group needs no object."""
 POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 """The name of the PodGroup, in the pod's namespace."""
 MINIMUM_ANNOTATION: Final = "kindred.dev/group-minimum"
@@ -17,19 +17,19 @@ MINIMUM_ANNOTATION: Final = "kindred.dev/group-minimum"
 TIMEOUT_ANNOTATION: Final = "kindred.dev/group-timeout"
 """Seconds for which places are reserved for the members of a `kindred.dev/group`."""
 PACKING_ANNOTATION: Final = "kindred.dev/group-packing"
-"""How close to each other members are placed: `spread`, `pack` or `near`."""
+"""How close together members are placed: `spread`, `pack` or `near`."""
 TOPOLOGY_KEY_ANNOTATION: Final = "kindred.dev/group-topology-key"
 """The node label whose values are the domains of `near`."""
 
 DEFAULT_TIMEOUT: Final = 60.0
-"""Seconds; scheduler-plugins pkg/util/podgroup.go (DefaultWaitTime)."""
+"""Seconds. Source: scheduler-plugins pkg/util/podgroup.go (DefaultWaitTime)."""
 MAX_TIMEOUT: Final = 3600.0
 MAX_MINIMUM: Final = 500
-"""A gang is placed in one step, in which no other request is answered: 500 members take about half a second."""
+"""A gang is placed in one step, during which no other request is served. 500 members take about half a second."""
 
 
 class PackingWay(Enum):
-    """How close to each other the members of a group are placed; the annotation has these values."""
+    """How close together the members of a group are placed. The annotation has these values."""
 
     SPREAD = "spread"
     """Each member goes to the node with the greatest sum of scores."""
@@ -40,9 +40,9 @@ class PackingWay(Enum):
 
 
 class Packing(msgspec.Struct, frozen=True, gc=False):
-    """The packing that a group requests. `topology_key` belongs to `near`, and is empty for the other ways.
+    """The packing that a group requests. `topology_key` is set for `near`, and is empty for the other ways.
 
-    `problem` is why the annotations are not followed, one line; the way is `spread` then.
+    `problem` is why the annotations are not followed, in one line. The way is `spread` then.
     """
 
     way: PackingWay = PackingWay.SPREAD
@@ -57,8 +57,8 @@ SPREAD: Final = Packing()
 class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A scheduling.x-k8s.io/v1alpha1 PodGroup.
 
-    `minimum` is spec.minMember, 0 where there is none. `timeout` is spec.scheduleTimeoutSeconds, 0 where there is none.
-    `packing` comes from its annotations. spec.minResources is not read: the requests of the members themselves are
+    `minimum` is spec.minMember, or 0 if not set. `timeout` is spec.scheduleTimeoutSeconds, or 0 if not set. `packing`
+    comes from its annotations. spec.minResources is not read, because the requests of the members themselves are
     placed.
     """
 
@@ -72,15 +72,15 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it, NAMESPACE/NAME."""
+        """NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
 
 
 class Membership(msgspec.Struct, frozen=True, gc=False):
     """A pod's fields about its group.
 
-    `by_object`: the group is a PodGroup, which has the minimum, the timeout and the packing. Otherwise they come from
-    the pod's annotations, 0 and None where the pod says nothing. `problem` is the error in the first two.
+    `by_object` means that the group is a PodGroup, which has the minimum, the timeout and the packing. Otherwise they
+    come from the pod's annotations, and are 0 or None if not set. `problem` is the error in the minimum or the timeout.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""The amounts that predict a pod's usage: the limits of its containers, and the requests of those without a limit.
+"""The amounts that predict a pod's usage: the limit of each container, or its request without a limit.
 
 Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/targetloadpacking (PredictUtilisation), koordinator
 pkg/scheduler/plugins/loadaware/estimator (estimatedPodUsed).
@@ -15,24 +15,24 @@ _CPU: Final = "cpu"
 
 
 class PodLoad(msgspec.Struct, frozen=True, gc=False):
-    """The parts of a prediction; its factors are arguments of the plugins. Cpu in millicores, memory in bytes.
+    """The parts of a prediction, in millicores of cpu and bytes of memory. The factors are arguments of the plugins.
 
-    Pods of one controller share one value. Init containers do not count, but for `limits`.
+    Pods of one controller share one value. Init containers count only in `limits`.
     """
 
     limited_cpu: int = 0
     """Sum over the containers with a cpu limit."""
     requested_cpu: tuple[int, ...] = ()
-    """Of each container with a request and no limit, sorted: each is scaled and rounded by itself."""
+    """The request of each container without a limit, sorted. Each is scaled and rounded separately."""
     unstated: int = 0
     """Number of containers with neither a cpu limit nor a cpu request."""
     overhead_cpu: int = 0
     limits: tuple[int, int] = (0, 0)
-    """Cpu and memory of the pod as a whole (k8s.io/component-helpers PodLimits); 0 where there is none."""
+    """Cpu and memory limits of the pod as a whole (k8s.io/component-helpers PodLimits). 0 means no limit."""
 
 
 NO_LOAD: Final = PodLoad()
-"""Of a pod without containers."""
+"""The value of a pod without containers."""
 
 
 def pod_load(pod: PodResources) -> PodLoad:

@@ -1,4 +1,4 @@
-"""The resources that the scheduler reserves for a pod, from its containers, and whether it is best effort.
+"""The resources that the scheduler reserves for a pod, computed from its containers, and its QoS class.
 
 Source: k8s.io/component-helpers resource/helpers.go (PodRequests, as NodeInfo calls it: see RequestCounting),
 k8s.io/kubernetes pkg/scheduler/framework/types.go (CalculateResource, getNonMissingContainerRequests),
@@ -16,7 +16,7 @@ from core.objects.quantity import millis, nanos, units
 from core.releases import RequestCounting
 
 Amounts: TypeAlias = Mapping[str, int]
-"""Resource name -> exact amount, as `quantity.nanos` gives it: sums are rounded, not their parts."""
+"""Resource name -> exact amount in the unit of `quantity.nanos`. Sums are rounded, not their parts."""
 
 _COMPUTE: Final = ("cpu", "memory")
 _NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -38,8 +38,9 @@ class Resources(msgspec.Struct, frozen=True, gc=False):
 class Container(msgspec.Struct, frozen=True, gc=False):
     """A container's resources. `sidecar` is an init container with restartPolicy Always.
 
-    `actual` has the configured resources in its status, `allocated` those that the node has set aside, while it is
-    resized in place; None if the status has none. `reported` is whether the status has resources at all.
+    While the container is resized in place, `actual` has the configured resources in its status, and `allocated` those
+    that the node has set aside. They are None if the status has none. `reported` is true if the status has resources at
+    all.
     """
 
     resources: Resources = Resources()
@@ -50,12 +51,14 @@ class Container(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodResources(msgspec.Struct, frozen=True, gc=False):
-    """All that the resources of a pod follow from.
+    """All fields that the resources of a pod depend on.
 
-    `pod_level` is None when the pod has none of its own. In its status for the pod as a whole, `pod_level_actual` has
-    the configured resources, and `pod_level_allocated` those that the node has set aside; None if the status has none.
-    `pod_level_reported` is whether it has resources at all. `resize_infeasible` is a PodResizePending condition with
-    that reason: the resize will not happen. `qos_class` is from the status, empty without one.
+    `pod_level` is None if the pod has no pod-level resources. In their status, `pod_level_actual` has the configured
+    resources, and `pod_level_allocated` those that the node has set aside, or None. `pod_level_reported` is true if the
+    status has pod-level resources at all.
+
+    `resize_infeasible` means that the condition PodResizePending has the reason Infeasible: the resize will not happen.
+    `qos_class` is from the status, empty if missing.
     """
 
     containers: Sequence[Container] = ()
@@ -70,7 +73,7 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def counts_alike(self) -> bool:
-        """Whether every RequestCounting gives the same: the pod has no resources as a whole, and is not resized."""
+        """Whether every RequestCounting gives the same result: no pod-level resources, and no resize."""
         if self.pod_level is not None or self.resize_infeasible:
             return False
         if not (all(map(_as_asked, self.containers)) and all(map(_as_asked, self.init_containers))):
@@ -82,18 +85,18 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
 
 
 def pod_requests(pod: PodResources, counting: RequestCounting) -> dict[str, int]:
-    """Return the reserved amounts: cpu in millicores, all others in whole units, rounded up.
+    """Return the reserved amounts: cpu in millicores, all other resources in whole units, rounded up.
 
-    Names that kube-scheduler does not account (Resource.Add) are left out.
+    Resources that kube-scheduler does not account for (Resource.Add) are left out.
     """
     return rounded({name: amount for name, amount in _requests(pod, counting).items() if _is_accounted(name)})
 
 
 def non_zero_requests(pod: PodResources, counting: RequestCounting) -> tuple[int, int]:
-    """Return the millicores and the bytes that scoring takes the pod for: a container that asks for none uses some.
+    """Return the millicores and bytes that scoring assumes for the pod. A container without requests gets defaults.
 
-    NodeInfo counts these amounts. In a pod with requests of its own, defaults fill in only resources that nothing in it
-    requests.
+    NodeInfo counts these amounts. In a pod with pod-level requests, defaults apply only to resources that neither the
+    pod nor a container requests.
     """
     missing = _MISSING
     if counting.pod_level and _asks_as_a_whole(pod):
@@ -104,7 +107,7 @@ def non_zero_requests(pod: PodResources, counting: RequestCounting) -> tuple[int
 
 
 def pod_limits(pod: PodResources) -> dict[str, int]:
-    """Return the limits of the pod as a whole, in the units of `pod_requests`; no entry where there is none.
+    """Return the limits of the pod as a whole, in the units of `pod_requests`. A resource without a limit is missing.
 
     Source: k8s.io/component-helpers resource/helpers.go (PodLimits).
     """
@@ -118,18 +121,18 @@ def pod_limits(pod: PodResources) -> dict[str, int]:
 
 
 def scored_requests(pod: PodResources) -> tuple[int, int]:
-    """Return the millicores and the bytes that NodeResourcesFit adds for the pod itself when it scores a node.
+    """Return the millicores and bytes that NodeResourcesFit adds for the incoming pod when it scores a node.
 
-    Its scorers are made without the feature gates (NewFit): they look neither at requests of the pod as a whole nor at
-    the status of its containers.
+    Its scorers are created without the feature gates (NewFit), so they read neither pod-level requests nor the status
+    of the containers.
     """
     return non_zero_requests(pod, _BY_CONTAINER_SPECS)
 
 
 def is_best_effort(pod: PodResources) -> bool:
-    """Return whether QoS class is BestEffort: no cpu and no memory requested or limited.
+    """Return whether the QoS class is BestEffort: no cpu and no memory is requested or limited.
 
-    The resources of a pod as a whole decide alone where there are any, even empty ones.
+    If the pod has pod-level resources, even empty ones, only these decide.
     """
     if pod.qos_class:
         return pod.qos_class == "BestEffort"
@@ -145,12 +148,12 @@ def is_best_effort(pod: PodResources) -> bool:
 
 
 def rounded(amounts: Amounts) -> dict[str, int]:
-    """Return amounts in the units that the scheduler counts in: cpu in millicores, all others whole."""
+    """Return amounts in the scheduler's units: cpu in millicores, all other resources in whole units."""
     return {name: millis(amount) if name == "cpu" else units(amount) for name, amount in amounts.items()}
 
 
 def _requests(pod: PodResources, counting: RequestCounting, missing: Amounts = _NOTHING) -> dict[str, int]:
-    """Upstream PodRequests; `missing` replaces the missing requests of a container."""
+    """Upstream PodRequests. `missing` replaces the missing requests of a container."""
     if not counting.status:
         total = _summed(pod, missing, lambda each, _: each.resources.requests)
     elif counting.aggregates:
@@ -164,7 +167,7 @@ def _requests(pod: PodResources, counting: RequestCounting, missing: Amounts = _
 
 
 def _as_a_whole(pod: PodResources, asked: Resources, counting: RequestCounting) -> Iterable[tuple[str, int]]:
-    """Yield the requests of the pod as a whole, without those of its containers."""
+    """Yield the pod-level requests, without the containers' requests."""
     if not (counting.pod_level_status and counting.status and pod.pod_level_reported):
         return asked.requests.items()
     most = {} if pod.resize_infeasible else dict(asked.requests)
@@ -172,13 +175,13 @@ def _as_a_whole(pod: PodResources, asked: Resources, counting: RequestCounting) 
     _combine(most, pod.pod_level_allocated or _NOTHING, max)
     if counting.aggregates:
         return most.items()
-    # Until v1.36 a resource without a request does not count, and one that only an infeasible spec requests counts as
-    # 0.
+    # Until v1.36 a resource without a request does not count. A resource that only an infeasible spec requests counts
+    # as 0.
     return [(name, most.get(name, 0)) for name in asked.requests]
 
 
 def _most_of_sums(pod: PodResources, counting: RequestCounting, missing: Amounts) -> dict[str, int]:
-    """Upstream AggregateContainerRequests since v1.37: the most of spec, allocation and status, each summed up."""
+    """Upstream AggregateContainerRequests since v1.37: sum spec, allocation and status separately, take the maximum."""
     actual, allocated = pod.pod_level_actual, pod.pod_level_allocated
     if not counting.pod_level_status or actual is None or allocated is None:
         actual = _summed(pod, missing, lambda each, _: _actual(each, pod))
@@ -213,9 +216,9 @@ def _effective(container: Container, pod: PodResources, *, init: bool) -> Amount
 
 
 def _summed(pod: PodResources, missing: Amounts, asked: Callable[[Container, bool], Amounts]) -> dict[str, int]:
-    """Return the maximum that is held at once, starting or running, if each container holds the result of `asked`.
+    """Return the maximum that is in use at once, while starting or running. `asked` gives each container's amounts.
 
-    `asked` gets whether it is an init container.
+    The second argument of `asked` is true for an init container.
     """
     running: dict[str, int] = {}
     for container in pod.containers:
@@ -259,7 +262,7 @@ def _has_pod_level(name: str) -> bool:
 
 
 def _is_accounted(name: str) -> bool:
-    """Upstream Resource.Add with schedutil.IsScalarResourceName; `pods` is a node's affair."""
+    """Upstream Resource.Add with schedutil.IsScalarResourceName. `pods` is a resource of nodes only."""
     if name in _NATIVE or name.startswith(_PREFIXES) or "kubernetes.io/" in name:
         return True
     return "/" in name and not name.startswith("requests.") and not label_key_errors(f"requests.{name}")

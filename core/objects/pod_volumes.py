@@ -1,7 +1,7 @@
-"""The volumes of a pod, as far as a plugin reads them: claims, and disks that the pod names itself.
+"""The volumes of a pod that a plugin reads: claims and inline disks.
 
-Source: what k8s.io/kubernetes pkg/scheduler/framework/plugins/{volumebinding,volumezone,nodevolumelimits,
-volumerestrictions} and k8s.io/csi-translation-lib (IsInlineMigratable) read of v1.Volume. Inline CSI volumes, Azure
+Source: the fields of v1.Volume that k8s.io/kubernetes pkg/scheduler/framework/plugins/{volumebinding,volumezone,
+nodevolumelimits,volumerestrictions} and k8s.io/csi-translation-lib (IsInlineMigratable) read. Inline CSI volumes, Azure
 files and vSphere volumes change no result of these plugins.
 """
 
@@ -13,18 +13,18 @@ from core.objects.volumes import VolumeSource
 
 
 class PodClaim(msgspec.Struct, frozen=True, gc=False):
-    """A claim in the pod's namespace. An ephemeral one is named POD-VOLUME, and must have been made for the pod."""
+    """A claim in the pod's namespace. An ephemeral one has the name POD-VOLUME, and must belong to the pod."""
 
     name: str
     ephemeral: bool = False
 
 
 class InlineDisk(msgspec.Struct, frozen=True, gc=False):
-    """A disk by the name that its in-tree plugin has for it.
+    """An inline disk, identified as its in-tree plugin does.
 
-    `name` is the volume's in the pod, for messages. The source of an iSCSI disk, which counts against no limit, is
-    `kubernetes.io/iscsi` and the IQN. `read_only` is kept of GCE and iSCSI disks alone: no plugin reads it of the
-    others. `kind` is for an Azure disk; None means Managed.
+    `name` is the volume's name in the pod, for messages. The source of an iSCSI disk, which counts against no limit, is
+    `kubernetes.io/iscsi` and the IQN. `read_only` is set only for GCE and iSCSI disks: no plugin reads it for other
+    disks. `kind` is for an Azure disk. None means Managed.
     """
 
     name: str
@@ -34,7 +34,7 @@ class InlineDisk(msgspec.Struct, frozen=True, gc=False):
 
 
 class RBDImage(msgspec.Struct, frozen=True, gc=False):
-    """A Ceph block device; one that two pods reach by different monitors is one as long as they share a monitor."""
+    """A Ceph block device. Two pods share the device if the image is the same and they share a monitor."""
 
     monitors: frozenset[str]
     pool: str

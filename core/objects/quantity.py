@@ -1,7 +1,8 @@
 """Resource quantities (`250m`, `1.5Gi`, `1e3`) as exact integers.
 
 Source: k8s.io/apimachinery pkg/api/resource/quantity.go (ParseQuantity, ScaledValue) and suffix.go. Upstream caps only
-quantities with a binary suffix at int64 and lets the others overflow; here all are capped, as its documentation says.
+quantities with a binary suffix at int64, and lets others overflow. Here all are capped, as upstream's documentation
+says.
 """
 
 import re
@@ -14,12 +15,12 @@ _NANO: Final = 9  # upstream keeps nine decimal places and rounds smaller fracti
 _NANOS: Final = 10**_NANO
 _NANOS_PER_MILLI: Final = 10**6
 _LARGEST: Final = MAX_INT64 * _NANOS
-_MAX_LENGTH: Final = 1024  # characters; the API server writes at most some twenty
+_MAX_LENGTH: Final = 1024  # characters; the API server writes at most about twenty
 _MEMO_ENTRIES: Final = 4096
-_MANY_DOUBLINGS: Final = 50  # of Pi and Ei
+_MANY_DOUBLINGS: Final = 50  # for Pi and Ei
 
-_FORMAT: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"  # the quoted text; upstream's scanner decides by this:
-# Possessive: digits that were taken are never given back to the suffix, or a text that does not match costs its square.
+_FORMAT: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"  # as messages quote it; upstream's scanner follows
+# Possessive: without this, a text that does not match takes time quadratic in its length.
 _scanned: Final = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*)")
 _exponent: Final = re.compile("[eE]([+-]?[0-9]+)")
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -27,7 +28,7 @@ _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity; the message is upstream's."""
+    """A text is not a quantity. The message is upstream's."""
 
 
 def units(amount: int) -> int:
@@ -42,7 +43,7 @@ def millis(amount: int) -> int:
 
 @lru_cache(maxsize=_MEMO_ENTRIES)
 def nanos(text: str) -> int:
-    """Return a quantity in billionths, upstream's finest unit: sums and comparisons must use it.
+    """Return a quantity in billionths, upstream's finest unit. Sums and comparisons must use this unit.
 
     Raises QuantityError.
     """
@@ -54,16 +55,16 @@ def nanos(text: str) -> int:
     sign, whole, fraction, suffix = scanned.groups(default="")
     exponent, doublings = _suffix(suffix)
     if not (whole or fraction) and (doublings >= _MANY_DOUBLINGS or exponent < -_NANO):
-        # Upstream takes no digits for 0, but where its fast path does not reach.
+        # Upstream reads missing digits as 0, but only outside its fast path.
         raise QuantityError("unable to parse numeric part of quantity")
-    # Python ints, so nothing overflows; the length of the text bounds them.
+    # Python ints do not overflow. The length of the text bounds their size.
     mantissa = int(whole + fraction or "0") << doublings
     amount = _shifted(mantissa, exponent - len(fraction) + _NANO)
     return -amount if sign == "-" else amount
 
 
 def _suffix(suffix: str) -> tuple[int, int]:
-    """Return the powers of ten and of two that a suffix stands for."""
+    """Return the powers of ten and of two for a suffix."""
     if suffix in _DECIMAL:
         return _DECIMAL[suffix], 0
     if suffix in _BINARY:
@@ -75,12 +76,12 @@ def _suffix(suffix: str) -> tuple[int, int]:
 
 
 def _shifted(mantissa: int, exponent: int) -> int:
-    """Return mantissa x 10^exponent, rounded up, at most the largest amount, without ever making a huge power."""
+    """Return mantissa x 10^exponent, rounded up, at most the largest amount, without computing a huge power."""
     if mantissa == 0:
         return 0
     if exponent > len(str(_LARGEST)):
         return _LARGEST
-    if -exponent > 2 * _MAX_LENGTH:  # more places than a mantissa can have digits
+    if -exponent > 2 * _MAX_LENGTH:  # more decimal places than a mantissa can have digits
         return 1
     power: int = 10 ** abs(exponent)
     return min(mantissa * power if exponent >= 0 else -(-mantissa // power), _LARGEST)

@@ -1,4 +1,4 @@
-"""Services as the ServiceAffinity predicate sees them."""
+"""Services, reduced to the fields that plugins read."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from core.objects.labels import NOTHING, Selector
 
 
 class Service(msgspec.Struct, frozen=True, gc=False):
-    """A v1.Service: the pods of its namespace that it selects; none without a selector, as someone else feeds it.
+    """A v1.Service: the pods of its namespace that it selects. A service without a selector selects none.
 
     Source: k8s.io/kubernetes v1.18 pkg/scheduler/framework/plugins/helper/spread.go (GetPodServices). Unlike a label
     selector, the selector of a service is never validated.
@@ -20,5 +20,5 @@ class Service(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it, NAMESPACE/NAME."""
+        """NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"

@@ -15,7 +15,7 @@ _canonical: Final = re.compile("-?[1-9][0-9]*|0")
 
 
 class Taint(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A v1.Taint; the effect is NoSchedule, PreferNoSchedule or NoExecute."""
+    """A v1.Taint. The effect is NoSchedule, PreferNoSchedule or NoExecute."""
 
     key: str
     value: str = ""
@@ -23,10 +23,10 @@ class Taint(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A v1.Toleration: which taints do not keep the pod off a node.
+    """A v1.Toleration: the taints that do not keep the pod off a node.
 
-    An empty `key` stands for every key, an empty `effect` for every effect. An empty `operator` means Equal; decoding
-    writes Equal, so that equal tolerations are equal values.
+    An empty `key` means every key, and an empty `effect` every effect. An empty `operator` means Equal. Decoding writes
+    Equal, so that equal tolerations are equal values.
     """
 
     key: str = ""
@@ -35,9 +35,9 @@ class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
     effect: str = ""
 
     def tolerates(self, taint: Taint, *, numeric: bool = False) -> bool:
-        """Return whether the pod tolerates the taint; an unknown operator tolerates nothing.
+        """Return whether the toleration tolerates the taint. An unknown operator tolerates no taint.
 
-        `numeric` is whether the operators Lt and Gt are known (TaintTolerationComparisonOperators).
+        `numeric` enables the operators Lt and Gt (TaintTolerationComparisonOperators).
         """
         if (self.effect and self.effect != taint.effect) or (self.key and self.key != taint.key):
             return False
@@ -54,7 +54,7 @@ class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 def _number(text: str) -> int | None:
-    """Return a decimal integer in canonical form, None for anything else, and for values outside of int64."""
+    """Return a decimal integer in canonical form. None for any other text, and for values outside of int64."""
     if len(text) > _LONGEST_INT64 or not _canonical.fullmatch(text):
         return None
     number = int(text)
@@ -64,7 +64,7 @@ def _number(text: str) -> int | None:
 class ToleratedTaints:
     """The taints that some tolerations tolerate.
 
-    A look-up costs the same however many tolerations there are, but for those that compare numbers.
+    The cost of a look-up does not depend on the number of tolerations, except for those that compare numbers.
     """
 
     __slots__ = ("_compared", "_equal", "_existing")
@@ -89,4 +89,4 @@ class ToleratedTaints:
 
 
 NO_TOLERATIONS: Final[frozenset[Toleration]] = frozenset()
-"""Shared by pods without tolerations: Python makes an empty set anew each time."""
+"""Shared by pods without tolerations: Python creates a new empty set each time."""

@@ -1,4 +1,4 @@
-"""How evenly a pod asks that pods be spread over topology domains.
+"""A pod's constraints on its spread over topology domains.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (topologySpreadConstraint).
 """
@@ -18,8 +18,8 @@ IGNORE: Final = "Ignore"
 class SpreadConstraint(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """A v1.TopologySpreadConstraint, with the plugin's defaults for missing fields.
 
-    `selector` is without the requirements that `match_label_keys` (sorted) add from the pod's labels. When it is
-    invalid, it selects nothing and `selector_error` says why: such a pod is an error for the plugin.
+    `selector` excludes the requirements that `match_label_keys` (sorted) add from the pod's labels. If the selector is
+    invalid, it selects no pods and `selector_error` has the reason. The plugin then returns an error for the pod.
     """
 
     max_skew: int

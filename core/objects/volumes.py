@@ -1,6 +1,6 @@
-"""Persistent volumes, their claims, classes and the nodes' limits, as the volume plugins see them.
+"""Persistent volumes, claims, classes and the nodes' limits, reduced to the fields that the volume plugins read.
 
-Source: what k8s.io/kubernetes pkg/scheduler/framework/plugins/{volumebinding,volumezone,nodevolumelimits,
+Source: the fields that k8s.io/kubernetes pkg/scheduler/framework/plugins/{volumebinding,volumezone,nodevolumelimits,
 volumerestrictions} and k8s.io/component-helpers storage/volume read.
 """
 
@@ -13,11 +13,11 @@ from core.objects.node_selector import NodeSelector
 from core.objects.owner import ControllerRef
 
 FILESYSTEM = "Filesystem"
-"""The volumeMode of a volume or claim that names none."""
+"""The volumeMode of a volume or claim that does not set one."""
 
 
 class VolumeSource(msgspec.Struct, frozen=True, gc=False):
-    """The backend of a volume, if it counts against a node's limits.
+    """The backend of a volume, if the volume counts against a node's limits.
 
     `plugin` is a CSI driver's name, or the name of an in-tree plugin (`kubernetes.io/aws-ebs`) whose volumes a CSI
     driver has taken over. `volume` is the volumeHandle, or the in-tree plugin's key: volumeID, pdName, diskURI.
@@ -29,7 +29,7 @@ class VolumeSource(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClaimRef(msgspec.Struct, frozen=True, gc=False):
-    """The claim that a volume is bound to or reserved for; without a uid any claim of the name will do."""
+    """The claim that a volume is bound to or reserved for. Without a UID, any claim with the name matches."""
 
     namespace: str
     name: str
@@ -39,8 +39,8 @@ class ClaimRef(msgspec.Struct, frozen=True, gc=False):
 class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A v1.PersistentVolume.
 
-    `storage_class` is the value of the beta annotation where there is one. `capacity` is in bytes, 0 when not given.
-    `node_affinity` is None when every node can reach the volume. `source` is None for kinds that do not count.
+    `storage_class` is the value of the beta annotation if set. `capacity` is in bytes, 0 if not set. `node_affinity` is
+    None if every node can reach the volume. `source` is None for kinds that do not count.
     """
 
     name: str
@@ -60,18 +60,20 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it; it has no namespace."""
+        """The name. The object has no namespace."""
         return self.name
 
 
 class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A v1.PersistentVolumeClaim.
 
-    `volume` is the name of its volume, empty while there is none; it is *bound* only when `bind_completed`, too.
-    `storage_class` is from the beta annotation if there is one, and empty when no class was requested.
-    `selected_node` is the node for which it is being provisioned, None before one was selected. `requested` is in
-    bytes, None when not given. `selector` restricts the volumes; when it is invalid, `selector_error` says why, and
-    looking for a volume is an error. `controller` tells for which pod an ephemeral claim was made.
+    `volume` is the name of its volume, empty if it has none. The claim is *bound* only if `bind_completed` is also
+    true. `storage_class` is from the beta annotation if set, and empty if no class was requested. `selected_node` is
+    the node for which the claim is being provisioned, None before one is selected. `requested` is in bytes, None if not
+    set.
+
+    `selector` restricts the volumes. If it is invalid, `selector_error` has the reason, and any search for a volume
+    fails. `controller` identifies the pod for which an ephemeral claim was created.
     """
 
     namespace: str
@@ -94,15 +96,15 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False)
 
     @property
     def full_name(self) -> str:
-        """The object as people write it, NAMESPACE/NAME."""
+        """NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
 
 
 class StorageClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 StorageClass.
 
-    `volume_binding_mode` is None when not set, which upstream takes for an error. `allowed_topologies` is None when
-    volumes can be made for every node; a broken term in it allows none.
+    `volume_binding_mode` is None if not set, which upstream treats as an error. `allowed_topologies` is None if volumes
+    can be created for every node. An invalid term in it allows no node.
     """
 
     name: str
@@ -114,15 +116,15 @@ class StorageClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it; it has no namespace."""
+        """The name. The object has no namespace."""
         return self.name
 
 
 class CSINode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A storage.k8s.io/v1 CSINode; it bears the name of its node.
+    """A storage.k8s.io/v1 CSINode. It has the name of its node.
 
-    `drivers` are all that the node has. `volume_limits` is, by driver, how many volumes can be attached; a driver
-    without a limit is not in it. `migrated_plugins` are the in-tree plugins whose volumes the node attaches by CSI.
+    `drivers` are all drivers of the node. `volume_limits` is driver -> how many volumes can be attached. Drivers
+    without a limit are missing. `migrated_plugins` are the in-tree plugins whose volumes the node attaches by CSI.
     """
 
     name: str
@@ -134,15 +136,15 @@ class CSINode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it; it has no namespace."""
+        """The name. The object has no namespace."""
         return self.name
 
 
 class CSIDriver(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A storage.k8s.io/v1 CSIDriver; it bears the name that classes have as their provisioner.
+    """A storage.k8s.io/v1 CSIDriver. Classes have its name as their provisioner.
 
-    `storage_capacity` is whether it publishes CSIStorageCapacities, so that a volume without free capacity is not
-    tried. `prevents_scheduling_if_missing` is whether pods are kept off nodes that do not have it.
+    `storage_capacity` means that the driver publishes CSIStorageCapacities, so a node without enough capacity is not
+    tried. `prevents_scheduling_if_missing` means that pods are kept off nodes without the driver.
     """
 
     name: str
@@ -153,16 +155,16 @@ class CSIDriver(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it; it has no namespace."""
+        """The name. The object has no namespace."""
         return self.name
 
 
 class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 CSIStorageCapacity: how large a volume of a class can be on the nodes of a topology.
 
-    `topology` selects the nodes by their labels; it selects none where it is absent or invalid. `limit` is the
-    maximumVolumeSize, else the capacity, in bytes; None when neither is given, and then nothing fits. `capacity` is the
-    capacity alone, 0 when it is not given, which scores go by.
+    `topology` selects the nodes by their labels. A missing or invalid one selects none. `limit` is the
+    maximumVolumeSize, else the capacity, in bytes. If it is None, no volume fits. `capacity` is the capacity alone, 0
+    if not set. Scores use it.
     """
 
     namespace: str
@@ -176,15 +178,14 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it, NAMESPACE/NAME."""
+        """NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
 
 
 class VolumeAttachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A storage.k8s.io/v1 VolumeAttachment: that a volume is, or shall be, attached to a node.
+    """A storage.k8s.io/v1 VolumeAttachment: a volume is attached to a node, or will be.
 
-    `attacher` is a CSI driver's name. `volume` is the name of a PersistentVolume, empty for a volume that a pod names
-    itself.
+    `attacher` is a CSI driver's name. `volume` is the name of a PersistentVolume, empty for an inline volume of a pod.
     """
 
     name: str
@@ -196,5 +197,5 @@ class VolumeAttachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The object as people write it; it has no namespace."""
+        """The name. The object has no namespace."""
         return self.name

@@ -4,17 +4,17 @@ import msgspec
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False):
-    """The wait of a pod without a node, as its object has it. Times are RFC 3339, in UTC; empty where unknown.
+    """The status of a pod without a node, from its object. Times are RFC 3339, in UTC, empty if unknown.
 
-    `reason`, `message` and `changed` are from the condition PodScheduled while it is False. They are of the last
-    attempt that failed (`Unschedulable`, `SchedulerError`), or of its gates (`SchedulingGated`). A condition that says
-    nothing leaves all three empty. No plugin reads any of this.
+    `reason`, `message` and `changed` are from the condition PodScheduled while it is False. They describe the last
+    failed attempt (`Unschedulable`, `SchedulerError`), or its gates (`SchedulingGated`). If the condition has no
+    information, all three are empty. No plugin reads these fields.
     """
 
     created: str = ""
     """metadata.creationTimestamp"""
     gates: tuple[str, ...] = ()
-    """Names of spec.schedulingGates: with any, kube-scheduler does not try the pod."""
+    """Names of spec.schedulingGates. With any gate, kube-scheduler does not try the pod."""
     reason: str = ""
     message: str = ""
     changed: str = ""

@@ -1,1 +1,1 @@
-"""The plugins, under upstream's names. They know the framework and the mirror, and nothing of each other."""
+"""The plugins, under upstream's names. They import the framework and the mirror, but not each other."""

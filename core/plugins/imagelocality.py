@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that have the pod's images already, which weigh by their size and by how many nodes have them.
+"""ImageLocality: prefers nodes that already have the pod's images, by image size and by the share of nodes with it.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/imagelocality/image_locality.go.
 """
@@ -23,14 +23,14 @@ from core.releases import ImageVolumes
 
 _MIB: Final = 1024 * 1024
 MIN_THRESHOLD: Final = 23 * _MIB
-"""Bytes up to which a node gets 0."""
+"""Up to this many bytes of scaled sizes, a node gets 0."""
 MAX_CONTAINER_THRESHOLD: Final = 1000 * _MIB
-"""Bytes per image from which a node gets 100."""
+"""From this many bytes per image, a node gets 100."""
 
 MAX_COLUMNS: Final = 256
-"""Images whose sizes are kept by node. One costs 40 KB at 5,000 nodes, and 0.5 ms to make."""
+"""How many images have a column of sizes by node. One costs 40 KB at 5,000 nodes, and 0.5 ms to make."""
 MANY_IMAGES: Final = 64
-"""Images of one pod from which on they are added up in a pass over all nodes, 5 ms at 5,000 with 25 images each."""
+"""From this many images of a pod, a pass over all nodes adds up the sizes: 5 ms at 5,000 nodes with 25 images each."""
 _MAX_INT64: Final = 2**63 - 1
 
 _INVALIDATED_BY: Final = (
@@ -54,16 +54,16 @@ _INVALIDATED_BY: Final = (
 class ImageStates:
     """How many nodes have an image, and for recently requested images, the size on each node.
 
-    The size is the node's own value. Upstream's cache takes it from the node that was first to have the image, so
-    that there the order of events decides; NewSnapshot, which tests use, takes the node's own.
-    Source: k8s.io/kubernetes pkg/scheduler/backend/cache (addNodeImageStates, getNodeImageStates).
+    The size is the node's own value. Upstream's cache takes the size from the first node with the image, so it depends
+    on the order of events. Upstream's NewSnapshot, which tests use, takes the node's own size. Source:
+    k8s.io/kubernetes pkg/scheduler/backend/cache (addNodeImageStates, getNodeImageStates).
     """
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._nodes = mirror.nodes
         self._capacity = mirror.nodes.capacity
         self.total = 0  # known nodes
-        self.holders: Counter[str] = Counter()  # image name -> nodes that have it
+        self.holders: Counter[str] = Counter()  # image name -> number of nodes with the image
         self._columns: OrderedDict[str, Int64Array] = OrderedDict()  # image name -> slot -> bytes, 0 without the image
         for _, node in mirror.nodes:
             self.total += 1
@@ -75,14 +75,14 @@ class ImageStates:
         return len(self._columns)
 
     def changed(self, change: Change) -> None:
-        """Count the images of a node that has changed."""
+        """Update the counts for a changed node."""
         if not isinstance(change, NodeChange):
             return
         before, after = _images(change.before), _images(change.after)
         self.total += (change.after is not None) - (change.before is not None)
         if self._nodes.capacity > self._capacity:
             self._capacity = self._nodes.capacity
-            self._columns.clear()  # they are too short now; it is seldom that the table of nodes doubles
+            self._columns.clear()  # the columns are too short now; the table of nodes rarely doubles
         if before == after:
             return
         self.holders.update(after.keys() - before.keys())
@@ -96,9 +96,10 @@ class ImageStates:
                 column[change.slot] = after.get(name, 0)
 
     def added_up(self, times: Mapping[str, int]) -> Int64Array:
-        """Return by slot the scaled sizes of many images, each so many times, in one pass over the nodes' images.
+        """Return by slot the sum of the scaled sizes of many images, in one pass over the nodes' images.
 
-        For images without columns: columns for many of them would take megabytes.
+        `times` has the number of uses of each image. For images without columns: columns for many of them would take
+        megabytes.
         """
         sums = np.zeros(self._capacity, np.int64)
         spreads = {name: self.holders[name] / self.total for name in times}
@@ -111,7 +112,7 @@ class ImageStates:
         return sums
 
     def sizes(self, names: Sequence[str]) -> list[Int64Array]:
-        """Return of each image the bytes by slot; 0 where the node does not have it. Stale after the next event."""
+        """Return for each image its bytes by slot, 0 where the node does not have it. Stale after the next event."""
         missing = {name: np.zeros(self._capacity, np.int64) for name in names if name not in self._columns}
         if missing:
             for slot, node in self._nodes:
@@ -127,12 +128,12 @@ class ImageStates:
 
 
 class Preference:
-    """The images that a pod needs, with how often it needs them. Stale after the next event."""
+    """The images of a pod, with the number of uses of each. Stale after the next event."""
 
     __slots__ = ("_images", "_number", "_states")
 
     def __init__(self, states: ImageStates, images: Sequence[str], number: int) -> None:
-        """Take the images and their number, by which the sum of their sizes is scaled."""
+        """Score by `images`. `number` scales the sum of their sizes."""
         self._states = states
         self._number = number
         self._images = Counter(images)
@@ -142,12 +143,12 @@ class Preference:
         states = self._states
         present = {name: times for name, times in self._images.items() if name in states.holders}
         if len(present) > MANY_IMAGES:
-            sums = states.added_up(present)[batch.slots]  # NO_SLOT looks up the last slot, corrected below
+            sums = states.added_up(present)[batch.slots]  # NO_SLOT reads the last slot, corrected below
         else:
             sums = np.zeros(len(batch), np.int64)
             for (name, times), sizes in zip(present.items(), states.sizes([*present]), strict=True):
                 spread = states.holders[name] / states.total
-                # Truncated for each container, as upstream adds them up.
+                # Truncated for each container, as upstream does.
                 sums += (sizes[batch.slots] * spread).astype(np.int64) * times
         for position, node in batch.strangers.items():
             sums[position] = 0 if node is None else self._of_stranger(node)
@@ -157,7 +158,7 @@ class Preference:
         return scores
 
     def _of_stranger(self, node: Node) -> int:
-        """Add up the images of a node as if it were one node more in the mirror."""
+        """Sum the images of a stranger as if it were one more node in the mirror."""
         states = self._states
         return sum(
             int(node.images[name] * ((states.holders[name] + 1) / (states.total + 1))) * self._images[name]
@@ -166,7 +167,7 @@ class Preference:
 
 
 class ImageLocality:
-    """Score by the images that nodes have already, exactly as the in-tree plugin."""
+    """Scores by the images that nodes already have, exactly as the in-tree plugin."""
 
     name = "ImageLocality"
     kinds: tuple[Kind, ...] = (Node,)
@@ -179,7 +180,7 @@ class ImageLocality:
         """Return None: the pod's fields name no other object."""
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Preference | None]:
-        """Gather the pod's images; SKIP for a pod without any that count."""
+        """Collect the pod's images. SKIP for a pod without images that count."""
         taken = mirror.rules.image_volumes
         images = pod.images if taken is ImageVolumes.IGNORED else (*pod.images, *pod.image_volumes)
         number = len(images) if taken is ImageVolumes.COUNTED else len(pod.images)
@@ -196,7 +197,7 @@ class ImageLocality:
         return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores as they are: upstream has no NormalizeScore here."""
+        """Return the scores unchanged: upstream has no NormalizeScore here."""
         return raw
 
 

@@ -1,4 +1,4 @@
-"""NodeAffinity: which nodes a pod may be on by their labels and names, and which of them it would rather be on.
+"""NodeAffinity: the nodes that a pod may or should be on, by their labels and names.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go and k8s.io/component-helpers
 scheduling/corev1/nodeaffinity/nodeaffinity.go.
@@ -34,14 +34,14 @@ ENFORCED_AFFINITY: Final = Status(
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match scheduler-enforced node affinity",)
 )
 CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("pod affinity terms conflict",))
-# In the order in which they are judged: the first failure is a node's verdict.
+# In the order of evaluation: the first failure is a node's verdict.
 _STATUSES: Final = (SUCCESS, ENFORCED_AFFINITY, POD_AFFINITY)
 
 # Units of work, see core/mirror/work.py.
 _PER_ENTRY: Final = 8_000
 _PER_NODE: Final = 2
 _FEW_ENTRIES: Final = 32
-"""So many terms and requirements are never too much work, and ordinary pods have no more."""
+"""Up to this many terms and requirements, the work is never too much. Ordinary pods have no more."""
 
 _INVALIDATED_BY = (
     InvalidationRule(
@@ -56,7 +56,7 @@ _INVALIDATED_BY = (
 
 
 class RequiredState(msgspec.Struct, frozen=True):
-    """The requirements of one incoming pod on its node, and of the scheduler. Stale after the next event."""
+    """The requirements of one incoming pod and of the scheduler on a node. Stale after the next event."""
 
     mirror: ClusterMirror
     asked: AffinityToNodes
@@ -64,17 +64,17 @@ class RequiredState(msgspec.Struct, frozen=True):
 
 
 class PreferredState(msgspec.Struct, frozen=True):
-    """The preferences of one incoming pod, and of the scheduler for it. Stale after the next event."""
+    """The preferences of one incoming pod, and of the scheduler for the pod. Stale after the next event."""
 
     mirror: ClusterMirror
     terms: tuple[PreferredTerm, ...]
 
 
 class NodeAffinity:
-    """Filter by the pod's nodeSelector and required affinity to nodes, and score by its preferred one.
+    """Filters by the pod's nodeSelector and required node affinity, and scores by its preferred node affinity.
 
-    `added_affinity` applies to every pod, beside the pod's own affinity. Raises ValueError for one
-    with a broken term, as upstream's ValidateNodeAffinityArgs.
+    `added_affinity` applies to every pod, in addition to the pod's own affinity. Raises ValueError if one of its terms
+    is invalid, as upstream's ValidateNodeAffinityArgs.
     """
 
     name = "NodeAffinity"
@@ -90,12 +90,12 @@ class NodeAffinity:
         self._added = added_affinity
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object; of nodes they give the names, which stay theirs."""
+        """Return None: the pod's fields name no objects but nodes, and a node's name never changes."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequiredState | None]:
-        """Gather the requirements; fails for a pod if each of its terms requires two names of a node.
+        """Collect the requirements. Fails for a pod if each of its terms requires two names of a node.
 
-        Upstream narrows the search to `node_names` here. It needs no doing: Filter fails all other nodes by itself.
+        Upstream also narrows the search to `node_names` here. That is not needed: Filter rejects all other nodes.
         """
         asked = pod.node_affinity
         if asked.node_names is not None and not asked.node_names:
@@ -105,7 +105,7 @@ class NodeAffinity:
         return SUCCESS, RequiredState(mirror, asked, self._added)
 
     def filter(self, state: RequiredState, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch; the scheduler's requirements come before the pod's."""
+        """Judge every node of the batch. The scheduler's requirements come before the pod's."""
         matcher = NodeMatcher(state.mirror, batch, label_keys(state.asked) | label_keys(state.added))
         _charge(state.mirror, state.asked.selector, _required(state.asked), len(batch))
         codes = np.zeros(len(batch), np.uint8)
@@ -114,13 +114,13 @@ class NodeAffinity:
         return Verdicts(codes, _STATUSES)
 
     def filter_versions(self, _state: RequiredState) -> Versions:
-        """Return nothing: the verdicts follow from no counters."""
+        """Return no versions: the verdicts depend on no counters."""
         return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, PreferredState | None]:
-        """Gather the preferences; an error for a pod with a broken term.
+        """Collect the preferences. Returns an error for a pod with an invalid term.
 
-        SKIP only for a pod without preferences: with empty ones each node gets a 0, as upstream has it.
+        SKIP only for a pod without preferences. If the preferences are empty, each node gets 0, as upstream.
         """
         if error := pod.node_affinity.preferred_error:
             return Status(Code.ERROR, (said(mirror, error),)), None
@@ -129,7 +129,7 @@ class NodeAffinity:
         return (SUCCESS, PreferredState(mirror, terms)) if prefers else (SKIP, None)
 
     def score(self, state: PreferredState, batch: NodeBatch) -> Int64Array:
-        """Return the raw score of every node: the sum of the weights of the terms that it meets."""
+        """Return the raw score of every node: the sum of the weights of the terms that the node meets."""
         terms = [each.term for each in state.terms]
         _charge(state.mirror, EVERYTHING, terms, len(batch))
         matcher = NodeMatcher(state.mirror, batch, keys_of_terms(terms))
@@ -141,11 +141,11 @@ class NodeAffinity:
         return total
 
     def score_versions(self, _state: PreferredState) -> Versions:
-        """Return nothing: the scores follow from no counters."""
+        """Return no versions: the scores depend on no counters."""
         return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Spread the raw scores of the nodes asked over 0..100."""
+        """Normalise the raw scores of the requested nodes to 0..100."""
         return default_normalize(raw)
 
 
@@ -158,7 +158,7 @@ def _required(affinity: AffinityToNodes) -> tuple[NodeSelectorTerm, ...]:
 
 
 def _charge(mirror: ClusterMirror, selector: Selector, terms: Sequence[NodeSelectorTerm], nodes: int) -> None:
-    """Charge the work of judging nodes by requirements, before it is done. Raises WorkLimitError."""
+    """Charge the work of judging nodes by requirements before it is done. Raises WorkLimitError."""
     entries = len(selector.requirements) + len(terms)
     entries += sum([len(term.requirements) + len(term.comparisons) + len(term.fields) for term in terms])
     if entries > _FEW_ENTRIES:
@@ -166,7 +166,7 @@ def _charge(mirror: ClusterMirror, selector: Selector, terms: Sequence[NodeSelec
 
 
 def _errors(added: AffinityToNodes) -> list[str]:
-    """Return upstream's messages, with the path of the argument in front."""
+    """Return upstream's messages, prefixed with the path of the argument."""
     path = "addedAffinity.{}DuringSchedulingIgnoredDuringExecution"
     required = [f"{path.format('required')}.{error}" for term in _required(added) for error in term.errors]
     return required + [f"{path.format('preferred')}{error}" for each in added.preferred for error in each.term.errors]

@@ -1,8 +1,9 @@
-"""The predicates that read a node's conditions themselves, for clusters that do not turn them into taints.
+"""The predicates that read node conditions directly, for clusters that do not turn conditions into taints.
 
 Source: k8s.io/kubernetes v1.16 pkg/scheduler/algorithm/predicates (predicates.go; error.go has the reasons), the last
-minor release that has them; up to v1.13 there was OutOfDisk, too, a condition that no kubelet reports any more. All are
-unresolvable, as no preemption changes a condition (core/generic_scheduler.go, unresolvablePredicateFailureErrors).
+minor release with these predicates. Up to v1.13 there was also OutOfDisk, a condition that no kubelet reports any more.
+All failures are unresolvable, because preemption cannot change a condition (core/generic_scheduler.go,
+unresolvablePredicateFailureErrors).
 """
 
 from collections.abc import Callable
@@ -24,14 +25,14 @@ Reasons: TypeAlias = tuple[str, ...]
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
-    """A node's report: type and status of its conditions, in the order of its status, and its cordon."""
+    """A node's report: type and status of its conditions, in the order of its status, and whether it is cordoned."""
 
     conditions: tuple[tuple[str, str], ...]
     unschedulable: bool
 
     @classmethod
     def of(cls, node: Node) -> "Report":
-        """Read a node."""
+        """Return the report of a node."""
         return cls(tuple(node.conditions.items()), node.unschedulable)
 
 
@@ -58,11 +59,11 @@ class _ConditionPredicate:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, _pod: Pod) -> tuple[Status, NodeValues[Report] | None]:
-        """Find the reports of all nodes."""
+        """Collect the reports of all nodes."""
         return SUCCESS, mirror.derived(_reports)
 
     def filter(self, state: NodeValues[Report], batch: NodeBatch) -> Verdicts:
-        """Fail every node whose report gives reasons."""
+        """Reject every node whose report gives reasons."""
         codes: dict[Reasons, int] = {(): 0}
 
         def judge(report: Report | None) -> int:
@@ -73,12 +74,12 @@ class _ConditionPredicate:
         return Verdicts(judged, (SUCCESS, *failures))
 
     def filter_versions(self, _state: NodeValues[Report]) -> Versions:
-        """Return none: no counters are read."""
+        """Return no versions: the predicate reads no counters."""
         return ()
 
 
 class CheckNodeCondition(_ConditionPredicate):
-    """Filter by readiness, network and cordon, regardless of tolerations; a missing condition is no reason.
+    """Filters by readiness, network and cordon, regardless of tolerations. A missing condition gives no reason.
 
     Source: CheckNodeConditionPredicate.
     """
@@ -90,7 +91,7 @@ class CheckNodeCondition(_ConditionPredicate):
 
 
 class CheckNodeMemoryPressure(_ConditionPredicate):
-    """Filter best-effort pods, and no others, by memory pressure.
+    """Filters best-effort pods by memory pressure. Other pods pass.
 
     Source: CheckNodeMemoryPressurePredicate.
     """
@@ -102,12 +103,12 @@ class CheckNodeMemoryPressure(_ConditionPredicate):
         super().__init__(_pressure("MemoryPressure", "node(s) had memory pressure"), "MemoryPressure")
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NodeValues[Report] | None]:
-        """Find the reports of all nodes; SKIP for a pod that is not best-effort."""
+        """Collect the reports of all nodes. SKIP for a pod that is not best-effort."""
         return super().pre_filter(mirror, pod) if pod.best_effort else (SKIP, None)
 
 
 class CheckNodeDiskPressure(_ConditionPredicate):
-    """Filter all pods by disk pressure.
+    """Filters all pods by disk pressure.
 
     Source: CheckNodeDiskPressurePredicate.
     """
@@ -119,7 +120,7 @@ class CheckNodeDiskPressure(_ConditionPredicate):
 
 
 class CheckNodePIDPressure(_ConditionPredicate):
-    """Filter all pods by pressure on process ids.
+    """Filters all pods by PID pressure.
 
     Source: CheckNodePIDPressurePredicate.
     """

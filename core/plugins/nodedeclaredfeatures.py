@@ -1,7 +1,7 @@
-"""Keep pods off nodes that do not declare a feature that the pod needs.
+"""NodeDeclaredFeatures: keep pods off nodes that do not declare a feature that the pod needs.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go. Which features a
-release knows is one of its rules; a release that knows none does not have the plugin.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go. The rules of a
+release list its features. A release without features does not have the plugin.
 """
 
 from typing import Final, TypeAlias
@@ -41,11 +41,11 @@ class NeededFeatures(msgspec.Struct, frozen=True):
     declared: NodeValues[Features]
     needed: Features
     named: bool
-    """Whether the reason names the features that are missing."""
+    """Whether the reason names the missing features."""
 
 
 class NodeDeclaredFeatures:
-    """Filter by `status.declaredFeatures`; a pod that needs none that the release knows passes everywhere."""
+    """Filters by `status.declaredFeatures`. A pod that needs no feature of the release passes everywhere."""
 
     name = "NodeDeclaredFeatures"
     kinds: tuple[Kind, ...] = (Node,)
@@ -56,7 +56,7 @@ class NodeDeclaredFeatures:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NeededFeatures | None]:
-        """Find the needed features that the release has; SKIP for none."""
+        """Collect the needed features that the release has. SKIP if there are none."""
         needed = pod.needed_features.intersection(mirror.rules.declared_features)
         if not needed:
             return SKIP, None
@@ -64,7 +64,7 @@ class NodeDeclaredFeatures:
         return SUCCESS, NeededFeatures(mirror.derived(_declared), needed, named)
 
     def filter(self, state: NeededFeatures, batch: NodeBatch) -> Verdicts:
-        """Fail the nodes that do not declare everything."""
+        """Reject the nodes that do not declare every needed feature."""
         statuses = {SUCCESS: 0}
 
         def judge(declared: Features | None) -> int:
@@ -77,7 +77,7 @@ class NodeDeclaredFeatures:
         return Verdicts(codes, tuple(statuses))
 
     def filter_versions(self, _state: NeededFeatures) -> Versions:
-        """Return none: no counters are read."""
+        """Return no versions: the plugin reads no counters."""
         return ()
 
 
@@ -86,6 +86,6 @@ def _declared(mirror: ClusterMirror) -> NodeValues[Features]:
 
 
 def _named(missing: Features) -> Status:
-    """Return the message of v1.35, with the features in the order of their names."""
+    """Return the message of v1.35, with the features ordered by name."""
     reason = f"node declared features check failed - unsatisfied requirements: {', '.join(sorted(missing))}"
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))

@@ -1,4 +1,4 @@
-"""Keep a pod that names its node off all others.
+"""NodeName: a pod that names a node passes only there.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodename/node_name.go.
 """
@@ -31,7 +31,7 @@ class RequestedNode(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeName:
-    """Filter by `spec.nodeName`; a pod without one passes everywhere."""
+    """Filters by `spec.nodeName`. A pod without one passes everywhere."""
 
     name = "NodeName"
     kinds: tuple[Kind, ...] = (Node,)
@@ -39,21 +39,21 @@ class NodeName:
     invalidated_by: tuple[InvalidationRule, ...] = ()  # no update of a node changes its name
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the node's name is all that is read of it."""
+        """Return None: of the node, the plugin reads only the name."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequestedNode | None]:
-        """Look the node up; SKIP for a pod that names none."""
+        """Look up the node. SKIP for a pod that names none."""
         if not pod.node_name:
             return SKIP, None
         return SUCCESS, RequestedNode(pod.node_name, mirror.nodes.slots.get(pod.node_name, NO_SLOT))
 
     def filter(self, state: RequestedNode, batch: NodeBatch) -> Verdicts:
-        """Fail every node but the one."""
-        codes = (batch.slots != state.slot).astype(np.uint8)  # NO_SLOT is for all strangers, corrected below
+        """Reject every node except the named one."""
+        codes = (batch.slots != state.slot).astype(np.uint8)  # all strangers have NO_SLOT, corrected below
         for position in batch.strangers:
             codes[position] = batch.names[position] != state.name
         return Verdicts(codes, _STATUSES)
 
     def filter_versions(self, _state: RequestedNode) -> Versions:
-        """Return none: no counters are read."""
+        """Return no versions: the plugin reads no counters."""
         return ()

@@ -1,4 +1,4 @@
-"""NodePorts: a node whose ports are free for the pod.
+"""NodePorts: rejects nodes on which a host port of the pod is taken.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeports/node_ports.go.
 """
@@ -43,25 +43,26 @@ _INVALIDATED_BY = (
 
 
 class HostPortsInUse:
-    """Which host ports the pods of each known node have taken.
+    """The host ports that the pods of each known node have taken.
 
-    Two pods of one node may have the same port, if it was not a scheduler that put them there; then it is free when
-    both are gone. Upstream's HostPortInfo is a set, so there it is free when the first is, until the next restart.
+    Two pods of one node may have the same port, if no scheduler placed them. Then the port is free after both are
+    removed. Upstream's HostPortInfo is a set, so there the port is free after the first is removed, until the next
+    restart.
     """
 
     __slots__ = ("_nodes", "in_use")
 
     def __init__(self, mirror: ClusterMirror) -> None:
-        """Read all pods; from then on `changed` must be called for their changes."""
+        """Read all pods. From then on `changed` must receive their changes."""
         self._nodes = mirror.nodes
-        # (port, protocol) -> port on an address -> slot -> number of pods that have it, never 0
+        # (port, protocol) -> port on an address -> slot -> number of pods with the port, never 0
         self.in_use: dict[tuple[int, str], dict[HostPort, dict[int, int]]] = {}
         for slot, pod in mirror.placed_pods():
             for port in pod.host_ports:
                 self._take(port, slot)
 
     def changed(self, change: Change) -> None:
-        """Count the ports of a pod that has come, changed or gone."""
+        """Update the ports for a pod that was added, changed or removed."""
         if not isinstance(change, PodChange):
             return
         before, after = _ports(change.before), _ports(change.after)
@@ -71,20 +72,21 @@ class HostPortsInUse:
             self._take(port, change.slot)
 
     def conflicts(self, wanted: Iterable[HostPort]) -> BoolArray:
-        """Return by slot whether its node has a port in use that conflicts with any of those wanted."""
+        """Return by slot whether its node has a port in use that conflicts with any of the wanted ports."""
         taken = np.zeros(self._nodes.capacity, np.bool_)
         slots: set[int] = set()
         for port in self.conflicting(wanted):
             slots.update(self.in_use[port.port, port.protocol][port])
-            if len(slots) >= len(self._nodes.slots):  # all nodes: no other port can add any
+            if len(slots) >= len(self._nodes.slots):  # all nodes conflict already
                 break
         taken[list(slots)] = True
         return taken
 
     def conflicting(self, wanted: Iterable[HostPort]) -> Iterator[HostPort]:
-        """Yield the ports in use on any node that conflict with those wanted, each port once.
+        """Yield the ports in use on any node that conflict with the wanted ports, each port once.
 
-        These are a port's own address, and all addresses; or any, where all are wanted (HostPortInfo.CheckConflict).
+        A port conflicts with the same port on its own address and on all addresses. A port on all addresses conflicts
+        with the same port on any address (HostPortInfo.CheckConflict).
         """
         addresses: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
         for port in wanted:
@@ -114,7 +116,7 @@ class HostPortsInUse:
 
 
 class NodePorts:
-    """Filter by the host ports that the pod wants and those that pods of the node have taken."""
+    """Filters by the host ports of the pod, and those that pods of the node have taken."""
 
     name = "NodePorts"
     kinds: tuple[Kind, ...] = (Node, Pod)
@@ -125,17 +127,17 @@ class NodePorts:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BoolArray | None]:
-        """Look up by slot where the pod's ports are taken; SKIP for a pod without host ports."""
+        """Look up by slot where the pod's ports are taken. SKIP for a pod without host ports."""
         if not pod.host_ports:
             return SKIP, None
         return SUCCESS, mirror.derived(HostPortsInUse).conflicts(pod.host_ports)
 
     def filter(self, state: BoolArray, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch; one that the mirror does not know has no pods, so all its ports are free."""
-        codes = state[batch.slots].astype(np.uint8)  # NO_SLOT looks up the last slot, and is corrected below
+        """Judge every node of the batch. An unknown node has no pods, so all its ports are free."""
+        codes = state[batch.slots].astype(np.uint8)  # NO_SLOT reads the last slot, corrected below
         codes[list(batch.strangers)] = 0
         return Verdicts(codes, _STATUSES)
 
     def filter_versions(self, _state: BoolArray) -> Versions:
-        """Return nothing: the verdicts follow from no counters."""
+        """Return no versions: the verdicts depend on no counters."""
         return ()

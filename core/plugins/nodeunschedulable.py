@@ -1,4 +1,4 @@
-"""Keep pods off nodes that are cordoned.
+"""NodeUnschedulable: keeps pods off cordoned nodes.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go.
 """
@@ -32,7 +32,7 @@ _INVALIDATED_BY = (
 
 
 class NodeUnschedulable:
-    """Filter by `spec.unschedulable`, which a pod tolerates that tolerates the taint of the same meaning."""
+    """Filters by `spec.unschedulable`. A pod tolerates a cordoned node if it tolerates the matching taint."""
 
     name = "NodeUnschedulable"
     kinds: tuple[Kind, ...] = (Node,)
@@ -43,18 +43,18 @@ class NodeUnschedulable:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NodeValues[bool] | None]:
-        """Find the cordoned nodes; SKIP for a pod that tolerates them."""
+        """Collect the cordoned nodes. SKIP for a pod that tolerates them."""
         numeric = mirror.rules.numeric_tolerations
         if any(toleration.tolerates(_UNSCHEDULABLE_TAINT, numeric=numeric) for toleration in pod.tolerations):
             return SKIP, None
         return SUCCESS, mirror.derived(_cordoned_nodes)
 
     def filter(self, state: NodeValues[bool], batch: NodeBatch) -> Verdicts:
-        """Fail the cordoned nodes."""
+        """Reject the cordoned nodes."""
         return Verdicts(state.judged(batch, lambda cordoned: 1 if cordoned else 0), _STATUSES)
 
     def filter_versions(self, _state: NodeValues[bool]) -> Versions:
-        """Return none: no counters are read."""
+        """Return no versions: the plugin reads no counters."""
         return ()
 
 

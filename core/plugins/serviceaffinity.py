@@ -1,8 +1,8 @@
 """ServiceAffinity: the pods of a service stay on nodes with the same values of some labels.
 
 Source: k8s.io/kubernetes v1.18 pkg/scheduler/framework/plugins/serviceaffinity/service_affinity.go and helper/spread.go
-(GetPodServices); in v1.17 the predicate CheckServiceAffinity, with the same answers. Upstream removed it in v1.19; its
-score side (antiAffinityLabelsPreference) is not here.
+(GetPodServices). In v1.17 it was the predicate CheckServiceAffinity, with the same results. Upstream removed it in
+v1.19. Its score side (antiAffinityLabelsPreference) is not implemented here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,13 +36,13 @@ class ServiceIndex:
     """The services by their selectors, updated by every event."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
-        self._matchers: dict[str, PodMatcher] = {}  # full name of a service -> the pods that it selects
+        self._matchers: dict[str, PodMatcher] = {}  # full name of a service -> matcher of its pods
         self._index: TermIndex[str] = TermIndex()
         for service in mirror.objects(Service).values():
             self._add(service)
 
     def changed(self, change: Change) -> None:
-        """Take over another state of a service."""
+        """Apply the new state of a service."""
         if isinstance(change, ObjectChange) and change.kind is Service:
             if change.before is not None:
                 self._index.remove(change.before.full_name)
@@ -73,7 +73,7 @@ class RequiredLabels:
         self.labels = frozenset(labels.items())
 
     def judge(self, batch: NodeBatch) -> Verdicts:
-        """Give each node its verdict, once for all nodes with the same labels."""
+        """Return the verdict on each node, computed once for all nodes with the same labels."""
         return Verdicts(self._nodes.judged(batch, self._code), _STATUSES)
 
     def _code(self, values: LabelValues | None) -> int:
@@ -83,11 +83,12 @@ class RequiredLabels:
 
 
 class ServiceAffinity:
-    """Filter by labels that the pods of a service must find the same on their nodes, such as a region.
+    """Filters by labels, such as a region, that must have the same value on the nodes of all pods of a service.
 
-    `affinity_labels` are the keys of these labels. A label that the pod's nodeSelector names has the value from there.
-    The others have the values of the node of another pod, if the pod is of a service: one in its namespace that has all
-    its labels. Of several such nodes upstream takes whichever it finds first; here it is the first one by name.
+    `affinity_labels` are the keys of these labels. If the pod's nodeSelector has a key, its value applies. For other
+    keys, if the pod is of a service, the value comes from the node of another pod: one in the same namespace that has
+    all the incoming pod's labels. Among several such nodes upstream takes the first that it finds. Here it is the first
+    by name.
     """
 
     name = "ServiceAffinity"
@@ -102,7 +103,7 @@ class ServiceAffinity:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequiredLabels | None]:
-        """Find the labels that nodes must have; SKIP if there are none."""
+        """Collect the labels that nodes must have. SKIP if there are none."""
         labels = {
             requirement.key: requirement.values[0]
             for requirement in pod.node_affinity.selector.requirements
@@ -117,7 +118,7 @@ class ServiceAffinity:
         return state.judge(batch)
 
     def filter_versions(self, state: RequiredLabels) -> Versions:
-        """Return the requested labels, the only input from pods and services."""
+        """Return the required labels, the only input from pods and services."""
         return (state.labels,)
 
     def _labels_of_another_pod(self, mirror: ClusterMirror, pod: Pod) -> dict[str, str]:

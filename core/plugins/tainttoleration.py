@@ -1,4 +1,4 @@
-"""Keep pods off nodes with taints that they do not tolerate, and away from those that had better be left alone.
+"""TaintToleration: keeps pods off nodes with untolerated taints, and prefers nodes without PreferNoSchedule taints.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go.
 """
@@ -46,7 +46,7 @@ class TaintsAndTolerations(msgspec.Struct, frozen=True):
     taints: NodeValues[Taints]
     tolerated: ToleratedTaints
     named: bool
-    """Whether the reason names the first taint that keeps the pod off."""
+    """Whether the reason names the first untolerated taint."""
 
     def untolerated(self, taints: Taints | None, effects: AbstractSet[str]) -> list[Taint]:
         """Return the taints of these effects that the pod does not tolerate, in the order of the node's spec."""
@@ -54,7 +54,7 @@ class TaintsAndTolerations(msgspec.Struct, frozen=True):
 
 
 class TaintToleration:
-    """Filter by the taints NoSchedule and NoExecute, score by the number of PreferNoSchedule that are not tolerated."""
+    """Filters by NoSchedule and NoExecute taints, and scores by the number of untolerated PreferNoSchedule taints."""
 
     name = "TaintToleration"
     kinds: tuple[Kind, ...] = (Node,)
@@ -67,13 +67,13 @@ class TaintToleration:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, TaintsAndTolerations]:
-        """Gather taints and tolerations."""
+        """Collect taints and tolerations."""
         rules = mirror.rules
         tolerated = ToleratedTaints(pod.tolerations, numeric=rules.numeric_tolerations)
         return SUCCESS, TaintsAndTolerations(mirror.derived(_taints), tolerated, rules.taint_named_in_reason)
 
     def filter(self, state: TaintsAndTolerations, batch: NodeBatch) -> Verdicts:
-        """Fail every node with a taint that keeps the pod off; until v1.34 the reason tells the first one."""
+        """Reject every node with an untolerated taint. Until v1.34 the reason names the first such taint."""
         if not state.named:
             return Verdicts(
                 state.taints.judged(batch, lambda taints: 1 if state.untolerated(taints, DO_NOT_SCHEDULE) else 0),
@@ -95,23 +95,23 @@ class TaintToleration:
         return Verdicts(state.taints.judged(batch, judge), tuple(statuses))
 
     def filter_versions(self, _state: TaintsAndTolerations) -> Versions:
-        """Return none: no counters are read."""
+        """Return no versions: the plugin reads no counters."""
         return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, TaintsAndTolerations]:
-        """Gather taints and tolerations. Never SKIP: where no node has a taint, each gets MAX_NODE_SCORE and not 0."""
+        """Collect taints and tolerations. Never SKIP: if no node has a taint, each gets MAX_NODE_SCORE instead of 0."""
         return self.pre_filter(mirror, pod)
 
     def score(self, state: TaintsAndTolerations, batch: NodeBatch) -> Int64Array:
-        """Count the taints of every node that had better be tolerated and are not."""
+        """Count the untolerated PreferNoSchedule taints of every node."""
         return state.taints.judged(batch, lambda taints: len(state.untolerated(taints, _PREFER_NO_SCHEDULE)))
 
     def score_versions(self, _state: TaintsAndTolerations) -> Versions:
-        """Return none: no counters are read."""
+        """Return no versions: the plugin reads no counters."""
         return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Give MAX_NODE_SCORE to nodes without such taints, 0 to those with the most of them."""
+        """Give MAX_NODE_SCORE to nodes without such taints, and 0 to the nodes with the most."""
         return default_normalize(raw, reverse=True)
 
 

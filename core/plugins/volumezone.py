@@ -1,7 +1,7 @@
-"""VolumeZone: the zones and regions of the pod's volumes, where those are bound and say so in labels.
+"""VolumeZone: rejects nodes outside the zones and regions in the labels of the pod's bound volumes.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone.go. In the equivalence class design it
-is NoVolumeZoneConflict.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone.go. The equivalence class design calls
+it NoVolumeZoneConflict.
 """
 
 from collections.abc import Hashable, Mapping
@@ -22,7 +22,7 @@ from core.objects.pod import Pod
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 Topology: TypeAlias = tuple[str, frozenset[str]]
-"""A topology label of a volume, and its values; a node must have one of them."""
+"""A topology label of a volume, and its values. A node must have one of the values."""
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -119,7 +119,7 @@ class ZoneConstraints:
         self._topologies = topologies
 
     def judge(self, batch: NodeBatch) -> Verdicts:
-        """Give each node its verdict, once for all nodes with the same labels."""
+        """Return the verdict on each node, computed once for all nodes with the same labels."""
         return Verdicts(self._nodes.judged(batch, self._code), _STATUSES)
 
     def _code(self, values: LabelValues | None) -> int:
@@ -128,12 +128,12 @@ class ZoneConstraints:
 
     def _admit(self, labels: Mapping[str, str]) -> bool:
         if not labels:
-            return True  # a cluster with a single zone need not say so
+            return True  # nodes of a cluster with a single zone need no zone label
         return all(labels.get(key, labels.get(_GA_LABELS.get(key, key))) in values for key, values in self._topologies)
 
 
 class VolumeZone:
-    """Filter by the zones and regions of bound volumes, exactly as the in-tree plugin."""
+    """Filters by the zones and regions of bound volumes, exactly as the in-tree plugin."""
 
     name = "VolumeZone"
     kinds: tuple[Kind, ...] = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)
@@ -145,7 +145,7 @@ class VolumeZone:
         return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, ZoneConstraints | None]:
-        """Find the pod's volumes; fails for the first claim that is in the way, SKIP if none of them is zonal."""
+        """Collect the pod's volumes. Fails for the first faulty claim. SKIP if no volume has a zone or region."""
         if not pod.volumes:
             return SKIP, None
         topologies: set[Topology] = set()
@@ -170,12 +170,12 @@ class VolumeZone:
         return state.judge(batch)
 
     def filter_versions(self, _state: ZoneConstraints) -> Versions:
-        """Return nothing: no rule has Scope.COUNTERS."""
+        """Return no versions: no rule has Scope.COUNTERS."""
         return ()
 
 
 def _failure_of_unbound(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> Status | None:
-    """Return why a claim without a volume holds the pod back; None: its volume waits for the pod."""
+    """Return why a claim without a volume prevents scheduling, or None if its volume waits for the pod."""
     if not claim.storage_class:
         return _unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
     storage_class = mirror.objects(StorageClass).get(claim.storage_class)

@@ -1,1 +1,1 @@
-"""Which pods would have to go so that another one fits: upstream's DefaultPreemption, asked of the mirror."""
+"""Which pods to evict so that another pod fits: upstream's DefaultPreemption, computed on the mirror."""

@@ -1,4 +1,4 @@
-"""On which node preemption does the least harm.
+"""The choice of the node where preemption does the least harm.
 
 Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/preemption/preemption.go (pickOneNodeForPreemption).
 """
@@ -13,7 +13,7 @@ _LOWEST_PRIORITY: Final = -(2**31)
 _HARM: Final[tuple[Callable[[Victims], Any], ...]] = (
     lambda victims: victims.pdb_violations,
     lambda victims: victims.pods[0].priority,
-    # No summand is negative, or more victims of a negative priority would do less harm than few.
+    # No summand is negative. Otherwise many victims with a negative priority would have a lower sum than few.
     lambda victims: sum(pod.priority - _LOWEST_PRIORITY for pod in victims.pods),
     lambda victims: len(victims.pods),
 )
@@ -22,8 +22,9 @@ _HARM: Final[tuple[Callable[[Victims], Any], ...]] = (
 def best_nodes(candidates: Mapping[str, Victims]) -> list[str]:
     """Return the nodes that upstream chooses among at random (it loops over a map), in the order of the candidates.
 
-    They have the fewest violations of PodDisruptionBudgets; of these the least important first victim; the lowest sum
-    of priorities; the fewest victims; and the latest of the earliest start times of the most important victims.
+    These nodes have the fewest violations of PodDisruptionBudgets. Ties are broken in turn by the least important first
+    victim, the lowest sum of priorities, the fewest victims, and the latest earliest start time of the most important
+    victims.
     """
     best = list(candidates)
     for harm in _HARM:

@@ -1,4 +1,4 @@
-"""Whose eviction would violate a PodDisruptionBudget.
+"""Which evictions would violate a PodDisruptionBudget.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
 (filterPodsWithPDBViolation), since v1.37 pkg/scheduler/framework/preemption/util.go (FilterVictimsWithPDBViolation).
@@ -13,11 +13,11 @@ from core.objects.pod import Pod
 def split_by_violation(
     pods: Iterable[Pod], budgets: Collection[PodDisruptionBudget], *, stop_at_violation: bool
 ) -> tuple[list[Pod], list[Pod]]:
-    """Return the pods whose eviction violates a budget, and the others, each in the order given.
+    """Return the pods whose eviction violates a budget, and the other pods, each in the given order.
 
-    Every pod takes one from each budget that covers it, also one that will be spared in the end, unless the budget has
-    counted its disruption already. It violates if any of them falls under 0; with `stop_at_violation` it takes nothing
-    from the budgets after that one.
+    Each pod takes one disruption from every budget that covers it, unless the budget already counts the pod as
+    disrupted. A pod that the search later spares takes one, too. A pod violates if any of its budgets drops below 0.
+    With `stop_at_violation`, the pod then takes nothing from the budgets after that one.
     """
     allowed = {budget.full_name: budget.disruptions_allowed for budget in budgets}
     violating: list[Pod] = []

@@ -1,4 +1,4 @@
-"""Whether a pod may preempt others at all.
+"""Whether a pod may preempt other pods.
 
 Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
 (PodEligibleToPreemptOthers).
@@ -12,16 +12,16 @@ from core.objects.pod import Pod
 from core.preemption.victims import pods_on
 
 NEVER: Final = "Never"
-"""The preemptionPolicy of a pod that waits until there is room."""
+"""The preemptionPolicy of a pod that waits for free capacity instead of preempting."""
 POLICY_NEVER: Final = "not eligible due to preemptionPolicy=Never."
 TERMINATING_VICTIM: Final = "not eligible due to a terminating pod on the nominated node."
 
 
 def why_not_eligible(mirror: ClusterMirror, pod: Pod, nominated_node_code: Code) -> str:
-    """Return upstream's reason; empty if the pod may preempt others.
+    """Return upstream's reason why the pod may not preempt, or the empty text if it may.
 
-    `nominated_node_code` is how the filter ended on the pod's nominated node, if it has one: where preemption cannot
-    help any more, it may try elsewhere. Else it waits until the victims there, whom it preempted before, are gone.
+    `nominated_node_code` is the filter's status code on the pod's nominated node, if it has one. If preemption cannot
+    help on that node, the pod may preempt elsewhere. Else the pod waits until its victims on that node have terminated.
     """
     if pod.preemption_policy == NEVER:
         return POLICY_NEVER

@@ -1,4 +1,4 @@
-"""Which pods matter more.
+"""The order of pods by importance.
 
 Source: k8s.io/kubernetes v1.34 pkg/scheduler/util/utils.go (MoreImportantPod, GetPodStartTime,
 GetEarliestPodStartTime).
@@ -13,19 +13,19 @@ StartTime: TypeAlias = tuple[bool, str]
 
 
 def start_time(pod: Pod) -> StartTime:
-    """Return when a pod started, to be compared: one that has not started is later than all that have.
+    """Return a sort key for the start time of a pod. A pod that has not started sorts after all that have.
 
-    Upstream takes the present time for it, so that of two such pods either may come first; here they are equal.
+    Upstream uses the present time for such a pod, so the order of two of them is arbitrary. Here they are equal.
     """
     return not pod.start_time, pod.start_time
 
 
 def most_important_first(pods: Iterable[Pod]) -> list[Pod]:
-    """Sort by priority, the highest first, then by start time, the oldest first; those that are equal stay in order."""
+    """Sort by priority, highest first, then by start time, oldest first. The sort is stable."""
     return sorted(pods, key=lambda pod: (-pod.priority, start_time(pod)))
 
 
 def earliest_start_time(pods: Sequence[Pod]) -> StartTime:
-    """Return the earliest start time of those that have the highest priority; there must be a pod."""
+    """Return the earliest start time among the pods with the highest priority. `pods` must not be empty."""
     highest = max(pod.priority for pod in pods)
     return min(start_time(pod) for pod in pods if pod.priority == highest)

@@ -1,4 +1,4 @@
-"""Candidates as the scheduler offers them, held against our own predicates: who else would have to go.
+"""Checks the scheduler's candidates against Kindred's predicates, and adds the missing victims.
 
 Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/preemption/preemption.go (callExtenders).
 """
@@ -18,7 +18,7 @@ from core.preemption.victims import DryRun
 
 
 class Offer(msgspec.Struct, frozen=True, gc=False):
-    """The uids of the victims on a node, and how many of them violate a PodDisruptionBudget."""
+    """The UIDs of the victims on a node, and how many of them violate a PodDisruptionBudget."""
 
     uids: tuple[str, ...] = ()
     pdb_violations: int = 0
@@ -27,16 +27,16 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
 def accepted(
     mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, offers: Mapping[str, Offer], more: Sequence[str] = ()
 ) -> dict[str, Offer]:
-    """Return the nodes where preemption helps, each with all its victims: the offers in their order, then the others.
+    """Return each node where preemption helps, with all its victims: the offered nodes in their order, then `more`.
 
-    The scheduler's offer is enough for its own predicates, which may differ from Kindred's: its victims stay victims,
-    also those that are not in the mirror (yet). Where the pod then fits, the offer is taken as it is; else further
-    victims are looked for. A node is dropped if no victims help, if none are needed (the scheduler rejects an empty
-    list), if it is not in the mirror, or if it is another scheduler's.
+    The scheduler's victims satisfy its own predicates, which may differ from Kindred's. They stay victims, even if they
+    are not in the mirror (yet). If the pod then fits, the offer is accepted unchanged. Else further victims are added.
 
-    `more` are nodes that the scheduler does not offer: only Kindred's predicates reject them, and its dry run finds no
-    pod in the way. They are looked at in their order, until there are as many candidates as the scheduler wants to
-    choose from, and no more of them than that: at 5,000 nodes it is 500.
+    A node is dropped if no victims help, or if no victims are needed, because the scheduler rejects an empty list. It
+    is also dropped if the mirror does not have it, or if it belongs to another scheduler.
+
+    `more` are nodes that the scheduler does not offer, because only Kindred's predicates reject them. They are tried in
+    their order, until there are as many candidates as the scheduler wants: 500 at 5,000 nodes.
     """
     if pod.preemption_policy == NEVER:
         return {}
@@ -68,5 +68,5 @@ def _completed(run: DryRun, position: int, offer: Offer) -> Offer | None:
         return None
     uids = [pod.uid for pod in found.pods]
     unknown = [uid for uid in offer.uids if uid not in uids]
-    # The scheduler has counted budgets that may not be mirrored here.
+    # The scheduler may have counted budgets that the mirror does not have.
     return Offer((*uids, *unknown), max(found.pdb_violations, offer.pdb_violations))

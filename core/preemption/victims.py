@@ -1,13 +1,13 @@
-"""The smallest set of less important pods of a node that have to go so that a pod fits.
+"""The smallest set of less important pods on a node whose eviction lets a pod fit.
 
 Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
-(SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption). As there, pods that are
-nominated for the node count at each look (see core/nominated_pods.py): the victims make room beside them.
+(SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption). As upstream, each check
+counts the pods that are nominated for the node (core/nominated_pods.py).
 
-The search runs on the mirror itself, in which the pods of one node are supposed to be gone and come back one after the
-other (see Supposition). A copy of all the state that plugins read would cost as much as a sync, at 150,000 pods. A copy
-of the node alone is not enough, as pods on other nodes count for affinity and spreading. Everything happens in one
-synchronous call, so no other caller sees the supposed state. It ends with the call, whatever a plugin raises.
+The search runs on the mirror itself: it supposes the pods of one node gone, and puts them back one by one (see
+Supposition). A copy of all the state that plugins read would cost as much as a sync, at 150,000 pods. A copy of the
+node alone is not enough, because pods on other nodes count for affinity and spreading. The search is one synchronous
+call, so no other caller sees the supposed state. The state is restored at its end, even if a plugin raises.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -33,17 +33,17 @@ NO_VICTIMS_FOUND: Final = Failure(
 
 
 class Victims(msgspec.Struct, frozen=True, gc=False):
-    """The pods that have to go, the most important first, and how many of them violate a PodDisruptionBudget."""
+    """The pods to evict, most important first, and how many of them violate a PodDisruptionBudget."""
 
     pods: tuple[Pod, ...]
     pdb_violations: int
 
 
 class DryRun:
-    """The dry run on some nodes of the mirror: pods make room for another one. Stale after the next event.
+    """A dry run of preemption for one pod on some nodes of the mirror. Stale after the next event.
 
-    Upstream looks only at nodes whose failed status preemption can resolve; here the caller chooses the nodes. They are
-    named by their positions.
+    Upstream tries only nodes with a failed status that preemption can resolve. Here the caller chooses the nodes.
+    Methods take a node's position in `names`.
     """
 
     def __init__(self, mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ class DryRun:
         self._budgets = mirror.objects(PodDisruptionBudget).values()
 
     def fits_without(self, position: int, uids: Collection[str]) -> bool:
-        """Return whether the pod fits a node without those of these pods that are on it."""
+        """Return whether the pod fits a node after these of its pods are removed."""
         with self._mirror.suppose(after_pre_filter=True) as supposed:
             for each in pods_on(self._mirror, self._names[position]):
                 if each.uid in uids:
@@ -63,9 +63,9 @@ class DryRun:
             return self._failure(position) is None
 
     def find(self, position: int, doomed: Collection[str] = ()) -> Victims | Failure:
-        """Find the victims on a node, or why there are none that help; where the pod fits already, that is a failure.
+        """Return the victims on a node, or why no victims help. A node that fits already is a failure, too.
 
-        Pods whose uids are `doomed` are victims in any case.
+        Pods whose UIDs are in `doomed` are always victims.
         """
         potential = [
             each
@@ -93,13 +93,13 @@ class DryRun:
         return Victims(tuple(most_important_first(victims)), len(violating_victims))
 
     def _failure(self, position: int) -> Failure | None:
-        """Return why the pod does not fit one node as it is supposed, with its nominated pods and without."""
+        """Return why the pod does not fit the node as supposed, with or without its nominated pods."""
         return self._checks.failure_beside(position, self._nominated[position]) or self._checks.failure(position)
 
     def _not_reprieved(
         self, pods: Iterable[Pod], doomed: Collection[str], supposed: Supposition, position: int
     ) -> list[Pod]:
-        """Put back who can stay, in this order, and return the others."""
+        """Put back the pods that can stay, in this order, and return the others."""
         victims = []
         for pod in pods:
             if pod.uid not in doomed:
@@ -114,21 +114,22 @@ class DryRun:
 def dry_run(
     mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]
 ) -> list[Victims | Failure]:
-    """Find the victims on each of these nodes, or why there are none that help; see DryRun."""
+    """Return for each of these nodes the victims, or why no victims help. See DryRun."""
     run = DryRun(mirror, filters, pod, names)
     return [run.find(position) for position in range(len(names))]
 
 
 def pods_on(mirror: ClusterMirror, name: str) -> list[Pod]:
-    """Return the pods on a node, in the order of their rows: equally important ones are tried in that order."""
+    """Return the pods on a node in the order of their rows. Equally important pods are tried in this order."""
     info = mirror.nodes.infos[name]
     return [mirror.pods.pods[row] for row in sorted(info.rows)]
 
 
 def _take_away(pod: Pod, supposed: Supposition) -> None:
-    """Suppose a pod gone, as upstream tells plugins of it.
+    """Suppose a pod gone, with the removal that upstream passes to plugins.
 
-    PodTopologySpread does not count pods that terminate, but takes a pod away without a look at that
-    (podtopologyspread/filtering.go, updateWithPod): while such a pod is gone, there is one less than there was.
+    PodTopologySpread does not count terminating pods, but it subtracts every removed pod
+    (podtopologyspread/filtering.go, updateWithPod). So while a terminating pod is supposed gone, its count is one too
+    low, as upstream.
     """
     supposed.remove(pod, as_running=True)

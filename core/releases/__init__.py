@@ -1,8 +1,7 @@
-"""The releases of Kubernetes whose answers are given, and the rules that differ between them, as a table.
+"""The supported releases of Kubernetes, and the rules that differ between them, as a table.
 
-A plugin does not ask for a release: it asks `mirror.rules` for the one rule that it needs. A new release is a new entry
-of RELEASES, a new stage in GATES where its defaults changed, and a new answer in DIFFERENCES where it answers
-otherwise.
+Plugins read single rules from `mirror.rules`, and never a release. To add a release, add an entry to RELEASES, a stage
+to GATES where defaults changed, and an entry to DIFFERENCES where a result changed.
 """
 
 from core.releases.differences import DIFFERENCES, Answer, Difference, rules_of

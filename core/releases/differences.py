@@ -1,4 +1,4 @@
-"""The table of differences between the known releases, with sources, and the rules that follow from it."""
+"""The table of differences between the supported releases, with sources, and the rules that follow from it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ from core.releases.rules import (
 
 
 class Answer(NamedTuple):
-    """The rule of a release: its value, and the same in words."""
+    """The rule of a release: its value, and the same rule in words."""
 
     value: Any  # of the type of the field of Rules; None in a row without a rule
     text: str
@@ -31,11 +31,12 @@ _Since: TypeAlias = Mapping[str, Answer]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A row of the table: something that is not the same in all releases, or that a feature gate changes.
+    """A row of the table: a result that differs between releases, or that a feature gate changes.
 
-    `rule` is the field of Rules, empty where nothing is decided here. `answers` has one for each of RELEASES; they hold
-    while `gate` is on, where there is one. Else, and in releases without the gate, `without_gate` does. `source` is a
-    path of k8s.io/kubernetes below pkg/scheduler/framework/plugins, unless it says more.
+    `rule` is the field of Rules, or empty if no code depends on the row. `answers` has one entry for each of RELEASES.
+    With a `gate`, they apply while the gate is on. If it is off, or the release does not have it, `without_gate`
+    applies. `source` is a path below pkg/scheduler/framework/plugins of k8s.io/kubernetes, unless it names another
+    repository.
     """
 
     rule: str
@@ -60,14 +61,14 @@ class Difference(msgspec.Struct, frozen=True):
 def _difference(  # noqa: PLR0913  a row has so many columns
     rule: str, where: str, what: str, source: str, since: _Since, *, gate: str = "", without_gate: Answer = _NO
 ) -> Difference:
-    """Return a row, from the release since which each answer is given."""
+    """Return a row, from the release in which each rule began."""
     begun = {nearest(release).release: answer for release, answer in since.items()}
     answers = [begun[max(first for first in begun if first <= release)] for release in RELEASES]
     return Difference(rule, where, what, source, answers, gate, without_gate)
 
 
 def _since(**begun: Answer) -> _Since:
-    """Return answers by release, written as `v1_36=...`."""
+    """Return answers by the release in which they began, written as `v1_36=...`."""
     return {name.removeprefix("v").replace("_", "."): answer for name, answer in begun.items()}
 
 
@@ -315,13 +316,13 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         ),
     ),
 )
-"""Everything that differs between the known releases, in the order of docs/versions.md."""
+"""All differences between the supported releases, in the order of docs/versions.md."""
 
 
 def rules_of(release: Release, gates: Mapping[str, bool] | None = None) -> Rules:
-    """Return the rules of a release, with its feature gates as they are by default or by `gates`.
+    """Return the rules of a release, with its default feature gates or with those in `gates`.
 
-    Raises FeatureGateError for a gate that the release does not have, or has locked otherwise.
+    Raises FeatureGateError if the release does not have a gate, or has locked it to the other value.
     """
     settled = gates_of(release, gates)
     values = {row.rule: row.at(release, settled).value for row in DIFFERENCES if row.rule}

@@ -48,13 +48,13 @@ Source: k8s.io/kubernetes pkg/features/kube_features.go of v1.34.1, v1.35.4, v1.
 
 
 class FeatureGateError(ValueError):
-    """A feature gate that is not there, or cannot be set, in a release; the message says which there are."""
+    """The release does not have a feature gate, or does not allow it to be set. The message lists its gates."""
 
 
 def gates_of(release: Release, gates: Mapping[str, bool] | None = None) -> Mapping[str, bool]:
-    """Return every gate that a release has, as it is there by default or by `gates`.
+    """Return every gate of a release, with its default or with its value in `gates`.
 
-    A locked gate may be given as it is locked, as upstream allows. Raises FeatureGateError.
+    A locked gate may be set to its locked value, as upstream allows. Raises FeatureGateError.
     """
     there = {name: stages[release] for name, stages in GATES.items() if release in stages}
     found = {name: stage.default for name, stage in there.items()}

@@ -1,4 +1,4 @@
-"""The known minor releases of Kubernetes, and the nearest of them to a given version."""
+"""The supported minor releases of Kubernetes, and the nearest of them to a given version."""
 
 import re
 from typing import Final, NamedTuple
@@ -11,24 +11,24 @@ class Release(NamedTuple):
     minor: int
 
     def __str__(self) -> str:
-        """Return the release as people write it: 1.37."""
+        """Return the release in its usual form, such as 1.37."""
         return f"{self.major}.{self.minor}"
 
 
 RELEASES: Final = (Release(1, 34), Release(1, 35), Release(1, 36), Release(1, 37))
-"""The known releases, oldest first."""
+"""The supported releases, oldest first."""
 DEFAULT_RELEASE: Final = RELEASES[0]
-"""The release to apply without any other information.
+"""The release to apply if none is given: the oldest one.
 
-It is the oldest known one, which Kindred applied before it distinguished releases. A dump or a recorded decision
-without a release is from that time, and must be evaluated as then.
+Kindred applied the rules of this release before it distinguished releases. A dump or a recorded decision without a
+release is from that time, and must be evaluated by these rules.
 """
 
 _number: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 
 
 class Nearest(NamedTuple):
-    """The known release that is nearest to a given version. `exact` is whether it is the given one."""
+    """The supported release that is nearest to a given version. `exact` is true if both are the same."""
 
     release: Release
     exact: bool
@@ -36,10 +36,10 @@ class Nearest(NamedTuple):
 
 
 def nearest(text: str) -> Nearest:
-    """Return the known release for a version such as `v1.36.3`, `1.36+` or `v1.33.5-eks-1a2b`.
+    """Return the nearest supported release for a version such as `v1.36.3`, `1.36+` or `v1.33.5-eks-1a2b`.
 
-    The part after the minor version does not count. For an older or a newer release than all that are known, it is the
-    oldest or the newest one; for a text without a version, DEFAULT_RELEASE.
+    The part after the minor version is ignored. A version older or newer than all supported releases gives the oldest
+    or the newest one. A text without a version gives DEFAULT_RELEASE.
     """
     found = _number.match(text.strip())
     if found is None:

@@ -1,4 +1,4 @@
-"""The rules of a release: plugins read these instead of a release."""
+"""The rules of a release. Plugins read these rules instead of the release."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -11,55 +11,58 @@ from core.releases.release import Release
 RESTART_ALL: Final = "RestartAllContainersOnContainerExits"
 USERS_OF_HOST: Final = "UserNamespacesHostNetworkSupport"
 MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
-"""The features that a node may have to declare for a pod, in any release."""
+"""A feature that a node may have to declare for a pod, in any release."""
 
 
 class ImageVolumes(Enum):
-    """How ImageLocality takes the images of image volumes."""
+    """How ImageLocality counts the images of image volumes."""
 
     IGNORED = "ignored"
     SCORED = "scored"
-    """Added to the sum of the images' scores, not to their number, which scales the sum."""
+    """Added to the sum of the image scores, but not to the number of images that scales the sum."""
     COUNTED = "counted"
     """Added to both."""
 
 
 class DeviceClassResources(Enum):
-    """Where NodeResourcesFit leaves an extended resource that a DeviceClass stands for to DynamicResources."""
+    """On which nodes NodeResourcesFit leaves an extended resource to DynamicResources, if a DeviceClass provides it."""
 
     CHECKED = "checked"
-    """Nowhere."""
+    """On no node."""
     LEFT_UNLESS_LISTED = "left unless listed"
-    """On nodes whose allocatable does not name it, be it with 0."""
+    """On nodes whose allocatable does not list the resource, not even with 0."""
     LEFT_UNLESS_ALLOCATABLE = "left unless allocatable"
-    """On nodes that have none of it allocatable."""
+    """On nodes that have none of the resource allocatable."""
 
 
 class MissingDriver(Enum):
-    """When NodeVolumeLimits refuses a node whose CSINode does not list the driver of a volume."""
+    """When NodeVolumeLimits rejects a node whose CSINode does not list the driver of a volume."""
 
     ALLOWED = "allowed"
     REFUSED = "refused"
-    """Where the cluster has a CSIDriver of that name."""
+    """If the cluster has a CSIDriver with that name."""
     REFUSED_IF_ASKED = "refused if asked"
-    """Where that CSIDriver has preventPodSchedulingIfMissing."""
+    """If that CSIDriver has preventPodSchedulingIfMissing."""
 
 
 class RequestCounting(msgspec.Struct, frozen=True):
-    """How the requests of a pod on a node are counted while it is resized in place."""
+    """How the requests of a pod on a node are counted while the pod is resized in place."""
 
     aggregates: bool = False
-    """Each of spec, status and allocation is summed over the containers before the maximum is taken."""
+    """Spec, status and allocation are each summed over the containers, and the maximum of the sums counts."""
     status: bool = True
     """The resources in the status count (InPlacePodVerticalScaling)."""
     pod_level: bool = True
     """Requests of the pod as a whole count (PodLevelResources)."""
     pod_level_status: bool = False
-    """The resources of the whole pod in the status count (InPlacePodLevelResourcesVerticalScaling)."""
+    """The pod-level resources in the status count (InPlacePodLevelResourcesVerticalScaling)."""
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """The rules of one release with its feature gates; every field is a row of DIFFERENCES, or follows from some."""
+    """The rules of one release with its feature gates.
+
+    Each field is a row of DIFFERENCES, or follows from several rows.
+    """
 
     release: Release
     gates: Mapping[str, bool]

@@ -69,18 +69,18 @@ def decoded(answer: bytes) -> Any:  # noqa: ANN401 - whatever stands in the JSON
 
 
 def reasons(answer: bytes) -> Object:
-    """Give node name -> why it failed, of an ExtenderFilterResult, resolvable or not."""
+    """Return node name -> why it failed, of an ExtenderFilterResult, resolvable or not."""
     result = decoded(answer)
     return {**result["FailedNodes"], **result["FailedAndUnresolvableNodes"]}
 
 
 def scores(answer: bytes) -> dict[str, int]:
-    """Give node name -> score, in the order of a HostPriorityList."""
+    """Return node name -> score, in the order of a HostPriorityList."""
     return {entry["Host"]: entry["Score"] for entry in decoded(answer)}
 
 
 def state(mirror: ClusterMirror) -> dict[str, object]:
-    """Give what a mirror knows of its cluster, as values to compare before and after a question."""
+    """Return what a mirror knows of its cluster, as values to compare before and after a question."""
     node_of_slot = dict(mirror.nodes)
     return {
         "nodes": {node.name: node for node in node_of_slot.values()},
@@ -100,9 +100,9 @@ class Bodies:
         self._extender = extender
 
     def filter(self, body: bytes) -> bytes:
-        """Give an ExtenderFilterResult."""
+        """Return an ExtenderFilterResult."""
         return self._extender.filter(body).body
 
     def prioritize(self, body: bytes) -> bytes:
-        """Give a HostPriorityList."""
+        """Return a HostPriorityList."""
         return self._extender.prioritize(body).body

@@ -13,7 +13,7 @@ def test_without_a_word_the_default_release_is_answered_for() -> None:
     status = AnsweredRelease(Settings(), mirror).status
     assert (status.release, status.source, status.exact) == (str(DEFAULT_RELEASE), "default", False)
     assert mirror.rules == rules_of(DEFAULT_RELEASE)
-    assert str(status) == f"Kubernetes {DEFAULT_RELEASE}, the default: nothing says which release it is"
+    assert str(status) == f"Kubernetes {DEFAULT_RELEASE}, the default: no source reports the release"
 
 
 @pytest.mark.parametrize("release", [str(each) for each in RELEASES])

@@ -152,7 +152,7 @@ def test_warnings_and_the_libraries_go_the_same_way_and_lines_below_the_level_do
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("NodeNames[2]: café stands at position 0 already", None, id="text-stays"),
+        pytest.param("NodeNames[2]: café is at position 0 already", None, id="text-stays"),
         pytest.param("a\nb\r\nc", "a\\nb\\r\\nc", id="line-breaks"),
         pytest.param("a\x1b[31mb\x00", "a\\x1b[31mb\\x00", id="control-characters"),
         pytest.param("a\u2028b\u202ec\x85", "a\\u2028b\\u202ec\\x85", id="line-breaks-of-unicode"),

@@ -1,1 +1,1 @@
-"""The bench cluster and what is timed on it."""
+"""The bench cluster, and the benchmarks on it."""

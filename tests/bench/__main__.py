@@ -1,6 +1,7 @@
 """The benchmark: everything as ratios in one run, as text and JSON, with a plot and tables (docs/benchmarks.md).
 
-Absolute times say little on a shared machine; whatever is compared is measured in turns, and its answers, too.
+Absolute times mean little on a shared machine. So both sides of a comparison are measured in turns, and their responses
+are compared, too.
 """
 
 import argparse
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _command(options: argparse.Namespace) -> str:
-    """Write what was asked for, without paths."""
+    """Return the command line, without paths."""
     size = f"--nodes {options.nodes} --pods {options.pods} --effort {options.effort:g}"
     return f"python -m tests.bench --sections {','.join(options.sections)} {'--quick' if options.quick else size}"
 

@@ -1,9 +1,8 @@
-"""CPUs as benchmarks of latency have them: awake, and the one who asks apart from those who answer.
+"""Keeps CPUs awake for benchmarks of latency, and puts client and servers on different CPUs.
 
-A virtual CPU that waits is given to others, and comes back with empty caches: one and the same call of `filter` about
-500 nodes took 0.09 ms in a loop, 0.17 after pauses of 0.2 ms and 0.24 after pauses of 1 ms. A process that is woken on
-another CPU than before has left its caches there, too. What is measured then is the machine below, and the more so the
-more a server does.
+A virtual CPU that idles is given to other machines, and comes back with empty caches. The same call of `filter` for 500
+nodes took 0.09 ms in a loop, 0.17 ms after pauses of 0.2 ms, and 0.24 ms after pauses of 1 ms. A process that wakes on
+another CPU also has cold caches. A benchmark would then measure the machine and not the server.
 """
 
 import os
@@ -26,7 +25,7 @@ while os.getppid() == {parent}:
 
 @contextmanager
 def cpus_awake() -> Iterator[None]:
-    """Have each CPU do something of the least priority for the time of the block."""
+    """Keep each CPU busy with work of the lowest priority during the block."""
     with ExitStack() as stack:
         for cpu in _cpus():
             command = [sys.executable, "-c", _SPINS.format(cpu=cpu, parent=os.getpid())]
@@ -37,7 +36,7 @@ def cpus_awake() -> Iterator[None]:
 
 @contextmanager
 def apart_from(servers: Collection[int]) -> Iterator[None]:
-    """Have this process on one CPU and servers, by process id, on another, for the time of the block."""
+    """Pin this process to one CPU, and servers, by process id, to another, during the block."""
     cpus = _cpus()
     processes = [os.getpid(), *servers]
     try:

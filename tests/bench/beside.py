@@ -1,7 +1,7 @@
-"""What schedulers notice of people who ask for explanations without pause: one question waits for one of them at most.
+"""The delay of schedulers' requests while people request explanations without pause: at most one explanation.
 
-Time with people and time without take turns. An answer's delay is what it took more than answers without people take.
-The questions come from this process, those of people from threads of it, which mostly wait.
+Time with people and time without people take turns. The delay of a response is its time beyond the time of responses
+without people. Scheduler requests come from this process, and requests of people from its threads, which mostly wait.
 """
 
 import itertools
@@ -22,15 +22,15 @@ from tests.bench.wire import connected, request
 PEOPLE: Final = 4
 _ROUNDS: Final = 4
 _SECONDS: Final = 10.0
-"""Of a stretch with people, and of one without."""
+"""Length of a period with people, and of one without."""
 _REQUESTS: Final = 200
 _ALONE: Final = 50
-"""Explanations that are asked for when nobody else asks, for each round."""
+"""Explanations per round without other requests."""
 _LARGEST_ANSWER: Final = 2**20
 
 
 class Bench:
-    """Questions and explanations of one Kindred. Raises BenchError for a wrong answer."""
+    """Requests and explanations of one Kindred. Raises BenchError for a wrong response."""
 
     def __init__(self, service: Kindred, size: Size) -> None:
         self._service = service
@@ -41,7 +41,7 @@ class Bench:
         bodies = [questions.body(each, form) for each in questions.of(form, _REQUESTS)]
         self._requests = itertools.cycle([request("POST", "/filter", body) for body in bodies])
         self._explained = itertools.cycle(bodies)
-        # A list, as a generator cannot be asked by several threads.
+        # Over a list, because several threads cannot share a generator.
         self._nodes = itertools.cycle([cluster.node_name(index) for index in range(0, size.nodes, 7)])
         self.quiet: list[list[float]] = []
         self.beside: list[list[float]] = []
@@ -49,7 +49,7 @@ class Bench:
         self.explanations: list[list[float]] = []
 
     def run(self) -> None:
-        """Measure with people and without in turns."""
+        """Measure with people and without people in turns."""
         self._ask(1.0)
         for _ in range(_ROUNDS):
             self.quiet.append(self._ask(self._seconds))
@@ -111,7 +111,7 @@ def _rows(bench: Bench) -> list[Row]:
             f"filter, {PEOPLE} people ask",
             {"answers": _all(bench.beside)},
             {"delay at p50, ms": percentile(list(itertools.chain(*delays)), 0.5) * 1e3},
-            # Both the longest but for the hundredth part: on shared cores the very longest is the machine's.
+            # Both at p99, because on shared cores the machine causes the maximum.
             {"delay at p99 to an explanation's p99": Ratio.of(delays, bench.alone, 0.99, at_most=1.0)},
         ),
         Row(f"explanations, {PEOPLE} at once beside filter", {"answers": _all(bench.explanations)}),

@@ -1,8 +1,8 @@
-"""How long `filter` and `/livez` wait while metrics, dumps and explanations are asked for without a pause.
+"""How long `filter` and `/livez` wait while a crowd requests metrics, dumps and explanations without pause.
 
-The fake API server, Kindred, the crowd and the scheduler are processes of their own. What is compared takes
-turns: a stretch with nobody else, then one with each crowd, round after round. Nothing is pinned: on two CPUs the crowd
-competes with Kindred for the CPU, too, and the ratios contain that.
+The fake API server, Kindred, the crowd and the scheduler are separate processes. In each round there is a period
+without a crowd, and then one with each crowd. No process is pinned: on two CPUs the crowd also competes with Kindred
+for the CPU, and the ratios include that.
 """
 
 import itertools
@@ -21,7 +21,7 @@ from tests.bench.wire import Wire, connected, request
 
 _ROUNDS: Final = 4
 _SECONDS: Final = 3.0
-"""Of each stretch, of which each crowd has one for each thing that is asked."""
+"""Length of a period. Each crowd has one for each measured request."""
 _REQUESTS: Final = 60
 _LARGEST_ANSWER: Final = 2**20
 _MAX_TIMES: Final = 2.0
@@ -31,16 +31,16 @@ _SCRAPERS: Final = "8 on /metrics"
 
 @dataclass(slots=True)
 class Asked:
-    """One thing that is asked: its requests, and by crowd the seconds of the answers, by round."""
+    """One measured request: its bytes, and by crowd the seconds of its responses, by round."""
 
     name: str
     requests: Iterator[bytes]
     error_free: bytes
-    """What the answer has to contain."""
+    """A part that every correct response has."""
     answers: dict[str, list[list[float]]] = field(default_factory=dict)
 
     def ask(self, wire: Wire, seconds: float, crowd: str) -> None:
-        """Ask without pause for so long. Raises BenchError for a wrong answer."""
+        """Send requests without pause for `seconds`. Raises BenchError for a wrong response."""
         spent: list[float] = []
         until = time.perf_counter() + seconds
         while time.perf_counter() < until:

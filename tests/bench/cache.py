@@ -1,7 +1,7 @@
 """The equivalence cache on against off, in turns in one run: by kind of pod and profile, in a rollout, and its size.
 
-*Plugins* is what evaluation costs, given the nodes as slots: class key, filter, scores, normalisation. *Verbs* is both
-verbs from request bytes to response bytes, most of which is names, whatever the plugins cost.
+*Plugins* is the cost of an evaluation with the nodes as slots: class key, filter, scores, normalisation. *Verbs* is the
+cost of both verbs from request bytes to response bytes. Most of it is for names, whatever the plugins cost.
 """
 
 import gc
@@ -19,9 +19,9 @@ from tests.bench.report import Ratio, Row, Section, Times
 from tests.conformance.engine import load
 
 SLOWEST: Final = 1.05
-"""Most that both verbs may take with the cache, as a multiple of what they take without, for any kind."""
+"""Limit for the time of both verbs with the cache, as a multiple of their time without it, for any kind."""
 FASTER: Final = 3.0
-"""Least that the plugins have to be faster by where there are predicates beyond affinity."""
+"""Least factor by which the cache must speed up the plugins, for predicates beyond affinity."""
 _LIVE_CLASSES: Final = 3_000
 _PODS_PER_KIND: Final = 40
 _ROUNDS: Final = 6
@@ -31,32 +31,32 @@ _REPLICAS: Final = 50
 
 @dataclass(slots=True)
 class Pairs:
-    """Seconds by round, with the cache and without, of the same question one after the other."""
+    """Seconds by round of the same request, with the cache and without."""
 
     on: list[list[float]] = field(default_factory=list)
     off: list[list[float]] = field(default_factory=list)
 
     def add(self, seconds: float, *, cached: bool) -> None:
-        """Take in a sample of the last round."""
+        """Add a sample to the last round."""
         (self.on if cached else self.off)[-1].append(seconds)
 
     def begin_round(self) -> None:
-        """Let what is added be of a new round."""
+        """Begin a new round."""
         self.on.append([])
         self.off.append([])
 
     def times(self, name: str) -> dict[str, Times]:
-        """Sum up both sides."""
+        """Return the times of both sides."""
         both = {f"{name} off": self.off, f"{name} on": self.on}
         return {heading: Times.of([each for one in rounds for each in one]) for heading, rounds in both.items()}
 
     def ratio(self, at_most: float | None = None) -> Ratio:
-        """Return how many times as long it takes with the cache."""
+        """Return the time with the cache as a multiple of the time without."""
         return Ratio.of_pairs(self.on, self.off, at_most=at_most)
 
 
 def compare(decider: Decider, v1_pods: Sequence[Object], name: str, fastest: float | None) -> Row:
-    """Ask about pods for the first time, and then in rounds; `fastest` is the most that plugins may take."""
+    """Evaluate pods for the first time, and then in rounds. `fastest` is the limit of the plugins' ratio."""
     pods = [decoded(pod) for pod in v1_pods]
     first = [decider.from_cache(pod)[0] for pod in pods]
     plugins, verbs = Pairs(), Pairs()
@@ -64,7 +64,7 @@ def compare(decider: Decider, v1_pods: Sequence[Object], name: str, fastest: flo
         plugins.begin_round()
         verbs.begin_round()
         for pod, v1_pod in zip(pods, v1_pods, strict=True):
-            turns = (False, True) if number % 2 else (True, False)  # the second one finds warmer memory
+            turns = (False, True) if number % 2 else (True, False)  # the second side has warmer caches of the CPU
             for cached in turns:
                 plugins.add((decider.from_cache(pod) if cached else decider.afresh(pod))[0], cached=cached)
             for cached in turns:
@@ -89,7 +89,7 @@ def of_profile(decider: Decider, name: str, size: Size) -> list[Row]:
 
 
 def roll_out(decider: Decider, size: Size) -> Row:
-    """Ask for every pod of all Deployments in turns, place each, and tell what the cache had and what it saved."""
+    """Evaluate and place every pod of all Deployments in turns, and report hits and time saved by the cache."""
     apps, deployments, kinds = cluster.app_count(size.pods), size.samples(_DEPLOYMENTS), list(cluster.KINDS)
     templates = [dressed.incoming(kinds[number % 4], number, apps) for number in range(deployments)]
     decider.cache.clear()
@@ -115,7 +115,7 @@ def roll_out(decider: Decider, size: Size) -> Row:
 
 
 def weigh(decider: Decider, size: Size) -> Row:
-    """Tell what the cache takes with many classes; the process's growth includes the counters of new classes."""
+    """Report the memory of the cache with many classes. The process's growth includes counters of new classes."""
     decider.cache.clear()
     gc.collect()
     before = _resident_bytes()

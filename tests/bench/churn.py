@@ -1,8 +1,8 @@
-"""How fast `kindred serve` answers while pods change, and whether the mirror still is right after it.
+"""Latency of `kindred serve` while pods change, and whether the mirror is still right afterwards.
 
-The fake API server and Kindred are processes of their own, and the questions come from this one. On two CPUs the three
-compete, so that an answer under churn waits for a CPU, too, and not only for events. Nothing is pinned. Time with churn
-and time without take turns.
+The fake API server and Kindred are separate processes, and this process sends the requests. On two CPUs the three
+compete, so a response under churn waits for a CPU, too, and not only for events. No process is pinned. Time with churn
+and time without churn take turns.
 """
 
 import itertools
@@ -26,11 +26,11 @@ from tests.bench.wire import connected, request
 RATE: Final = 1_000
 """Pod events a second."""
 MAX_TIMES: Final = 2.0
-"""Most that a p99 may be with churn, as a multiple of that without."""
+"""Limit of a p99 with churn, as a multiple of the p99 without churn."""
 MAX_GC_PAUSE_LENGTH: Final = 0.050  # seconds
 _ROUNDS: Final = 4
 _SECONDS: Final = 15.0
-"""Of a stretch with churn, and of one without."""
+"""Length of a period with churn, and of one without."""
 _REQUESTS: Final = 200
 _LARGEST_ANSWER: Final = 2**20
 _SCRAPE_EVERY: Final = 5.0  # seconds
@@ -40,7 +40,7 @@ _WARM_UP: Final = 2.0
 
 @dataclass(slots=True)
 class Stretches:
-    """What was measured in several stretches of time: seconds of answers and of delays of events, shares of CPU."""
+    """Measurements of several periods: seconds of responses and of event delays, shares of CPU."""
 
     answers: list[list[float]] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Stretches:
     waited: list[float] = field(default_factory=list)
 
     def row(self, name: str) -> Row:
-        """Sum them up."""
+        """Return the sum of the periods."""
         times = {"answers": Times.of([each for one in self.answers for each in one])}
         if self.delays:
             times["an event's delay"] = Times.of(self.delays)
@@ -57,7 +57,7 @@ class Stretches:
 
 
 class Bench:
-    """Questions to one Kindred, and events for it. Raises BenchError for a wrong answer."""
+    """Requests to one Kindred, and events for it. Raises BenchError for a wrong response."""
 
     def __init__(self, api: FakeApi, service: Kindred, size: Size) -> None:
         self._api = api
@@ -74,7 +74,7 @@ class Bench:
         self.livez = Stretches()
 
     def run(self) -> None:
-        """Measure with churn and without in turns, then what else is asked under churn."""
+        """Measure with churn and without in turns, and then other requests under churn."""
         self._filter(Stretches(), _WARM_UP)
         for _ in range(_ROUNDS):
             self._filter(self.quiet, self._seconds)
@@ -87,13 +87,13 @@ class Bench:
             self.livez.answers.append([span.seconds for span in answers.spans])
 
     def _filter(self, into: Stretches, seconds: float) -> None:
-        """Call filter without pause for so long, and look beside it how late events are."""
+        """Call filter without pause for `seconds`, and measure the delay of events meanwhile."""
         with self._markers.marking() as delays, self._measured(into):
             into.answers.append([span.seconds for span in self._ask(seconds)])
         into.delays += [span.seconds for span in delays.spans]
 
     def _scrape(self) -> None:
-        """Call filter while metrics are scraped; keep the answers that were waited for during a scrape."""
+        """Call filter while metrics are scraped. Keep the responses whose wait overlaps a scrape."""
         scrapes = Latencies()
         client = HttpClient(self._service.url)
 
@@ -131,7 +131,7 @@ class Bench:
 
     @contextmanager
     def _measured(self, into: Stretches) -> Iterator[None]:
-        """Look at what the block takes of the CPUs."""
+        """Measure the CPU time of the block."""
         began = time.perf_counter(), self._service.cpu_seconds(), self._service.waited_for_cpu()
         yield
         ended = time.perf_counter(), self._service.cpu_seconds(), self._service.waited_for_cpu()
@@ -141,7 +141,7 @@ class Bench:
 
 
 def measure(size: Size) -> Section:
-    """Measure all of it, and compare the mirror with a fresh list in the end."""
+    """Measure everything, and compare the mirror with a fresh list at the end."""
     with fake_api(size.nodes, size.pods) as api, kindred(api) as service:
         service.wait_until_ready()
         bench = Bench(api, service, size)

@@ -1,6 +1,6 @@
-"""The bench cluster that the bench checks and the in-tree plugin's timings belong to: formulae, no randomness.
+"""The bench cluster of the bench checks and of the in-tree plugin's timings: formulae, no randomness.
 
-The formulae must stay as they are, or the answers recorded for 1,000 and 5,000 nodes are of another cluster.
+Do not change the formulae. The recorded results for 1,000 and 5,000 nodes belong to this cluster.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ NAMESPACES: Final = 200
 RACKS: Final = 51
 ZONES: Final = 3
 PODS_PER_APP: Final = 50
-KINDS: Final[Mapping[str, tuple[int, ...]]] = {  # kind of incoming pod -> the kinds of apps that it is of
+KINDS: Final[Mapping[str, tuple[int, ...]]] = {  # kind of incoming pod -> the kinds of its apps
     "plain": (5, 6, 7, 8, 9),
     "anti_self_host": (0, 1),
     "aff_zone_prefanti_host": (4,),
@@ -29,7 +29,7 @@ MODULUS: Final = 1_000_000_007
 
 
 def app_count(pods: int) -> int:
-    """Return how many apps share so many pods."""
+    """Return the number of apps for a number of pods."""
     return pods // PODS_PER_APP
 
 
@@ -91,7 +91,7 @@ def pod(index: int, apps: int, nodes: int) -> Object:
 
 
 def incoming(kind: str, iteration: int, apps: int) -> Object:
-    """Make the pod that is asked about in one iteration of a kind."""
+    """Make the incoming pod of one iteration of a kind."""
     of_kind = [app for app in range(apps) if app_kind(app) in KINDS[kind]]
     app = of_kind[(iteration * 13) % len(of_kind)]
     made = _pod_of(app, f"in-{kind}-{iteration:03d}", iteration % 3)
@@ -121,12 +121,12 @@ def nodes(count: int) -> Iterator[Object]:
 
 
 def pods(count: int, node_count: int) -> Iterator[Object]:
-    """Make the existing pods of a cluster of so many nodes."""
+    """Make the existing pods of a cluster with `node_count` nodes."""
     return (pod(index, app_count(count), node_count) for index in range(count))
 
 
 def checksum(node_names: Sequence[str], scores: Mapping[str, int]) -> Object:
-    """Sum up an answer as a line of the bench checks does; `scores` holds the feasible nodes, normalised."""
+    """Return a result in the form of the bench checks. `scores` has the normalised scores of fitting nodes."""
     index_sum = score_sum = score_index_sum = 0
     best_node, best_score = "", -1
     for position, name in enumerate(node_names, start=1):

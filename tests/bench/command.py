@@ -1,4 +1,4 @@
-"""What the modules of the benchmark have in common as commands: how large the cluster is, and how long they measure."""
+"""Common options of the benchmark's modules as commands: the size of the cluster, and the number of samples."""
 
 import argparse
 import sys
@@ -15,14 +15,14 @@ PODS = 150_000
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The cluster, and the share of a full run's samples that are taken."""
+    """The size of the cluster, and the share of a full run's samples."""
 
     nodes: int = NODES
     pods: int = PODS
     effort: float = 1.0
 
     def samples(self, full: int, least: int = 1) -> int:
-        """Return how many of so many samples are taken."""
+        """Return the number of samples, where a full run has `full`."""
         return max(least, round(full * self.effort))
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class Size:
 
 
 QUICK = Size(300, 9_000, 0.05)
-"""For a look at whether everything works; what bounds are about is larger."""
+"""To check that everything works. The bounds apply to larger sizes."""
 
 
 def parser(module: str, doc: str) -> argparse.ArgumentParser:

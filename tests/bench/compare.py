@@ -1,8 +1,8 @@
-"""What has become better or worse against a saved report, beyond the noise: `make bench-compare`.
+"""Compares a report with a saved one, and shows changes beyond the noise: `make bench-compare`.
 
-A ratio has changed if what it was in the single rounds of the two runs does not overlap, and the change is more than
-a share. Times are compared only if both runs are of the same machine, and then told, not judged: they are as noisy as
-whatever else ran there.
+A ratio has changed if its ranges over the rounds of the two runs do not overlap, and the change is larger than a
+minimum. Times are compared only if both runs are from the same machine. They are shown but not judged, because other
+processes on the machine affect them.
 """
 
 import argparse
@@ -20,9 +20,9 @@ from tests.bench.text import short
 Verdict: TypeAlias = Literal["same", "better", "worse"]
 
 SHARE: Final = 0.10
-"""Least change of a ratio that is one."""
+"""Least change of a ratio that is reported."""
 SHARE_ONCE: Final = 0.25
-"""Least change of what has no rounds to tell the noise by: of a ratio that was measured once, and of times."""
+"""Least reported change of a value without rounds, whose noise is unknown: a ratio measured once, and times."""
 
 
 class Comparison(NamedTuple):
@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
 
 
 def compare(before: Report, after: Report) -> Iterator[Comparison]:
-    """Compare what both reports have: all ratios, and times if they are of the same machine."""
+    """Compare the ratios that both reports have, and times if both are from the same machine."""
     same_machine = before.machine == after.machine
     for section in after.sections:
         earlier = before.section(section.name)
@@ -58,7 +58,7 @@ def compare(before: Report, after: Report) -> Iterator[Comparison]:
 
 
 def gone(before: Report, after: Report) -> list[str]:
-    """Name the rows of the first report that the second does not have, of the sections that it has."""
+    """Return the rows of the first report that the second lacks, in sections that the second has."""
     found = {(section.name, row.name) for section in after.sections for row in section.rows}
     return [
         f"{section.name}: {row.name}"
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tells_speeds(section: Section) -> bool:
-    """Tell whether more is better: the ratios of a section are all speeds, some with a lower bound, or all costs."""
+    """Return whether more is better: the ratios of a section are all speeds, some with a lower bound, or all costs."""
     return any(ratio.at_least is not None for row in section.rows for ratio in row.ratios.values())
 
 
@@ -98,7 +98,7 @@ def _ratios(name: str, before: Row, after: Row, *, speeds: bool) -> Iterator[Com
         if then is not None:
             overlap = then.low <= now.high and now.low <= then.high
             once = then.low == then.high or now.low == now.high
-            # Of what was measured once the noise is not known; ranges that are points never overlap.
+            # A value that was measured once has an unknown noise, and its range is a point, which never overlaps.
             changed = not overlap and _changed(then.value, now.value, SHARE_ONCE if once else SHARE)
             verdict = _verdict(changed=changed, gain=(now.value > then.value) == speeds)
             yield Comparison(f"{name}: {heading}", then.value, now.value, verdict, is_ratio=True)
@@ -114,7 +114,7 @@ def _times(name: str, before: Row, after: Row) -> Iterator[Comparison]:
 
 
 def _changed(before: float, after: float, share: float) -> bool:
-    """Tell whether the larger one is more than a share above the smaller one."""
+    """Return whether the larger one is more than a share above the smaller one."""
     low, high = sorted((before, after))
     return high > low * (1 + share)
 

@@ -1,8 +1,8 @@
-"""Clients that ask one port for one thing again and again, in a process of their own: `python -m tests.bench.crowd`.
+"""Clients that repeat one request to one port, in a separate process: `python -m tests.bench.crowd`.
 
-The crowd is read as a line of JSON from standard input. It writes a line when it has begun, asks until standard input
-ends, and writes the number of responses. It is a program, as the section that starts it runs in a worker of a pool,
-which may have no children of `multiprocessing`.
+The program reads the crowd as a line of JSON from standard input. It writes a line when it has begun, sends requests
+until standard input ends, and writes the number of responses. It is a program of its own, because the section that
+starts it runs in a worker of a pool, which may not have children of `multiprocessing`.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from tests.bench.live import BenchError, HttpClient
 
 
 class Crowd(msgspec.Struct, frozen=True):
-    """So many clients that ask one port for one thing."""
+    """A number of clients that repeat one request to one port."""
 
     name: str
     clients: int
@@ -29,11 +29,11 @@ class Crowd(msgspec.Struct, frozen=True):
 
 @contextmanager
 def crowding(crowd: Crowd) -> Iterator[list[int]]:
-    """Have a crowd ask for the time of the block; the list has the number of responses afterwards."""
+    """Run a crowd during the block. Afterwards the list has the number of responses."""
     answers: list[int] = []
     command = [sys.executable, "-m", "tests.bench.crowd"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
-        assert process.stdin is not None  # as both are pipes
+        assert process.stdin is not None  # both are pipes
         assert process.stdout is not None
         try:
             process.stdin.write(msgspec.json.encode(crowd) + b"\n")

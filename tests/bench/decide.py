@@ -1,7 +1,7 @@
-"""Decisions over HTTP against a bare ASGI app that reads the same bodies and answers as many bytes: the floor.
+"""Decisions over HTTP against a bare ASGI app that reads the same bodies and returns as many bytes: the floor.
 
-Each pod is asked about once, and assumed where Kindred decides, so that each decision finds what the one before it has
-changed. The request names 100 nodes, and Kindred chooses among all. For the two servers and the CPUs see `http`.
+Each pod is requested once, and Kindred assumes it on the chosen node. So each decision meets the changes of the one
+before. The request names 100 nodes, and Kindred chooses among all nodes. For the two servers and the CPUs see `http`.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ AT_MOST: Final = 2.0
 _AIM: Final = 1.5
 _NAMES: Final = 100
 _PODS: Final = 200
-"""Of a kind, in a round."""
+"""Pods of a kind in a round."""
 _ROUNDS: Final = 4
 _IN_A_ROW: Final = 20
 _ITERATIONS: Final = 20
@@ -37,7 +37,7 @@ _LARGEST_ANSWER: Final = 2**16
 
 @dataclass(slots=True)
 class _Side:
-    """One of the two servers, with the seconds that it took, of waiting and of CPU, by round."""
+    """One of the two servers, with its seconds of waiting and of CPU, by round."""
 
     process: Process
     wire: Wire
@@ -45,7 +45,7 @@ class _Side:
     cpu: list[list[float]] = field(default_factory=list)
 
     def ask(self, sent: bytes) -> bytes:
-        """Ask one question of the round that was begun last."""
+        """Send one request of the present round."""
         seconds, body = self.wire.ask(sent)
         self.waited[-1].append(seconds)
         return bytes(body)
@@ -61,7 +61,7 @@ def measure(size: Size) -> Section:
             for kind in cluster.KINDS:
                 both = _Side(service, ours), _Side(process, floor)
                 fitting = _that_fits(ours, kind, size)
-                if fitting is None:  # in a small cluster there may be nobody to be near
+                if fitting is None:  # a small cluster may have no pod to be near
                     continue
                 iteration, answer = fitting
                 floor.ask(request("PUT", "/filter/0", answer))
@@ -75,7 +75,7 @@ def measure(size: Size) -> Section:
 
 
 def _that_fits(ours: Wire, kind: str, size: Size) -> tuple[int, bytes] | None:
-    """Return an iteration of a kind whose pods fit somewhere, and what is answered about them."""
+    """Return an iteration of a kind whose pods fit on a node, and the response for them."""
     for iteration in range(_ITERATIONS):
         body = _body(_pod(kind, iteration, size, 0), size)
         answer = bytes(ours.ask(request("POST", "/filter", body, ("Kindred-Dry-Run", "true")))[1])
@@ -85,7 +85,7 @@ def _that_fits(ours: Wire, kind: str, size: Size) -> tuple[int, bytes] | None:
 
 
 def _bodies(api: FakeApi, kind: str, iteration: int, size: Size, count: int) -> Iterator[bytes]:
-    """Create pods that are alike, and yield what is asked about each."""
+    """Create equal pods, and yield the request body for each."""
     made = [_pod(kind, iteration, size, number) for number in range(count)]
     api.change("objects", [{"verb": "create", "path": "/api/v1/pods", "object": pod} for pod in made])
     api.quiet()
@@ -99,7 +99,7 @@ def _pod(kind: str, iteration: int, size: Size, number: int) -> Object:
 
 
 def _body(pod: Object, size: Size) -> bytes:
-    """Return ExtenderArgs about a pod that an API server has."""
+    """Return ExtenderArgs with a pod of the API server."""
     asked = {**pod, "metadata": {**pod["metadata"], "resourceVersion": "1"}}
     names = msgspec.json.encode([cluster.node_name(index) for index in range(min(_NAMES, size.nodes))])
     return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (msgspec.json.encode(asked), names)
@@ -110,7 +110,7 @@ def _is_decision(answer: bytes) -> bool:
 
 
 def _round(ours: _Side, floor: _Side, bodies: list[bytes]) -> None:
-    """Ask both sides about new pods, some in a row, in turns."""
+    """Send requests with new pods to both sides in turns, several in a row."""
     for side in (ours, floor):
         side.waited.append([])
     before = [side.process.main_thread_cpu_seconds() for side in (ours, floor)]

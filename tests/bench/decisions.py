@@ -24,11 +24,11 @@ T = TypeVar("T")
 _STARTS: Final = 97
 _CACHE: Final = CacheOptions(
     mode="spec", max_bytes=2**30
-)  # of `spec`, so that pods need no controller to be of a class
+)  # mode `spec`, so that pods without a controller have a class
 
 
 class Decider:
-    """A mirror with a profile and a cache, asked as a scheduler asks: names in an order that begins elsewhere."""
+    """A mirror with a profile and a cache. As from a scheduler, the order of the names has another start each time."""
 
     def __init__(self, mirror: ClusterMirror, names: list[str], profile: Profile) -> None:
         self.mirror = mirror
@@ -39,26 +39,26 @@ class Decider:
         self._rotation: Iterator[int] = itertools.cycle(range(0, len(names), max(1, len(names) // _STARTS)))
 
     def rotated(self) -> list[str]:
-        """Return the names in the order of the next question."""
+        """Return the names in the order of the next request."""
         start = next(self._rotation)
         return self.names[start:] + self.names[:start]
 
     def answer(self, pod: Pod, names: list[str]) -> tuple[list[str], Int64Array]:
-        """Return the nodes that fit, and their scores, as the cache has them."""
+        """Return the nodes that fit, and their scores, by the cache."""
         passed, scores = self._answer(self.cache.evaluation(pod), _written(names))
         return [names[position] for position in passed.tolist()], scores
 
     def with_names(self, pod: Pod, *, cached: bool = True) -> float:
-        """Decide over names as they stand in a request; return the seconds, those for their slots included.
+        """Decide with names in the form of a request. Return the seconds, with the time for looking up the slots.
 
-        `prioritize` knows the nodes again that `filter` has passed on, and does not look them up.
+        `prioritize` recognises the nodes that `filter` passed on, and does not look them up.
         """
         names = _written(self.rotated())
         seconds, _ = timed(lambda: self._answer(self._evaluation(pod, cached=cached), names))
         return seconds
 
     def with_slots(self, evaluate: Callable[[], Evaluation]) -> tuple[float, str]:
-        """Decide over nodes that are slots already; return the seconds, the class's among them, and the best node."""
+        """Decide with nodes as slots. Return the seconds, with the time for the class, and the best node."""
         batch = self.mirror.batch(self.names)
         began = time.perf_counter()
         evaluation = evaluate()
@@ -72,11 +72,11 @@ class Decider:
         return spent, feasible[int(scores.argmax())] if feasible else ""
 
     def afresh(self, pod: Pod) -> tuple[float, str]:
-        """Decide over slots, without the cache."""
+        """Decide with slots, without the cache."""
         return self.with_slots(lambda: FreshEvaluation(self.mirror, pod))
 
     def from_cache(self, pod: Pod) -> tuple[float, str]:
-        """Decide over slots; what it takes to find the class counts twice, as each of the two verbs has to."""
+        """Decide with slots. Finding the class counts twice, because each of the two verbs does it."""
 
         def evaluate() -> Evaluation:
             self.cache.evaluation(pod)
@@ -85,7 +85,7 @@ class Decider:
         return self.with_slots(evaluate)
 
     def verbs(self, v1_pod: Object, *, cached: bool = True) -> float:
-        """Answer both verbs from request bytes to response bytes; return the seconds."""
+        """Run both verbs from request bytes to response bytes. Return the seconds."""
         body = _body(v1_pod, self.rotated())
         spent, filtered = timed(lambda: self._extender.filter(body, cached=cached))
         fitting = json.loads(filtered.body)["NodeNames"]
@@ -108,22 +108,22 @@ class Decider:
 
 
 def decoded(v1_pod: Object) -> Pod:
-    """Decode a pod as a request has it."""
+    """Decode a pod in the form of a request."""
     return decode_pod(json.dumps(v1_pod).encode())
 
 
 def timed(act: Callable[[], T]) -> tuple[float, T]:
-    """Return the seconds that it takes, and what it gives."""
+    """Return the seconds of a call, and its result."""
     began = time.perf_counter()
     result = act()
     return time.perf_counter() - began, result
 
 
 def _body(v1_pod: Object, names: list[str]) -> bytes:
-    """Write ExtenderArgs as Go does, without spaces."""
+    """Return ExtenderArgs in Go's form, without spaces."""
     return json.dumps({"Pod": v1_pod, "Nodes": None, "NodeNames": names}, separators=(",", ":")).encode()
 
 
 def _written(names: list[str]) -> bytes:
-    """Write names as they stand in a request, without brackets."""
+    """Return names in the form of a request, without brackets."""
     return json.dumps(names, separators=(",", ":")).encode()[1:-1]

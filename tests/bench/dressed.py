@@ -1,4 +1,4 @@
-"""The bench cluster with something for every predicate and score: what `cluster.py` must not change, added here."""
+"""The bench cluster with data for every predicate and score, added here because `cluster.py` must not change."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,7 +25,7 @@ def nodes(count: int) -> Iterator[Object]:
 
 
 def incoming(kind: str, iteration: int, apps: int) -> Object:
-    """Make a pod of a kind that asks something of every plugin: pool, taints, a preferred pool, an image, spreading."""
+    """Make a pod of a kind with work for every plugin: pool, taints, a preferred pool, an image, spreading."""
     pod = cluster.incoming(kind, iteration, apps)
     app = int(pod["metadata"]["labels"]["app"].removeprefix("app-"))
     spec = pod["spec"]

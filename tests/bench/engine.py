@@ -1,6 +1,6 @@
-"""The engine against a naive reference, by kind of incoming pod, with the answers compared.
+"""The engine against a naive reference, by kind of incoming pod. The results are compared, too.
 
-Both sides are measured in turns, pod by pod: absolute times say little on a shared machine.
+Both sides are measured in turns, pod by pod, because absolute times mean little on a shared machine.
 """
 
 import gc
@@ -19,7 +19,7 @@ from tests.conformance.engine import load
 from tests.reference.naive import NaiveCluster
 
 FASTER: Final = 100
-"""Least that a known class has to be faster by than the naive reference."""
+"""Least factor by which a known class must be faster than the naive reference."""
 _ROUNDS: Final = 4
 _PODS_PER_ROUND: Final = 25
 _NAIVE_PER_ROUND: Final = 5
@@ -45,16 +45,16 @@ class Samples:
     of: dict[str, list[list[float]]] = field(default_factory=dict)
 
     def begin_round(self) -> None:
-        """Let what is added be of a new round."""
+        """Begin a new round."""
         for heading in (NAIVE, NEW, KNOWN, _OFF, _SLOTS, _VERBS):
             self.of.setdefault(heading, []).append([])
 
     def add(self, heading: str, seconds: float) -> None:
-        """Take in a sample of the round."""
+        """Add a sample to the round."""
         self.of[heading][-1].append(seconds)
 
     def row(self, kind: str) -> Row:
-        """Sum up a kind. The ratios say how many times faster than the naive reference it is."""
+        """Return the row of a kind. Its ratios are speeds relative to the naive reference."""
         naive = self.of[NAIVE]
         return Row(
             kind,
@@ -68,7 +68,7 @@ class Samples:
 
 
 class Bench:
-    """One cluster, held by the engine and by the naive reference."""
+    """One cluster, in the engine and in the naive reference."""
 
     def __init__(self, size: Size) -> None:
         given = cluster.namespaces, lambda: cluster.nodes(size.nodes), lambda: cluster.pods(size.pods, size.nodes)
@@ -108,7 +108,7 @@ class Bench:
         samples.add(_VERBS, self._decider.verbs(v1_pod))
 
     def _naively(self, samples: Samples, v1_pod: Object, pod: Pod) -> None:
-        """Time the naive reference, and hold the engine's answer against its. Raises BenchError."""
+        """Time the naive reference, and compare its result with the engine's. Raises BenchError."""
         seconds, expected = timed(lambda: self._naive.decision(v1_pod))
         samples.add(NAIVE, seconds)
         feasible, scores = self._decider.answer(pod, self._decider.names)

@@ -1,6 +1,6 @@
-"""What an event costs: its object decoded from JSON, and the mirror, its counters and the cache told of it.
+"""The cost of an event: decoding its object from JSON, and applying it to the mirror, its counters and the cache.
 
-The cache has classes of all kinds of pods, whose counters are kept with each event.
+The cache has classes of all kinds of pods. Each event updates their counters.
 """
 
 import gc
@@ -33,7 +33,7 @@ _NODE: Final = "a node's zone changes"
 
 
 class Change(NamedTuple):
-    """One event, as a watch brings it. The object is changed again for the next event."""
+    """One event of a watch. The object changes again for the next event."""
 
     name: str
     action: Action
@@ -63,7 +63,7 @@ class Bench:
         gc.freeze()
 
     def round(self, number: int) -> None:
-        """Decide about all pods, with which their classes are known, and let events come."""
+        """Decide for all pods, so that their classes are known, and apply events."""
         self.decisions.append([])
         for _ in range(2):
             self.decisions[-1] = [self._decider.with_names(pod) for pod in self._pods]
@@ -101,7 +101,7 @@ class Bench:
                 yield Change(_NODE, "Update", self._versioned(node), is_node=True)
 
     def _versioned(self, given: Object) -> Object:
-        """Give an object a new version, as each event has one."""
+        """Return an object with a new version, as each event needs one."""
         self._version += 1
         given["metadata"]["resourceVersion"] = str(self._version)
         return given

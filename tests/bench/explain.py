@@ -1,4 +1,4 @@
-"""What an explanation costs beside a filter call with the same body: its summary, and all of one node."""
+"""The cost of an explanation relative to a filter call with the same body: the summary, and one node in detail."""
 
 import asyncio
 import gc
@@ -26,15 +26,15 @@ from tests.conformance.engine import load
 _ROUNDS: Final = 5
 _SAMPLES: Final = 20
 _AT_MOST: Final = 10.0
-"""Times a filter call: a scheduler's question may have to wait for one explanation."""
+"""Limit as a multiple of a filter call. A scheduler's request may have to wait for one explanation."""
 
 
 FITS_NOWHERE: Final = "fits nowhere"
-"""A pod that requests more than any node has. Its explanation tries out what would help, over and over."""
+"""A pod that requests more than any node has. Its explanation tries out many remedies."""
 
 
 class Bench:
-    """One cluster with what answers schedulers and people."""
+    """One cluster with an extender and an explainer."""
 
     def __init__(self, size: Size, profile: Profile) -> None:
         mirror = load(cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
@@ -61,11 +61,11 @@ class Bench:
         self._runner.close()
 
     def ask(self, kind: str) -> tuple[float, float, float]:
-        """Ask about another pod; return the seconds of filter, of the summary, and of the summary with one node."""
+        """Request another pod. Return the seconds of filter, of the summary, and of the summary with one node."""
         number = next(self._numbers)
         pod = self._pod(kind, number)
         body = json.dumps({"Pod": pod, "NodeNames": self._names}).encode()
-        self._extender.filter(body)  # its counters are made by the first question
+        self._extender.filter(body)  # the first request makes the pod's counters
         node = self._names[number % len(self._names)]
         filtering, _ = timed(lambda: self._extender.filter(body))
         summing_up, _ = timed(lambda: self._explain(body, Detail()))

@@ -1,7 +1,7 @@
-"""The floor under Kindred's HTTP verbs: a bare ASGI app that reads the same body and answers the same bytes.
+"""The floor for Kindred's HTTP verbs: a bare ASGI app that reads the same body and returns the same bytes.
 
-`PUT /filter/17` says what `POST /filter/17` is answered with. All else is the least that an extender in Python has
-to do: take the body, decode it, with its names as strings (a whole Node stays raw), and send an answer that is there.
+`PUT /filter/17` sets the response to `POST /filter/17`. Otherwise the app does only what every extender in Python must
+do: read the body, decode it with its names as strings (a whole Node stays raw), and send a prepared response.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _decode = msgspec.json.Decoder(_Args).decode
 
 
 class FloorApp:
-    """The app, and the answers that it was told."""
+    """The app, and its prepared responses."""
 
     def __init__(self) -> None:
         self._answers: dict[str, bytes] = {}  # path -> body
@@ -63,7 +63,7 @@ async def _body(receive: Receive) -> bytes:
 
 
 def config(app: FloorApp) -> uvicorn.Config:
-    """Return the settings of Kindred's server, which `test_floor_app.py` holds them to, for a port that is free."""
+    """Return the settings of Kindred's server, for a free port. `test_floor_app.py` compares the two."""
     return uvicorn.Config(
         app,
         host="127.0.0.1",
@@ -85,7 +85,7 @@ class _Server(uvicorn.Server):
 
 
 def main() -> None:
-    """Serve until a signal comes; the first line that is printed has the URL."""
+    """Serve until a signal arrives. The first printed line has the URL."""
     gc.freeze()
     _Server(config(FloorApp())).run()
 

@@ -1,4 +1,4 @@
-"""Makes a mirror forget what it counted for incoming pods, so that a class is as cold as one never asked about."""
+"""Drops a mirror's counters for incoming pods, so that a class is as cold as a new one."""
 
 from typing import Final
 
@@ -14,14 +14,14 @@ _NOTHING: Final = Selector(nothing=True)
 
 
 class AskedTerms:
-    """The terms of the incoming pods that a mirror was asked about and may count."""
+    """The terms of evaluated pods for which a mirror may have counters."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
         self._asked: set[AffinityTerm] = set()
 
     def begin(self, pod: Pod) -> None:
-        """See to it that nothing is counted for a pod's terms, which are asked about next."""
+        """Drop the counters of a pod's terms before the pod is evaluated."""
         terms = _terms(pod.affinity)
         if not terms.isdisjoint(self._asked):
             push_out_counters(self._mirror)
@@ -30,7 +30,7 @@ class AskedTerms:
 
 
 def push_out_counters(mirror: ClusterMirror) -> None:
-    """Have all match counters dropped, by asking for as many others as are kept, which count nothing; takes seconds."""
+    """Drop all match counters, by requesting as many new empty ones as the mirror keeps. Takes seconds."""
     for number in range(MAX_MATCH_COUNTERS):
         matcher = PodMatcher(frozenset({str(number)}), namespace_selector=_NOTHING, selector=_NOTHING)
         counter_of(mirror, (matcher,), HOST)

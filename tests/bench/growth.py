@@ -1,4 +1,4 @@
-"""How the cost of a decision grows with the cluster: all sizes at once in one process, asked in turns.
+"""How the cost of a decision grows with the cluster. All sizes are in one process, and take turns.
 
 A sample is one decision of each kind of pod, divided by the number of kinds.
 """
@@ -22,15 +22,15 @@ _KNOWN: Final = "known class"
 _VERBS: Final = "both verbs"
 _TIMES_NODES: Final = 3
 _LINEAR: Final = {_NEW: _TIMES_NODES * 1.1, _KNOWN: _TIMES_NODES * 1.1, _VERBS: _TIMES_NODES * 1.1}
-"""Most that three times the nodes may cost, with pods in proportion. Linear is 3; a tenth is for the noise, and for
-caches of the CPU that hold 5,000 names and not 15,000."""
+"""Limit of the cost of three times the nodes, with pods in proportion. Linear is 3. The rest allows for noise, and for
+CPU caches that hold 5,000 names but not 15,000."""
 _FLAT: Final = {_KNOWN: 1.25, _VERBS: 1.25}
-"""Most that three times the pods may cost on the same nodes. Independent is 1; the rest is for noise and CPU caches. A
-new class has to count the pods once."""
+"""Limit of the cost of three times the pods on the same nodes. Independent is 1. The rest allows for noise and CPU
+caches. There is no limit for a new class, which must count the pods once."""
 
 
 class OneSize:
-    """A cluster of one size, and the seconds that decisions took, by heading and round."""
+    """A cluster of one size, and the seconds of decisions, by heading and round."""
 
     def __init__(self, size: Size) -> None:
         self.size = size
@@ -41,12 +41,12 @@ class OneSize:
         self.seconds: dict[str, list[list[float]]] = {_NEW: [], _KNOWN: [], _VERBS: []}
 
     def begin_round(self) -> None:
-        """Let what is asked be of a new round."""
+        """Begin a new round."""
         for rounds in self.seconds.values():
             rounds.append([])
 
     def ask(self, index: int) -> None:
-        """Ask about a pod of each kind: as new, as known, and with both verbs."""
+        """Evaluate a pod of each kind: as a new class, as a known class, and with both verbs."""
         v1_pods = [cluster.incoming(kind, index, self._apps) for kind in KINDS]
         pods = [decoded(pod) for pod in v1_pods]
         self._add(_NEW, lambda: [self._decider.with_names(pod) for pod in pods])
@@ -55,7 +55,7 @@ class OneSize:
             self._add(_VERBS, lambda: [self._decider.verbs(pod) for pod in v1_pods])
 
     def row(self) -> Row:
-        """Sum it up."""
+        """Return the row of this size."""
         flat = {name: [each for one in rounds for each in one] for name, rounds in self.seconds.items()}
         figures = {"nodes": float(self.size.nodes), "pods": float(self.size.pods)}
         return Row(str(self.size), {name: Times.of(samples) for name, samples in flat.items()}, figures)

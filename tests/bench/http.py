@@ -1,8 +1,8 @@
-"""Kindred's HTTP verbs against a bare ASGI app that reads the same bodies and answers the same bytes: the floor.
+"""Kindred's HTTP verbs against a bare ASGI app that reads the same bodies and returns the same bytes: the floor.
 
-Both are processes of their own, asked in turns, some questions in a row, over one kept connection each. Questions have
-their names in an order that begins elsewhere each time, as kube-scheduler's do; pods are of all kinds in turns, of
-classes that were asked about before. For the CPUs see `awake`.
+Both are separate processes. They get requests in turns, several in a row, over one kept connection each. As from
+kube-scheduler, the order of the names has another start in each request. The pods are of all kinds in turns, and of
+known classes. For the CPUs see `awake`.
 """
 
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ Verb: TypeAlias = Literal["filter", "prioritize"]
 VERBS: Final[tuple[Verb, ...]] = ("filter", "prioritize")
 ROUNDS: Final = 5
 _IN_A_ROW: Final = 20
-"""Questions to one side before the other has its turn. A scheduler has one extender, which finds in the CPU's cache
-what its last question left there; request by request, each side would find what the other left."""
+"""Requests to one side before the other has its turn. A scheduler has only one extender, whose data stay in the CPU's
+cache between requests. If the sides changed with each request, each would find the other's data there."""
 _NOTE: Final = (
     "While this is measured, the CPUs are kept from their idle states, after each of which a virtual CPU begins with "
     "empty caches; both servers are on one of them, and the client is on another."
@@ -34,7 +34,7 @@ _LARGEST_ANSWER: Final = 64 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A form, how many questions of it are asked in a round, how often each, and what is allowed and hoped for."""
+    """A form, the number of its requests in a round, the repeats of each, and the limit and the aim."""
 
     form: Form
     questions: int
@@ -44,7 +44,7 @@ class Trial:
 
 
 class Exchange(NamedTuple):
-    """One question as requests to both sides, and the answer that both give."""
+    """One request to both sides, and the response of both."""
 
     verb: Verb
     ours: bytes
@@ -54,7 +54,7 @@ class Exchange(NamedTuple):
 
 @dataclass(slots=True)
 class Side:
-    """One of the two servers, and the seconds that it took, of waiting by verb and of CPU, by round."""
+    """One of the two servers, with its seconds of waiting, by verb, and of CPU, by round."""
 
     process: Process
     wire: Wire
@@ -62,7 +62,7 @@ class Side:
     cpu: list[list[float]] = field(default_factory=list)
 
     def ask(self, verb: Verb, sent: bytes, answer: bytes) -> None:
-        """Ask, and hold the answer against the one that was given before. Raises BenchError."""
+        """Send a request, and compare the response with the recorded one. Raises BenchError."""
         seconds, body = self.wire.ask(sent)
         if body != answer:
             raise BenchError(f"another answer than before: {bytes(body[:500]).decode(errors='replace')}")
@@ -86,7 +86,7 @@ class Pair:
         self.floor = Side(*floor)
 
     def round(self, questions: Questions, trial: Trial, count: int) -> None:
-        """Ask new questions as a scheduler does: `filter`, and then `prioritize` about what has passed."""
+        """Send new requests as a scheduler does: `filter`, and then `prioritize` with the nodes that passed."""
         exchanges: list[Exchange] = []
         for asked in questions.of(trial.form, count):
             exchanges.append(self._recorded("filter", trial.form, questions.body(asked, trial.form), len(exchanges)))
@@ -110,7 +110,7 @@ class Pair:
             self.floor.ask(each.verb, each.floor, each.answer)
 
     def _recorded(self, verb: Verb, form: Form, body: bytes, index: int) -> Exchange:
-        """Ask Kindred, and tell the floor app what it answered."""
+        """Send a request to Kindred, and set its response in the floor app."""
         path = f"/{verb}/{index}"
         ours = request("POST", f"/{verb}", body, *form.headers)
         answer = bytes(self.ours.wire.ask(ours)[1])
@@ -121,7 +121,7 @@ class Pair:
 
 
 def measure(size: Size, rounds: int = ROUNDS, chosen: str = "") -> Section:
-    """Measure all forms, or those with a text in their name."""
+    """Measure all forms, or the forms with `chosen` in their name."""
     rows, cpu = [], []
     with fake_api(size.nodes, size.pods) as api, kindred(api) as service, floor_app() as (process, url):
         service.wait_until_ready()
@@ -141,7 +141,7 @@ def measure(size: Size, rounds: int = ROUNDS, chosen: str = "") -> Section:
 
 
 def _trials(nodes: int) -> list[Trial]:
-    """Return what is measured with a cluster of so many nodes."""
+    """Return the trials for a cluster with `nodes` nodes."""
     few = nodes // 10
     return [
         Trial(Form(f"{nodes:,} names", nodes), 100, at_most=2.5, aim=1.5),
@@ -175,7 +175,7 @@ def _all(rounds: list[list[float]]) -> list[float]:
 
 
 def main() -> None:
-    """Measure as a program, maybe only some forms."""
+    """Measure as a program, optionally only some forms."""
     parser = command.parser("tests.bench.http", __doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="with questions of their own")
     parser.add_argument("--form", default="", metavar="TEXT", help="only forms with this in their name")

@@ -1,8 +1,8 @@
 """The engine against the real in-tree InterPodAffinity plugin, on one cluster, in one run, in turns pod by pod.
 
-In-tree is PreFilter, Filter of all nodes, PreScore, Score and NormalizeScore in a scheduler's framework, given the
-nodes as its NodeInfos; the engine is given them as slots, and besides as names. Their answers are compared node by
-node. The program with the plugin is built from tests/e2e/go where it is missing, which needs Go.
+In-tree runs PreFilter, Filter of all nodes, PreScore, Score and NormalizeScore in a scheduler's framework, with the
+nodes as NodeInfos. The engine gets the nodes as slots, and in a second measurement as names. The results are compared
+node by node. If the program with the plugin is missing, it is built from tests/e2e/go, which needs Go.
 """
 
 import gc
@@ -37,9 +37,9 @@ from tests.conformance.engine import decoded_pod, load
 from tests.e2e.binaries import BuildError, binaries
 
 KNOWN_FASTER: Final = 500
-"""Least that a known class has to be faster by than in-tree, for pods that have affinity terms."""
+"""Least factor by which a known class must be faster than in-tree, for pods with affinity terms."""
 COLD_FASTER: Final = 50
-"""The same for a class that was never asked about, for whose terms nothing is counted yet."""
+"""The same for a new class, whose terms have no counters yet."""
 IN_TREE: Final = "in-tree"
 COLD: Final = "cold class"
 COLD_NAMES: Final = "cold, from names"
@@ -49,7 +49,7 @@ AFRESH: Final = "known, no cache"
 _ROUNDS: Final = 5
 _PODS_PER_ROUND: Final = 20
 _REPEATS: Final = 5
-"""Times that a known class is asked for every time that in-tree is."""
+"""Evaluations of a known class for each evaluation in-tree."""
 _NO_SCORES: Final[Int64Array] = np.empty(0, np.int64)
 _NOTES: Final = (
     (
@@ -69,23 +69,23 @@ _NOTES: Final = (
 
 
 class Decision(NamedTuple):
-    """What the engine found, and in how many seconds."""
+    """The engine's result, and its seconds."""
 
     given_slots: float
     from_names: float
     names: Sequence[str]
-    """All nodes, in the order of the question."""
+    """All nodes, in the order of the request."""
     fitting: IntpArray
-    """Positions of those that fit."""
+    """Positions of the nodes that fit."""
     scores: Int64Array
 
     def by_name(self) -> dict[str, int]:
-        """Return node -> score, of the nodes that fit."""
+        """Return node -> score for the nodes that fit."""
         return dict(zip((self.names[at] for at in self.fitting.tolist()), self.scores.tolist(), strict=True))
 
 
 class Engine:
-    """The mirror, asked as the service asks it; classes by their looks, as the pods have no controller."""
+    """The mirror, used as in the service. Classes are by the spec, because the pods have no controller."""
 
     def __init__(self, mirror: ClusterMirror, names: list[str]) -> None:
         self._mirror = mirror
@@ -96,13 +96,13 @@ class Engine:
         self._asked = AskedTerms(mirror)
 
     def forget(self, v1_pod: Object) -> None:
-        """See to it that the class of a pod is cold."""
+        """Make the class of a pod cold."""
         self._cache.clear()
         self._asked.begin(decoded_pod(v1_pod))
 
     def from_cache(self, v1_pod: Object) -> Decision:
         """Decide as the service does."""
-        pod = decoded_pod(v1_pod)  # again for each question, as values keep their hashes
+        pod = decoded_pod(v1_pod)  # decoded for each request, because values keep their hashes
         return self._decide(lambda: self._cache.evaluation(pod))
 
     def afresh(self, v1_pod: Object) -> Decision:
@@ -112,7 +112,7 @@ class Engine:
 
     def _decide(self, evaluation: Callable[[], Evaluation]) -> Decision:
         start = next(self._starts)
-        names = self._names[start:] + self._names[:start]  # the scheduler's order begins elsewhere in every cycle
+        names = self._names[start:] + self._names[:start]  # the scheduler's order has another start in every cycle
         written = msgspec.json.encode(names)
         began = time.perf_counter()
         batch = NodeBatch.found(self._mirror.nodes, written, 1, len(written) - 1)
@@ -133,16 +133,16 @@ class Samples:
     of: dict[str, list[list[float]]] = field(default_factory=dict)
 
     def begin_round(self) -> None:
-        """Let what is added be of a new round."""
+        """Begin a new round."""
         for heading in (IN_TREE, COLD, KNOWN, AFRESH, COLD_NAMES, KNOWN_NAMES):
             self.of.setdefault(heading, []).append([])
 
     def add(self, heading: str, seconds: Iterable[float]) -> None:
-        """Take in samples of the round."""
+        """Add samples to the round."""
         self.of[heading][-1].extend(seconds)
 
     def row(self, kind: str, *, has_terms: bool) -> Row:
-        """Sum up a kind. The ratios say how many times faster than in-tree the engine is."""
+        """Return the row of a kind. Its ratios are the engine's speed relative to in-tree."""
         bounds = {COLD: COLD_FASTER, KNOWN: KNOWN_FASTER} if has_terms else {}
         return Row(
             kind,
@@ -156,10 +156,10 @@ class Samples:
 
 
 class Bench:
-    """One cluster, held by the engine and by the in-tree plugin, of the very same objects."""
+    """One cluster, from the same objects in the engine and in the in-tree plugin."""
 
     def __init__(self, in_tree: InTree, size: Size) -> None:
-        """Send and load the cluster. Raises BenchError if it did not arrive whole."""
+        """Send and load the cluster. Raises BenchError if it is not complete."""
         mirror = load(
             in_tree.sent("namespace", cluster.namespaces()),
             in_tree.sent("node", cluster.nodes(size.nodes)),
@@ -176,7 +176,7 @@ class Bench:
         gc.freeze()
 
     def row(self, kind: str) -> Row:
-        """Measure a kind of pods. Raises BenchError if an answer is not in-tree's."""
+        """Measure a kind of pods. Raises BenchError if a result differs from in-tree's."""
         samples = Samples()
         apps = cluster.app_count(self._size.pods)
         per_round = self._size.samples(_PODS_PER_ROUND)
@@ -188,7 +188,7 @@ class Bench:
         return samples.row(kind, has_terms=has_terms)
 
     def _turn(self, samples: Samples, v1_pod: Object) -> None:
-        """Ask in-tree, and then the engine until it knows the class well. Answers are compared when all are there."""
+        """Evaluate in-tree, and then in the engine, as a new and then as a known class. Compare the results."""
         self._engine.forget(v1_pod)
         answer = self._in_tree.ask(v1_pod)
         cold = self._engine.from_cache(v1_pod)
@@ -207,9 +207,9 @@ class Bench:
 
 
 def measure(program: Sequence[str], size: Size) -> tuple[Section, dict[str, str]]:
-    """Measure all kinds of pods; return what was found, and what belongs to the machine's description.
+    """Measure all kinds of pods. Return the section, and additions to the machine's description.
 
-    `program` is the command that runs the in-tree plugin. Raises BenchError if an answer is not in-tree's.
+    `program` is the command that runs the in-tree plugin. Raises BenchError if a result differs from in-tree's.
     """
     with running(program) as in_tree:
         bench = Bench(in_tree, size)
@@ -224,7 +224,7 @@ def measure(program: Sequence[str], size: Size) -> tuple[Section, dict[str, str]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print what was found, and write it; 1 if an answer is not in-tree's, or if a ratio is out of its bounds."""
+    """Print and write the report. Return 1 if a result differs from in-tree's, or if a ratio is out of its bounds."""
     parser = command.parser("tests.bench.intree", __doc__)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="of the report; default: docs/bench, if all is full"

@@ -1,4 +1,4 @@
-"""The in-tree plugin as a process of its own (tests/e2e/go/cmd/intree-affinity): told of a cluster, then asked."""
+"""The in-tree plugin as a separate process (tests/e2e/go/cmd/intree-affinity): gets a cluster, then requests."""
 
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ Line = TypeVar("Line")
 
 
 class Description(msgspec.Struct, frozen=True):
-    """What the answers are of. `nodes` and `pods` are those of the snapshot."""
+    """The source of the results. `nodes` and `pods` count the snapshot's objects."""
 
     go: str
     kubernetes: str
@@ -36,27 +36,27 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Seconds of the decision."""
         return self.nanoseconds / 1e9
 
 
 class InTree:
-    """The running program. First all objects of the cluster are sent, then the snapshot is taken, then pods are asked.
+    """The running program. First send all objects of the cluster, then take the snapshot, then evaluate pods.
 
-    What it is asked raises BenchError if it has ended.
+    Every method raises BenchError if the program has ended.
     """
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
     def sent(self, kind: Kind, objects: Iterable[Object]) -> Iterator[Object]:
-        """Yield objects of the cluster, each when the program was sent it: so whoever takes them has the same."""
+        """Yield objects of the cluster, each after it was sent to the program. So the caller gets the same objects."""
         for each in objects:
             self._send({kind: each})
             yield each
 
     def take_snapshot(self) -> Description:
-        """End the cluster."""
+        """Make the snapshot of all sent objects."""
         self._send({})
         return self._receive(Description)
 
@@ -87,18 +87,18 @@ class InTree:
 
 @contextmanager
 def running(command: Sequence[str]) -> Iterator[InTree]:
-    """Run the program, which ends with the block."""
+    """Run the program during the block."""
     with subprocess.Popen(  # noqa: S603  # our own program
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         try:
             yield InTree(process)
         finally:
-            process.kill()  # it has nothing to save, and its input may be half sent
+            process.kill()  # the program has no state to save, and its input may be incomplete
 
 
 def difference(in_tree: Mapping[str, int], ours: Mapping[str, int]) -> str:
-    """Tell by some nodes how our scores of the nodes that fit are others than in-tree's; empty if they agree."""
+    """Tell by some nodes how our scores of the nodes that fit are others than in-tree's. Empty if they agree."""
     if in_tree == ours:
         return ""
     differing = [name for name in sorted({*in_tree, *ours}) if in_tree.get(name) != ours.get(name)]

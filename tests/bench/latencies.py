@@ -1,4 +1,4 @@
-"""Times of many answers, and what is told of them."""
+"""Times of many responses, and statistics of them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,34 +7,34 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A stretch of time, in seconds of one clock."""
+    """A period, in seconds of one clock."""
 
     began: float
     ended: float
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
+        """Length of the period."""
         return self.ended - self.began
 
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """When each of many answers was waited for."""
+    """The waiting time of each of many responses, as a period."""
 
     spans: list[Span] = field(default_factory=list)
 
     def percentile(self, share: float) -> float:
-        """Return the seconds that such a share of the answers took at most (nearest rank). There must be an answer."""
+        """Return the percentile of the seconds at `share` (nearest rank). There must be a response."""
         return percentile([span.seconds for span in self.spans], share)
 
     @property
     def longest(self) -> float:
-        """The seconds of the slowest answer. There must be an answer."""
+        """The seconds of the slowest response. There must be a response."""
         return max(span.seconds for span in self.spans)
 
     def during(self, others: Iterable[Span]) -> "Latencies":
-        """Return the answers that were waited for while any of the others was. Both are in the order of time."""
+        """Return the responses whose wait overlaps any of the other periods. Both must be in the order of time."""
         found: list[Span] = []
         remaining = iter(others)
         other = next(remaining, None)
@@ -55,5 +55,5 @@ class Latencies:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that is not exceeded by such a share of the values (nearest rank)."""
+    """Return the smallest value such that `share` of the values are at most as large (nearest rank)."""
     return sorted(values)[max(0, ceil(share * len(values)) - 1)]

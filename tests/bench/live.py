@@ -1,4 +1,4 @@
-"""The fake API server and Kindred as processes of their own, and what the live benchmarks ask of them."""
+"""The fake API server and Kindred as separate processes, with clients for the live benchmarks."""
 
 import http.client
 import json
@@ -24,10 +24,10 @@ from tests.bench.latencies import Latencies, Span
 Json: TypeAlias = dict[str, Any]
 
 _ROOT: Final = Path(__file__).parents[2]
-_TICKS: Final = os.sysconf("SC_CLK_TCK")  # a second, in /proc/PID/stat
+_TICKS: Final = os.sysconf("SC_CLK_TCK")  # ticks a second, in /proc/PID/stat
 _ATTEMPTS: Final = 8
-_BETWEEN_ATTEMPTS: Final = 1.0  # seconds, from the second on: faults let no connection through for some seconds
-_TIMEOUT: Final = 120.0  # seconds; what takes so long has failed
+_BETWEEN_ATTEMPTS: Final = 1.0  # seconds, from the second attempt on: faults may block connections for some seconds
+_TIMEOUT: Final = 120.0  # seconds
 _ANNOUNCEMENT: Final = re.compile(r"^(Kindred|Debugging) .*?(https?://[0-9.:]+)", re.MULTILINE)
 _SAMPLE: Final = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
@@ -42,11 +42,11 @@ clusters: [{{name: bench, cluster: {{server: "{url}"}}}}]
 
 
 class BenchError(Exception):
-    """A process that ended, or did not answer as it has to: there is nothing to measure."""
+    """A process ended, or returned a wrong response. There is nothing to measure."""
 
 
 class HttpClient:
-    """One kept connection. `base` is a URL without a path; of https, with a context."""
+    """One kept connection. `base` is a URL without a path. https needs a context."""
 
     def __init__(self, base: str, tls: ssl.SSLContext | None = None) -> None:
         parts = urlsplit(base)
@@ -57,17 +57,17 @@ class HttpClient:
         )
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-        """Return the status and the body of an answer."""
+        """Return the status and the body of a response."""
         for attempt in range(_ATTEMPTS - 1):
             try:
                 return self._ask(method, path, body)
-            except ConnectionError:  # it was closed, as nothing was asked for some seconds, or a fault has met it
+            except ConnectionError:  # closed after some idle seconds, or by a fault
                 self._connection.close()
                 time.sleep(_BETWEEN_ATTEMPTS if attempt else 0.0)
         return self._ask(method, path, body)
 
     def expect(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """Return the body of an answer of 200. Raises BenchError for any other."""
+        """Return the body of a response with 200. Raises BenchError for any other status."""
         status, answer = self.ask(method, path, body)
         if status != HTTPStatus.OK:
             raise BenchError(f"{method} {path}: {status} {answer[:500].decode(errors='replace')}")
@@ -84,7 +84,7 @@ class HttpClient:
 
 
 class FakeApi:
-    """The fake API server. What its verbs do: `tests.fake_apiserver.control`."""
+    """The fake API server. `tests.fake_apiserver.control` describes its verbs."""
 
     def __init__(self, url: str, pid: int = 0) -> None:
         self.url = url
@@ -92,12 +92,12 @@ class FakeApi:
         self._client = HttpClient(url)
 
     def stats(self) -> Json:
-        """Return its CPU seconds, events sent, and so on."""
+        """Return CPU seconds, sent events, and so on."""
         stats: Json = json.loads(self._client.expect("GET", "/_control/stats"))
         return stats
 
     def quiet(self) -> Json:
-        """Wait until all that there is to send has been sent; return the stats of then."""
+        """Wait until everything has been sent. Return the stats of that moment."""
         stats: Json = json.loads(self._client.expect("GET", "/_control/quiet"))
         return stats
 
@@ -106,28 +106,28 @@ class FakeApi:
         self._client.close()
 
     def change(self, verb: str, given: object) -> None:
-        """Change something."""
+        """Call a verb that changes the server."""
         self._client.expect("POST", f"/_control/{verb}", json.dumps(given).encode())
 
 
 class Process:
-    """What the kernel knows of a process."""
+    """The kernel's figures of a process."""
 
     def __init__(self, pid: int) -> None:
         self.pid: Final = pid
         self._proc = Path(f"/proc/{pid}")
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time so far, of user and system, of all threads; in steps of 10 ms."""
+        """Return the CPU time so far, user and system, of all threads, in steps of 10 ms."""
         fields = (self._proc / "stat").read_text().rpartition(") ")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def main_thread_cpu_seconds(self) -> float:
-        """Return the CPU time so far of the first thread, in fine steps where the system has them."""
+        """Return the CPU time so far of the first thread, in fine steps if the system has them."""
         return self._schedstat(0, self.cpu_seconds())
 
     def waited_for_cpu(self) -> float:
-        """Return the seconds so far in which it could have run and no CPU was free; 0 where the system cannot tell."""
+        """Return the seconds so far in which it waited for a free CPU. 0 if the system has no such figure."""
         return self._schedstat(1, 0.0)
 
     def memory(self, name: str) -> float:
@@ -155,21 +155,25 @@ class Kindred(Process):
         self._client = HttpClient(self.url, tls)
 
     def wait_until_ready(self) -> Json:
-        """Wait until the mirror is complete; return what /readyz says then."""
+        """Wait until the mirror is complete. Return the response of /readyz."""
         while time.perf_counter() - self.started < _TIMEOUT:
             status, answer = self._client.ask("GET", "/readyz")
             if status == HTTPStatus.OK:
                 readiness: Json = json.loads(answer)
                 return readiness
-            time.sleep(0.02)  # a question costs it half a millisecond
+            time.sleep(0.02)  # a request costs Kindred half a millisecond
         raise BenchError(f"not ready within {_TIMEOUT:g} s: {answer.decode(errors='replace')}")
 
     def metrics(self) -> "Metrics":
         """Scrape the metrics."""
         return Metrics(self._client.expect("GET", "/metrics").decode())
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
     def differences(self) -> list[str]:
-        """Compare the mirror with a fresh list of everything; return the resources that differ, and how."""
+        """Compare the mirror with a fresh list of everything. Return the differences by resource."""
         found: Json = json.loads(HttpClient(self.admin_url, self._tls).expect("GET", "/debug/mirror/diff"))
         return [
             f"{resource}: {len(differences[kind])} {kind}, such as {differences[kind][0]}"
@@ -208,7 +212,7 @@ def fake_api(nodes: int, pods: int) -> Iterator[FakeApi]:
 def kindred(
     api: FakeApi, settings: Mapping[str, str] = MappingProxyType({}), tls: ssl.SSLContext | None = None
 ) -> Iterator[Kindred]:
-    """Run Kindred from its start, entered when it listens; `tls` is to ask it with, where it has a certificate."""
+    """Run Kindred. The block begins when it listens. `tls` is the client's context, if Kindred has a certificate."""
     with TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(_KUBECONFIG.format(url=api.url))
@@ -217,9 +221,10 @@ def kindred(
         environment = {"KINDRED_ADMIN_PORT": "0", "KINDRED_LOG_LEVEL": "warning", **settings}
         with _running(command, environment) as (pid, line):
             urls: dict[str, str] = {}
-            while not urls.keys() >= {"Kindred", "Debugging"}:  # which of the two ports listens first is open
+            while not urls.keys() >= {"Kindred", "Debugging"}:  # the two ports may begin to listen in any order
                 urls |= dict(_ANNOUNCEMENT.findall(line()))
-            yield Kindred(pid, started, urls["Kindred"], urls["Debugging"], tls)
+            with closing(Kindred(pid, started, urls["Kindred"], urls["Debugging"], tls)) as service:
+                yield service
 
 
 @contextmanager
@@ -231,7 +236,7 @@ def floor_app() -> Iterator[tuple[Process, str]]:
 
 @contextmanager
 def probing(url: str, every: float) -> Iterator[Latencies]:
-    """Ask /livez every so many seconds, from a thread of its own, for the time of the block."""
+    """Request /livez every `every` seconds, from a separate thread, during the block."""
     asked = Latencies()
     client = HttpClient(url)
 
@@ -246,7 +251,7 @@ def probing(url: str, every: float) -> Iterator[Latencies]:
 
 @contextmanager
 def repeating(act: Callable[[], None], every: float) -> Iterator[None]:
-    """Act every so many seconds, from a thread of its own, for the time of the block. Raises what that raised."""
+    """Call `act` every `every` seconds, from a separate thread, during the block. Raises its error."""
     ended = threading.Event()
     raised: list[Exception] = []
 
@@ -277,13 +282,13 @@ def say(text: str) -> None:
 
 
 def machine() -> str:
-    """Return what the figures are of."""
+    """Return the machine and the software of the figures."""
     return f"Python {platform.python_version()}, {os.cpu_count()} CPUs, {platform.machine()}"
 
 
 @contextmanager
 def _running(command: Sequence[str], settings: Mapping[str, str]) -> Iterator[tuple[int, Callable[[], str]]]:
-    """Run a module; give its process id, and what reads the next line that it prints. Raises BenchError if it ends."""
+    """Run a module. Yield its process id, and a function that returns its next line, or raises BenchError."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KINDRED_")}
     with subprocess.Popen(  # noqa: S603 - our own programs
         [sys.executable, "-m", *command],

@@ -16,15 +16,15 @@ _PODS: Final = "/api/v1/pods"
 
 
 class Markers:
-    """Measures how late the mirror is, by pods on nodes that nobody has, which the mirror can be asked for by name."""
+    """Measures the delay of the mirror by pods on nodes that do not exist. The mirror shows such a node by its name."""
 
     def __init__(self, api: FakeApi, service: Kindred) -> None:
-        self._api = FakeApi(api.url)  # a connection of its own: this is for a thread
+        self._api = FakeApi(api.url)  # its own connection, because it runs in a thread
         self._client = HttpClient(service.admin_url)
         self._made = 0
 
     def mark(self) -> Span:
-        """Create a pod and wait until the mirror has it, and so all earlier events of pods. Raises BenchError."""
+        """Create a pod and wait until the mirror has it, and with it all earlier pod events. Raises BenchError."""
         self._made += 1
         name = f"marker-{self._made}"
         pod = {"metadata": {"name": name, "namespace": "ns-000"}, "spec": {"nodeName": name, "containers": []}}
@@ -40,14 +40,14 @@ class Markers:
 
     @contextmanager
     def marking(self) -> Iterator[Latencies]:
-        """Mark every second for the time of the block."""
+        """Mark every second during the block."""
         delays = Latencies()
         with repeating(lambda: delays.spans.append(self.mark()), _MARK_EVERY):
             yield delays
 
 
 class Events:
-    """How many events the server has sent and Kindred has received since this was made."""
+    """Events that the server has sent and Kindred has received since this object was made."""
 
     def __init__(self, api: FakeApi, service: Kindred) -> None:
         self._api = api
@@ -56,7 +56,7 @@ class Events:
         self._received = self._count()
 
     def both(self) -> tuple[int, int]:
-        """Return (sent, received), once they are equal, or do not become so in a second."""
+        """Return (sent, received), when they are equal, or after a second."""
         sent = self._api.quiet()["events_sent"] - self._sent
         deadline = time.perf_counter() + 1.0
         while (received := self._count() - self._received) != sent and time.perf_counter() < deadline:

@@ -1,6 +1,6 @@
 """The plot of a report, as SVG, which is the same for the same report.
 
-`python -m tests.bench.plot` draws that of the latest report again.
+`python -m tests.bench.plot` draws the plot of the latest report again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,11 +42,11 @@ _COLOURS: Final[Mapping[str, str]] = MappingProxyType(
 _GREY: Final = "#777777"
 _MILLISECONDS: Final = "ms"
 _BAR_TEXT: Final = 7.5
-_ROOM: Final = 1.8  # what a logarithmic axis goes beyond its highest bar, for the text on it
+_ROOM: Final = 1.8  # factor by which a logarithmic axis exceeds its highest bar, for the text on the bar
 
 
 def write(given: Report, path: Path) -> None:
-    """Draw the panels that a report has sections for. The in-tree plugin's times are drawn if there is a report."""
+    """Draw a panel for each section of a report. The in-tree plugin's times are drawn if they have a report."""
     in_tree = report.read(INTREE).section("intree") if INTREE.exists() else None
     with style():
         _figure(given, in_tree).savefig(path, metadata={"Date": None})
@@ -54,7 +54,7 @@ def write(given: Report, path: Path) -> None:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw everything in the block in the way of all plots of docs/bench."""
+    """Draw everything in the block in the style of all plots of docs/bench."""
     with mpl.rc_context(
         {
             "svg.hashsalt": "kindred",  # ids are the same in each run
@@ -75,7 +75,7 @@ def style() -> Iterator[None]:
 
 
 def _figure(given: Report, in_tree: Section | None) -> Figure:
-    """Make the figure; it is white, so that it reads on dark pages, too."""
+    """Make the figure. Its background is white, so that it is readable on dark pages, too."""
     found = [(panel, section) for name, panel in _PANELS.items() if (section := given.section(name)) is not None]
     lines = (len(found) + 1) // 2
     figure = Figure(figsize=(10, 3.9 * lines), layout="constrained", facecolor="white")
@@ -104,7 +104,7 @@ def _engine(axes: Axes, section: Section, in_tree: Section | None) -> None:
 
 
 def _http(axes: Axes, section: Section, _: Section | None) -> None:
-    rows = [row for row in section.rows if "p99" in row.ratios and "cache off" not in row.name]  # not those of CPU
+    rows = [row for row in section.rows if "p99" in row.ratios and "cache off" not in row.name]  # without CPU
     labels = [row.name.replace(", ", "\n", 1).replace(" whole nodes", "\nwhole nodes") for row in rows]
     sides = ("floor", "Kindred")
     _grouped(axes, labels, {side: [row.times[side].p50 for row in rows] for side in sides}, text=False)
@@ -119,7 +119,7 @@ def _http(axes: Axes, section: Section, _: Section | None) -> None:
 
 
 def _growth(axes: Axes, section: Section, _: Section | None) -> None:
-    *line, crowded = [row for row in section.rows if row.times]  # the last one has the nodes of the second
+    *line, crowded = [row for row in section.rows if row.times]  # the last row has the nodes of the second one
     usual = line[1]
     nodes = [row.figures["nodes"] for row in line]
     for name in ("new class", "both verbs", "known class"):
@@ -165,7 +165,7 @@ _PANELS: Final[Mapping[str, Callable[[Axes, Section, Section | None], None]]] = 
 def _grouped(
     axes: Axes, labels: Sequence[str], bars: Mapping[str, Sequence[float | None]], *, text: bool = True
 ) -> None:
-    """Draw a group of bars for each label; None is no bar, and a name without any is left out."""
+    """Draw a group of bars for each label. None is no bar. A name without bars is left out."""
     shown = {name: values for name, values in bars.items() if any(value is not None for value in values)}
     for number, (name, values) in enumerate(shown.items()):
         there = {_place(position, number, len(shown)): value for position, value in enumerate(values) if value}
@@ -195,7 +195,7 @@ def plain_numbers() -> FuncFormatter:
 
 
 def _logarithmic(axes: Axes, x: str) -> None:
-    """Name both axes, and let that of the times be logarithmic."""
+    """Name both axes, and make the time axis logarithmic."""
     axes.set_xlabel(x)
     axes.set_ylabel(_MILLISECONDS)
     axes.set_yscale("log")

@@ -10,12 +10,12 @@ from tests.bench import cluster, dressed
 from tests.bench.whole_nodes import whole_node
 
 PODS_PER_KIND: Final = 25
-_STRIDE: Final = 997  # a prime, so that every start of the names comes once before one comes again
+_STRIDE: Final = 997  # a prime, so that every start is used once before one is repeated
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of question: about how many nodes, whether as whole objects, and with which headers."""
+    """A form of request: the number of nodes, whether they are whole objects, and the headers."""
 
     name: str
     nodes: int
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
     names: list[str]
 
     def fitting(self, answer: bytes) -> "Asked":
-        """Ask about the nodes that `filter` has passed on."""
+        """Return the same with only the nodes that `filter` passed on."""
         result = _decode_result(answer)
         failed = result.failed.keys() | result.unresolvable.keys()
         return Asked(self.pod, [name for name in self.names if name not in failed])
@@ -45,7 +45,7 @@ _decode_result: Final = msgspec.json.Decoder(_Result).decode
 
 
 class Questions:
-    """What is asked about a cluster; kinds of pods in turns. The pods have controllers, so that they are of a class."""
+    """Requests for a cluster, with kinds of pods in turns. The pods have controllers, so that they have a class."""
 
     def __init__(self, nodes: int, pods: int) -> None:
         self._names = [cluster.node_name(index) for index in range(nodes)]
@@ -59,7 +59,7 @@ class Questions:
         self._turn = 0
 
     def of(self, form: Form, count: int) -> Iterator[Asked]:
-        """Make so many questions, each with its names in an order that was not asked for before."""
+        """Make `count` requests, each with its names in a new order."""
         for index in range(count):
             start = self._turn * _STRIDE % len(self._names)
             self._turn += 1
@@ -67,7 +67,7 @@ class Questions:
             yield Asked(self._pods[index % len(self._pods)], names)
 
     def body(self, asked: Asked, form: Form) -> bytes:
-        """Write ExtenderArgs as Go does, without spaces."""
+        """Return ExtenderArgs in Go's form, without spaces."""
         if not form.whole:
             return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (asked.pod, msgspec.json.encode(asked.names))
         if not self._whole:

@@ -1,7 +1,7 @@
-"""What a benchmark found, as values and as a JSON file: `docs/bench/latest.json` is one.
+"""Results of a benchmark, as values and as a JSON file such as `docs/bench/latest.json`.
 
-Times are milliseconds. What is judged and compared is ratios of one run, as times of two machines, or of two hours on
-a shared one, say little.
+Times are milliseconds. Only ratios of one run are judged and compared. Times of two machines, or of two hours on a
+shared machine, mean little.
 """
 
 import datetime as dt
@@ -24,7 +24,7 @@ LATEST: Final = FOLDER / "latest.json"
 INTREE: Final = FOLDER / "intree.json"
 BASELINE: Final = FOLDER / "baseline.json"
 _DIGITS: Final = 4
-"""Significant digits in the file: more would be noise, and lines that change for nothing."""
+"""Significant digits in the file. More digits would be noise, and would change lines without a reason."""
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -36,12 +36,12 @@ class Times(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> "Times":
-        """Sum up samples in seconds; there must be one."""
+        """Return the statistics of samples in seconds. There must be a sample."""
         return cls(percentile(seconds, 0.5) * 1e3, percentile(seconds, 0.99) * 1e3, len(seconds))
 
 
 class Ratio(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A ratio of this run: `value` over all rounds, `low` to `high` the same in each of them, which is the noise."""
+    """A ratio of this run. `value` is over all rounds. `low` to `high` is the range over single rounds, the noise."""
 
     value: float
     low: float
@@ -49,7 +49,7 @@ class Ratio(msgspec.Struct, frozen=True, omit_defaults=True):
     at_most: float | None = None
     at_least: float | None = None
     aim: float | None = None
-    """What is hoped for; missing it is no fault."""
+    """A value to aim at. Missing it is no error."""
 
     @classmethod
     def of(  # noqa: PLR0913  # the bounds
@@ -62,45 +62,45 @@ class Ratio(msgspec.Struct, frozen=True, omit_defaults=True):
         at_least: float | None = None,
         aim: float | None = None,
     ) -> "Ratio":
-        """Divide a percentile of samples, which are given per round, by that of others, of as many rounds."""
+        """Divide a percentile of samples by the percentile of other samples. Both have the same number of rounds."""
         each = [percentile(a, share) / percentile(b, share) for a, b in zip(above, below, strict=True)]
         whole = percentile(_flat(above), share) / percentile(_flat(below), share)
-        # Rounds of few samples may all be on one side of the whole.
+        # Rounds with few samples may all be on one side of the total.
         return cls(whole, min(whole, *each), max(whole, *each), at_most, at_least, aim)
 
     @classmethod
     def of_pairs(
         cls, above: Sequence[Sequence[float]], below: Sequence[Sequence[float]], *, at_most: float | None = None
     ) -> "Ratio":
-        """Divide each sample by the one that was taken beside it, and take the median: the finest of comparisons."""
+        """Divide each sample by its neighbour on the other side, and return the median. It has the least noise."""
         quotients = [[x / y for x, y in zip(a, b, strict=True)] for a, b in zip(above, below, strict=True)]
         return cls.of(quotients, [[1.0]] * len(quotients), at_most=at_most)
 
     @classmethod
     def single(cls, value: float, *, at_most: float | None = None) -> "Ratio":
-        """Make a ratio that was measured once."""
+        """Return a ratio that was measured once."""
         return cls(value, value, value, at_most)
 
     @property
     def missed(self) -> bool:
-        """Whether it is out of its bounds."""
+        """Whether the ratio is out of its bounds."""
         return (self.at_most is not None and self.value > self.at_most) or (
             self.at_least is not None and self.value < self.at_least
         )
 
     @property
     def bound(self) -> str:
-        """The bounds and the aim in words; empty where there are none."""
+        """The bounds and the aim in words. Empty if there are none."""
         bounds = {"at most": self.at_most, "at least": self.at_least, "aim": self.aim}
         return ", ".join(f"{name} {value:g}" for name, value in bounds.items() if value is not None)
 
     def unbounded(self) -> "Ratio":
-        """Return the same without bounds, for sizes that they are not meant for."""
+        """Return the same without bounds, for sizes to which the bounds do not apply."""
         return Ratio(self.value, self.low, self.high)
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is told of one thing. The keys are headings; that of a figure ends with its unit: "peak RSS, MB"."""
+    """The results for one subject. The keys are headings. The key of a figure ends with its unit: "peak RSS, MB"."""
 
     name: str
     times: dict[str, Times] = {}
@@ -109,7 +109,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Section(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one module of the benchmark found. `name` is that of the module, `title` is for people."""
+    """The results of one module of the benchmark. `name` is the module's name, `title` is for people."""
 
     name: str
     title: str
@@ -136,7 +136,7 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A run. `date` is the day in UTC, `commit` what was checked out, `machine` what the figures are of."""
+    """A run. `date` is the day in UTC, `commit` the checked-out commit, `machine` the machine of the figures."""
 
     date: str
     command: str
@@ -146,7 +146,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @classmethod
     def made_now(cls, command: str, sections: Sequence[Section]) -> "Report":
-        """Report sections that were measured here and now."""
+        """Return a report of sections that were just measured on this machine."""
         today = dt.datetime.now(dt.UTC).date().isoformat()
         return cls(today, command, commit(), machine(), list(sections))
 
@@ -160,7 +160,7 @@ class Report(msgspec.Struct, frozen=True):
         return [line for section in self.sections for line in section.missed]
 
     def encode(self) -> bytes:
-        """Write JSON for people and for `git diff`."""
+        """Return JSON for people and for `git diff`."""
         return encode_rounded(self)
 
 
@@ -176,12 +176,12 @@ def write(report: Report, path: Path) -> None:
 
 
 def encode_rounded(value: object) -> bytes:
-    """Write a value as JSON for people and for `git diff`: indented, and floats with few digits."""
+    """Return a value as JSON for people and for `git diff`: indented, and floats with few digits."""
     return msgspec.json.format(msgspec.json.encode(_rounded(msgspec.to_builtins(value))), indent=2) + b"\n"
 
 
 def machine() -> dict[str, str]:
-    """Describe what the figures are of; neither a name of it, nor paths."""
+    """Describe the machine of the figures, without its name and without paths."""
     kilobytes = int(_first(r"^MemTotal:\s*(\d+) kB$", Path("/proc/meminfo")) or 0)
     return {
         "CPU": _first(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo")) or platform.machine(),
@@ -194,13 +194,13 @@ def machine() -> dict[str, str]:
 
 
 def _first(pattern: str, path: Path) -> str:
-    """Return what a pattern finds first in a file; empty if there is neither."""
+    """Return the first match of a pattern in a file. Empty without a match or a file."""
     found = re.search(pattern, path.read_text(), re.MULTILINE) if path.exists() else None
     return found[1] if found else ""
 
 
 def commit() -> str:
-    """Return what is checked out, and whether it was changed since; empty outside of a repository."""
+    """Return the checked-out commit, and whether files have changed. Empty outside of a repository."""
     try:
         revision = _git("rev-parse", "--short=12", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", "app", "core")

@@ -1,4 +1,4 @@
-"""Runs the sections of the benchmark, each told as soon as it is measured."""
+"""Runs the sections of the benchmark, and prints each as soon as it is measured."""
 
 import multiprocessing
 import signal
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tests.bench import beside, busy, cache, churn, decide, engine, events, explain, growth, http, report, sync
+from tests.bench import beside, busy, cache, churn, decide, engine, events, explain, gangs, growth, http, report, sync
 from tests.bench.command import Size
 from tests.bench.live import say
 from tests.bench.report import Report, Section
@@ -19,6 +19,7 @@ SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
         "engine": engine.measure,
         "http": http.measure,
         "decide": decide.measure,
+        "gangs": gangs.measure,
         "churn": churn.measure,
         "growth": growth.measure,
         "events": events.measure,
@@ -32,7 +33,7 @@ SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
 
 
 def measure(names: Iterable[str], size: Size, command: str, *, bounded: bool = True) -> Report:
-    """Measure sections. Their bounds are about the full size. Raises BenchError."""
+    """Measure sections. Their bounds apply to the full size. Raises BenchError."""
     _end_in_order()
     say(", ".join(f"{key} {value}" for key, value in report.machine().items()))
     sections = []
@@ -45,14 +46,14 @@ def measure(names: Iterable[str], size: Size, command: str, *, bounded: bool = T
 
 
 def _alone(measure_section: Callable[[Size], Section], size: Size) -> Section:
-    """Measure in a process of its own, as the heap of one section would slow down the next."""
+    """Measure in a separate process, because the heap of one section would slow down the next."""
     with multiprocessing.get_context("spawn").Pool(1, _end_in_order) as pool:
         section = pool.apply(measure_section, (size,))
         pool.close()
-        pool.join()  # or leaving the block would end the process by a signal
+        pool.join()  # else leaving the block would kill the process
         return section
 
 
 def _end_in_order() -> None:
-    """Let SIGTERM end what was started, too, and not only this process."""
+    """Make SIGTERM end the started processes, too, and not only this one."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -1,8 +1,8 @@
-"""How long `kindred serve` takes from its start until it mirrors the bench cluster, and with how much memory.
+"""The time from the start of `kindred serve` until it mirrors the bench cluster, and its memory.
 
-The API server is the fake one, a process of its own on the same CPUs. To set apart what it costs, and what else runs on
-the machine, the time is judged without the seconds in which Kindred could have run and had to wait for a CPU. The time
-in which it had to wait for the server's bytes counts.
+The fake API server is a separate process on the same CPUs. To exclude its cost, and the cost of other processes, the
+judged time is without the seconds in which Kindred waited for a CPU. The time in which Kindred waited for the server's
+bytes counts.
 """
 
 import time
@@ -26,20 +26,20 @@ class Run:
     """One start of Kindred. Times are seconds, memory is MB of 1,000,000 bytes."""
 
     start: float
-    """Until it listened: imports, mostly."""
+    """Until Kindred listened. Most of it is imports."""
     ready: float
     waited: float
-    """For a CPU."""
+    """Waiting for a CPU."""
     cpu: float
     server_cpu: float
     decoding: float
     peak: float
     after: float
     asked: Latencies | None
-    """Answers to /livez, where it was asked."""
+    """Responses of /livez, if it was requested."""
 
     def row(self, way: str) -> Row:
-        """Tell all of it. The bounds are shares of what is allowed, for a cluster of 5,000 nodes and 150,000 pods."""
+        """Return the row. The bounds are shares of the limits for a cluster of 5,000 nodes and 150,000 pods."""
         figures = {
             "listening, s": self.start,
             "ready, s": self.ready,
@@ -59,7 +59,7 @@ class Run:
 
 
 def run(api: FakeApi, size: Size, *, probed: bool = False) -> Run:
-    """Start Kindred, wait until it is ready, and look at it. Raises BenchError if the mirror is wrong."""
+    """Start Kindred, wait until it is ready, and measure it. Raises BenchError if the mirror is wrong."""
     before = api.stats()["cpu_seconds"]
     with kindred(api) as service:
         with probing(service.url, _PROBE_EVERY) if probed else nullcontext() as asked:

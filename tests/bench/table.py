@@ -24,9 +24,9 @@ _SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
         "cache": ("cells from the cache, %", "as the cache counts, MB", "plugins on to off", "verbs on to off"),
     }
 )
-"""Headings that the page shows of a section; of others, all."""
+"""Section -> the headings that the page shows. Of other sections the page shows all."""
 _FOLDED: Final = ("events", "cache")
-"""Sections that a reader of the page has to open."""
+"""Sections that are folded on the page."""
 
 
 def tables(reports: Iterable[Report]) -> str:
@@ -35,7 +35,7 @@ def tables(reports: Iterable[Report]) -> str:
 
 
 def in_text(text: str, reports: Iterable[Report]) -> str:
-    """Return a text with the tables between its markers. Raises ValueError if it has not each of them once."""
+    """Return a text with the tables between its markers. Raises ValueError unless it has each marker once."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end or BEGIN in rest or END in after:
@@ -44,7 +44,7 @@ def in_text(text: str, reports: Iterable[Report]) -> str:
 
 
 def reports() -> list[Report]:
-    """Read what the page shows: the latest report, and the one beside the in-tree plugin if there is one."""
+    """Read the reports of the page: the latest one, and the comparison with in-tree if there is one."""
     return [report.read(path) for path in (LATEST, INTREE) if path.exists()]
 
 
@@ -79,7 +79,7 @@ def _headings(section: Section) -> list[str]:
 
 
 def _heading(heading: str, section: Section) -> str:
-    """Say the unit of times; figures have theirs in the heading, and ratios none."""
+    """Return a heading with the unit of times. Figures have their unit in the heading, and ratios have none."""
     return f"{heading}, ms" if any(heading in row.times for row in section.rows) else heading
 
 

@@ -1,4 +1,4 @@
-"""What is told of two reports: changes beyond the noise, and only those."""
+"""The comparison of two reports shows changes beyond the noise, and no others."""
 
 from pathlib import Path
 

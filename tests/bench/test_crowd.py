@@ -1,4 +1,4 @@
-"""A crowd asks while the block lasts, and a crowd that cannot begin is an error."""
+"""A crowd sends requests during the block, and a crowd that cannot begin is an error."""
 
 import threading
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def url() -> Iterator[str]:
 
 
 def answers_of(url: str) -> int:
-    """Let a crowd ask for a moment."""
+    """Run a crowd for a moment."""
     with crowding(Crowd("two", 2, url, "GET", "/")) as answers:
         threading.Event().wait(0.5)
     return answers[0]

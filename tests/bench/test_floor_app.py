@@ -1,4 +1,4 @@
-"""The floor app has Kindred's server, and answers what it was told."""
+"""The floor app uses Kindred's server, and returns the prepared responses."""
 
 import asyncio
 from collections.abc import MutableMapping
@@ -14,11 +14,11 @@ from tests.bench.floor_app import FloorApp, config
 
 NAMES = b'{"Pod":{"a":1},"Nodes":null,"NodeNames":["n"]}'
 NODES = b'{"Pod":{"a":1},"Nodes":{"metadata":{},"items":[{"b":2}]},"NodeNames":null}'
-OF_THE_APP = {"app", "host", "port", "lifespan", "http", "ws"}  # Kindred answers in one write, not of the floor
+OF_THE_APP = {"app", "host", "port", "lifespan", "http", "ws"}  # settings that may differ
 
 
 def ask(app: FloorApp, method: str, path: str, *pieces: bytes) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """Ask an ASGI app in pieces of a body; return headers and body."""
+    """Send an ASGI app a body in pieces. Return headers and body."""
     received = iter(
         {"type": "http.request", "body": piece, "more_body": number < len(pieces)}
         for number, piece in enumerate(pieces, start=1)

@@ -1,4 +1,4 @@
-"""What makes a class cold again."""
+"""The ways to make a class cold again."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def mirror() -> ClusterMirror:
 
 
 def ask(mirror: ClusterMirror, pod: Pod) -> set[str]:
-    """Ask about a pod; return the counters that there are then."""
+    """Evaluate a pod. Return the mirror's counters."""
     names = [cluster.node_name(index) for index in range(NODES)]
     InterPodAffinity().pre_filter(mirror, pod)
     InterPodAffinity().pre_score(mirror, pod, mirror.batch(names))

@@ -1,4 +1,4 @@
-"""The comparison with in-tree, with the naive reference in in-tree's place, so that it needs no Go."""
+"""The comparison with in-tree, with the naive reference instead of in-tree, so that it needs no Go."""
 
 import sys
 from pathlib import Path
@@ -31,13 +31,13 @@ for line in sys.stdin:
 
 
 def stand_in(wrong: int = 0, missing: int = 0) -> list[str]:
-    """Give the command of a program that answers with scores that are too high, and has too few pods."""
+    """Return the command of a program that answers with scores that are too high, and has too few pods."""
     return [sys.executable, "-c", NAIVE.replace("WRONG", str(wrong)).replace("MISSING", str(missing))]
 
 
 @pytest.fixture(autouse=True)
 def in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)  # where the stand-in finds its modules
+    monkeypatch.chdir(ROOT)  # the stand-in imports its modules from here
 
 
 def test_every_kind_of_pods_is_measured_and_agrees() -> None:

@@ -1,4 +1,4 @@
-"""The in-tree plugin as a process, without it: a stand-in speaks its protocol."""
+"""The in-tree plugin as a process. A stand-in implements its protocol."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Times of answers: percentiles, and which answers were waited for during others."""
+"""Times of responses: percentiles, and which responses overlap others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Questions as kube-scheduler asks them."""
+"""Requests in the form of kube-scheduler."""
 
 import json
 import statistics

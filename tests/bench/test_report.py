@@ -1,4 +1,4 @@
-"""Reports: what ratios and times are made of, which are out of bounds, and the file."""
+"""Reports: the computation of ratios and times, the bounds, and the file."""
 
 import platform
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Sections that need no other process, on a small cluster: they measure something, and can be told and drawn."""
+"""Sections that need no other process, on a small cluster: they measure something, and can be printed and drawn."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import cache, engine, events, explain, growth, plot
+from tests.bench import cache, engine, events, explain, gangs, growth, plot
 from tests.bench.command import Size
 from tests.bench.report import FOLDER, LATEST, Report, Section
 from tests.bench.report import read as read_report
@@ -17,12 +17,14 @@ SMALL = Size(60, 3_000, 0.01)
 
 @pytest.fixture(autouse=True)
 def thaw() -> Iterator[None]:
-    """Let the garbage collector have what a section has frozen."""
+    """Unfreeze the objects that a section froze."""
     yield
     gc.unfreeze()
 
 
-@pytest.mark.parametrize("measure", [engine.measure, growth.measure, events.measure, cache.measure, explain.measure])
+@pytest.mark.parametrize(
+    "measure", [engine.measure, growth.measure, events.measure, cache.measure, explain.measure, gangs.measure]
+)
 def test_a_section_measures_times_and_ratios(measure: Callable[[Size], Section]) -> None:
     section = measure(SMALL)
     assert measure.__module__ == f"tests.bench.{section.name}"

@@ -1,4 +1,4 @@
-"""A section as text, for a terminal: the one way in which the benchmark prints what it found."""
+"""A section as text for a terminal: the only format in which the benchmark prints results."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -16,12 +16,12 @@ def section_text(section: Section) -> str:
 
 
 def times_text(times: Times) -> str:
-    """Write p50 / p99 in milliseconds."""
+    """Return p50 / p99 in milliseconds."""
     return f"{short(times.p50)} / {short(times.p99)} ms"
 
 
 def ratio_text(ratio: Ratio) -> str:
-    """Write a ratio, with what it was in the single rounds, and its bounds."""
+    """Return a ratio with its range over the rounds, and its bounds."""
     noise = f" [{short(ratio.low)}..{short(ratio.high)}]" if ratio.low != ratio.high else ""
     bound = f" ({ratio.bound}{': MISSED' if ratio.missed else ''})" if ratio.bound else ""
     return f"{short(ratio.value)}x{noise}{bound}"
@@ -50,6 +50,6 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def short(value: float, significant: int = 3) -> str:
-    """Write so many significant digits, at most four behind the point, and thousands apart."""
+    """Return a number with `significant` digits, at most four behind the point, and separated thousands."""
     digits = max(0, min(4, significant - 1 - floor(log10(abs(value))))) if value else 0
     return f"{value:,.{digits}f}"

@@ -1,6 +1,6 @@
-"""Nodes as kube-scheduler sends them where an extender is not `nodeCacheCapable`: 6.4 KB each, 32 MB for 5,000.
+"""Nodes as kube-scheduler sends them to an extender that is not `nodeCacheCapable`: 6.4 KB each, 32 MB for 5,000.
 
-Sizes are those of a cloud's nodes with some images: the scheduler's informer strips managedFields, all else stays.
+The sizes are from a cloud's nodes with some images. The scheduler's informer strips only managedFields.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ _CONDITIONS: Final = {
 
 
 def whole_node(index: int) -> bytes:
-    """Encode a node of the bench cluster with all that a kubelet and a cloud put into it."""
+    """Encode a node of the bench cluster with all fields that a kubelet and a cloud write."""
     node = cluster.node(index)
     node["metadata"] |= {
         "uid": f"{index:08x}-3c5f-4d2a-b1e0-0000000000bb",

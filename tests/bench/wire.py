@@ -1,4 +1,4 @@
-"""HTTP with as little of a client as there can be, as what a client costs makes two servers look alike."""
+"""A minimal HTTP client. The cost of a larger client would hide the difference between two servers."""
 
 import re
 import socket
@@ -14,7 +14,7 @@ _TIMEOUT: Final = 120.0  # seconds
 
 
 class WireError(Exception):
-    """An answer that is not 200, has no Content-Length, or never ended."""
+    """A response that is not 200, has no Content-Length, or never ended."""
 
 
 def request(method: str, path: str, body: bytes, *headers: tuple[str, str]) -> bytes:
@@ -30,9 +30,9 @@ def request(method: str, path: str, body: bytes, *headers: tuple[str, str]) -> b
 
 
 class Wire:
-    """One kept connection. `largest` is the number of bytes that an answer may have, its head included.
+    """One kept connection. `largest` is the limit of a response in bytes, with its head.
 
-    A server closes it after some idle seconds: it is for questions in a row.
+    It is for requests in a row, because servers close it after some idle seconds.
     """
 
     def __init__(self, connection: socket.socket, largest: int) -> None:
@@ -40,7 +40,7 @@ class Wire:
         self._buffer = memoryview(bytearray(largest))
 
     def ask(self, sent: bytes) -> tuple[float, memoryview]:
-        """Send a request and wait for its answer; return the seconds, and the body, which the next answer overwrites.
+        """Send a request and wait for its response. Return the seconds and the body. The next response overwrites it.
 
         Raises WireError, OSError.
         """
@@ -53,7 +53,7 @@ class Wire:
         return time.perf_counter() - began, self._buffer[body:end]
 
     def _span(self, filled: int) -> tuple[int, int]:
-        """Return where the body begins and ends; a head comes in one piece from all servers that are asked here."""
+        """Return the begin and the end of the body. The measured servers send a head in one piece."""
         head, separator, _ = bytes(self._buffer[: min(filled, 4096)]).partition(_END_OF_HEAD)
         length = _LENGTH.search(head)
         if not separator or length is None or not head.startswith(b"HTTP/1.1 200 "):
@@ -65,7 +65,7 @@ class Wire:
         return begins, ends
 
     def _more(self, filled: int) -> int:
-        """Receive what is there; return how much of the buffer is filled then."""
+        """Receive available bytes. Return the number of filled bytes of the buffer."""
         received = self._socket.recv_into(self._buffer[filled:])
         if received == 0:
             raise WireError("the server closed the connection")

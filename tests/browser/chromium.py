@@ -40,7 +40,7 @@ class BrowserError(Exception):
 
 
 def chromium() -> str | None:
-    """Return the program; None where there is none."""
+    """Return the program. None if there is none."""
     return next((found for name in _NAMES if (found := shutil.which(name))), None)
 
 

@@ -20,7 +20,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Give where schedulers and where admins ask."""
+    """Yield where schedulers and where admins ask."""
     with demo(tmp_path_factory.mktemp("demo")) as service:
         yield service.url, admin_url(service)
 
@@ -49,7 +49,7 @@ def odd_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def opened(browser: Browser, url: str) -> Page:
-    """Give the page as it is when somebody opens it."""
+    """Return the page as it is when somebody opens it."""
     browser.window(1500, 1000)
     page = Page(browser)
     page.open(url)
@@ -58,7 +58,7 @@ def opened(browser: Browser, url: str) -> Page:
 
 @pytest.fixture
 def page(browser: Browser, demo_url: str) -> Iterator[Page]:
-    """Give the page over the demo cluster; whatever the browser logs as an error fails the test."""
+    """Yield the page over the demo cluster; whatever the browser logs as an error fails the test."""
     page = opened(browser, demo_url)
     yield page
     assert [error for error in browser.errors if "status of 4" not in error] == []  # refusals are what is tested
@@ -66,7 +66,7 @@ def page(browser: Browser, demo_url: str) -> Iterator[Page]:
 
 @pytest.fixture
 def large_page(browser: Browser, bench_url: str) -> Iterator[Page]:
-    """Give the page over 5,000 nodes."""
+    """Yield the page over 5,000 nodes."""
     page = opened(browser, bench_url)
     yield page
     assert [error for error in browser.errors if "status of 4" not in error] == []
@@ -74,7 +74,7 @@ def large_page(browser: Browser, bench_url: str) -> Iterator[Page]:
 
 @pytest.fixture
 def huge_page(browser: Browser, huge_url: str) -> Iterator[Page]:
-    """Give the page over 15,000 nodes."""
+    """Yield the page over 15,000 nodes."""
     page = opened(browser, huge_url)
     yield page
     assert [error for error in browser.errors if "status of 4" not in error] == []
@@ -82,7 +82,7 @@ def huge_page(browser: Browser, huge_url: str) -> Iterator[Page]:
 
 @pytest.fixture
 def odd_page(browser: Browser, odd_url: str) -> Iterator[Page]:
-    """Give the page over nodes that are refused for many reasons."""
+    """Yield the page over nodes that are refused for many reasons."""
     page = opened(browser, odd_url)
     yield page
     assert [error for error in browser.errors if "status of 4" not in error] == []

@@ -67,26 +67,26 @@ class Page:
         self.browser.until(f"document.querySelector('#detail-body h3')?.textContent === {json.dumps(of)}")
 
     def text(self, selector: str) -> str:
-        """Give the text that an element shows; empty if there is none."""
+        """Return the text that an element shows. Empty if there is none."""
         text: str = self.browser.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
         return text
 
     def cells(self, rows: str) -> list[list[str]]:
-        """Give the texts of all cells of some rows."""
+        """Return the texts of all cells of some rows."""
         found: list[list[str]] = self.browser.evaluate(
             f"[...document.querySelectorAll({json.dumps(rows)})].map(row => [...row.cells].map(it => it.textContent))"
         )
         return found
 
     def box(self, selector: str) -> tuple[float, float, float]:
-        """Give where an element begins in the window, and how wide it is."""
+        """Return where an element begins in the window, and how wide it is."""
         found = self.browser.evaluate(
             f"(it => [it.x, it.y, it.width])(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
         )
         return found[0], found[1], found[2]
 
     def too_wide(self) -> list[str]:
-        """Give what has to be scrolled sideways, or is lost at the side of the window; the drawing may be."""
+        """Return what has to be scrolled sideways, or is lost at the side of the window; the drawing may be."""
         found: list[str] = self.browser.evaluate(_TOO_WIDE)
         return found
 
@@ -99,11 +99,11 @@ class Page:
         return fields
 
     def legend(self) -> str:
-        """Give the legend's lines."""
+        """Return the legend's lines."""
         return self.text("#legend")
 
     def value(self, script: str) -> Any:  # noqa: ANN401  # whatever the script gives
-        """Give the value of an expression."""
+        """Return the value of an expression."""
         return self.browser.evaluate(script)
 
     def complaint(self, selector: str) -> str:

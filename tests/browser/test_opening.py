@@ -26,7 +26,7 @@ def heads(page: Page) -> list[str]:
 
 
 def pixel(page: Page, x: int, y: int) -> list[int]:
-    """Give the colour of the map at a point of it."""
+    """Return the colour of the map at a point of it."""
     found: list[int] = page.value(
         f"[...document.querySelector('#map').getContext('2d').getImageData({x}, {y}, 1, 1).data].slice(0, 3)"
     )

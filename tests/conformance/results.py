@@ -36,7 +36,7 @@ class Results:
             self.failures.append(_failure(name, case, differences))
 
     def text(self) -> str:
-        """Give the report; its last lines are the counts of what was run."""
+        """Return the report; its last lines are the counts of what was run."""
         lines = list(self.failures)
         if hidden := self.failed.total() - len(self.failures):
             lines.append(f"{hidden} more failed")

@@ -83,7 +83,7 @@ def _answer(make: PluginFactory, line: Line, loaded: Callable[[], ClusterMirror]
 
 
 def _scores(plugin: AnyFilter, mirror: ClusterMirror, case: Members) -> Members:
-    """Return the raw scores in all ways; nothing for a plugin that has none under the rules."""
+    """Return the raw scores in all ways. Nothing for a plugin that has none under the rules."""
     if not isinstance(plugin, VolumeBinding) or not mirror.rules.storage_capacity_scored:
         return {}
     pod, found = decoded_pod(case["pod"]), {}

@@ -18,12 +18,12 @@ Builder: TypeAlias = PodBuilder | NodeBuilder | NamespaceBuilder
 
 
 def pod_of(builder: PodBuilder) -> Pod:
-    """Give the core's value of a built pod."""
+    """Return the core's value of a built pod."""
     return decode_pod(builder.json())
 
 
 def node_of(builder: NodeBuilder) -> Node:
-    """Give the core's value of a built node."""
+    """Return the core's value of a built node."""
     return decode_node(builder.json())
 
 
@@ -33,7 +33,7 @@ def counter_of(mirror: ClusterMirror, matchers: tuple[PodMatcher, ...], topology
 
 
 def matcher_of(v1_term: dict[str, Any], namespace: str = "default") -> PodMatcher:
-    """Give the matcher of a term that a pod of the namespace carries."""
+    """Return the matcher of a term that a pod of the namespace carries."""
     pod = pod_of(make_pod("carrier").in_namespace(namespace).required_affinity(v1_term))
     assert not pod.affinity.errors
     return pod.affinity.required_affinity[0].matcher
@@ -46,7 +46,7 @@ def tell(mirror: ClusterMirror, action: Action, *builders: Builder) -> None:
 
 
 def mirror_of(*builders: Builder) -> ClusterMirror:
-    """Give a mirror that was told of the built objects, in their order."""
+    """Return a mirror that was told of the built objects, in their order."""
     mirror = ClusterMirror()
     tell(mirror, "Add", *builders)
     return mirror

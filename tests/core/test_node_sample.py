@@ -43,7 +43,7 @@ class Sampling:
         self._sample = NodeSample(percentage)
 
     def names(self, pod: PodBuilder, fitting: Sequence[int] = range(NODES)) -> list[str]:
-        """Give the names that are passed on, where those at some positions fit."""
+        """Return the names that are passed on, where those at some positions fit."""
         evaluation = FreshEvaluation(self._mirror, pod_of(pod))
         batch = self._mirror.batch(NAMES)
         positions = self._sample.of(affinity_profile(), evaluation, batch, np.array(fitting), NODES)

@@ -38,7 +38,7 @@ class FakeFilter(PlainPlugin):
     kinds: tuple[Kind, ...] = ()
 
     def pre_filter(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
-        """Give the pod as the state."""
+        """Return the pod as the state."""
         return (SUCCESS, pod) if self.ends is None else (self.ends, None)
 
     def filter(self, state: Pod, batch: NodeBatch) -> Verdicts:
@@ -59,7 +59,7 @@ class FakeScore(PlainPlugin):
     kinds: tuple[Kind, ...] = ()
 
     def pre_score(self, _mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Pod | None]:
-        """Give the pod as the state."""
+        """Return the pod as the state."""
         return (self.ends, None) if self.raw is None else (SUCCESS, pod)
 
     def score(self, state: Pod, batch: NodeBatch) -> Int64Array:

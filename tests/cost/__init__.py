@@ -1,1 +1,1 @@
-"""What hostile input costs: forms of it, the measuring, and a search for worse ones."""
+"""The cost of hostile input: forms of attacks, their measurement, and a search for worse ones."""

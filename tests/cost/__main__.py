@@ -1,4 +1,4 @@
-"""What hostile input costs: `python -m tests.cost`. Ends with 1 if anything is past its bound."""
+"""The cost of hostile input: `python -m tests.cost`. Exits with 1 if a form exceeds its bound."""
 
 import argparse
 import sys
@@ -20,7 +20,7 @@ from tests.cost.report import POD_BYTES, Report, Row, lines
 
 _SIZES: Final = (16 * 1024, POD_BYTES, 1024 * 1024)
 _QUICK: Final = (500, 5000)
-"""Nodes and pods with which all is tried in a minute or two."""
+"""Nodes and pods for a run of a minute or two."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

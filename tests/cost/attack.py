@@ -1,4 +1,4 @@
-"""An attack as a value: what is sent, and in which way. It can be written to a file, changed, and sent again."""
+"""An attack as a value: a document, and the way in which it is sent. It can be stored, changed, and sent again."""
 
 import json
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -11,16 +11,16 @@ body of `POST /explain`. `objects`: v1 objects with `kind`, in the watch. `manif
 
 
 class Attack(NamedTuple):
-    """What is sent. `document` is JSON, or text for a manifest."""
+    """An attack. `document` is JSON, or text for a manifest."""
 
     way: Way
     document: Any
 
     @property
     def size(self) -> int:
-        """The bytes that an attacker has to send."""
+        """The bytes that an attacker must send."""
         if self.way == "wire":
-            # What asks for a path sends no pieces, though a search may have given it some.
+            # A form with a path sends no pieces, even if a search added some.
             asks = "path" in self.document
             pieces = [{"text": self.document["path"]}] if asks else self.document["pieces"]
             once = sum(len(piece["text"]) * int(piece.get("times", 1)) for piece in pieces)
@@ -28,12 +28,12 @@ class Attack(NamedTuple):
         return len(self.body())
 
     def body(self) -> bytes:
-        """Return the document as it is sent."""
+        """Return the bytes of the document."""
         if isinstance(self.document, str):
             return self.document.encode()
         return compact(self.document)
 
 
 def compact(document: object) -> bytes:
-    """Write JSON as Go does, without spaces."""
+    """Return JSON in Go's form, without spaces."""
     return json.dumps(document, separators=(",", ":")).encode()

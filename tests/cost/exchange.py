@@ -1,4 +1,4 @@
-"""Bytes on connections: a wire form sent to a running service, with its answers read and thrown away."""
+"""Sends a wire form to a running service on several connections, and discards the responses."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ from tests.bench.live import HttpClient
 from tests.cost.attack import Object
 
 PATIENCE: Final = 15.0
-"""Seconds that one connection is held on to."""
+"""Timeout of one connection in seconds."""
 _READ: Final = 1 << 20
 _MAX_CONNECTIONS: Final = 64
 _MAX_TIMES: Final = 100_000
@@ -20,7 +20,7 @@ _MAX_BYTES: Final = 1 << 28
 
 
 def can_be_sent(document: object) -> bool:
-    """Tell whether a document is such as `exchange` takes, and no larger than one machine can send soon."""
+    """Return whether `exchange` can send a document, and in a short time."""
     if not isinstance(document, dict) or not _is_count(document.get("connections"), _MAX_CONNECTIONS):
         return False
     if "path" in document:
@@ -46,7 +46,7 @@ def _is_count(value: object, most: int) -> bool:
 
 
 def exchange(document: Object, url: str, admin_url: str) -> None:
-    """Do what a wire form says, on all of its connections at once; return when the last one is closed."""
+    """Send a wire form on all its connections at once. Return when the last one is closed."""
     asks = "path" in document
     target = admin_url if document.get("port") == "admin" else url
     threads = [
@@ -67,7 +67,7 @@ def _ask(document: Object, url: str) -> None:
 
 
 def _send(document: Object, url: str) -> None:
-    """Send all pieces, unless the service closes the connection, or takes nothing for too long."""
+    """Send all pieces, unless the service closes the connection, or reads nothing for too long."""
     parts = urlsplit(url)
     with suppress(OSError), socket.create_connection((parts.hostname, parts.port), PATIENCE) as connection:
         reader = threading.Thread(target=_read, args=(connection,))
@@ -80,7 +80,7 @@ def _send(document: Object, url: str) -> None:
                     break
             connection.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # closed behind an answer, or without one: as it should be
+            pass  # closed after a response, or without one: both are correct
         reader.join()
 
 

@@ -1,4 +1,4 @@
-"""What a search has found, as files: each is replayed by the tests ever after."""
+"""The finds of searches, as files. The tests replay each of them."""
 
 import hashlib
 from pathlib import Path
@@ -12,7 +12,7 @@ FOLDER: Final = Path(__file__).parent / "found"
 
 
 class Find(msgspec.Struct, frozen=True):
-    """An attack that was past its bounds, and why."""
+    """An attack that exceeded its bounds, and the reasons."""
 
     name: str
     why: list[str]
@@ -21,12 +21,12 @@ class Find(msgspec.Struct, frozen=True):
 
     @property
     def attack(self) -> Attack:
-        """What was sent."""
+        """The attack."""
         return Attack(self.way, self.document)
 
 
 def keep(attack: Attack, area: str, why: list[str], folder: Path = FOLDER) -> Path:
-    """Write a find to a file of its own, which is named by what it costs; return its path."""
+    """Write a find to its own file, named by its cost. Return the path."""
     digest = hashlib.sha256(compact(attack.document)).hexdigest()[:8]
     part = "".join(letter if letter.isalnum() else "-" for letter in area.lower()).strip("-") or attack.way
     name = f"{part}-{digest}"

@@ -1,10 +1,10 @@
-"""Work in a forked child, with limits, and what each step of it takes: CPU seconds, peak and kept memory.
+"""Work in a forked child, with limits, and the cost of each step: CPU seconds, peak and kept memory.
 
-A child begins with the parent's cluster, and what it does there is gone with it, so that no attack is measured with the
-traces of another. The peak is the kernel's high-water mark of resident memory (VmHWM, reset before each step through
-/proc/self/clear_refs): it is what a container's limit is held against, and counts numpy's and the C library's memory
-without slowing anything down, where tracemalloc makes Python code several times slower and misses what C extensions
-take. Pages that parent and child share count from the beginning, so that writing to them raises nothing.
+A child starts with the parent's cluster, and its changes end with it. So no attack is measured with the traces of
+another. The peak is the kernel's high-water mark of resident memory (VmHWM, reset before each step through
+/proc/self/clear_refs). A container's limit applies to the same figure. It includes the memory of numpy and of the C
+library, and slows nothing down. tracemalloc would make Python code several times slower, and misses memory of C
+extensions. Pages that parent and child share count from the beginning, so writing to them does not raise the peak.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ import msgspec
 MAX_CPU: Final = 30
 """CPU seconds of one child."""
 MAX_MEMORY: Final = 2 * 1024**3
-"""Bytes that a child may map beyond what it begins with."""
+"""Bytes that a child may map in addition to its initial memory."""
 _STATUS: Final = Path("/proc/self/status")
 _CLEAR: Final = Path("/proc/self/clear_refs")
 _RESET_HIGH_WATER: Final = "5"
@@ -33,17 +33,17 @@ _libc: Final = ctypes.CDLL(None)
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One step. Memory is bytes beyond those at its beginning."""
+    """One step. Memory is in bytes, relative to the beginning of the step."""
 
     name: str
     cpu: float
     peak: int
     kept: int
-    """After the garbage was collected and free memory given back."""
+    """Memory after a garbage collection, and after free memory was returned."""
     told: str = ""
-    """What the answer was like."""
+    """A summary of the response."""
     ended: str = ""
-    """Why there was no end: a limit, or a signal."""
+    """Why the step did not end: a limit, or a signal."""
 
 
 class _Begun(msgspec.Struct, frozen=True, tag=True):
@@ -58,13 +58,13 @@ _decoder: Final = msgspec.json.Decoder(_Begun | _Done)
 
 
 class Recorder:
-    """What a child tells its parent of, step by step."""
+    """Reports the steps of a child to its parent."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def step(self, name: str, act: Callable[[], str]) -> None:
-        """Act, and tell what it took; `act` returns what there is to be told of it."""
+        """Call `act`, and report its cost. `act` returns a summary."""
         self._tell(_Begun(name))
         _tidy_up()
         before = memory("VmRSS")
@@ -85,7 +85,7 @@ class Recorder:
 
 
 def forked(work: Callable[[Recorder], None], cpu: int = MAX_CPU, most: int = MAX_MEMORY) -> list[Step]:
-    """Do the work in a child; return its steps. The last one has `ended` where a limit or a fault ended the child."""
+    """Do the work in a child. Return its steps. The last one has `ended` if a limit or an error ended the child."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -118,8 +118,8 @@ def _tidy_up() -> None:
 def _work_in_child(work: Callable[[Recorder], None], writing: int, cpu: int, most: int) -> NoReturn:
     status = 1
     try:
-        logging.disable(logging.CRITICAL)  # what is refused is told in the answers
-        gc.freeze()  # as the service does with what it mirrors, or each collection would look through all of it
+        logging.disable(logging.CRITICAL)  # the responses have the errors
+        gc.freeze()  # as in the service, or each collection would scan the whole mirror
         resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))
         resource.setrlimit(resource.RLIMIT_AS, (memory("VmSize") + most,) * 2)
         work(Recorder(writing))

@@ -1,7 +1,7 @@
-"""A search for what costs too much: `python -m tests.cost.fuzz --seconds 600`. Ends with 1 if it found something.
+"""A search for attacks that cost too much: `python -m tests.cost.fuzz --seconds 600`. Exits with 1 after a find.
 
-The forms are where it begins. What is past its bound is shrunk and kept in tests/cost/found, where the tests replay it.
-A fifth of the time goes to HTTP framings on a running service, unless `--ways` leaves them out.
+It starts from the forms. An attack that exceeds its bound is shrunk and kept in tests/cost/found, and the tests replay
+it. A fifth of the time is for HTTP framings on a running service, unless `--ways` leaves them out.
 """
 
 import argparse
@@ -25,24 +25,24 @@ from tests.cost.shrink import shrunk
 
 
 class Measure(Protocol):
-    """Attacks; with `only`, no more of it than a step of that name needs."""
+    """Runs attacks. With `only`, it runs only the part that the step of that name needs."""
 
     def __call__(self, attack: Attack, only: str | None = None, /) -> Row:
-        """Return what the attack came to."""
+        """Return the cost of the attack."""
 
 
 _SIZE: Final = POD_BYTES - 2048
 _SHARE_OF_WIRE: Final = 0.2
 _WIRE_CLUSTER: Final = (500, 5000)
-"""Nodes and pods of the service that HTTP framings are sent to: what they cost does not depend on the cluster."""
+"""Nodes and pods of the service for HTTP framings, whose cost does not depend on the cluster."""
 _MAX_MEMORY: Final = 1024**3
-_CPU_SLACK: Final = 2  # seconds beyond the bound, in which a child says how far beyond it is
+_CPU_SLACK: Final = 2  # seconds beyond the bound, in which a child can still report its excess
 _SHRINKING: Final = 30.0  # seconds for each find
 _SHOWN: Final = 25
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Search, tell, keep."""
+    """Search, print and keep finds."""
     parsed = _parsed(arguments)
     ways = parsed.ways.split(",")
     wired = "wire" in ways
@@ -72,7 +72,7 @@ def _measured(laboratory: Laboratory, attack: Attack, only: str | None = None) -
 
 
 def _search(measure: Measure, parsed: argparse.Namespace, ways: Sequence[str], seconds: float, most: int) -> int:
-    """Search in some ways for so long; return how many finds there are."""
+    """Search in some ways for `seconds`. Return the number of finds."""
     source = random.Random(parsed.seed)  # noqa: S311 - to be the same each time
     seeds = _seeds(ways, source)
     search = Search(measure, seeds, source, most)
@@ -88,14 +88,14 @@ def _search(measure: Measure, parsed: argparse.Namespace, ways: Sequence[str], s
 
 
 def _seeds(ways: Sequence[str], source: random.Random) -> list[Attack]:
-    """Return the forms, in an order that chance chooses: a short search has some of all."""
+    """Return the forms in random order, so that a short search has some of all."""
     seeds = [form.attack(_SIZE) for form in FORMS.values() if form.way in ways]
     source.shuffle(seeds)
     return seeds
 
 
 def _kept(cell: Cell, tried: Tried, measure: Measure) -> str:
-    """Shrink a find and write it to a file; return its name. What it is past must stay the same."""
+    """Shrink a find and write it to a file. Return its name. The exceeded bound must stay the same."""
     way = tried.attack.way
     until = time.monotonic() + _SHRINKING
 
@@ -104,7 +104,7 @@ def _kept(cell: Cell, tried: Tried, measure: Measure) -> str:
             return False
         try:
             score, step = measure(Attack(way, document), cell.step or None).shares().get(cell.figure, (0.0, ""))
-        except (TypeError, KeyError, ValueError, AttributeError):  # nothing that could be sent in this way
+        except (TypeError, KeyError, ValueError, AttributeError):  # cannot be sent in this way
             return False
         return score > 1 and step == cell.step
 

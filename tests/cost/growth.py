@@ -7,11 +7,11 @@ from typing import Any
 from tests.cost.attack import Object, compact
 
 ROOM = 1200
-"""Bytes that the rest of an object takes, about."""
+"""Approximate bytes of the rest of an object."""
 
 
 def grown(size: int, element: Callable[[int], Any]) -> list[Any]:
-    """Return elements 0, 1, 2, ... that take so many bytes together; one at least."""
+    """Return elements 0, 1, 2, ... with `size` bytes in total, at least one element."""
     left = size - len(compact(element(0))) - 1
     elements = [element(0)]
     for index in count(1):
@@ -24,10 +24,10 @@ def grown(size: int, element: Callable[[int], Any]) -> list[Any]:
 
 
 def grown_map(size: int, pair: Callable[[int], tuple[str, Any]]) -> Object:
-    """Return a map of the pairs 0, 1, 2, ... that takes so many bytes; their keys must differ."""
+    """Return a map of the pairs 0, 1, 2, ... with `size` bytes in total. The keys must differ."""
     return dict(grown(size, lambda index: list(pair(index))))
 
 
 def longest(size: int) -> str:
-    """Return a text of so many characters."""
+    """Return a text of `size` characters."""
     return "x" * size

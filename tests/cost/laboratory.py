@@ -1,7 +1,7 @@
 """A service over the bench cluster in this process, and attacks on it, each in a fork.
 
-Requests go to the apps by ASGI, through the queue and the routes as any other, and objects of the watch through its
-decoders and its feed. What HTTP itself costs is measured with a running service (`tests.cost.live`).
+Requests go to the apps by ASGI, through the queue and the routes. Objects of the watch go through its decoders and its
+feed. `tests.cost.live` measures the cost of HTTP itself with a running service.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _EXPLAIN: Final = "/explain?limit=200&score=all"
 _MAX_NODES: Final = 20
 _VERBS: Final = ("filter", "prioritize")
 _WARM_UPS: Final = 8
-_TOLD: Final = 160  # characters of an answer
+_TOLD: Final = 160  # characters of a response
 
 
 def fork_of(step: str) -> str:
@@ -41,7 +41,7 @@ def fork_of(step: str) -> str:
 
 
 class Laboratory:
-    """A service with a mirror of so many nodes and pods."""
+    """A service with a mirror of `nodes` nodes and `pods` pods."""
 
     def __init__(self, nodes: int, pods: int, profile: str = "full") -> None:
         self.names: Final = [cluster.node_name(index) for index in range(nodes)]
@@ -57,15 +57,15 @@ class Laboratory:
         for number in range(_WARM_UPS):
             for ask in self._ordinary(number):
                 ask()
-        self.ask("/explain", compact(cluster.incoming("plain", 0, self._apps)), admin=True)  # which imports much
+        self.ask("/explain", compact(cluster.incoming("plain", 0, self._apps)), admin=True)  # imports much
         self._ordinarily = self._checksum()
 
     def measure(
         self, attack: Attack, cpu: int = MAX_CPU, most: int = MAX_MEMORY, only: str | None = None
     ) -> list[Step]:
-        """Attack in each way that there is for it, each in a fork of its own; return all steps.
+        """Run an attack in each of its ways, each in its own fork. Return all steps.
 
-        With `only`, the name of a step, the fork of that step alone is made.
+        With `only`, the name of a step, only the fork of that step runs.
         """
         works = self._works(attack)
         if only is not None:
@@ -93,7 +93,7 @@ class Laboratory:
         return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (compact(pod), compact(self.names))
 
     def _asking(self, name: str, path: str, body: bytes, *, admin: bool = False) -> Work:
-        """Ask twice, as schedulers ask again, and then something ordinary."""
+        """Send the request twice, as schedulers retry, and then an ordinary request."""
 
         def work(recorder: Recorder) -> None:
             recorder.step(name, lambda: self.ask(path, body, admin=admin))
@@ -117,7 +117,7 @@ class Laboratory:
         known = [each for each in objects if isinstance(each, dict) and str(each.get("kind", "Pod")) in _RESOURCES]
         added = [self._bound(each, "1") for each in known]
         changed = [self._bound(each, "2") for each in known]
-        # To delete what is of the cluster would rightly change answers.
+        # A deletion of the cluster's own objects changes results rightly.
         compared = not any(self._is_of_cluster(each) for each in known)
 
         def work(recorder: Recorder) -> None:
@@ -130,7 +130,7 @@ class Laboratory:
         return work
 
     def _bound(self, given: Object, version: str) -> tuple[Resource, bytes]:
-        """Return an object of a version; pods are bound."""
+        """Return an object with a version. Pods are bound."""
         kind = str(given.get("kind", "Pod"))
         made = dict(given)
         if isinstance(metadata := given.get("metadata"), dict):
@@ -160,7 +160,7 @@ class Laboratory:
         return refused[:_TOLD]
 
     def ask(self, path: str, body: bytes, *, admin: bool = False) -> str:
-        """Ask the service; return the status and the beginning of an error."""
+        """Send a request to the service. Return the status and the beginning of an error."""
         answer = self._answer(path, body, admin=admin)
         found = answer.content.rfind(b'"Error":"')
         told = answer.content[found:] if found >= 0 and answer.content[found + 9 : found + 10] != b'"' else b""
@@ -180,7 +180,7 @@ class Laboratory:
         return asyncio.run(exchange())
 
     def _ordinary(self, number: int) -> list[Callable[[], httpx.Response]]:
-        """Return questions about a pod of a kind, filter and prioritize."""
+        """Return requests for a pod of a kind: filter and prioritize."""
         kind = [*cluster.KINDS][number % len(cluster.KINDS)]
         body = self.args(dressed.of_deployment(dressed.incoming(kind, number, self._apps), number, 0))
         return [lambda: self._answer("/filter", body), lambda: self._answer("/prioritize", body)]
@@ -189,7 +189,7 @@ class Laboratory:
         return self._checksum()[:8]
 
     def _checksum(self) -> str:
-        """Ask about pods of all kinds; return a checksum of the answers."""
+        """Request pods of all kinds. Return a checksum of the responses."""
         answers = b"".join(ask().content for number in range(len(cluster.KINDS)) for ask in self._ordinary(number))
         return hashlib.sha256(answers).hexdigest()
 

@@ -1,4 +1,4 @@
-"""A running `kindred serve` under attack: how late /livez and the watch are meanwhile, and what is left afterwards."""
+"""A running `kindred serve` under attack: the delays of /livez and of the watch, and the traces afterwards."""
 
 import json
 import re
@@ -22,10 +22,10 @@ _PROBE_EVERY: Final = 0.005  # seconds
 _MARK_EVERY: Final = 0.2
 _LOOK_EVERY: Final = 0.002
 _SETTLING: Final = 0.5
-"""Seconds in which what was begun comes to an end."""
+"""Seconds for started work to end."""
 _PATIENCE: Final = 30.0
 _MAX_MEMORY: Final = 4 * 1024**3
-"""Bytes that the service may map beyond what it begins with, so that the machine survives."""
+"""Bytes that the service may map in addition to its initial memory. This protects the machine."""
 _MB: Final = 1e6
 _SCHEDSTAT: Final = Path("/proc/thread-self/schedstat")
 _PATHS: Final = {each.kind: each.path for each in RESOURCES.values()}
@@ -33,14 +33,14 @@ _GAUGE: Final = re.compile(r"^(kindred_mirror_(?:assumed_pods|pods|nodes)) (\S+)
 
 
 class _Delays:
-    """How long answers took, without the time in which those who take part could have run and others had the CPUs."""
+    """The times of responses, without the time in which the participants waited for a CPU."""
 
     def __init__(self, *processes: Process) -> None:
         self._processes = processes
         self.seconds: list[float] = []
 
     def take(self, ask: Callable[[], object]) -> None:
-        """Ask, and take the time of it."""
+        """Send a request, and record its time."""
         waited, began = self._waited(), time.perf_counter()
         ask()
         spent = time.perf_counter() - began
@@ -62,16 +62,16 @@ class Range:
         self._scheduler = HttpClient(service.url)
         self._admin = HttpClient(service.admin_url)
         self._markers = Markers(api, service)
-        self._marking, self._looking = FakeApi(api.url), HttpClient(service.url)  # for the thread that marks
+        self._marking, self._looking = FakeApi(api.url), HttpClient(service.url)  # for the marking thread
         self._pod = dressed.of_deployment(dressed.incoming("plain", 0, self._apps), 0, 0)
         self._answers()
         self._markers.mark()
         self._mark()
-        self._admin.ask("GET", "/debug/mirror/diff")  # so that all connections are there, also those to the API server
+        self._admin.ask("GET", "/debug/mirror/diff")  # opens all connections, also to the API server
         self._settle()
 
     def measure(self, attack: Attack) -> Live:
-        """Attack in all ways that there are for it. Raises BenchError if the service has ended."""
+        """Run an attack in all its ways. Raises BenchError if the service has ended."""
         service = self._service
         answers, traces = self._answers(), self._traces()
         before, cpu, waited = service.memory("VmRSS"), service.cpu_seconds(), service.waited_for_cpu()
@@ -100,9 +100,9 @@ class Range:
         )
 
     def _mark(self) -> None:
-        """Create a pod, and wait until there is one more; objects of an attack must not come meanwhile.
+        """Create a pod, and wait until the mirror has one pod more. No objects of an attack may arrive meanwhile.
 
-        /readyz is asked, as the admin port makes way for requests of schedulers, of which an attack may be made.
+        It reads /readyz, because the admin port waits for requests of schedulers, and an attack may consist of them.
         """
         before = self._pods()
         name = "live-marker"
@@ -114,7 +114,7 @@ class Range:
         self._marking.change(
             "objects", [{"verb": "delete", "path": _PATHS["Pod"], "name": name, "namespace": "ns-000"}]
         )
-        # Any change ends it. To wait for the number of before would be in vain if a pod of the attack went meanwhile.
+        # Any change of the number ends the wait, because a pod of the attack may be deleted meanwhile.
         while self._pods() == seen and time.monotonic() < until:
             time.sleep(_LOOK_EVERY)
 
@@ -141,7 +141,7 @@ class Range:
                 exchange(attack.document, self._service.url, self._service.admin_url)
 
     def _watch(self, objects: list[Object]) -> None:
-        """Create the objects and delete them, with something ordinary asked in between."""
+        """Create the objects and delete them, with an ordinary request in between."""
         made = [self._bound(each) for each in objects]
         self._change("create", made, lambda path, each: {"path": path, "object": each})
         time.sleep(_SETTLING)
@@ -173,13 +173,13 @@ class Range:
         return [self._scheduler.ask("POST", verb, self._args(self._pod)) for verb in ("/filter", "/prioritize")]
 
     def _traces(self) -> dict[str, float]:
-        """Return what there is of connections, assumptions and objects."""
+        """Return the numbers of connections, assumptions and objects."""
         text = self._scheduler.expect("GET", "/metrics").decode()
         found = {name: float(value) for name, value in _GAUGE.findall(text)}
         return {**found, "file descriptors": float(len(list(Path(f"/proc/{self._service.pid}/fd").iterdir())))}
 
     def _faults(self, answers: list[tuple[int, bytes]], traces: dict[str, float]) -> list[str]:
-        """Return what is not as it was before, after some patience."""
+        """Return the differences to the state before the attack, after some patience."""
         until = time.monotonic() + _PATIENCE
         while True:
             self._settle()
@@ -198,7 +198,7 @@ class Range:
 
 @contextmanager
 def ranged(nodes: int, pods: int, profile: str) -> Iterator[Range]:
-    """Run a fake API server and Kindred on it, whose memory is bounded."""
+    """Run a fake API server, and Kindred with limited memory."""
     settings = {"KINDRED_PROFILE": profile, "KINDRED_EQUIVALENCE_SHADOW_SHARE": "0", "KINDRED_LOG_LEVEL": "error"}
     with fake_api(nodes, pods) as api, kindred(api, settings) as service:
         service.wait_until_ready()

@@ -1,6 +1,6 @@
-"""Changes of an attack that may make it dearer: structural ones of its JSON, and of texts.
+"""Changes of an attack that may raise its cost: structural changes of its JSON, and of texts.
 
-Every change takes what it draws from one source of randomness, so that a search can be made again.
+All changes use one source of randomness, so that a search can be repeated.
 """
 
 import json
@@ -26,24 +26,24 @@ _NUMBERS: Final = (0, 1, -1, 2, 100, 65535, 2**31 - 1, -(2**31), 2**63)
 _NUMBERED: Final[tuple[Callable[[int], str], ...]] = (node_name, app_name, "k-{}".format, "ns-{:03d}".format, str)
 _DIGITS: Final = re.compile(r"\d+")
 _STOP: Final = 0.25
-"""How likely the way down ends at each container."""
+"""Probability that the way down ends at a container."""
 _MAX_CHANGES: Final = 4
 _BREAKING: Final = 0.1
-"""How often what an object cannot do without is taken from it."""
+"""Probability that a required field is removed from an object."""
 _MAPS: Final = {
     *("labels", "annotations", "matchLabels", "nodeSelector", "requests", "limits", "overhead", "selector"),
     *("allocatable", "allocatedResources"),
 }
-"""Members that are maps of anything; in others an unknown key is passed over."""
+"""Members that are maps with any keys. In other objects an unknown key is ignored."""
 
 
 class Mutator:
-    """Makes new attacks of others, of at most so many bytes."""
+    """Makes new attacks from others, up to a size in bytes."""
 
     def __init__(self, source: random.Random, most: int) -> None:
         self._source = source
         self._most = most
-        self._next = 10_000  # for what has to differ from all that there is
+        self._next = 10_000  # for values that must differ from all others
         self._changes: tuple[Callable[[Json, Path, Json], None], ...] = (
             self._grow,
             self._grow,
@@ -58,7 +58,7 @@ class Mutator:
         )
 
     def mutated(self, attack: Attack, other: Attack) -> Attack:
-        """Return an attack with some changes, parts of another one among them. Both stay as they are."""
+        """Return an attack with some changes, such as parts of another one. Both originals stay unchanged."""
         if isinstance(attack.document, str):
             return Attack(attack.way, mutated_text(self._source, attack.document, str(other.document), self._most))
         document = _copy(attack.document)
@@ -67,7 +67,7 @@ class Mutator:
         return Attack(attack.way, self._fitted(document))
 
     def _way_down(self, document: Json) -> Path:
-        """Choose a place: of a map the larger members more often, of a list any element."""
+        """Choose a place. Larger members of a map are more probable, elements of a list are equally probable."""
         path: list[str | int] = []
         here: Json = document
         while isinstance(here, dict | list) and here and (not path or self._source.random() > _STOP):
@@ -82,7 +82,7 @@ class Mutator:
         return tuple(path)
 
     def _grow(self, document: Json, path: Path, _: Json) -> None:
-        """Let a list or a map on the way have several times as many elements, each a bit different."""
+        """Multiply the elements of a list or a map on the way, with small differences."""
         grown = [each for end in range(len(path) + 1) if _may_grow(each := _at(document, path[:end]), path[:end])]
         target = self._source.choice(grown) if grown else None
         if not target:
@@ -114,7 +114,7 @@ class Mutator:
             _put(element, inner, write(index) if numbered else constant, remove=removed)
 
     def _cross(self, document: Json, _: Path, other: Json) -> None:
-        """Take over a part of another attack, at the place where it is there."""
+        """Copy a part of another attack, at the same place."""
         path = self._way_down(other)
         if path:
             _put(document, path, _copy(_at(other, path)), remove=False)
@@ -136,7 +136,7 @@ class Mutator:
             _put(document, path, None, remove=True)
 
     def _halve(self, document: Json, path: Path, _: Json) -> None:
-        """Make room."""
+        """Remove half of the elements."""
         for end in range(len(path) + 1):
             here = _at(document, path[:end])
             if isinstance(here, list) and len(here) > 1:
@@ -151,7 +151,7 @@ class Mutator:
             return f"{element}-{self._next}"
         try:
             return json.loads(fresh)
-        except ValueError:  # of an escape, whose digits were replaced
+        except ValueError:  # an escape whose digits were replaced
             return json.loads(text)
 
     def _another(self, key: str) -> str:
@@ -159,7 +159,7 @@ class Mutator:
         return f"{_DIGITS.sub('', key)}{self._next}"
 
     def _fitted(self, document: Json) -> Json:
-        """Take elements away until the document is small enough."""
+        """Remove elements until the document is small enough."""
         for _ in range(64):
             if len(json.dumps(document)) <= self._most:
                 break
@@ -189,7 +189,7 @@ def _at(document: Json, path: Path) -> Json:
 
 
 def _inside(document: Json, key: str | int) -> Json:
-    """Return the element at a key; None where there is none."""
+    """Return the element at a key. None if there is none."""
     if isinstance(document, dict):
         return document.get(key)
     if isinstance(document, list) and isinstance(key, int) and key < len(document):
@@ -198,7 +198,7 @@ def _inside(document: Json, key: str | int) -> Json:
 
 
 def _put(document: Json, path: Path, value: Json, *, remove: bool) -> None:
-    """Put a value to a place, or take away what is there; nothing where there is no such place."""
+    """Put a value at a place, or remove the present one. No effect if the place does not exist."""
     for key in path[:-1]:
         document = _inside(document, key)
     last = path[-1] if path else None
@@ -215,7 +215,7 @@ def _put(document: Json, path: Path, value: Json, *, remove: bool) -> None:
 
 
 def _widest(document: Json) -> Json:
-    """Return the container that has the most elements."""
+    """Return the container with the most elements."""
     widest, left = document, [document]
     while left:
         here = left.pop()

@@ -1,4 +1,4 @@
-"""What attacks came to, against what they may come to, as text and as JSON."""
+"""The costs of attacks against their bounds, as text and as JSON."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ POD_BYTES: Final = 64 * 1024
 BODY_BYTES: Final = 1024 * 1024
 MAX_KEPT: Final = 32 * 1024 * 1024
 MAX_DELAY: Final = 0.3
-"""Seconds for one answer of /livez."""
+"""Seconds for one response of /livez."""
 MOST_P99: Final = 0.1
 MAX_WATCH_DELAY: Final = 0.5
 SAME: Final = "same answers"
@@ -19,18 +19,18 @@ OTHER: Final = "other answers"
 _INTERNAL: Final = "internal error"
 _MB: Final = 1e6
 _ENDED: Final = 100.0
-"""The share that counts for what had no end, or did harm."""
+"""The share for an attack that did not end, or did harm."""
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """What one step may take: CPU seconds, and bytes at the peak."""
+    """The bounds of one step: CPU seconds, and peak bytes."""
 
     cpu: float
     peak: int
 
 
 def bound_of(size: int) -> Bound:
-    """Return what an attack of a size may take; past a body of 1 MiB so much for each of them."""
+    """Return the bounds for an attack of a size. Above 1 MiB they grow with the size."""
     if size <= POD_BYTES:
         return Bound(0.3, 32 * 1024 * 1024)
     bodies = max(1.0, size / BODY_BYTES)
@@ -38,15 +38,15 @@ def bound_of(size: int) -> Bound:
 
 
 class Live(msgspec.Struct, frozen=True):
-    """What a running service was like while it was attacked. Times are seconds, memory is bytes.
+    """Figures of a running service during an attack. Times are seconds, memory is bytes.
 
-    Delays are without the time in which the service waited for a CPU that others had: what they ran is no fault of it.
+    Delays do not include the time in which the service waited for a CPU, because other processes cause it.
     """
 
     p99: float
     longest: float
     waited: float
-    """For a CPU, in all."""
+    """Total wait for a CPU."""
     watch_delay: float
     cpu: float
     peak: int
@@ -65,7 +65,7 @@ class Row(msgspec.Struct, frozen=True):
     live: Live | None = None
 
     def excesses(self) -> list[str]:
-        """Return what is past its bound."""
+        """Return the figures that exceed their bounds."""
         bound = bound_of(self.size)
         found = [f"{step.name}: {step.ended}" for step in self.steps if step.ended]
         for step in self.steps:
@@ -80,7 +80,7 @@ class Row(msgspec.Struct, frozen=True):
         return [*found, *self._live_excesses()]
 
     def shares(self) -> dict[str, tuple[float, str]]:
-        """Return the largest share of its bound and its step, by figure: cpu, peak, kept, livez, ended, answer."""
+        """Return figure -> its largest share of the bound, and the step: cpu, peak, kept, livez, ended, answer."""
         bound = bound_of(self.size)
         found = [(self.kept / max(MAX_KEPT, bound.peak // 2), "kept", "")]
         for step in self.steps:
@@ -99,11 +99,11 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def kept(self) -> int:
-        """The most that any of the children kept in the end."""
+        """The largest memory that a child kept at its end."""
         most = total = 0
         for step in self.steps:
             total += step.kept
-            if step.told in {SAME, OTHER}:  # the last of its child
+            if step.told in {SAME, OTHER}:  # the last step of its child
                 most, total = max(most, total), 0
         return most
 
@@ -120,7 +120,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """All rows, and of what."""
+    """All rows, with their source."""
 
     nodes: int
     pods: int
@@ -134,14 +134,14 @@ _HEAD: Final = (
 
 
 def lines(rows: Iterable[Row]) -> Iterable[str]:
-    """Yield the table line by line, as the rows come."""
+    """Yield the table line by line, as the rows arrive."""
     yield _HEAD
     for row in rows:
         yield line(row)
 
 
 def line(row: Row) -> str:
-    """Return a row of the table: its dearest steps, and what is past its bound."""
+    """Return a row of the table: its most expensive steps, and the excesses."""
     dear = max(row.steps, key=lambda step: step.cpu, default=None)
     wide = max(row.steps, key=lambda step: step.peak, default=None)
     live = "" if row.live is None else f"{row.live.p99:.3f} / {row.live.longest:.3f}"

@@ -1,9 +1,9 @@
 """A search for cost: hill-climbing in many cells at once, from the forms.
 
-A cell is what is dear (CPU or memory), at which step, by which member of the document. Each keeps the dearest attack
-that was found of its kind, so that the search climbs in all plugins and verbs, not only in the dearest one; the dearest
-are changed and combined. This finds more than hypothesis' `target()`, which follows one number and builds each example
-anew from its strategy: sizes of tens of kilobytes are at the edge of what it generates.
+A cell is a figure (CPU or memory), a step, and a member of the document. Each cell keeps its most expensive attack. So
+the search climbs in all plugins and verbs, not only in the most expensive one. The best attacks are changed and
+combined. This finds more than hypothesis' `target()`, which follows one number and generates each example from its
+strategy. Sizes of tens of kilobytes are at the limit of its generator.
 """
 
 import json
@@ -24,7 +24,7 @@ _DEEP: Final = 3  # spec.affinity.podAffinity
 
 
 class Cell(NamedTuple):
-    """What is dear, and where."""
+    """The expensive figure, its step, and the member of the document."""
 
     way: str
     figure: str
@@ -33,7 +33,7 @@ class Cell(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """An attack and what it came to. `score` is the share of its bound: more than 1 is too much."""
+    """An attack and its cost. `score` is the share of its bound: more than 1 is too much."""
 
     score: float
     attack: Attack
@@ -42,7 +42,7 @@ class Tried(NamedTuple):
 
 @dataclass
 class Search:
-    """A search; `tried` counts attacks."""
+    """A search. `tried` counts attacks."""
 
     measure: Measure
     seeds: Sequence[Attack]
@@ -53,20 +53,20 @@ class Search:
     tried: int = 0
 
     def run(self, go_on: Callable[[], bool]) -> Iterator[tuple[Cell, Tried]]:
-        """Search as long as `go_on` says; yield what is past its bound, the first time in its cell."""
+        """Search while `go_on` returns True. Yield the first attack in each cell that exceeds its bound."""
         mutator = Mutator(self.source, self.most_bytes)
         for attack in self._attacks(mutator):
             if not go_on():
                 return
             for cell, tried in self._try(attack):
                 if tried.score > 1 and cell not in self.finds:
-                    again = dict(self._try(attack))  # what was slow once may have been something else
+                    again = dict(self._try(attack))  # other processes may have caused a single slow run
                     if cell in again and again[cell].score > 1:
                         self.finds[cell] = again[cell]
                         yield cell, again[cell]
 
     def best(self) -> list[tuple[Cell, Tried]]:
-        """Return all cells, the dearest first."""
+        """Return all cells, the most expensive first."""
         return sorted(self.cells.items(), key=lambda each: -each[1].score)
 
     def _attacks(self, mutator: Mutator) -> Iterator[Attack]:
@@ -80,7 +80,7 @@ class Search:
     def _parent(self) -> Attack:
         if not self.cells or self.source.random() < _FROM_SEEDS:
             return self.source.choice(self.seeds)
-        # What has been found already would be found again and again.
+        # Without cells that have a find already, or it would be found repeatedly.
         climbing = [(cell, tried) for cell, tried in self.best() if cell not in self.finds]
         figure = self.source.choice(sorted({cell.figure for cell, _ in climbing}) or [""])
         attacks = [tried.attack for cell, tried in climbing if cell.figure == figure]
@@ -88,7 +88,7 @@ class Search:
         return self.source.choice((attacks[:_BEST] if best else attacks) or self.seeds)
 
     def _try(self, attack: Attack) -> list[tuple[Cell, Tried]]:
-        """Measure an attack; return what it came to in each of its cells."""
+        """Measure an attack. Return its cost in each of its cells."""
         self.tried += 1
         row = self.measure(attack)
         member = dominating_member(attack)
@@ -104,7 +104,7 @@ class Search:
 
 
 def dominating_member(attack: Attack) -> str:
-    """Return which member of the document takes the most bytes: `spec.affinity.podAffinity`; a kind for objects."""
+    """Return the largest member of the document, such as `spec.affinity.podAffinity`. A kind for objects."""
     here = attack.document
     if isinstance(here, list):
         first = here[0] if here else None

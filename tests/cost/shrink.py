@@ -1,4 +1,4 @@
-"""Delta debugging: the smallest part of a document that still does what the whole of it did.
+"""Delta debugging: the smallest part of a document with the same effect as the whole.
 
 Source of the method: Zeller, Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002 (ddmin), on the lists,
 maps and texts of JSON.
@@ -15,7 +15,7 @@ Still: TypeAlias = Callable[[Json], bool]
 
 
 def shrunk(document: Json, still: Still, most_tries: int = 300) -> Json:
-    """Return a part of the document of which `still` holds, as it does of the whole, after so many tries at most."""
+    """Return a small part of the document for which `still` holds, after at most `most_tries` tries."""
     tries = 0
     smaller = True
     while smaller:
@@ -40,7 +40,7 @@ def _smaller(document: Json) -> Iterator[Json]:
 
 
 def _less(value: Json) -> Iterator[Json]:
-    """Yield what is left of a value: halves, quarters, ..., without one element at the end."""
+    """Yield the value without a half, without a quarter, ..., and at last without one element."""
     if isinstance(value, dict):
         pairs = [*value.items()]
         yield from (dict(kept) for kept in _without_parts(pairs))
@@ -55,13 +55,13 @@ def _without_parts(elements: list[Json]) -> Iterator[list[Json]]:
     while part:
         for start in range(0, len(elements), part):
             yield elements[:start] + elements[start + part :]
-            if start // part > 3:  # of a long list the first parts tell enough: what is alike is alike everywhere
+            if start // part > 3:  # the first parts of a long list are enough, because its elements are alike
                 break
         part //= 2
 
 
 def _by_size(document: Json) -> list[tuple[str | int, ...]]:
-    """Return the paths of all that has parts, the largest first; of a list only those of the first few elements."""
+    """Return the paths of all containers, the largest first. Of a list, only the first few elements are searched."""
     found: list[tuple[int, tuple[str | int, ...]]] = []
     left: list[tuple[tuple[str | int, ...], Json]] = [((), document)]
     while left:

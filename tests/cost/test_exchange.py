@@ -1,4 +1,4 @@
-"""Which documents of HTTP framings can be sent."""
+"""The check which documents of HTTP framings can be sent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What forked children tell of their steps."""
+"""Reports of forked children about their steps."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ def test_what_is_kept_is_told_apart() -> None:
     (step,) = _steps(act)
     assert step.kept > 28 * _MIB
     assert step.told == "told"
-    assert not kept  # here: only the child has it
+    assert not kept  # the parent's list is empty: only the child added to it
 
 
 def test_a_child_without_end_is_ended() -> None:

@@ -1,11 +1,11 @@
-"""The forms: each makes an attack of the size that it is asked for."""
+"""The forms: each makes an attack of the requested size."""
 
 import pytest
 
 from tests.cost.attack import Attack
 from tests.cost.forms import ALL, FORMS
 
-_FIXED = {"ordinary", "explain-adding-nodes", "explain-removing"}  # of which there may be so many, and no more
+_FIXED = {"ordinary", "explain-adding-nodes", "explain-removing"}  # their number of elements is limited
 
 
 def test_names_of_forms_are_not_taken_twice() -> None:

@@ -1,4 +1,4 @@
-"""What the search has found once stays within its bounds: each find is attacked with again."""
+"""Every find of a search is replayed, and must stay within its bounds."""
 
 from pathlib import Path
 
@@ -18,10 +18,10 @@ def laboratory() -> Laboratory:
     return Laboratory(_NODES, _PODS)
 
 
-@pytest.mark.alone  # other processes that use the caches of the CPU, and coverage, make everything twice as dear
+@pytest.mark.alone  # other processes in the caches of the CPU, and coverage, double the cost
 @pytest.mark.parametrize("find", [each for each in kept() if each.way != "wire"], ids=lambda find: find.name)
 def test_a_find_is_within_its_bounds(find: Find, laboratory: Laboratory) -> None:
-    # The machine may have other work all the same: the cheapest of three attacks counts.
+    # The machine may still have other work, so the cheapest of three attacks counts.
     excesses: list[str] = []
     for _ in range(_ATTEMPTS):
         excesses = Row(find.name, "", find.way, find.attack.size, laboratory.measure(find.attack)).excesses()

@@ -1,4 +1,4 @@
-"""What is past a bound."""
+"""Excesses of bounds."""
 
 from tests.cost.forked import Step
 from tests.cost.report import Live, Row, bound_of

@@ -1,4 +1,4 @@
-"""The search finds what is planted: work that grows with the square of what a pod holds."""
+"""The search finds a planted fault: work that grows with the square of a pod's tolerations."""
 
 import random
 
@@ -21,7 +21,7 @@ _WORK = 200  # for each pair of tolerations
 
 @pytest.fixture
 def quadratic(monkeypatch: pytest.MonkeyPatch) -> Laboratory:
-    """Make a service whose TaintToleration compares each toleration with each."""
+    """Make a service whose TaintToleration compares each pair of tolerations."""
     right = TaintToleration.pre_filter
 
     def planted(self: TaintToleration, mirror: ClusterMirror, pod: Pod) -> object:
@@ -33,7 +33,7 @@ def quadratic(monkeypatch: pytest.MonkeyPatch) -> Laboratory:
 
 
 def _search(laboratory: Laboratory, most: int) -> tuple[Search, list[tuple[Cell, Tried]]]:
-    """Search from small pods, none of which is dear yet."""
+    """Search from small pods, which are cheap."""
 
     def measure(attack: Attack) -> Row:
         body = laboratory.args(attack.document)

@@ -1,4 +1,4 @@
-"""Changes of a YAML text that may make it dearer to read."""
+"""Changes of a YAML text that may raise the cost of reading it."""
 
 import random
 from typing import Final
@@ -32,7 +32,7 @@ _MAX_CHANGES: Final = 3
 
 
 def mutated_text(source: random.Random, text: str, other: str, most: int) -> str:
-    """Return a text with some changes, at most so long."""
+    """Return a text with some changes, of at most `most` characters."""
     for _ in range(source.randint(1, _MAX_CHANGES)):
         begin = source.randrange(len(text) + 1)
         end = min(len(text), begin + source.choice((1, 2, 5, 20, 200)))

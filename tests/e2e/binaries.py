@@ -105,7 +105,7 @@ def built_already(names: Sequence[str], module: Path) -> Mapping[str, Path] | No
 
 
 def control_plane_is_built(version: str) -> bool:
-    """Tell whether the programs of a release are in the cache. Nothing is downloaded to find out."""
+    """Return whether the programs of a release are in the cache. Nothing is downloaded to find out."""
     module = MODULE if version == kubernetes_version(MODULE) else _module_folder(version)
     return module.exists() and built_already(CONTROL_PLANE, module) is not None
 

@@ -1,6 +1,6 @@
 """A control plane with what stands beside it: nodes and pods, Kindred, a scheduler, a proxy."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -82,6 +82,7 @@ class Cluster:
         waits: bool = True,
         account: str = "",
         server: str = "",
+        flags: Sequence[str] = (),
     ) -> Scheduler:
         """Start a scheduler, and wait until it is healthy unless told otherwise; `server` is a proxy's URL.
 
@@ -94,7 +95,11 @@ class Cluster:
         else:
             kubeconfig = self.plane.kubeconfig(name, client=SCHEDULER_USER, server=server)
         scheduler = Scheduler(
-            self.plane, self._binaries, config, name, kubeconfig, verbosity=verbosity, waits=waits, elects=bool(account)
+            *(self.plane, self._binaries, config, name, kubeconfig),
+            verbosity=verbosity,
+            waits=waits,
+            elects=bool(account),
+            flags=flags,
         )
         self._started.callback(scheduler.end)
         return scheduler

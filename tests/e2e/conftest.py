@@ -18,7 +18,7 @@ _SEEN: Final = pytest.StashKey[list[str]]()
 
 @pytest.fixture
 def note(request: pytest.FixtureRequest) -> Note:
-    """Give a function that takes a line of what was seen, which is shown below the results."""
+    """Return a function that takes a line of what was seen, which is shown below the results."""
 
     def take(line: str) -> None:
         request.config.stash.setdefault(_SEEN, []).append(f"{request.node.name}: {line}")

@@ -51,7 +51,7 @@ class Follower:
         return round(self.kindred.samples()[f'kindred_watch_known_objects{{resource="{resource}"}}'])
 
     def problem(self, resource: str = "pods") -> str:
-        """Return what went wrong with the last request for a resource; empty when it went well."""
+        """Return what went wrong with the last request for a resource. Empty when it went well."""
         problem: str | None = self.kindred.readiness()["resources"][resource]["problem"]
         return problem or ""
 

@@ -4,7 +4,6 @@ Its base is one that is there: that of the Dockerfile, or a Debian with the same
 wheels are downloaded before, with pip as it is configured here, and compared with the hashes of the lock in the build.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.e2e.binaries import cache_folder
+from tests.e2e.wheels import locked_wheels
 
 ROOT: Final = Path(__file__).parents[2]
 NAME: Final = "localhost/kindred-e2e"
@@ -47,7 +46,7 @@ class Image(NamedTuple):
 
     @property
     def environment(self) -> Sequence[str]:
-        """Give NAME=VALUE."""
+        """Return NAME=VALUE."""
         return [*self.config["Env"]]
 
     def command(self, *arguments: str, environment: Sequence[str] = ()) -> list[str]:
@@ -63,7 +62,7 @@ class Image(NamedTuple):
 
     @property
     def sandbox(self) -> Mapping[str, str]:
-        """Give the environment for `command`."""
+        """Return the environment for `command`."""
         return {"PATH": os.environ["PATH"], "USERSPEC": self.config["User"]}
 
 
@@ -79,7 +78,7 @@ def built_image() -> Iterator[Image]:
             "--volume",
             f"{pip_config}:/etc/pip.conf:ro",
             "--volume",
-            f"{_wheels(ROOT / 'requirements.lock')}:/wheels:ro",
+            f"{locked_wheels(ROOT / 'requirements.lock', _PYTHON)}:/wheels:ro",
         )
         arguments = ("--build-arg", f"BASE={base}", "--build-arg", "REVISION=e2e")
         _run(tool, "build", "--format", "docker", *mounts, *arguments, "-t", NAME, str(ROOT))
@@ -123,18 +122,6 @@ def _debian(tool: str) -> str:
         (Path(folder) / ".dockerignore").write_text("root\n")
         _run(tool, "build", "--format", "docker", "-t", _DEBIAN, folder)
     return _DEBIAN
-
-
-def _wheels(lock: Path) -> Path:
-    """Return a folder with all that a lock pins, for the Python of the base."""
-    folder = cache_folder() / f"wheels-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
-    if not folder.exists():
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache_folder()) as made:
-            kind = ("--only-binary", ":all:", "--python-version", _PYTHON, "--require-hashes")
-            _run(sys.executable, "-m", "pip", "download", "--quiet", *kind, "-r", str(lock), "-d", f"{made}/wheels")
-            (Path(made) / "wheels").rename(folder)  # when it is complete
-    return folder
 
 
 @contextmanager

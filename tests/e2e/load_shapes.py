@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from core.objects.pod_group import GROUP_LABEL, MINIMUM_ANNOTATION
 from tests.e2e.api import Manifest
 from tests.e2e.shapes import HOSTNAME, RACK, ZONE, on, pod, preferred, required, term
 
@@ -35,13 +36,13 @@ class Shape:
     """The namespace of the measured pods."""
 
     def existing_pods(self, number: int, nodes: int, start: int = 0) -> Iterator[tuple[str, Manifest]]:
-        """Give namespaces and pods that are bound to nodes in turn, from the node `start` on."""
+        """Yield namespaces and pods that are bound to nodes in turn, from the node `start` on."""
         for index in range(number):
             namespace = self.before[index % len(self.before)]
             yield namespace, on(self._pod(f"{self.name}-{index}"), f"node-{(start + index) % nodes:04}")
 
     def measured_pods(self, number: int, scheduler_name: str) -> Iterator[Manifest]:
-        """Give pods without nodes, for a scheduler profile."""
+        """Yield pods without nodes, for a scheduler profile."""
         for index in range(number):
             yield self._pod(f"{self.name}-{index}", schedulerName=scheduler_name)
 
@@ -89,6 +90,7 @@ PLAIN: Final = Shape("plain", {}, {}, 0, 1000)
 # Upstream spreads over zones. Here all nodes are of one zone, as the shape `affinity` has it upstream; so over racks.
 UNFIT: Final = Shape("unfit", {}, {"nodeSelector": {"disk": "none-has-this"}}, 0, 0)
 """Pods that fit on no node; not measured, but in the way of those that are."""
+GANG_SIZE: Final = 50
 SPREAD: Final = Shape(
     "topology-spread",
     {"color": "orange"},
@@ -108,8 +110,16 @@ SPREAD: Final = Shape(
 SHAPES: Final = (*AFFINITY_SHAPES, PLAIN, SPREAD)
 
 
+def gang(number: int, scheduler_name: str) -> Iterator[Manifest]:
+    """Give the members of one gang: plain pods that are placed together."""
+    for index in range(GANG_SIZE):
+        member = pod(f"gang-{number}-{index}", {GROUP_LABEL: f"gang-{number}"}, cpu="20m", schedulerName=scheduler_name)
+        member["metadata"]["annotations"] = {MINIMUM_ANNOTATION: str(GANG_SIZE)}
+        yield member
+
+
 def namespaces() -> Iterator[Manifest]:
-    """Give all namespaces."""
+    """Yield all namespaces."""
     for name in _BOTH:
         yield {"metadata": {"name": name}}
     for name in (*_SELECTED_NAMESPACES, "measure-ns-0"):

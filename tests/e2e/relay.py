@@ -28,7 +28,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A question and what Kindred has answered; None where it was not asked."""
+    """A question and what Kindred has answered. None if it was not asked."""
 
     pod: str
     question: Any

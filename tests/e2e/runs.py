@@ -30,7 +30,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_recorded() -> bool:
-    """Tell whether this run is to be kept."""
+    """Return whether this run is to be kept."""
     return bool(os.environ.get("KINDRED_E2E_RECORD"))
 
 

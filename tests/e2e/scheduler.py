@@ -1,7 +1,7 @@
 """kube-scheduler as a process, with a configuration of manifests/scheduler or with its own defaults."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,6 +53,7 @@ class Scheduler:
         verbosity: int = 2,
         waits: bool = True,
         elects: bool = False,
+        flags: Sequence[str] = (),
     ) -> None:
         """Start it, and wait until it is healthy unless told otherwise. `name` is that of its files.
 
@@ -80,6 +81,7 @@ class Scheduler:
             # So that whoever looks for where its time goes can ask, too.
             "--authorization-always-allow-paths=/readyz,/metrics,/debug/pprof/*",
             f"-v={verbosity}",
+            *flags,
         ]
         self._tls = plane.authority.client_tls()
         self.program = Program(SCHEDULER, command, plane.folder / f"{name}.log")

@@ -133,7 +133,7 @@ def _wait_for_end(program: Program) -> None:
 
 
 def measure(benchmark: Benchmark, plan: Plan, failed: list[str]) -> Iterator[PerfCell]:
-    """Give each cell when it is measured; of one that failed, add a line to `failed`, and go on."""
+    """Yield each cell when it is measured; of one that failed, add a line to `failed`, and go on."""
     for case in plan.cases:
         for _ in range(plan.rounds):
             for mode in plan.modes:

@@ -16,7 +16,7 @@ from tests.manifests.kustomize import DECIDE, MANIFESTS, of_kind, of_kindred, re
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    """Give helm, which `make e2e` has built before pytest begins to hide what is printed."""
+    """Return helm, which `make e2e` has built before pytest begins to hide what is printed."""
     return helm()
 
 

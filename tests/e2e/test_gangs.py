@@ -1,4 +1,7 @@
-"""Gangs: of 40 gangs of 8 exactly those 20 run that have room, none in part, over a restart; without groups some do."""
+"""Gangs: of 40 gangs of 8 exactly those 20 run that have room, none in part, over a restart; without groups some do.
+
+Packed gangs end on the fewest nodes, or in the fewest racks.
+"""
 
 import json
 from collections import Counter
@@ -10,7 +13,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from core.objects.pod_group import POD_GROUP_LABEL
+from core.objects.pod_group import PACKING_ANNOTATION, POD_GROUP_LABEL, TOPOLOGY_KEY_ANNOTATION
 from tests.app.server.balancer import balancer
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
@@ -18,7 +21,7 @@ from tests.e2e.conftest import Note
 from tests.e2e.deciding import PATIENCE, assert_followed, decisions
 from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
-from tests.e2e.shapes import node, pod
+from tests.e2e.shapes import HOSTNAME, RACK, node, pod
 from tests.e2e.test_decide_faults import SHORT_LEASE
 from tests.e2e.test_leader_election import LEASE, elected, terminated
 from tests.throughput.modes import DECIDE, MODES
@@ -33,6 +36,11 @@ SIZE: Final = 8
 ROOM: Final = 20
 """Gangs that have room on all nodes together."""
 _CPUS: Final = 4
+WAYS: Final = ("spread", "pack", "near")
+PACKED: Final = 20
+"""Members of a gang for each way of packing: they fill five nodes, or one rack of four nodes and a part of another."""
+POOL: Final = 12
+"""Nodes that a gang may be on, in three racks."""
 
 
 def nodes() -> list[Manifest]:
@@ -41,7 +49,7 @@ def nodes() -> list[Manifest]:
 
 
 def gangs(scheduler_name: str) -> list[Manifest]:
-    """Give the members of all gangs, in any order."""
+    """Return the members of all gangs, in any order."""
     made = []
     for gang in range(GANGS):
         for number in range(SIZE):
@@ -174,6 +182,61 @@ def _is_served(cluster: Cluster) -> bool:
 def _reason(cluster: Cluster, name: str) -> str:
     conditions = cluster.api.get(f"{PODS}/{name}").get("status", {}).get("conditions", ())
     return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
+
+
+def pools() -> list[Manifest]:
+    """Give as many nodes for each way, which a label names."""
+    amounts = {"cpu": str(_CPUS), "memory": "64Gi", "pods": "110"}
+    made = [node(at, allocatable=amounts) for at in range(POOL * len(WAYS))]
+    for at, each in enumerate(made):
+        each["metadata"]["labels"]["pool"] = WAYS[at // POOL]
+    return made
+
+
+def packed_gangs(scheduler_name: str) -> list[Manifest]:
+    """Give the members of three gangs that differ in their packing alone."""
+    made = []
+    for way in WAYS:
+        for number in range(PACKED):
+            member = pod(
+                f"{way}-{number}",
+                {"kindred.dev/group": way},
+                cpu="1",
+                schedulerName=scheduler_name,
+                nodeSelector={"pool": way},
+            )
+            member["metadata"]["annotations"] = {
+                "kindred.dev/group-minimum": str(PACKED),
+                PACKING_ANNOTATION: way,
+                **({TOPOLOGY_KEY_ANNOTATION: RACK} if way == "near" else {}),
+            }
+            made.append(member)
+    return made
+
+
+def taken(cluster: Cluster, label: str) -> dict[str, int]:
+    """Count the values of a node label that the members of each gang have, as the API server has the objects."""
+    values = {each["metadata"]["name"]: each["metadata"]["labels"][label] for each in cluster.api.items(NODES)}
+    found: dict[str, set[str]] = {way: set() for way in WAYS}
+    for each in cluster.pods():
+        found[each["metadata"]["labels"]["kindred.dev/group"]].add(values[each["spec"]["nodeName"]])
+    return {way: len(each) for way, each in found.items()}
+
+
+def test_packed_gangs_end_on_the_fewest_nodes_or_in_the_fewest_racks(cluster: Cluster, note: Note) -> None:
+    cluster.api.create_all(NODES, pools())
+    kindred = cluster.start_kindred(MODES[ANY_NODE].settings)
+    cluster.start_scheduler(MODES[ANY_NODE].config(kindred.url))
+    cluster.create_pods(packed_gangs(MODES[ANY_NODE].scheduler_name))
+    seconds = cluster.wait_bound(PACKED * len(WAYS))
+    on_nodes, in_racks = taken(cluster, HOSTNAME), taken(cluster, RACK)
+    note(f"nodes {on_nodes}, racks {in_racks}, after {seconds:.0f} s")
+    assert on_nodes["pack"] == PACKED // _CPUS
+    assert in_racks["near"] == 2
+    assert on_nodes["spread"] > on_nodes["pack"]  # the control
+    assert in_racks["spread"] > in_racks["near"]
+    assert cluster.rejections() == []
+    assert_followed(kindred)
 
 
 def test_without_groups_gangs_run_in_part_so_these_tests_can_fail(cluster: Cluster, note: Note) -> None:

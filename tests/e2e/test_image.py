@@ -100,7 +100,7 @@ def test_of_the_project_it_has_the_program_and_nothing_else(image: Image, conten
     }
     assert program == found
     assert matching(contents, "opt/*") == matching(contents, "opt/kindred", "opt/kindred/*")
-    assert matching(contents, "src", "*/.git", "*/manifests", "*/requirements*", "*/tests", "*/conftest.py") == []
+    assert matching(contents, "src", "*/.git", "*/manifests", "*/requirements*.lock", "*/tests", "*/conftest.py") == []
 
 
 def test_every_module_is_compiled_and_the_source_is_not_looked_at_again(image: Image, contents: list[str]) -> None:

@@ -36,7 +36,7 @@ def nodes() -> list[Manifest]:
 
 
 def busy() -> set[str]:
-    """Give every second node, so that zones and names are in both halves."""
+    """Return every second node, so that zones and names are in both halves."""
     return set(names()[::2])
 
 
@@ -108,7 +108,7 @@ def test_usage_that_is_hours_old_is_passed_over_and_pods_are_placed_all_the_same
             lambda: kindred.samples()['kindred_node_usage_nodes{state="too_old"}'] == NUMBER, 10.0, "all are too old"
         )
     assert on_busy > PODS // 3
-    assert log_of(cluster)[before:].count("nodes measured more than 180 s ago, passed over") == 1
+    assert log_of(cluster)[before:].count("nodes measured more than 180 s ago, ignored") == 1
 
 
 def test_a_metrics_api_that_is_not_installed_is_said_once_and_pods_are_placed_all_the_same(cluster: Cluster) -> None:

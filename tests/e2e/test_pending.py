@@ -128,7 +128,7 @@ def pending(kindred: Kindred) -> dict[str, Any]:
 
 
 def said(manifest: Mapping[str, Any]) -> str:
-    """Return the message of the condition PodScheduled; empty if there is none."""
+    """Return the message of the condition PodScheduled. Empty if there is none."""
     conditions = {each["type"]: each for each in manifest["status"].get("conditions", ())}
     message: str = conditions.get("PodScheduled", {}).get("message", "")
     return message

@@ -12,13 +12,17 @@ import yaml
 from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, Profile
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import API_VERSION, KIND, Point
-from tests.e2e.binaries import SCHEDULER
+from tests.e2e.binaries import SCHEDULER, chosen_module, kubernetes_version
 
 POINTS: Final[tuple[Point, ...]] = ("multiPoint", "filter", "score", "preFilter", "preScore")
 NEEDED: Final = {"PrioritySort", "DefaultBinder"}
 """Plugins without which kube-scheduler does not start."""
 BY_RELEASE: Final = {"NodeName", "DynamicResources"}
 """The place of the first, and the weight of the second, differ between releases."""
+SINCE: Final = {("NodeDeclaredFeatures", point): 35 for point in ("multiPoint", "filter", "preFilter")} | {
+    ("DynamicResources", "score"): 35
+}
+"""A plugin at a point -> the minor release from which on kube-scheduler starts with it; all others are older."""
 KUBECONFIG: Final = {
     "apiVersion": "v1",
     "kind": "Config",
@@ -30,13 +34,14 @@ KUBECONFIG: Final = {
 CASES: Final = 8
 
 
-def plugin_set(chance: random.Random, point: Point) -> dict[str, Any]:
-    """Give a set of plugins that have something for the point, in which some may be on and off."""
+def plugin_set(chance: random.Random, point: Point, minor: int) -> dict[str, Any]:
+    """Give a set of plugins that have something for the point in a release, in which some may be on and off."""
     there = [
         name
         for name, points in IMPLEMENTED.items()
         if name not in NEEDED and (point == "multiPoint" or point in points)
         if (name, point) != ("VolumeBinding", "score")  # only behind a gate
+        if SINCE.get((name, point), 0) <= minor
     ]
     made: dict[str, Any] = {}
     for side in chance.sample(["enabled", "disabled"], chance.randint(1, 2)):
@@ -51,7 +56,7 @@ def plugin_set(chance: random.Random, point: Point) -> dict[str, Any]:
 
 
 def merged(folder: Path, binaries: Mapping[str, Path], plugins: Mapping[Point, Any]) -> tuple[Profile, Profile, Any]:
-    """Give a profile as it is read here, as it is read of what kube-scheduler wrote, and that document."""
+    """Return a profile as it is read here, as it is read of what kube-scheduler wrote, and that document."""
     (folder / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG), "utf-8")
     document = {
         "apiVersion": API_VERSION,
@@ -87,7 +92,8 @@ def test_plugin_sets_are_merged_as_kube_scheduler_merges_them(
     binaries: Mapping[str, Path], tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)  # noqa: S311  # of a test
-    plugins = {point: plugin_set(chance, point) for point in chance.sample(POINTS, chance.randint(1, 4))}
+    minor = int(kubernetes_version(chosen_module()).split(".")[1])
+    plugins = {point: plugin_set(chance, point, minor) for point in chance.sample(POINTS, chance.randint(1, 4))}
     ours, theirs, written = merged(tmp_path, binaries, plugins)
     expected = names_of([each["name"] for each in written["multiPoint"]["enabled"]])
     assert [name for name in names_of(ours.at_multi_point()) if name in {*expected}] == expected, plugins

@@ -179,7 +179,7 @@ def test_through_the_proxy_of_the_api_server_with_the_role_of_the_manifests(
     wanted = ("large", "--service", "kindred-admin", *token, "-o", "json")
     asked = until(kubeconfig, 1, *wanted)
     assert summary(asked)["nodes"] == 3
-    assert asked.stderr == "Asking service kindred/kindred-admin through the API server's proxy\n"
+    assert asked.stderr == "Calling service kindred/kindred-admin through the API server's proxy\n"
     without = why(kubeconfig, "large", "--service", "kindred-admin")
     assert (without.returncode, without.stdout) == (2, "")
     assert "401 Unauthorized: give --token-file" in without.stderr
@@ -206,7 +206,7 @@ def test_by_a_port_forward_to_a_port_on_the_loopback_of_a_pod(cluster: Cluster, 
         allow(cluster, [*rules, *rules_in(refused.stderr)], KINDRED)
         asked = until(kubeconfig, 1, *wanted)
     assert summary(asked)["nodes"] == 4
-    assert asked.stderr == "Asking pod kindred/kindred-0 by a port-forward\n"
+    assert asked.stderr == "Calling pod kindred/kindred-0 by a port-forward\n"
     assert kubelet.requests[-1].startswith("GET /portForward/kindred/kindred-0")
 
 

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from itertools import zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +29,7 @@ from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
 from tests.e2e.binaries import API_SERVER, ETCD, MODULE, SCHEDULER, BuildError, binaries, module_of
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
-from tests.e2e.load_shapes import NODE, PLAIN, SHAPES, UNFIT, Shape, namespaces
+from tests.e2e.load_shapes import GANG_SIZE, NODE, PLAIN, SHAPES, UNFIT, Shape, gang, namespaces
 from tests.e2e.programs import ProgramError, wait_until
 from tests.e2e.scheduler import Scheduler
 from tests.e2e.shapes import node
@@ -74,19 +74,28 @@ class Plan:
     settings: Mapping[str, str]
     unfit: int = 0
     """Pods that fit nowhere, between those that are measured."""
+    gangs: int = 0
+    """Gangs of GANG_SIZE pods, between the pods that are measured."""
     profiles: Path | None = None
     """A folder for the scheduler's CPU profile of each cell."""
 
     def pods_of(self, shape: Shape, scheduler_name: str) -> Iterator[Manifest]:
-        """Give the pods that wait for a scheduler profile."""
+        """Yield the pods that wait for a scheduler profile."""
         measured = shape.measured_pods(self.number(shape), scheduler_name)
         unfit = replace(UNFIT, namespace=shape.namespace).measured_pods(self.unfit, scheduler_name)
-        for pair in zip_longest(measured, unfit):
-            yield from (each for each in pair if each is not None)
+        gangs = [[*gang(number, scheduler_name)] for number in range(self.gangs)]
+        yield from _spread_evenly([[each] for each in measured], [[each] for each in unfit], gangs)
 
     def number(self, shape: Shape) -> int:
         """Return how many pods of a shape are measured."""
         return self.pods or self.size.measured or shape.measured
+
+
+def _spread_evenly(*kinds: Sequence[Sequence[Manifest]]) -> Iterator[Manifest]:
+    """Give the pods of all kinds, each kind at the same pace. The pods of one block stay together."""
+    placed = [((index + 0.5) / len(blocks), block) for blocks in kinds for index, block in enumerate(blocks)]
+    for _, block in sorted(placed, key=itemgetter(0)):
+        yield from block
 
 
 def fill(cluster: Cluster, size: Size) -> int:
@@ -139,8 +148,13 @@ def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell
             scheduler.wait_until_healthy()
             if plan.profiles is not None:
                 (plan.profiles / f"{shape.name}-{mode.name}.pprof").write_bytes(scheduler.cpu_profile(_PROFILED))
-            wait_until(lambda: scheduler.bound() >= number, _PATIENCE, f"{shape.name}, {mode.name}", every=0.25)
-        times = binding_times(scheduler.program.log.read_bytes(), time.localtime().tm_year)
+            wait_until(
+                lambda: scheduler.bound() >= number + plan.gangs * GANG_SIZE,
+                _PATIENCE,
+                f"{shape.name}, {mode.name}",
+                every=0.25,
+            )
+        times = binding_times(scheduler.program.log.read_bytes(), time.localtime().tm_year, f"{shape.name}-")
         spent = samples.spent(times[0], times[-1])
         return Cell(
             *(shape.name, mode.name, number, (number - 1) / (times[-1] - times[0])),
@@ -167,7 +181,7 @@ def _attempts(scheduler: Scheduler) -> dict[str, int]:
 
 
 def measure(cluster: Cluster, plan: Plan, failed: list[str]) -> Iterator[Cell]:
-    """Give each cell when it is measured; of one that failed, add a line to `failed`, and go on."""
+    """Yield each cell when it is measured; of one that failed, add a line to `failed`, and go on."""
     for shape in plan.shapes:
         for number in range(plan.rounds):
             turn = number % len(plan.modes)
@@ -192,6 +206,9 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="each figure is the median of them; default: 3")
     parser.add_argument("--pods", type=int, help="measured pods of each cell; default: 400 or 1,000, or 300 if large")
     parser.add_argument("--unfit", type=int, default=0, help="pods that fit nowhere, between those that are measured")
+    parser.add_argument(
+        "--gangs", type=int, default=0, help=f"gangs of {GANG_SIZE} pods, between the pods that are measured"
+    )
     parser.add_argument(
         "--shapes", type=chosen({shape.name: shape for shape in SHAPES}), default=SHAPES, metavar="NAME,..."
     )
@@ -228,7 +245,7 @@ def output_of(options: argparse.Namespace) -> Path | None:
     is_all = (
         [*options.shapes] == [*SHAPES]
         and modes == [*DEFAULT_MODES]
-        and not (options.pods or options.set or options.unfit or options.profiles)
+        and not (options.pods or options.set or options.unfit or options.gangs or options.profiles)
     )
     return given or (default_path(options.nodes, options.kubernetes) if is_all else None)
 
@@ -239,8 +256,11 @@ def main(arguments: Sequence[str]) -> int:
     size = SIZES[options.nodes]
     settings = dict(each.split("=", maxsplit=1) for each in options.set)
     plan = Plan(
-        size, options.shapes, options.modes, options.rounds, options.pods, settings, options.unfit, options.profiles
+        *(size, options.shapes, options.modes, options.rounds, options.pods, settings),
+        *(options.unfit, options.gangs, options.profiles),
     )
+    if plan.profiles is not None:
+        plan.profiles.mkdir(parents=True, exist_ok=True)
     output, failed = output_of(options), list[str]()
     programs = binaries(module=module_of(options.kubernetes) if options.kubernetes else MODULE)
     with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:

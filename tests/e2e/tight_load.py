@@ -43,7 +43,7 @@ def pods(scheduler_names: Sequence[str]) -> list[Manifest]:
 
 
 def _apart() -> Iterator[Manifest]:
-    """Give 300 pods of which no two of a group stand on one node; two of the groups need all nodes."""
+    """Yield 300 pods of which no two of a group stand on one node; two of the groups need all nodes."""
     for group, size in enumerate(_APART):
         labels = {"group": f"apart-{group}"}
         for number in range(size):
@@ -52,7 +52,7 @@ def _apart() -> Iterator[Manifest]:
 
 
 def _together() -> Iterator[Manifest]:
-    """Give 300 pods of which each group stands in one zone."""
+    """Yield 300 pods of which each group stands in one zone."""
     for group in range(_GROUPS):
         labels = {"group": f"together-{group}"}
         for number in range(_SIZE):
@@ -61,26 +61,26 @@ def _together() -> Iterator[Manifest]:
 
 
 def _filling() -> Iterator[Manifest]:
-    """Give 300 pods that take all CPUs."""
+    """Yield 300 pods that take all CPUs."""
     for number in range(_FILLING):
         yield pod(f"filling-{number}", {"group": "filling"}, cpu="1")
 
 
 def _with_ports() -> Iterator[Manifest]:
-    """Give a pod for each node, all with the same host port."""
+    """Yield a pod for each node, all with the same host port."""
     for number in range(NODES):
         yield pod(f"port-{number}", {"group": "port"}, cpu="0", host_port=8080)
 
 
 def _daemons() -> Iterator[Manifest]:
-    """Give pods that name their node, as those of a DaemonSet do, with a host port."""
+    """Yield pods that name their node, as those of a DaemonSet do, with a host port."""
     for number in range(_DAEMONS):
         affinity = required_node("matchFields", "metadata.name", f"node-{2 * number:04}")
         yield pod(f"daemon-{number}", {"group": "daemon"}, cpu="0", host_port=9100, affinity=affinity)
 
 
 def _spread() -> Iterator[Manifest]:
-    """Give two pods for each node: those with taints count as nodes without any, so there is no room for a third."""
+    """Yield two pods for each node: those with taints count as nodes without any, so there is no room for a third."""
     labels = {"group": "spread"}
     constraint: dict[str, Any] = {
         "maxSkew": _SKEW,

@@ -25,7 +25,7 @@ def others() -> Sequence[str]:
 
 
 def chosen(built: Sequence[str], day: date) -> str | None:
-    """Return the release of a day; None if none is built."""
+    """Return the release of a day. None if none is built."""
     return built[day.timetuple().tm_yday % len(built)] if built else None
 
 

@@ -37,7 +37,7 @@ def violations(nodes: Sequence[Manifest], pods: Sequence[Manifest]) -> list[str]
 
 
 def _parted(labels: Mapping[str, Mapping[str, str]], placed: Sequence[Manifest]) -> Iterator[str]:
-    """Give a line for each group of pods that all want each other, and stand in several domains."""
+    """Yield a line for each group of pods that all want each other, and stand in several domains."""
     wanting: defaultdict[str, list[Manifest]] = defaultdict(list)
     terms = {}
     for pod in placed:
@@ -54,7 +54,7 @@ def _parted(labels: Mapping[str, Mapping[str, str]], placed: Sequence[Manifest])
 
 
 def _skewed(labels: Mapping[str, Mapping[str, str]], placed: Sequence[Manifest]) -> Iterator[str]:
-    """Give a line for each DoNotSchedule constraint whose skew is too great, over all nodes.
+    """Yield a line for each DoNotSchedule constraint whose skew is too great, over all nodes.
 
     The least domain can only have grown since the last pod came to another one, so this holds in the end, too.
     """

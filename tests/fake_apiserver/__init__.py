@@ -1,9 +1,9 @@
 """A fake kube-apiserver on a real TCP port, for tests and benchmarks of everything that lists and watches.
 
-It speaks as v1.34 does: paged lists of one consistent snapshot, watches with history, bookmarks and WatchList, field
-selectors, PartialObjectMetadata, `v1.Status` errors; a pod is read, bound, deleted, and its status patched by its name;
-a Lease is made, read and replaced; and `GET /version` says `Behaviour.git_version`. What can go wrong on the way can be
-switched on. Inside of a test:
+It behaves like v1.34: paged lists of one consistent snapshot, watches with history, bookmarks and WatchList, field
+selectors, PartialObjectMetadata, `v1.Status` errors. A client can read, bind, delete a pod by its name, and patch its
+status. It can create, read and replace a Lease. `GET /version` returns `Behaviour.git_version`. Faults on the way can
+be switched on. In a test:
 
     async with FakeApiServer(Behaviour(bookmark_interval=0.1)) as server:
         server.create(PODS.path, {"metadata": {"name": "p"}, "spec": {"nodeName": "n1"}})
@@ -29,14 +29,13 @@ switched on. Inside of a test:
 - `server.refuse_connections(drop=...)` and `await server.listen()`, or `async with server.refusing_connections()`.
 - `server.requests`: the log, a sequence; `of(path, *kinds)`; `connections`. `await server.until(condition)`.
 
-Stalls, and whatever else waits, end when the server is left; errors of its own are raised there.
+Stalls and all other waits end when the block of the server ends. The block then raises the server's own errors.
 
-As a process of its own, with the bench cluster (`bench_data`), churn, and verbs below /_control/ (`control`):
+As a separate process, with the bench cluster (`bench_data`), churn, and verbs below /_control/ (`control`):
 
     python -m tests.fake_apiserver --nodes 5000 --pods 150000 --port 0 --churn 1000 --seconds 60
 
-A client's test that needs more of a kube-apiserver than lists and watches of its resources and what is done with one
-pod (other writes, discovery, label selectors, HTTP/2) needs a real one.
+A test that needs more of a kube-apiserver (other writes, discovery, label selectors, HTTP/2) needs a real one.
 """
 
 from tests.fake_apiserver.api_handler import Behaviour

@@ -1,7 +1,7 @@
-"""The fake API server as a process of its own, with the bench cluster in it: `python -m tests.fake_apiserver --help`.
+"""The fake API server as a separate process, with the bench cluster in it: `python -m tests.fake_apiserver --help`.
 
-It prints one line of JSON when it listens: its url, and what it serves. SIGTERM, SIGINT or the end of `--seconds` end
-it.
+When it listens, it prints one line of JSON: its url, and the sizes of the cluster. It ends by SIGTERM, SIGINT or after
+`--seconds`.
 """
 
 import argparse
@@ -26,9 +26,9 @@ from tests.fake_apiserver.store import DEFAULT_HISTORY
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until it is told to end."""
+    """Serve until a signal, or the end of `--seconds`."""
     parsed = _parsed(arguments)
-    # Nothing that the cluster is made of is garbage: collections over it would only take time.
+    # No object of the cluster is garbage, so collections would only take time.
     gc.disable()
     store = bench_store(parsed.nodes, parsed.pods, parsed.history)
     churn = None

@@ -1,4 +1,4 @@
-"""Answers requests of the API: applies faults, authenticates, and serves lists, watches and single pods."""
+"""Handles requests of the API: applies faults, authenticates, and serves lists, watches and single pods."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -31,23 +31,23 @@ from tests.fake_apiserver.watching import Bookmarks, Watch
 from tests.fake_apiserver.wire import ChunkedBody, Connection, Request, send_whole
 
 _HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
-_COMPRESSED_FROM: Final = 128 * 1024  # bytes; the real one leaves shorter lists as they are
+_COMPRESSED_FROM: Final = 128 * 1024  # bytes; a real server does not compress shorter lists
 
 
 @dataclass(slots=True)
 class Behaviour:
-    """How the server is set up; may be changed while it runs, for the requests to come. Times are in seconds."""
+    """The settings of the server. Changes at run time affect later requests. Times are seconds."""
 
     watch_list: WatchListMode = "on"
-    token: str | None = None  # bearer token that is required
+    token: str | None = None  # required bearer token
     user: str = "system:serviceaccount:kindred:kindred"
     forbidden: set[str] = field(default_factory=set)  # list paths
-    absent: set[str] = field(default_factory=set)  # list paths that a server of another release does not have
+    absent: set[str] = field(default_factory=set)  # list paths that the server lacks, like another release
     git_version: str = "v1.34.1"
     other_apis: dict[str, Respond] = field(default_factory=dict)  # path -> response to a GET
     bookmark_interval: float = 60.0
     bookmark_before_deadline: float = 2.0
-    chunk_bytes: int | None = None  # of a stream: events are split over chunks wherever that falls
+    chunk_bytes: int | None = None  # size of chunks in a stream: events are split at any byte
 
 
 @dataclass(slots=True, eq=False)
@@ -59,13 +59,13 @@ class RunningWatch:
     stream: EventStream
 
     def disturb(self, action: StreamAction) -> None:
-        """Let something befall it, at a position counted from here."""
+        """Apply an action, at a position counted from here."""
         self.stream.disturb(action)
         self.watch.wake()
 
 
 class ApiHandler:
-    """Gives every request its answer, or its fault."""
+    """Returns the response of each request, or applies its fault."""
 
     def __init__(self, store: Store, behaviour: Behaviour) -> None:
         self.store = store
@@ -75,7 +75,7 @@ class ApiHandler:
         self.watches: set[RunningWatch] = set()
 
     async def handle(self, request: Request, connection: Connection) -> None:
-        """Answer a request. Raises ConnectionError when the client has gone."""
+        """Respond to a request. Raises ConnectionError if the client has disconnected."""
         single = (
             single_pod(request)
             or lease_request(request)

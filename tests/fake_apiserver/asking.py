@@ -1,4 +1,4 @@
-"""Tests of the fake API server as its clients see it: a server and an httpx client around a coroutine."""
+"""For tests of the fake API server from a client's side: a server and an httpx client around a coroutine."""
 
 import asyncio
 import inspect
@@ -20,9 +20,9 @@ P = ParamSpec("P")
 Test = Callable[Concatenate[FakeApiServer, httpx.AsyncClient, P], Awaitable[None]]
 
 _HEADERS: Final = {"Accept-Encoding": "identity"}
-_NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; httpx would read all certificates for each client
+_NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # or httpx would read all certificates
 PATIENCE: Final = 10.0  # seconds
-FILLS_SOCKETS: Final = 16_000_000  # more bytes than the sockets of both sides buffer, so that the server has to wait
+FILLS_SOCKETS: Final = 16_000_000  # more bytes than the sockets of both sides buffer, so that the server must wait
 WATCH_LIST: Final = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
 NOT_TERMINAL: Final = "status.phase!=Succeeded,status.phase!=Failed"
 PARTIAL: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
@@ -30,9 +30,9 @@ PARTIAL_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.
 
 
 def served(history: int = DEFAULT_HISTORY, **behaviour: Any) -> Callable[[Test[P]], Callable[P, None]]:  # noqa: ANN401 - fields of Behaviour
-    """Make a test of a coroutine that takes a server and a client; pytest gives it its other arguments.
+    """Make a test of a coroutine that takes a server and a client. Its other arguments are pytest's.
 
-    The server has a store with so much history, and behaves as the other arguments say (fields of `Behaviour`).
+    The server's store keeps `history` events. The other arguments are fields of `Behaviour`.
     """
 
     def decorate(test: Test[P]) -> Callable[P, None]:
@@ -64,10 +64,10 @@ class Watching:
         self._chunks = response.aiter_raw()
         self._reading: asyncio.Future[bytes] | None = None
         self._rest = bytearray()
-        self._whole_lines = 0  # in what has been read and not been given
+        self._whole_lines = 0  # in bytes that were read but not returned yet
 
     async def lines(self, count: int) -> list[bytes]:
-        """Read so many lines. Raises httpx errors, and AssertionError at the end of the stream."""
+        """Read `count` lines. Raises httpx errors, and AssertionError at the end of the stream."""
         while self._whole_lines < count:
             assert await self._read()
         *lines, self._rest = self._rest.split(b"\n", count)
@@ -75,26 +75,26 @@ class Watching:
         return [bytes(line) for line in lines]
 
     async def events(self, count: int) -> list[Object]:
-        """Read so many events."""
+        """Read `count` events."""
         return [msgspec.json.decode(line) for line in await self.lines(count)]
 
     async def told(self, count: int) -> list[str]:
-        """Read so many events, as `TYPE name`."""
+        """Read `count` events, as `TYPE name`."""
         return [told(event) for event in await self.events(count)]
 
     async def rest(self) -> bytes:
-        """Read all up to the normal end."""
+        """Read everything up to the normal end."""
         while await self._read():
             pass
         return self.received
 
     @property
     def received(self) -> bytes:
-        """What has been read and not been given."""
+        """Bytes that were read but not returned yet."""
         return bytes(self._rest)
 
     async def silent(self, seconds: float = 0.05) -> bool:
-        """Tell whether nothing comes for a time, and the stream does not end either."""
+        """Return whether the stream sends nothing for a time, and does not end."""
         try:
             await asyncio.wait_for(self._read(), seconds)
         except TimeoutError:
@@ -107,7 +107,7 @@ class Watching:
             self._reading.cancel()
 
     async def _read(self) -> bytes:
-        """Read a chunk; empty at the end. Cancelling it does not harm: what comes then is for the next to read."""
+        """Read a chunk. Empty at the end. After a cancellation, the next call gets the chunk."""
         if self._reading is None:
             self._reading = asyncio.ensure_future(anext(self._chunks, b""))
         chunk = await asyncio.shield(self._reading)
@@ -118,7 +118,7 @@ class Watching:
 
 
 def told(event: Object) -> str:
-    """Tell an event as `TYPE name`; a bookmark as `BOOKMARK version`, with `!` at the end of initial events."""
+    """Return `TYPE name` of an event, or `BOOKMARK version`, with `!` at the end of the initial events."""
     metadata = event["object"]["metadata"]
     if event["type"] != "BOOKMARK":
         return f"{event['type']} {metadata['name']}"
@@ -129,7 +129,7 @@ def told(event: Object) -> str:
 async def watching(
     client: httpx.AsyncClient, path: str = PODS.path, accept: str = "application/json", **params: str
 ) -> AsyncIterator[Watching]:
-    """Watch a resource; `params` as in the query."""
+    """Watch a resource. `params` is the query."""
     query = {"watch": "true", **params}
     async with client.stream("GET", path, params=query, headers={"Accept": accept}, timeout=PATIENCE) as response:
         assert response.status_code == 200
@@ -141,13 +141,13 @@ async def watching(
 
 
 async def listed(client: httpx.AsyncClient, path: str = PODS.path, **params: str) -> Object:
-    """List a resource, and give the decoded answer, of whatever status."""
+    """List a resource, and return the decoded response, with any status."""
     answer: Object = (await client.get(path, params=params)).json()
     return answer
 
 
 def names(page: Object) -> list[str]:
-    """Give the names of the items of a page."""
+    """Return the names of the items of a page."""
     return [item["metadata"]["name"] for item in page["items"]]
 
 

@@ -1,4 +1,4 @@
-"""The bench cluster as a store: the objects of `tests.bench.cluster`, with the bulk that real ones have."""
+"""The bench cluster as a store: the objects of `tests.bench.cluster`, in the size of real objects."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -19,12 +19,12 @@ from tests.fake_apiserver.store import Store
 from tests.fake_apiserver.stored import Object, Stored, encode
 
 _TIME: Final = "2026-01-05T08:00:00Z"
-_IMAGES: Final = 25  # that a node says it has; the kubelet tells 50
+_IMAGES: Final = 25  # images in a node's status; a kubelet reports up to 50
 _CONDITIONS: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
 
 
 def bench_store(nodes: int, pods: int, history: int) -> Store:
-    """Make a cluster of so many nodes and pods, without events."""
+    """Make a cluster with these numbers of nodes and pods, without events."""
     store = Store(history)
     apps = range(cluster.app_count(pods))
     _load(store, NAMESPACES.path, cluster.namespaces())

@@ -1,6 +1,6 @@
-"""Steady churn of the bench cluster's pods: rollouts and status updates, so many events a second.
+"""Steady churn of the bench cluster's pods: rollouts and status updates, at a fixed rate of events.
 
-Deterministic for a seed, but for how the events fall into batches.
+It is deterministic for a seed, except for the batches of the events.
 """
 
 import asyncio
@@ -14,26 +14,26 @@ from tests.fake_apiserver.resources import PODS
 from tests.fake_apiserver.store import Store
 
 TICK: Final = 0.005  # seconds between two batches
-_ROLLING: Final = 500  # pods that live at a time beside those of the bench cluster
+_ROLLING: Final = 500  # pods at a time in addition to the bench cluster's
 _STAGES: Final[tuple[Stage, ...]] = ("pending", "bound", "running", "ready")
-_OF_BASE_PODS: Final = 0.25  # share of the events that are about pods of the bench cluster
+_OF_BASE_PODS: Final = 0.25  # share of events of the bench cluster's pods
 
 
 class Churn:
-    """Changes pods of a bench store; the nodes and pods are those that it was made with."""
+    """Changes pods of a bench store. `nodes` and `pods` are the store's numbers."""
 
     def __init__(self, store: Store, nodes: int, pods: int, seed: int = 1) -> None:
         self._store = store
         self._nodes = nodes
         self._pods = pods
         self._random = random.Random(seed)  # noqa: S311 - no secret
-        self._starting: deque[tuple[PodFacts, int]] = deque()  # pod, stage that it has reached
+        self._starting: deque[tuple[PodFacts, int]] = deque()  # pod, its stage
         self._alive: deque[PodFacts] = deque()  # pods that are ready, the oldest first
         self._made = 0
         self.done = 0  # events so far
 
     async def run(self, rate: float, seconds: float | None = None) -> None:
-        """Make `rate` events a second, for a time or until cancelled. What is late is made up for."""
+        """Make `rate` events a second, for a time or until cancelled. Late events are caught up."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         made, passed = 0, 0.0
@@ -58,7 +58,7 @@ class Churn:
             self._create()
 
     def _change_base_pod(self) -> None:
-        """Let a kubelet tell that a pod is (not) ready, and someone relabel it."""
+        """Change the readiness of a pod, as a kubelet does, and a label."""
         index = self._random.randrange(self._pods)
         facts, _ = base_pod(index, self._pods, self._nodes)
         stage: Stage = "ready" if self._random.random() < 0.9 else "running"
@@ -69,7 +69,7 @@ class Churn:
         number = self._pods + self._made
         apps = cluster.app_count(self._pods)
         app = self._random.randrange(apps)
-        # One of the nodes: a real scheduler would choose, and here it only matters that it is spread.
+        # A random node, so that pods are spread. A real scheduler would choose.
         node = cluster.node_name(self._random.randrange(self._nodes))
         namespace = f"ns-{app % cluster.NAMESPACES:03d}"
         facts = PodFacts(number, (app, apps), f"churn-{self._made:06d}", namespace, node)
@@ -77,7 +77,7 @@ class Churn:
         self._put(facts, _STAGES[0], 0)
 
     def _advance(self) -> None:
-        """Bind a pod, let it run, or let it be ready."""
+        """Move a pod to its next stage: bound, running, ready."""
         facts, reached = self._starting.popleft()
         stage = reached + 1
         self._put(facts, _STAGES[stage], 0)

@@ -1,4 +1,4 @@
-"""The fake API server's own verbs, below /_control/, for those who run it as a process of its own.
+"""The fake API server's own verbs, below /_control/, for use as a separate process.
 
     GET  /_control/stats            cpu_seconds of the process, events sent, requests, watches, objects, churn
     GET  /_control/requests         every request so far
@@ -13,7 +13,7 @@
     POST /_control/behaviour        fields of `Behaviour`
 
 An action is the name of a class in `faults`, or {"action": "refuse", "fields": {"answer": "unavailable"}} with a name
-of `ANSWERS`. Every answer is a JSON object; what could not be understood is answered 400 with `error`.
+of `ANSWERS`. Every response is a JSON object. An invalid request gets 400 with `error`.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ ANSWERS: Final[Mapping[str, Callable[[], faults.Answer]]] = {
     "unavailable": lambda: faults.refuse(statuses.unavailable()),
     "too-large-version": lambda: faults.refuse(statuses.too_large_version(1 << 40, 1)),
 }
-_ANSWER_FIRST: Final = 0.05  # seconds in which an answer reaches its client before its connection is reset
+_ANSWER_FIRST: Final = 0.05  # seconds for a response to reach its client before the connection is reset
 _POLL: Final = 0.01  # seconds
 _ACTIONS: Final[Mapping[str, type[Any]]] = {
     action.__name__: action
@@ -62,7 +62,7 @@ _ACTIONS: Final[Mapping[str, type[Any]]] = {
 
 
 class Control:
-    """Answers what is below /_control/ of one server. `close` ends what it has started."""
+    """Handles requests below /_control/ of one server. `close` ends the tasks that it started."""
 
     def __init__(self, server: FakeApiServer, churn: Churn | None) -> None:
         self._server = server
@@ -71,7 +71,7 @@ class Control:
         self._refusing: asyncio.Task[None] | None = None
 
     async def handle(self, request: Request, connection: Connection) -> None:
-        """Answer a request."""
+        """Respond to a request."""
         try:
             answer = await self._answer(request)
             status = 504 if answer.get("quiet") is False else 200
@@ -89,7 +89,7 @@ class Control:
                 await task
 
     def start_churn(self, rate: float, seconds: float | None = None) -> None:
-        """Start churn instead of what runs already; rate 0 only stops it. Raises ValueError without a bench cluster."""
+        """Start churn in place of the running one. Rate 0 only stops it. Raises ValueError without a bench cluster."""
         if self._churning is not None:
             self._churning.cancel()
             self._churning = None
@@ -163,7 +163,7 @@ class Control:
         deadline = time.monotonic() + seconds
         quiet = self._is_quiet()
         while not quiet and time.monotonic() < deadline:
-            await asyncio.sleep(_POLL)  # sockets do not tell when they have been read
+            await asyncio.sleep(_POLL)  # sockets do not report when they have been read
             quiet = self._is_quiet()
         return {"quiet": quiet, **self._stats()}
 

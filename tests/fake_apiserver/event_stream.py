@@ -1,4 +1,4 @@
-"""The stream of one watch, and what befalls it on the way."""
+"""The stream of one watch, with its faults."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +23,7 @@ _HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cach
 
 
 class StreamEndedError(Exception):
-    """A stream that an action has ended before its time. `normal`: with all that HTTP wants."""
+    """An action ended the stream early. `normal`: with a complete HTTP body."""
 
     def __init__(self, *, normal: bool) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class StreamEndedError(Exception):
 
 
 class EventStream:
-    """Sends lines, and does what the fault wants as soon as its position is reached."""
+    """Sends lines, and applies a fault as soon as its position is reached."""
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class EventStream:
         self._log.changed()
 
     def disturb(self, action: StreamAction) -> None:
-        """Let something befall the running stream, its position counted from here."""
+        """Apply an action to the running stream, at a position counted from here."""
         self._action = action
         self._at = self._logged.events + action.after
 
     async def send_objects(self, begin: bytes, rests: Sequence[bytes]) -> None:
-        """Send events of one type; `begin` is of `event_begin`."""
+        """Send events of one type. `begin` is a result of `event_begin`."""
         if self._action is None:
-            # One join is the cheapest that can be, and 150,000 initial events are sent in this way.
+            # A single join is the fastest way, and 150,000 initial events are sent here.
             await self._write([begin, (b"}\n" + begin).join(rests), b"}\n"], len(rests))
         else:
             await self.send([b"%s%s}\n" % (begin, rest) for rest in rests])
@@ -89,12 +89,12 @@ class EventStream:
         await self._write([error_line(status)], 1)
 
     async def _write(self, parts: Sequence[bytes], lines: int) -> None:
-        self._logged.events += lines  # before the client can have them
+        self._logged.events += lines  # counted before the client can receive them
         self._log.changed()
         await self._body.write(parts)
 
     async def act(self) -> None:
-        """Do what needs no line that follows, if its position is reached. Raises StreamEndedError."""
+        """Apply actions that need no following line, if their position is reached. Raises StreamEndedError."""
         if self._action is None or self._logged.events < self._at:
             return
         match self._action:
@@ -117,7 +117,7 @@ class EventStream:
                 pass
 
     async def _act_on(self, lines: Sequence[bytes]) -> Sequence[bytes]:
-        """Do what is done to the line that follows; returns what is left to send."""
+        """Apply actions to the following line. Return the lines that remain to be sent."""
         action, self._action = self._action, None
         match action:
             case Cut(extra=extra, reset=reset):

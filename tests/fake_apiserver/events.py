@@ -32,7 +32,7 @@ class EventRequest:
     method: str = "POST"
 
     def answer(self, store: Store, request: Request) -> tuple[int, bytes]:
-        """Create it; return status and body. Raises RefusedError."""
+        """Create the Event. Return status and body. Raises RefusedError."""
         body = msgspec.json.decode(request.body)
         problem = _problem(body, self.namespace)
         name = body["metadata"]["name"]
@@ -45,18 +45,18 @@ class EventRequest:
 
 
 def event_request(request: Request) -> EventRequest | None:
-    """Read the path; None if it is another one."""
+    """Read the path. None if it is another one."""
     found = _PATH.fullmatch(request.path)
     return EventRequest(found["namespace"]) if found is not None else None
 
 
 def events_path(namespace: str = "default") -> str:
-    """Return where Events are created."""
+    """Return the path at which Events are created."""
     return f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
 
 
 def _problem(event: Any, namespace: str) -> str:  # noqa: ANN401 - JSON
-    """Return what the API server would refuse first; empty if nothing."""
+    """Return the first error that the API server would report. Empty if the Event is valid."""
     name = event["metadata"]["name"]
     if len(name) > _LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):
         return "metadata.name: Invalid value: a lowercase RFC 1123 subdomain"

@@ -1,7 +1,7 @@
-"""What can go wrong between a client and a kube-apiserver, to be switched on for the requests that it shall befall.
+"""Faults between a client and a kube-apiserver, which a test switches on for some requests.
 
-A `Fault` is an action, the requests that it applies to, and how often. Positions in a stream count its lines of any
-type, bookmarks too: an action `after` 3 happens as soon as three lines are sent.
+A `Fault` has an action, the requests that it applies to, and a number of times. Positions in a stream count lines of
+any type, with bookmarks: an action `after` 3 happens as soon as three lines are sent.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ STREAMS: Final[tuple[Kind, ...]] = ("watch", "watch-list")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer this instead: an error, or nonsense."""
+    """Return this response instead: an error, or nonsense."""
 
     status: int
     body: bytes
@@ -34,16 +34,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class CloseOnAccept:
-    """Close the connection as soon as it is made; matches connections, not requests. `reset`: by RST."""
+    """Close the connection as soon as it is accepted. Matches connections, not requests. `reset`: by RST."""
 
     reset: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close the connection when the request has been read, without an answer, or right behind the head of one.
+    """Close the connection after the request was read, without a response, or right after the head of one.
 
-    `after_head`: what was asked of one pod is done before that.
+    `after_head`: a request for one pod is carried out before that.
     """
 
     after_head: bool = False
@@ -52,7 +52,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Close the connection inside of a body: `extra` bytes into the line that follows. Of a list, `extra` bytes in."""
+    """Close the connection within a body: `extra` bytes into the following line. In a list, after `extra` bytes."""
 
     after: int = 0
     extra: int = 10
@@ -61,10 +61,10 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Stop sending for a time, or until `release` is called, with the connection open. Deadlines pass unheeded.
+    """Stop sending for a time, or until `release` is called, with the connection open. Deadlines are ignored.
 
-    `before_head`: not even the head is sent, and nothing is done. Of a list, the head and half of the body are sent
-    first; what was asked of one pod is done, and only the answer is late.
+    `before_head`: not even the head is sent, and the request is not carried out. Otherwise half of a list is sent
+    first, and a request for one pod is carried out and only its response is late.
     """
 
     seconds: float | None = None
@@ -73,11 +73,11 @@ class Stall:
     _released: asyncio.Event = field(default_factory=asyncio.Event, compare=False, repr=False)
 
     def release(self) -> None:
-        """Let it go on, now and whenever this fault comes again."""
+        """End this stall, and all later ones of the same fault."""
         self._released.set()
 
     async def wait(self) -> None:
-        """Wait until it is over."""
+        """Wait until the stall is over."""
         try:
             async with asyncio.timeout(self.seconds):
                 await self._released.wait()
@@ -95,7 +95,7 @@ class StreamError:
 
 @dataclass(frozen=True, slots=True)
 class SendLine:
-    """Put a line into a watch that does not belong there: no JSON, or an unknown type. A line feed is added."""
+    """Insert an invalid line into a watch: no JSON, or an unknown type. A line feed is added."""
 
     line: bytes
     after: int = 0
@@ -103,14 +103,14 @@ class SendLine:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Send the last `after` lines of a watch again, and go on."""
+    """Send the last `after` lines of a watch again, and continue."""
 
     after: int
 
 
 @dataclass(frozen=True, slots=True)
 class Undecodable:
-    """Make the next object of a list or watch one that no client can decode: `metadata.labels` is a list."""
+    """Make the next object of a list or watch undecodable: `metadata.labels` is a list."""
 
     after: int = 0
 
@@ -124,7 +124,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Gzip:
-    """Compress the answer, whatever the client accepts."""
+    """Compress the response, whatever the client accepts."""
 
 
 StreamAction: TypeAlias = Cut | Stall | StreamError | SendLine | Replay | Undecodable | End
@@ -132,7 +132,7 @@ Action: TypeAlias = Answer | CloseOnAccept | Close | Gzip | StreamAction
 
 
 def refuse(status: Status, headers: Mapping[str, str] | None = None) -> Answer:
-    """Answer a Status, with the Retry-After that it asks for."""
+    """Respond with a Status, with its Retry-After."""
     retry_after = (status.get("details") or {}).get("retryAfterSeconds")
     found = {"Retry-After": str(retry_after)} if retry_after else {}
     return Answer(
@@ -141,12 +141,12 @@ def refuse(status: Status, headers: Mapping[str, str] | None = None) -> Answer:
 
 
 def reject_token() -> Answer:
-    """Answer 401."""
+    """Respond with 401."""
     return refuse(unauthorized())
 
 
 def overloaded(retry_after: int = 1) -> Answer:
-    """Answer 429 as priority and fairness does: in plain text, not as a Status."""
+    """Respond with 429 as priority and fairness does: in plain text, not as a Status."""
     return Answer(
         429,
         b"Too many requests, please try again later.\n",
@@ -155,13 +155,13 @@ def overloaded(retry_after: int = 1) -> Answer:
 
 
 def unready(retry_after: int = 1) -> Answer:
-    """Answer 429 as a watch cache does that is not yet ready: with a Status."""
+    """Respond with 429 like a watch cache that is not ready: with a Status."""
     return refuse(too_many_requests(retry_after))
 
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """An action, and the requests that it applies to: of a path, of some kinds. `times` None: until removed."""
+    """An action, and the path and kinds of the requests that it applies to. `times` None: until removed."""
 
     action: Action
     path: str | None = None
@@ -170,7 +170,7 @@ class Fault:
     applied: int = 0
 
     def matches(self, path: str, kind: Kind) -> bool:
-        """Tell whether it applies to a request."""
+        """Return whether the fault applies to a request."""
         return (
             not isinstance(self.action, CloseOnAccept)
             and self.path in {None, path}
@@ -179,11 +179,11 @@ class Fault:
 
 
 class FaultQueue:
-    """Faults that are switched on. The first that matches a request applies, alone."""
+    """Faults that are switched on. Only the first matching fault applies to a request."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
-        self._stalls: list[Stall] = []  # all that ever were added: those under way are no longer in the queue
+        self._stalls: list[Stall] = []  # all stalls ever added, because a stall in progress is no longer in the queue
 
     def add(self, action: Action, path: str | None = None, *kinds: Kind, times: int | None = 1) -> Fault:
         """Switch a fault on for the next `times` requests of a path (None: any) and of some kinds (none: any)."""
@@ -196,12 +196,12 @@ class FaultQueue:
         return fault
 
     def remove(self, fault: Fault) -> None:
-        """Switch a fault off; streams that it has befallen already stay as they are."""
+        """Switch a fault off. It still applies to streams that it has reached already."""
         if fault in self._faults:
             self._faults.remove(fault)
 
     def clear(self) -> None:
-        """Switch all faults off, and let go on what is stalled."""
+        """Switch all faults off, and end all stalls."""
         self._faults.clear()
         for stall in self._stalls:
             stall.release()

@@ -16,12 +16,12 @@ _POD_FIELDS: Final = (*_ALL_FIELDS, "status.phase", "spec.nodeName")
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """All requirements must hold; none selects everything."""
+    """All requirements must hold. Without requirements it selects everything."""
 
     requirements: tuple[tuple[str, bool, str], ...] = ()  # field, whether it must be equal, value
 
     def matches(self, stored: Stored) -> bool:
-        """Tell whether an object is selected. A field that it has not is empty."""
+        """Return whether an object is selected. A missing field is empty."""
         return all((_value(stored, field) == value) is equal for field, equal, value in self.requirements)
 
 

@@ -1,6 +1,6 @@
-"""Leases by their names: made, read and replaced, as leader election does it.
+"""Leases by their names: created, read and replaced, as in leader election.
 
-Source: k8s.io/apiserver pkg/registry/generic/registry/store.go (a replacement needs the version that the object has)
+Source: k8s.io/apiserver pkg/registry/generic/registry/store.go (a replacement needs the object's present version)
 and k8s.io/kubernetes pkg/apis/coordination/validation/validation.go.
 """
 
@@ -25,7 +25,7 @@ _MODIFIED: Final = "the object has been modified; please apply your changes to t
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """What a request asks of the Lease that its path names; `create` has no name."""
+    """A request for a Lease. `create` has no name."""
 
     namespace: str
     name: str
@@ -33,11 +33,11 @@ class LeaseRequest:
 
     @property
     def method(self) -> str:
-        """The method that belongs to it."""
+        """The HTTP method of the request."""
         return _METHODS[self.kind]
 
     def answer(self, store: Store, request: Request) -> tuple[int, bytes]:
-        """Do what is asked; return status and body. Raises RefusedError."""
+        """Carry out the request. Return status and body. Raises RefusedError."""
         if self.kind == "create":
             return 201, _encoded(_create(store, self.namespace, msgspec.json.decode(request.body)))
         found = store.get(LEASES.path, self.name, self.namespace)
@@ -49,7 +49,7 @@ class LeaseRequest:
 
 
 def lease_request(request: Request) -> LeaseRequest | None:
-    """Read method and path; None if it is another path."""
+    """Read method and path. None if it is another path."""
     found = _PATH.fullmatch(request.path)
     if found is None:
         return None
@@ -58,12 +58,12 @@ def lease_request(request: Request) -> LeaseRequest | None:
 
 
 def lease_path(name: str, namespace: str = "default") -> str:
-    """Return where a Lease is read and replaced."""
+    """Return the path of a Lease."""
     return f"{leases_path(namespace)}/{name}"
 
 
 def leases_path(namespace: str = "default") -> str:
-    """Return where Leases are made."""
+    """Return the path at which Leases are created."""
     return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 
 

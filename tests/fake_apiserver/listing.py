@@ -31,7 +31,7 @@ _CONTINUE_FORM: Final = "meta.k8s.io/v1"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A list as JSON: what stands before the items, the items as `Stored.rest` has them, and what stands behind."""
+    """A list as JSON: the text before the items, the items in the form of `Stored.rest`, and the text behind them."""
 
     begin: bytes
     items: list[bytes]
@@ -46,7 +46,7 @@ class Body:
 
 
 def list_page(collection: Collection, options: ListOptions, current: int) -> Body:
-    """Answer a list, or the page of one. `current` is the version of the store. Raises RefusedError."""
+    """Return a list, or a page of it. `current` is the version of the store. Raises RefusedError."""
     version, start = _place(options, current)
     if version > current:
         raise RefusedError(too_large_version(version, current))
@@ -59,7 +59,7 @@ def list_page(collection: Collection, options: ListOptions, current: int) -> Bod
 
 
 def _place(options: ListOptions, current: int) -> tuple[int, str]:
-    """Return the version that is listed, and the key that it begins from."""
+    """Return the version of the list, and its first key."""
     if options.continue_token:
         version, start = _parsed(options.continue_token)
         if options.version:
@@ -73,7 +73,7 @@ def _place(options: ListOptions, current: int) -> tuple[int, str]:
 def _body(resource: Resource, snapshot: Snapshot, start: str, options: ListOptions) -> Body:
     items: list[Stored] = []
     position = snapshot.index_of(start) if start else 0
-    limit = 0 if options.version == 0 else options.limit  # ignored where any version will do
+    limit = 0 if options.version == 0 else options.limit  # the limit is ignored if any version is acceptable
     if not options.selector.requirements:
         items = snapshot.items[position : position + limit] if limit else snapshot.items[position:]
         position += len(items)
@@ -85,7 +85,7 @@ def _body(resource: Resource, snapshot: Snapshot, start: str, options: ListOptio
     metadata: dict[str, Any] = {"resourceVersion": str(snapshot.version)}
     remaining = len(snapshot.items) - position
     if remaining:
-        # The rest may hold nothing that is selected: then the last page is empty, as it is with the real one.
+        # If no further object is selected, the last page is empty, as with a real server.
         metadata["continue"] = _token(snapshot.version, items[-1].key + "\0")
         if not options.selector.requirements:
             metadata["remainingItemCount"] = remaining

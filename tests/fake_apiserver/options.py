@@ -13,7 +13,7 @@ from tests.fake_apiserver.resources import Resource
 from tests.fake_apiserver.statuses import RefusedError, bad_request, invalid_options, not_acceptable
 
 WatchListMode: TypeAlias = Literal["on", "off", "ignored"]
-"""on: v1.34; off: the feature gate is off; ignored: a server that does not know the parameters at all."""
+"""on: v1.34; off: the feature gate is off; ignored: a server without support for the parameters."""
 
 _NOT_OLDER_THAN: Final = "NotOlderThan"
 _EXACT: Final = "Exact"
@@ -22,7 +22,7 @@ _FORBIDDEN: Final = "FieldValueForbidden"
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What a list or watch asks for. `version` is None when it is unset."""
+    """The options of a list or watch. `version` is None if it is unset."""
 
     watch: bool
     version: int | None
@@ -32,18 +32,18 @@ class ListOptions:
     limit: int
     continue_token: str
     allow_bookmarks: bool
-    initial_events: bool  # by WatchList: with a bookmark behind them
-    state_first: bool  # a watch begins with the state, be it by WatchList or as old servers do without a version
+    initial_events: bool  # WatchList: the events end with a bookmark
+    state_first: bool  # a watch begins with the state, by WatchList or, as in old servers, without a version
     timeout: float | None
 
     @property
     def exact(self) -> bool:
-        """Whether exactly this version is asked for, be it by an old client that sets a limit."""
+        """Whether exactly this version is requested, which includes an old client with a limit."""
         return self.match == _EXACT or (not self.match and self.limit > 0 and bool(self.version))
 
 
 def kind_of(query: Mapping[str, str]) -> Kind:
-    """Tell which kind of request a query is."""
+    """Return the kind of a request by its query."""
     if _flag(query, "watch"):
         return "watch-list" if _flag(query, "sendInitialEvents") else "watch"
     return "page" if query.get("continue") else "list"
@@ -82,7 +82,7 @@ def _flag(query: Mapping[str, str], name: str) -> bool:
 
 
 def _partial(accept: str, *, watch: bool) -> bool:
-    """Tell whether the first media type that is accepted asks for metadata alone."""
+    """Return whether the first accepted media type requests only metadata."""
     parameters = [part.strip() for part in accept.partition(",")[0].split(";")]
     asked = next((part.removeprefix("as=") for part in parameters if part.startswith("as=")), "")
     if not asked:

@@ -1,4 +1,4 @@
-"""GETs of APIs that are no resources of the store: each path has a function that makes the response."""
+"""GETs of APIs outside of the store. Each path has a function that makes the response."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +26,6 @@ class OtherRequest:
 
 
 def other_request(request: Request, apis: Mapping[str, Respond]) -> OtherRequest | None:
-    """Read the path; None if it is of no other API."""
+    """Read the path. None if it is of no other API."""
     respond = apis.get(request.path)
     return None if respond is None else OtherRequest(respond)

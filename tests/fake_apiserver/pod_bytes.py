@@ -1,7 +1,7 @@
 """The pods of the bench cluster as JSON bytes of a real pod's size: about 3 KB, each filled into an encoded template.
 
-What scheduling reads comes from `tests.bench.cluster`; the rest is what a kubelet, a ReplicaSet and kubectl leave in a
-pod of a small web service.
+The fields for scheduling come from `tests.bench.cluster`. The rest is like the fields that a kubelet, a ReplicaSet and
+kubectl write into a pod of a small web service.
 """
 
 import re
@@ -33,7 +33,7 @@ _CONDITIONS: Final[Mapping[Stage, tuple[str, ...]]] = {
 
 
 class PodFacts:
-    """What tells the pods of one template apart."""
+    """The fields that differ between pods of one template."""
 
     __slots__ = ("app", "name", "namespace", "node_name", "number", "uid")
 
@@ -47,7 +47,7 @@ class PodFacts:
         self.uid = f"{number:08x}-7b1d-4c6e-9a53-{app[0]:012x}"
 
     def stored(self, version: int, stage: Stage, label: int) -> Stored:
-        """Make the pod in a stage of its life; `label` is the number in its label `version`."""
+        """Make the pod in a stage. `label` is the number in its label `version`."""
         pieces, names = _template(*self.app, stage)
         values = {
             b"NAME": self.name.encode(),
@@ -67,7 +67,7 @@ class PodFacts:
 
 
 def base_pod(index: int, pods: int, nodes: int) -> tuple[PodFacts, int]:
-    """Return a pod that the bench cluster has, and the number in its label `version`."""
+    """Return a pod of the bench cluster, and the number in its label `version`."""
     apps = cluster.app_count(pods)
     made = cluster.pod(index, apps, nodes)
     metadata = made["metadata"]
@@ -76,7 +76,7 @@ def base_pod(index: int, pods: int, nodes: int) -> tuple[PodFacts, int]:
 
 
 def encode_templates(apps: int) -> None:
-    """Encode all templates now, so that what a later measurement sees is only filling them."""
+    """Encode all templates now, so that a later measurement includes only filling them."""
     for app in range(apps):
         for stage in _PHASES:
             _template(app, apps, stage)
@@ -84,14 +84,14 @@ def encode_templates(apps: int) -> None:
 
 @cache
 def _template(app: int, apps: int, stage: Stage) -> tuple[list[bytes], list[bytes]]:
-    """Encode a pod of an app; returns what stands around the placeholders, and the placeholders in their order."""
+    """Encode a pod of an app. Return the text around the placeholders, and the placeholders in their order."""
     encoded = msgspec.json.encode(_pod(app, apps, stage))[1:]
     found = _PLACEHOLDER.split(encoded)
     return found[::2], found[1::2]
 
 
 def _pod(app: int, apps: int, stage: Stage) -> Object:
-    given = cluster.pod(app, apps, 1)  # the number of nodes only decides on which one: a placeholder here
+    given = cluster.pod(app, apps, 1)  # the number of nodes affects only the node's name, which is a placeholder here
     name, hash_label = given["metadata"]["labels"]["app"], given["metadata"]["labels"]["pod-template-hash"]
     node = {"nodeName": "@NODE@"} if stage != "pending" else {}
     affinity = {"affinity": given["spec"]["affinity"]} if "affinity" in given["spec"] else {}

@@ -1,4 +1,4 @@
-"""What was asked of the fake API server, so that tests can bound it."""
+"""The log of requests to the fake API server, so that tests can limit their number."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ from tests.fake_apiserver.faults import Kind
 
 @dataclass(slots=True, eq=False)
 class LoggedRequest:
-    """One request. `time` is monotonic, in seconds; `status` 0: no answer has begun (yet)."""
+    """One request. `time` is monotonic, in seconds. `status` 0: no response has begun."""
 
     path: str
     kind: Kind
@@ -18,7 +18,7 @@ class LoggedRequest:
     time: float
     body: bytes = b""
     status: int = 0
-    events: int = 0  # lines sent, of a watch
+    events: int = 0  # sent lines of a watch
     ended: bool = False
 
 
@@ -28,15 +28,15 @@ class RequestLog:
     def __init__(self) -> None:
         self._requests: list[LoggedRequest] = []
         self._news = asyncio.Event()
-        self.connections = 0  # accepted, those that were closed at once too
+        self.connections = 0  # accepted connections, also if closed at once
 
     def add(self, request: LoggedRequest) -> None:
-        """Log a request that has come in."""
+        """Log a received request."""
         self._requests.append(request)
         self.changed()
 
     def changed(self) -> None:
-        """Wake those who wait for something of the server."""
+        """Wake all waiting calls of `until`."""
         self._news.set()
 
     def __iter__(self) -> Iterator[LoggedRequest]:
@@ -57,11 +57,11 @@ class RequestLog:
         ]
 
     def clear(self) -> None:
-        """Forget all requests so far."""
+        """Drop all logged requests."""
         self._requests.clear()
 
     async def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
-        """Wait for a condition that is asked after every request, answer and event. Raises TimeoutError."""
+        """Wait for a condition. It is checked after every request, response and event. Raises TimeoutError."""
         async with asyncio.timeout(seconds):
             while not condition():
                 self._news.clear()

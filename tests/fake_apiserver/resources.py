@@ -1,4 +1,4 @@
-"""The resources that the fake API server serves: where they are, and what they are called."""
+"""The resources of the fake API server, with their paths and names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Resource:
 
     @property
     def group_version(self) -> str:
-        """What `apiVersion` says in an object."""
+        """The `apiVersion` of objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 

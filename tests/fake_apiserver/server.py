@@ -1,4 +1,4 @@
-"""The fake API server as tests use it: a port, the cluster behind it, the faults, and the log of requests."""
+"""The fake API server for tests: a port, the cluster behind it, the faults, and the log of requests."""
 
 import asyncio
 import socket
@@ -18,8 +18,8 @@ from tests.fake_apiserver.wire import Connection, Handler, Request
 class FakeApiServer:
     """A kube-apiserver for lists and watches of the resources in `resources.RESOURCES`, on a port of 127.0.0.1.
 
-    Objects are changed by `create`, `update` and `delete`, which may be called at any time from the loop that it runs
-    in. What went wrong inside of it is raised when it is left.
+    Change objects by `create`, `update` and `delete`, at any time, from the server's event loop. The end of the block
+    raises the server's own errors.
     """
 
     def __init__(
@@ -30,8 +30,8 @@ class FakeApiServer:
         tls: ssl.SSLContext | None = None,
         port: int = 0,
     ) -> None:
-        """Take a port (0: any free one) of 127.0.0.1; `listen`, or the context, accepts connections on it."""
-        self.control: Handler | None = None  # answers what is below /_control/
+        """Reserve a port (0: any free one) of 127.0.0.1. `listen`, or the context, accepts connections on it."""
+        self.control: Handler | None = None  # handles requests below /_control/
         self.store = store or Store()
         self.behaviour = behaviour or Behaviour()
         self._api = ApiHandler(self.store, self.behaviour)
@@ -44,11 +44,11 @@ class FakeApiServer:
         self._port: int = self._socket.getsockname()[1]
         self._listening: asyncio.Server | None = None
 
-    # Its life.
+    # Start and end.
 
     @property
     def url(self) -> str:
-        """The base URL, without a slash at its end."""
+        """The base URL, without a slash at the end."""
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
 
     async def __aenter__(self) -> Self:
@@ -76,11 +76,11 @@ class FakeApiServer:
             self._listening = await loop.create_server(self._connection, sock=self._socket, ssl=self._tls)
 
     def refuse_connections(self, *, drop: bool = False) -> None:
-        """Refuse new connections until `listen`. `drop`: reset those that there are, as a crash does."""
+        """Refuse new connections until `listen`. `drop`: reset open connections, as after a crash."""
         if self._listening is not None:
             self._listening.close()
             self._listening = None
-            # Bound, but not listening: connections are refused, and the port is not given to anybody who asks for any.
+            # Bound but not listening: connections are refused, and the system gives the port to no other socket.
             self._socket = _bound(self._port)
         if drop:
             for connection in tuple(self._connections):
@@ -88,7 +88,7 @@ class FakeApiServer:
 
     @asynccontextmanager
     async def refusing_connections(self, *, drop: bool = False) -> AsyncIterator[None]:
-        """Refuse new connections inside of the block."""
+        """Refuse new connections during the block."""
         self.refuse_connections(drop=drop)
         try:
             yield
@@ -114,28 +114,28 @@ class FakeApiServer:
         return self.store.objects(path)
 
     def compact(self, path: str) -> None:
-        """Let all versions of a resource before the current one expire."""
+        """Expire all versions of a resource before the current one."""
         self.store.compact(path)
 
-    # The watches that run.
+    # Running watches.
 
     def watching(self, path: str | None = None) -> int:
-        """Return how many watches of a path (None: all) run."""
+        """Return the number of running watches of a path (None: all)."""
         return len(self._running(path))
 
     def disturb(self, action: StreamAction, path: str | None = None) -> int:
-        """Let something befall the running watches of a path (None: all). Returns how many there were."""
+        """Apply an action to the running watches of a path (None: all). Return their number."""
         running = self._running(path)
         for each in running:
             each.disturb(action)
         return len(running)
 
     def end_watches(self, path: str | None = None) -> int:
-        """End the running watches of a path (None: all) normally. Returns how many there were."""
+        """End the running watches of a path (None: all) normally. Return their number."""
         return self.disturb(End(), path)
 
     def all_sent(self) -> bool:
-        """Tell whether every running watch has been sent all that has happened, as far as sockets tell."""
+        """Return whether every running watch has sent all events, as far as sockets report it."""
         return all(each.watch.caught_up for each in self._api.watches) and not any(
             connection.unsent_bytes for connection in self._connections
         )
@@ -145,7 +145,7 @@ class FakeApiServer:
         await self.requests.until(condition, seconds)
 
     async def until_watching(self, path: str, count: int = 1, seconds: float = 10.0) -> None:
-        """Wait until so many watches of a path run. Raises TimeoutError."""
+        """Wait until `count` watches of a path run. Raises TimeoutError."""
         await self.until(lambda: self.watching(path) >= count, seconds)
 
     def _running(self, path: str | None) -> list[RunningWatch]:

@@ -1,8 +1,8 @@
 """One pod by its name: read, bound to a node through its `binding` subresource, its status patched, or deleted.
 
-Source: k8s.io/kubernetes pkg/registry/core/pod/storage/storage.go (BindingREST). Of a Binding, name, uid and target
-count; nothing else of it is validated. For deletion: pkg/registry/core/pod/strategy.go (CheckGracefulDelete) and
-k8s.io/apiserver pkg/registry/rest/delete.go; for patches: k8s.io/api core/v1 types.go (patchStrategy, patchMergeKey).
+Source: k8s.io/kubernetes pkg/registry/core/pod/storage/storage.go (BindingREST). Only name, uid and target of a Binding
+are validated. For deletion: pkg/registry/core/pod/strategy.go (CheckGracefulDelete) and k8s.io/apiserver
+pkg/registry/rest/delete.go. For patches: k8s.io/api core/v1 types.go (patchStrategy, patchMergeKey).
 """
 
 import re
@@ -29,7 +29,7 @@ _STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 @dataclass(frozen=True, slots=True)
 class SinglePod:
-    """What a request asks of the pod that its path names."""
+    """A request for the pod that its path names."""
 
     namespace: str
     name: str
@@ -37,16 +37,16 @@ class SinglePod:
 
     @property
     def method(self) -> str:
-        """The method that belongs to it."""
+        """The HTTP method of the request."""
         return _METHODS[self.kind]
 
     def answer(self, store: Store, request: Request) -> tuple[int, bytes]:
-        """Do what is asked; return status and body. Raises RefusedError."""
+        """Carry out the request. Return status and body. Raises RefusedError."""
         return _answer(store, self, request)
 
 
 def single_pod(request: Request) -> SinglePod | None:
-    """Read method and path; None if it is another path."""
+    """Read method and path. None if it is another path."""
     found = _PATH.fullmatch(request.path)
     if found is None:
         return None
@@ -76,22 +76,22 @@ def _answer(store: Store, asked: SinglePod, request: Request) -> tuple[int, byte
 
 
 def binding_path(name: str, namespace: str = "default") -> str:
-    """Return where a pod is bound."""
+    """Return the path at which a pod is bound."""
     return f"{pod_path(name, namespace)}/binding"
 
 
 def status_path(name: str, namespace: str = "default") -> str:
-    """Return where the status of a pod is patched."""
+    """Return the path at which the status of a pod is patched."""
     return f"{pod_path(name, namespace)}/status"
 
 
 def pod_path(name: str, namespace: str = "default") -> str:
-    """Return where a pod is read and deleted."""
+    """Return the path of a pod."""
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
 
 def _bind(store: Store, pod: Object, binding: Object) -> None:
-    """Set the node of a pod that has none (setPodNodeAndMetadata)."""
+    """Set the node of a pod without a node (setPodNodeAndMetadata)."""
     metadata = pod["metadata"]
     name, uid = metadata["name"], binding["metadata"].get("uid")
     if binding["metadata"]["name"] != name:
@@ -113,7 +113,7 @@ def _bind(store: Store, pod: Object, binding: Object) -> None:
 
 
 def _delete(store: Store, pod: Object, options: Object) -> Object:
-    """Delete a pod without a node at once; of others, the kubelet would let go in the end: here, a test has to."""
+    """Delete a pod without a node at once. A pod on a node terminates, and the test must delete it like a kubelet."""
     metadata = pod["metadata"]
     uid = (options.get("preconditions") or {}).get("uid")
     if uid and uid != metadata["uid"]:
@@ -131,7 +131,7 @@ def _delete(store: Store, pod: Object, options: Object) -> Object:
 
 
 def _patch_status(store: Store, pod: Object, patch: Object) -> Object:
-    """Merge a status, of which conditions are merged by their types; null takes a member away."""
+    """Merge a status. Conditions are merged by their types. null removes a member."""
     metadata = pod["metadata"]
     uid = patch.get("metadata", {}).get("uid", metadata["uid"])
     if uid != metadata["uid"]:

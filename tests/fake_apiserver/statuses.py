@@ -1,4 +1,4 @@
-"""What a kube-apiserver says when it does not do what it was asked: v1.Status values, worded as in v1.34.
+"""The errors of a kube-apiserver: v1.Status values, with the messages of v1.34.
 
 Source: k8s.io/apimachinery pkg/api/errors/errors.go, k8s.io/apiserver pkg/storage/{errors.go,etcd3/errors.go}.
 """
@@ -12,7 +12,7 @@ Status: TypeAlias = Mapping[str, Any]
 
 
 class RefusedError(Exception):
-    """A request that is answered by a Status. `in_stream`: a watch answers 200 and tells it as an ERROR event."""
+    """A request whose response is a Status. `in_stream`: a watch returns 200 and then the Status as an ERROR event."""
 
     def __init__(self, status: Status, *, in_stream: bool = False) -> None:
         super().__init__(status["message"])
@@ -43,7 +43,7 @@ def unauthorized() -> Status:
 
 
 def forbidden(user: str, verb: str, resource: Resource) -> Status:
-    """Say what RBAC says to a user who may not list or watch a resource."""
+    """Return RBAC's error for a user without the right to list or watch a resource."""
     qualified = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
     message = (
         f'{qualified} is forbidden: User "{user}" cannot {verb} resource "{resource.plural}" '
@@ -58,12 +58,12 @@ def not_found() -> Status:
 
 
 def no_such_object(resource: Resource, name: str) -> Status:
-    """Say that a resource has no object of a name."""
+    """Return the error that a resource has no object of a name."""
     return failure(404, "NotFound", f'{resource.plural} "{name}" not found', {"name": name, "kind": resource.plural})
 
 
 def conflict(resource: str, name: str, error: str) -> Status:
-    """Say that an object is not in a state in which it could be changed so; a resource may be a subresource."""
+    """Return the error that an object's state does not allow a change. The resource may be a subresource."""
     message = f'Operation cannot be fulfilled on {resource} "{name}": {error}'
     return failure(409, "Conflict", message, {"name": name, "kind": resource})
 
@@ -73,7 +73,7 @@ def not_acceptable(message: str) -> Status:
 
 
 def expired_watch(version: int, oldest: int) -> Status:
-    """Say that the watch cache no longer has the events after a version."""
+    """Return the error that the watch cache no longer has the events after a version."""
     return failure(410, "Expired", f"too old resource version: {version} ({oldest})")
 
 
@@ -82,7 +82,7 @@ def expired_list() -> Status:
 
 
 def expired_continue(continue_token: str = "") -> Status:
-    """Say that the snapshot of a paged list is gone, and how to go on with an inconsistent one."""
+    """Return the error that the snapshot of a paged list expired, with a token for an inconsistent continuation."""
     message = (
         "The provided continue parameter is too old to display a consistent list result. You can start a new list "
         "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
@@ -93,7 +93,7 @@ def expired_continue(continue_token: str = "") -> Status:
 
 
 def invalid_options(errors: Sequence[tuple[str, str, str]]) -> Status:
-    """Refuse list options. `errors` are (field, reason, message), the message as in `Forbidden: ...`."""
+    """Return the error of list options. `errors` are (field, reason, message), with messages like `Forbidden: ...`."""
     told = [f"{field}: {message}" for field, _, message in errors]
     details = {
         "group": "meta.k8s.io",
@@ -105,7 +105,7 @@ def invalid_options(errors: Sequence[tuple[str, str, str]]) -> Status:
 
 
 def watch_list_disabled() -> Status:
-    """Say what a server without the WatchList feature says to sendInitialEvents."""
+    """Return the error of a server without the WatchList feature for sendInitialEvents."""
     message = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
     return invalid_options([("sendInitialEvents", "FieldValueForbidden", message)])
 
@@ -119,12 +119,12 @@ def unavailable(message: str = "the server is currently unable to handle the req
 
 
 def too_many_requests(retry_after: int = 1) -> Status:
-    """Say what an unready watch cache says; priority and fairness answers the same code in plain text."""
+    """Return the error of an unready watch cache. Priority and fairness returns the same code in plain text."""
     return failure(429, "TooManyRequests", "storage is (re)initializing", {"retryAfterSeconds": retry_after})
 
 
 def too_large_version(version: int, current: int, retry_after: int = 1) -> Status:
-    """Say that the server has not come as far as a version."""
+    """Return the error that a version is newer than the server's."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     details = {"causes": [cause], **({"retryAfterSeconds": retry_after} if retry_after else {})}
     message = f"Timeout: Too large resource version: {version}, current: {current}"

@@ -1,6 +1,6 @@
 """The state of the fake cluster: objects of all resources under one resourceVersion, with a history for the watches.
 
-Source: what a kube-apiserver gives from etcd and its watch cache (k8s.io/apiserver pkg/storage/cacher/watch_cache.go).
+Source: the behaviour of a kube-apiserver's watch cache (k8s.io/apiserver pkg/storage/cacher/watch_cache.go).
 """
 
 import itertools
@@ -15,11 +15,11 @@ from tests.fake_apiserver.resources import PODS, RESOURCES, Resource
 from tests.fake_apiserver.stored import Event, Object, Stored, encode
 
 DEFAULT_HISTORY: Final = 20_000
-_SNAPSHOTS: Final = 16  # paged lists that can be under way in one resource before the oldest one expires
+_SNAPSHOTS: Final = 16  # paged lists of one resource that may be in progress before the oldest expires
 
 
 class Snapshot:
-    """All objects of one resource as they were at one resourceVersion, in the order of their keys."""
+    """All objects of one resource at one resourceVersion, in the order of their keys."""
 
     __slots__ = ("items", "version")
 
@@ -40,7 +40,7 @@ class Snapshot:
 
 
 class Collection:
-    """The objects of one resource, and what happened to them."""
+    """The objects of one resource, and their events."""
 
     def __init__(self, resource: Resource, history: int) -> None:
         self.resource = resource
@@ -62,13 +62,13 @@ class Collection:
         return self._dropped + bisect_right(self._events, version, key=lambda event: event.version)
 
     def events_from(self, position: int) -> list[Event] | None:
-        """Return the events from a position on; None when some of them are no longer kept."""
+        """Return the events from a position on. None if some of them are no longer kept."""
         if position < self._dropped:
             return None
         return self._events[position - self._dropped :]
 
     def record(self, event: Event) -> None:
-        """Add an event, and tell the listeners."""
+        """Add an event, and call the listeners."""
         self._events.append(event)
         if len(self._events) >= 2 * self._history:  # in blocks, so that one event costs little
             self._drop(len(self._events) - self._history)
@@ -76,13 +76,13 @@ class Collection:
             listener()
 
     def compact(self, version: int) -> None:
-        """Forget all events and snapshots: only a watch from this version on, or a newer one, goes on."""
+        """Drop all events and snapshots. Only watches from this version, or a newer one, can continue."""
         self._drop(len(self._events))
         self.floor = version
         self._snapshots.clear()
 
     def snapshot(self, version: int) -> Snapshot | None:
-        """Return the state at a version that has been reached; None when it can no longer be told."""
+        """Return the state at a past version. None if it is no longer kept."""
         known = self._snapshots.get(version)
         if known is not None or version < self.floor:
             return known
@@ -106,10 +106,10 @@ class Collection:
 
 
 class Store:
-    """All collections under one counter. Objects may be anything that is JSON: nothing is validated."""
+    """All collections with one version counter. Objects may be any JSON, because nothing is validated."""
 
     def __init__(self, history: int = DEFAULT_HISTORY) -> None:
-        """Keep at least so many events of each resource before older versions expire."""
+        """Keep at least `history` events of each resource before older versions expire."""
         self.version = 1
         self.collections: Mapping[str, Collection] = {
             path: Collection(resource, history) for path, resource in RESOURCES.items()
@@ -127,7 +127,7 @@ class Store:
         return stored.object()
 
     def update(self, path: str, body: Object) -> Object:
-        """Replace an object; it keeps uid and creationTimestamp. Returns it as stored."""
+        """Replace an object. It keeps uid and creationTimestamp. Returns it as stored."""
         collection = self.collections[path]
         metadata = _metadata(collection, body)
         before = self._known(collection, metadata)
@@ -154,13 +154,13 @@ class Store:
         return [stored.object() for stored in self.collections[path].objects.values()]
 
     def compact(self, path: str) -> None:
-        """Let all versions of a resource before the current one expire, and all paged lists of it under way."""
+        """Expire all versions of a resource before the current one, and all its paged lists in progress."""
         self.collections[path].compact(self.version)
 
-    # Below: bytes in, for clusters that are too big to be handled as objects.
+    # Below: methods for bytes, for clusters that are too large to handle as objects.
 
     def load(self, path: str, items: Iterable[Stored]) -> None:
-        """Take over objects as they were before the server began: no events."""
+        """Add objects without events, as if they existed before the server started."""
         collection = self.collections[path]
         for stored in items:
             collection.objects[stored.key] = stored
@@ -210,7 +210,7 @@ def _undo(objects: dict[str, Stored], event: Event) -> None:
 
 
 def _metadata(collection: Collection, body: Object) -> Object:
-    """Copy the metadata of an object; one without a namespace goes into `default`."""
+    """Copy the metadata of an object. Without a namespace, it gets `default`."""
     metadata = {key: value for key, value in body["metadata"].items() if value is not None}
     if collection.resource.namespaced:
         metadata.setdefault("namespace", "default")
@@ -218,7 +218,7 @@ def _metadata(collection: Collection, body: Object) -> Object:
 
 
 def _text(body: Object, part: str, field: str) -> str:
-    """Read a field; one that has no business to be there selects as an empty one."""
+    """Read a field. A field of a wrong type counts as empty."""
     found = body.get(part)
     value = found.get(field) if isinstance(found, dict) else None
     return value if isinstance(value, str) else ""

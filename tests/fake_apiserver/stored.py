@@ -1,4 +1,4 @@
-"""Objects and events as the store keeps them: JSON bytes, and the few fields that the server itself reads."""
+"""Objects and events in the store: JSON bytes, and the few fields that the server itself reads."""
 
 from typing import Any, Final, TypeAlias
 
@@ -21,8 +21,8 @@ _envelope_decoder: Final = msgspec.json.Decoder(_Envelope)
 class Stored:
     """One version of one object.
 
-    `rest` is its JSON without the opening brace, as an item of a typed list: no kind, no apiVersion, metadata first. So
-    a page is one join of such bytes, and an event line puts kind and apiVersion in front.
+    `rest` is the object's JSON without the opening brace, as in a typed list: no kind, no apiVersion, metadata first.
+    So a page is one join of such bytes, and an event line adds kind and apiVersion in front.
     """
 
     __slots__ = ("key", "name", "namespace", "node_name", "phase", "rest", "uid", "version")
@@ -38,9 +38,9 @@ class Stored:
         self.node_name = ""  # the same
 
     def at_version(self, version: int) -> bytes:
-        """Return `rest` with another resourceVersion, as the last state in a DELETED event has it."""
-        # The first occurrence is the object's own: only name, namespace and uid stand before it, and quotes inside of
-        # them are escaped.
+        """Return `rest` with another resourceVersion, as in a DELETED event."""
+        # The first occurrence is the object's own: only name, namespace and uid are before it, and quotes within them
+        # are escaped.
         return self.rest.replace(_version_field(self.version), _version_field(version), 1)
 
     def object(self) -> Object:
@@ -58,7 +58,7 @@ def encode(body: Object, metadata: Object) -> bytes:
 
 
 def reduced(rest: bytes) -> bytes:
-    """Return what is left of an object in a PartialObjectMetadata, again without opening brace, kind and apiVersion."""
+    """Return an object as PartialObjectMetadata, again without opening brace, kind and apiVersion."""
     return b'"metadata":%s}' % bytes(_envelope_decoder.decode(b"{" + rest).metadata)
 
 
@@ -71,10 +71,10 @@ class Event:
         self.version = version
         self.before = before
         self.after = after
-        self._lines: dict[bytes, bytes] = {}  # what a line begins with -> line; encoded once for all watches
+        self._lines: dict[bytes, bytes] = {}  # begin of a line -> line; encoded once for all watches
 
     def line(self, begin: bytes, *, deleted: bool, partial: bool) -> bytes:
-        """Return the line of a watch; `begin` is of `event_begin`, and tells type and form apart."""
+        """Return the line of a watch. `begin` is a result of `event_begin`, and identifies type and form."""
         line = self._lines.get(begin)
         if line is None:
             rest = self._rest(deleted=deleted)
@@ -89,7 +89,7 @@ class Event:
 
 
 def event_begin(event_type: str, resource: Resource, *, partial: bool) -> bytes:
-    """Return what stands before `Stored.rest` in an event line; `}` and a line feed stand behind it."""
+    """Return the text before `Stored.rest` in an event line. `}` and a line feed follow `rest`."""
     kind, version = ("PartialObjectMetadata", "meta.k8s.io/v1") if partial else (resource.kind, resource.group_version)
     return b'{"type":"%s","object":{"kind":"%s","apiVersion":"%s",' % (
         event_type.encode(),

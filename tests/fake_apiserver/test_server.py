@@ -16,7 +16,7 @@ from tests.openssl import trusting
 
 
 def refused(server: FakeApiServer) -> bool:
-    """Tell whether a connection is refused."""
+    """Return whether a connection is refused."""
     try:
         socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))).close()
     except ConnectionRefusedError:

@@ -1,4 +1,4 @@
-"""The usage of nodes as metrics.k8s.io and as Prometheus have it, for `Behaviour.other_apis`."""
+"""The usage of nodes in the forms of metrics.k8s.io and of Prometheus, for `Behaviour.other_apis`."""
 
 import json
 import time
@@ -16,16 +16,16 @@ QUERY_PATH: Final = "/api/v1/query"
 
 @dataclass(slots=True)
 class FakeUsage:
-    """What nodes use: cpu in millicores, memory in bytes. `clock` and `age` are seconds."""
+    """The usage of nodes: cpu in millicores, memory in bytes. `clock` and `age` are seconds."""
 
     cpu: dict[str, int] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
     deviation: float = 0.1
-    """Of the average."""
+    """Deviation as a share of the average."""
     age: float = 0.0
     clock: Callable[[], float] = time.time
     queries: list[str] = field(default_factory=list)
-    """What Prometheus was asked."""
+    """The queries to Prometheus."""
 
     @property
     def apis(self) -> dict[str, Respond]:

@@ -1,4 +1,4 @@
-"""GET /version: which release the server is of.
+"""GET /version: the release of the server.
 
 Source: k8s.io/apiserver pkg/server/routes/version.go, k8s.io/apimachinery pkg/version (Info).
 """
@@ -17,7 +17,7 @@ PATH: Final = "/version"
 
 @dataclass(frozen=True, slots=True)
 class VersionRequest:
-    """A request for the version; `git_version` is as the server has it at the moment."""
+    """A request for the version. `git_version` is the server's present one."""
 
     git_version: str
     kind: Kind = "version"
@@ -36,5 +36,5 @@ class VersionRequest:
 
 
 def version_request(request: Request, git_version: str) -> VersionRequest | None:
-    """Read the path; None if it is another one."""
+    """Read the path. None if it is another one."""
     return VersionRequest(git_version) if request.path == PATH else None

@@ -25,7 +25,7 @@ _INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 @dataclass(frozen=True, slots=True)
 class Bookmarks:
-    """When bookmarks are sent, in seconds: how often, and how long before the deadline."""
+    """The times of bookmarks, in seconds: their interval, and the time before the deadline."""
 
     interval: float
     before_deadline: float
@@ -37,7 +37,7 @@ class Watch:
     def __init__(
         self, collection: Collection, options: ListOptions, current: Callable[[], int], bookmarks: Bookmarks
     ) -> None:
-        """Take the state as it is now. `current` tells the version of the store. Raises RefusedError."""
+        """Begin at the present state. `current` returns the version of the store. Raises RefusedError."""
         self._collection = collection
         self._options = options
         self._current = current
@@ -54,7 +54,7 @@ class Watch:
         now = current()
         if options.initial_events and (options.version or 0) > now:
             raise RefusedError(too_large_version(options.version or 0, now), in_stream=True)
-        # Only newer events are sent. Any watch but those with initial events may be from a version yet to come.
+        # Only newer events are sent. A watch without initial events may begin at a future version.
         self._version = now if options.state_first else options.version or now
         if self._version < collection.floor:
             raise RefusedError(expired_watch(self._version, collection.floor), in_stream=True)
@@ -68,11 +68,11 @@ class Watch:
         return self._idle and self._position == self._collection.end
 
     def wake(self) -> None:
-        """Let it look for what there is to do."""
+        """Wake the watch."""
         self._wake.set()
 
     async def serve(self, stream: EventStream) -> None:
-        """Send all, until the deadline, or until the client was too slow for the history that is kept."""
+        """Send all events until the deadline, or until the client is too slow for the kept history."""
         await stream.begin()
         with self._woken_by_events():
             await self._send_initial(stream)
@@ -93,7 +93,7 @@ class Watch:
             self._collection.listeners.remove(self._wake.set)
 
     async def _sleep(self, until: float) -> None:
-        """Sleep until a time, or until there is something to do."""
+        """Sleep until a time, or until `wake`."""
         timer = asyncio.get_running_loop().call_at(until, self._wake.set)
         self._idle = True
         try:
@@ -116,7 +116,7 @@ class Watch:
             await self._send_bookmark(stream, _INITIAL_EVENTS_END)
 
     async def _send_news(self, stream: EventStream) -> bool:
-        """Send the events since the last time; False when some of them are gone."""
+        """Send the events since the last call. Return False if some of them are no longer kept."""
         self._wake.clear()
         await stream.act()
         events = self._collection.events_from(self._position)
@@ -130,7 +130,7 @@ class Watch:
         return True
 
     def _line(self, event: Event) -> bytes | None:
-        """Return the line for an event; None where nothing that is selected has changed."""
+        """Return the line for an event. None if no selected object has changed."""
         selects = self._options.selector.matches
         before = event.before is not None and selects(event.before)
         after = event.after is not None and selects(event.after)
@@ -140,7 +140,7 @@ class Watch:
         return event.line(self._begins[event_type], deleted=not after, partial=self._options.partial)
 
     def _next_bookmark(self, now: float) -> float:
-        """Return when the next bookmark is due; never is at the deadline or behind it."""
+        """Return the time of the next bookmark. A time at or after the deadline means never."""
         if not self._options.allow_bookmarks:
             return self._deadline
         due = now + self._bookmarks.interval
@@ -149,7 +149,7 @@ class Watch:
 
     async def _send_bookmark(self, stream: EventStream, annotations: dict[str, str]) -> None:
         if self._reached < self._version:
-            return  # a watch from a version that is yet to come
+            return  # a watch from a future version
         metadata = {"resourceVersion": str(self._reached), **({"annotations": annotations} if annotations else {})}
         rest = msgspec.json.encode({"metadata": metadata})[1:]
         await stream.send_objects(self._begins["BOOKMARK"], [rest])

@@ -1,6 +1,6 @@
-"""HTTP/1.1 as far as a kube-apiserver and its clients use it, on transports that let every fault happen.
+"""The part of HTTP/1.1 that a kube-apiserver and its clients use, on transports that allow every fault.
 
-One request at a time on a connection; a response is a whole body or chunks. Nothing here knows Kubernetes.
+A connection has one request at a time. A response is a whole body or chunks. This module is independent of Kubernetes.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _END_OF_HEAD: Final = b"\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. Header names are in lower case; of a repeated parameter or header the last one counts."""
+    """One request. Header names are in lower case. Of a repeated parameter or header, the last one counts."""
 
     method: str
     path: str
@@ -32,10 +32,10 @@ Handler = Callable[[Request, "Connection"], Awaitable[None]]
 
 
 class Connection(asyncio.Protocol):
-    """One connection of a client: reads requests, gives each to the handler, and ends it when the client goes away."""
+    """One connection of a client. It reads requests, passes each to the handler, and ends with the client."""
 
     def __init__(self, handler: Handler, opened: Callable[["Connection"], None]) -> None:
-        """Call `opened` when the client has connected; it may close the connection at once."""
+        """Call `opened` when the client has connected. `opened` may close the connection."""
         self._handler = handler
         self._opened = opened
         self._received = bytearray()
@@ -45,7 +45,7 @@ class Connection(asyncio.Protocol):
         self.serving: asyncio.Task[None] | None = None
         self.closed = asyncio.Event()
 
-    # What asyncio calls.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -68,28 +68,28 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    # What the handler calls.
+    # Called by the handler.
 
     async def write(self, parts: Sequence[bytes]) -> None:
-        """Send bytes, and wait while the client does not take them. Raises ConnectionError when it has gone."""
+        """Send bytes, and wait while the client does not read them. Raises ConnectionError after a disconnect."""
         if self._transport.is_closing():
             raise ConnectionResetError
-        # Not writelines(): that of asyncio pauses nobody before Python 3.12.9 and 3.13.2 (CVE-2024-12254).
+        # Not writelines(): before Python 3.12.9 and 3.13.2 it never pauses the writer (CVE-2024-12254).
         self._transport.write(b"".join(parts))
         await self._writable.wait()
 
     @property
     def unsent_bytes(self) -> int:
-        """How much of what has been written the client's side has not taken yet."""
+        """Number of written bytes that the client's side has not received yet."""
         return 0 if self.closed.is_set() else self._transport.get_write_buffer_size()
 
     def close(self) -> None:
-        """Close the connection after what has been written."""
+        """Close the connection after the written bytes are sent."""
         self._keep_alive = False
         self._transport.close()
 
     def abort(self) -> None:
-        """Reset the connection (RST), with what has been written and not been sent."""
+        """Reset the connection (RST), and drop bytes that were not sent yet."""
         self._keep_alive = False
         raw = self._transport.get_extra_info("socket")
         if raw is not None and not self._transport.is_closing():
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
         self._serve_next()
 
     def _parsed(self) -> Request | None:
-        """Take one whole request out of what has been received."""
+        """Return one whole request from the received bytes, if there is one."""
         head_length = self._received.find(_END_OF_HEAD)
         if head_length < 0:
             return None
@@ -143,10 +143,10 @@ def head(status: int, headers: Mapping[str, str]) -> bytes:
 
 
 class ChunkedBody:
-    """A response whose end is not known when it begins."""
+    """A response with an unknown length."""
 
     def __init__(self, connection: Connection, *, compress: bool = False, chunk_bytes: int | None = None) -> None:
-        """With `chunk_bytes`, every chunk but the last of a write has exactly so many bytes."""
+        """With `chunk_bytes`, every chunk except the last of a write has exactly this size."""
         self._connection = connection
         self._compressor = zlib.compressobj(level=1, wbits=31) if compress else None
         self._chunk_bytes = chunk_bytes
@@ -166,10 +166,10 @@ class ChunkedBody:
         data = b"".join(parts)
         for begin in range(0, len(data), self._chunk_bytes):
             await self._connection.write(_chunk([data[begin : begin + self._chunk_bytes]]))
-            await asyncio.sleep(0)  # so that the client can read what it has before the next chunk comes
+            await asyncio.sleep(0)  # so that the client can read before the next chunk arrives
 
     async def end(self) -> None:
-        """Say that this was all."""
+        """Send the end of the body."""
         rest = _chunk([self._compressor.flush()]) if self._compressor else []
         await self._connection.write([*rest, b"0\r\n\r\n"])
 

@@ -1,9 +1,8 @@
-"""Simulated schedulers against a service of its own, which follows a fake API server: `make load`, `make soak-load`.
+"""Simulated schedulers against a new service, which follows a fake API server: `make load`, `make soak-load`.
 
-Fails where too many answers are wrong (--max-failures), where the mirror is not as the cluster is in the end, and where
-the memory has grown. With --host it is any running service that is asked. What is no option of this program is
-locust's, or of our locustfile: `python -m locust -f tests/load/locustfile.py --help` lists them; names of classes of
-users choose among these.
+It fails if too many responses are wrong (--max-failures), if the mirror differs from the cluster at the end, or if the
+memory has grown. With --host it uses any running service. Other options belong to locust or to the locustfile:
+`python -m locust -f tests/load/locustfile.py --help` lists them. Names of user classes select among the classes.
 """
 
 import argparse
@@ -24,11 +23,11 @@ ROOT: Final = Path(__file__).parents[2]
 LOCUSTFILE: Final = Path(__file__).with_name("locustfile.py")
 KEPT_REPORT: Final = ROOT / "docs" / "bench" / "load.html"
 _SPAWN_RATE: Final = 100  # users a second
-_PATIENCE: Final = 10  # seconds for the last answers, and again until locust is killed
+_PATIENCE: Final = 10  # seconds for the last responses, and again until locust is killed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it; 1 if locust says so, or if something is wrong in the end."""
+    """Run the load. Return 1 if locust fails, or if a check at the end fails."""
     options, others = _options(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
@@ -70,9 +69,9 @@ def _command(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
 
 
 def _run(command: Sequence[str]) -> int:
-    """Run locust and return its exit status. Whatever ends this program ends it first.
+    """Run locust and return its exit status. If this program ends, it ends locust first.
 
-    In a process group of its own it gets one signal: of the two that Ctrl-C would make, the second disturbs its end.
+    locust has its own process group, so it gets one signal. Ctrl-C would send two, and the second disturbs its end.
     """
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0) as process:  # noqa: S603 - our own program
         try:
@@ -86,7 +85,7 @@ def _run(command: Sequence[str]) -> int:
 
 
 def _end(number: int, _: FrameType | None) -> None:
-    """End by leaving all `with` blocks, which end the processes; a second signal must not keep them from that."""
+    """End by leaving all `with` blocks, which end the processes. A second signal must not interrupt this."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     sys.exit(128 + number)

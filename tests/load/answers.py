@@ -1,7 +1,7 @@
-"""What an answer must be like for kube-scheduler to take it, without knowing which nodes fit.
+"""Checks that kube-scheduler would accept a response, without knowing which nodes fit.
 
-Of every answer the nodes are counted, and those that passed were asked about. Which ones failed, and whether whole Node
-objects are given back byte for byte, is looked at where `wholly` is true: it takes longer than the answer did.
+In every response, the number of nodes is checked, and that the passed nodes are in the request. The failed nodes, and
+whole Node objects byte for byte, are checked only if `wholly` is true, because this takes longer than the response.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,11 +13,11 @@ import msgspec
 from tests.load.questions import Nodes
 
 MAX_SCORE: Final = 100
-_SHOWN: Final = 200  # characters of an answer that is not understood
+_SHOWN: Final = 200  # characters of an unreadable response
 
 
 class WrongAnswerError(Exception):
-    """An answer that kube-scheduler would not take, or would take a node for lost by."""
+    """A response that kube-scheduler would reject, or that would lose a node."""
 
 
 class _Metadata(msgspec.Struct):
@@ -37,7 +37,7 @@ class _RawNodeList(msgspec.Struct):
 
 
 class _FilterResult(msgspec.Struct):
-    """ExtenderFilterResult. Go writes every field, null where it is empty."""
+    """ExtenderFilterResult. Go writes every field, with null for an empty one."""
 
     nodes: _NodeList | None = msgspec.field(name="Nodes")
     node_names: list[str] | None = msgspec.field(name="NodeNames")
@@ -62,13 +62,13 @@ _decode_node: Final = msgspec.json.Decoder(_Node).decode
 
 
 def check_status(status: int, body: bytes) -> None:
-    """Raise WrongAnswerError for any status but 200, as kube-scheduler throws the body away then."""
+    """Raise WrongAnswerError for any status except 200, because kube-scheduler discards the body of other responses."""
     if status != HTTPStatus.OK:
         raise WrongAnswerError(f"HTTP {status}: {_shown(body)}")
 
 
 def check_shed(verb: str, body: bytes) -> None:
-    """Raise WrongAnswerError for an answer to a question that was turned away which does not say so, or scores."""
+    """Raise WrongAnswerError if the response to a shed request does not report the shedding, or has scores."""
     try:
         if verb == "filter":
             ok = _decode_result(body).error.startswith("shed: ")
@@ -81,7 +81,7 @@ def check_shed(verb: str, body: bytes) -> None:
 
 
 def passed_nodes(body: bytes, asked: Nodes, *, wholly: bool) -> list[str]:
-    """Return the names of the nodes that passed `filter`, in the order of the answer. Raises WrongAnswerError."""
+    """Return the names of the nodes that passed `filter`, in the order of the response. Raises WrongAnswerError."""
     try:
         result = _decode_result(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -98,7 +98,7 @@ def passed_nodes(body: bytes, asked: Nodes, *, wholly: bool) -> list[str]:
 
 
 def check_scores(body: bytes, asked: Sequence[str], *, wholly: bool) -> None:
-    """Raise WrongAnswerError for an answer of `prioritize` without one score of 0..100 for each node asked."""
+    """Raise WrongAnswerError unless a response of `prioritize` has one score of 0..100 for each requested node."""
     try:
         priorities = _decode_list(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -111,7 +111,7 @@ def check_scores(body: bytes, asked: Sequence[str], *, wholly: bool) -> None:
 
 
 def _passed(result: _FilterResult, asked: Nodes) -> list[str]:
-    """Return the names that passed, which have to come in the form that was asked in."""
+    """Return the names that passed. They must have the form of the request."""
     if asked.form == "NodeNames":
         if result.node_names is None:
             raise WrongAnswerError("NodeNames: null, though names were asked about")

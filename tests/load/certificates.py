@@ -1,4 +1,4 @@
-"""The certificates of a service under load, which are replaced while it runs, as kubelet replaces a Secret."""
+"""The certificates of a service under load, replaced at run time like a Secret by kubelet."""
 
 import shutil
 import ssl
@@ -13,7 +13,7 @@ _CLIENT: Final = "extendedKeyUsage=clientAuth"
 
 
 class Certificates:
-    """One authority, a client's certificate, and the server's, of which there is always a newer one to be had."""
+    """One authority, a client's certificate, and a server's certificate that can be renewed at any time."""
 
     def __init__(self, folder: Path) -> None:
         self._authority = Authority(folder)
@@ -24,7 +24,7 @@ class Certificates:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The environment of a Kindred that has the server's certificate, and wants the client's."""
+        """The environment of a Kindred with the server's certificate, which requires the client's."""
         return {
             "KINDRED_TLS_CERT_FILE": str(self._current / "tls.crt"),
             "KINDRED_TLS_KEY_FILE": str(self._current / "tls.key"),
@@ -34,7 +34,7 @@ class Certificates:
 
     @property
     def authority(self) -> Path:
-        """The certificate of who signed all others."""
+        """The certificate of the authority that signed all others."""
         return self._authority.crt()
 
     @property
@@ -43,11 +43,11 @@ class Certificates:
         return self._authority.crt(CLIENT_NAME), self._authority.key(CLIENT_NAME)
 
     def client_tls(self) -> ssl.SSLContext:
-        """Return the TLS of a client that shows its certificate, and trusts the authority alone."""
+        """Return the TLS of a client that sends its certificate, and trusts only the authority."""
         return client_tls(self.authority, *self.client)
 
     def rotate(self) -> None:
-        """Replace the server's certificate and key, both at once: what is read is a link to their folder."""
+        """Replace the server's certificate and key at once, by a link to their folder."""
         self.rotations += 1
         name = f"server-{self.rotations}"
         self._authority.make(name, _SERVER)
@@ -61,7 +61,7 @@ class Certificates:
 
 
 def client_tls(authority: Path | str, certificate: Path | str, key: Path | str) -> ssl.SSLContext:
-    """Return the TLS of a client that trusts one authority alone, and shows a certificate, unless that is empty."""
+    """Return the TLS of a client that trusts only one authority, and sends a certificate, unless it is empty."""
     context = trusting(Path(authority))
     if certificate:
         context.load_cert_chain(certificate, key or None)

@@ -1,4 +1,4 @@
-"""What goes wrong at the API server while schedulers ask: one fault after another, at times that chance chooses."""
+"""Faults of the API server under load: one after another, at random times."""
 
 import random
 from collections import Counter
@@ -10,19 +10,19 @@ _OUTAGE: Final = 3.0  # seconds without any API server
 
 
 class Change(NamedTuple):
-    """Something to ask of the fake API server: a verb of `tests.fake_apiserver.control`, and what it is given."""
+    """A request to the fake API server: a verb of `tests.fake_apiserver.control`, and its body."""
 
     verb: str
     given: object
 
 
 class Fault(NamedTuple):
-    """Something that goes wrong, and how often compared with others."""
+    """A fault, with its weight relative to the others."""
 
     weight: int
     changes: tuple[Change, ...]
     seconds: float = 0.0
-    """For which nothing else can be asked."""
+    """Seconds in which no other fault can be injected."""
 
 
 def _watches(action: str, path: str | None = None, **fields: object) -> Change:
@@ -58,12 +58,12 @@ FAULTS: Final[Mapping[str, Fault]] = {
 
 
 class FaultInjector:
-    """Lets something go wrong now and then. `injected` counts what has."""
+    """Injects faults from time to time. `injected` counts them."""
 
     def __init__(
         self, change: Callable[[str, object], None], seed: int, mean_gap: float, clock: Callable[[], float]
     ) -> None:
-        """Tell `change` a verb and what it is given; leave `mean_gap` seconds between two faults, on average."""
+        """`change` gets a verb and its body. `mean_gap`: mean seconds between two faults."""
         self._change = change
         self._random = random.Random(seed)  # noqa: S311 - to be the same each time
         self._rate = 1 / mean_gap
@@ -72,7 +72,7 @@ class FaultInjector:
         self._due = self._after(0.0)
 
     def step(self) -> None:
-        """Let something go wrong, if it is time for it. To be called every second or so."""
+        """Inject a fault if one is due. Call this about every second."""
         if self._clock() < self._due:
             return
         name = self._random.choices(list(FAULTS), [fault.weight for fault in FAULTS.values()])[0]

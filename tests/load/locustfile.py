@@ -1,12 +1,12 @@
-"""Locust's simulated schedulers: each asks `filter` about all nodes, then `prioritize` about those that passed.
+"""Locust's simulated schedulers: each calls `filter` with all nodes, then `prioritize` with the nodes that passed.
 
-`python -m tests.load` runs them against a service of its own. Against any other, with locust's web UI:
+`python -m tests.load` runs them against a new service. Against any other, with locust's web UI:
 
     python -m locust -f tests/load/locustfile.py --host http://127.0.0.1:8888 [NodeNamesUser] [WholeNodesUser]
 
-The service has to mirror the bench cluster of that size, or all nodes fail for being unknown; with `--request FILE`
-(ExtenderArgs, such as app/demo/requests/web.json) it is asked what the files ask. Users of one locust wait for each
-other's work, which is then in the times: ratios of latencies are for `make bench`.
+The service must mirror the bench cluster of that size, or all nodes fail as unknown. With `--request FILE`
+(ExtenderArgs, such as app/demo/requests/web.json) it gets the requests of the files. Users of one locust wait for each
+other, and the times include this wait. For ratios of latencies use `make bench`.
 """
 
 import gc
@@ -41,29 +41,29 @@ _JSON: Final = {"Content-Type": "application/json"}
 _CLOSE: Final = {"Connection": "close"}
 _HTTP_TIMEOUT: Final = 5.0  # seconds; kube-scheduler's for an extender, if nothing else is configured
 _POOL: Final[dict[str, Any]] = {
-    "block_size": 64 * 1024,  # bytes at a time; with 4 KB, the default of the client, 32 MB take it a third longer
+    "block_size": 64 * 1024,  # bytes per read; with 4 KB, the client's default, 32 MB take a third longer
     "concurrency": 1_000,
     "connection_timeout": _HTTP_TIMEOUT,
     "network_timeout": _HTTP_TIMEOUT,
 }
 _AFTER_FAILURE: Final = 0.1  # seconds
-_LEASE: Final = 10.0  # seconds of churn that are asked for at a time, so that it ends with this process
+_LEASE: Final = 10.0  # seconds of churn per request, so that churn ends with this process
 T = TypeVar("T")
 
 
 class PreparedUser(FastHttpUser):
-    """What is made ready before the first of a class begins."""
+    """A user class with a preparation before its first user begins."""
 
     abstract = True
 
     @classmethod
     def prepare(cls, options: Namespace) -> str:
-        """Make ready; return why nothing can be done, or nothing. Raises RequestFileError."""
+        """Prepare. Return why the class cannot run, or an empty text. Raises RequestFileError."""
         raise NotImplementedError
 
 
 class SchedulerUser(PreparedUser):
-    """One scheduler: a cycle at a time, the next one as soon as the last has ended."""
+    """One scheduler: one cycle after the other, without pause."""
 
     abstract = True
     wait_time = constant(0)
@@ -76,11 +76,11 @@ class SchedulerUser(PreparedUser):
     reconnect_every: ClassVar[int]
     sheds_allowed: ClassVar[bool]
     sheds: ClassVar[Counter[str]] = Counter()
-    """Verb and reason -> questions that were turned away, where that is allowed."""
+    """Verb and reason -> shed requests, if shedding is allowed."""
 
     @classmethod
     def prepare(cls, options: Namespace) -> str:
-        """Make the questions; return why there are none, or nothing. Raises RequestFileError."""
+        """Make the requests. Return why there are none, or an empty text. Raises RequestFileError."""
         cls.answers, cls.check_every = itertools.count(), options.check_every
         cls.reconnect_every, cls.sheds_allowed = options.reconnect_every, options.sheds_allowed
         if options.ca:
@@ -90,12 +90,12 @@ class SchedulerUser(PreparedUser):
             cls.questions = cluster_questions(cls.form, options.nodes, options.pods)
             return ""
         found = [asked for form, asked in map(file_questions, map(Path, options.request)) if form == cls.form]
-        cls.questions = itertools.chain.from_iterable(zip(*found, strict=False))  # none of them ends
+        cls.questions = itertools.chain.from_iterable(zip(*found, strict=False))  # all of them are endless
         return "" if found else f"no --request file has {cls.form}"
 
     @task
     def schedule(self) -> None:
-        """Ask for one pod as kube-scheduler does: it does not have a single node scored."""
+        """Run one cycle as kube-scheduler does: it does not score a single node."""
         question = next(self.questions)
         wholly = next(self.answers) % self.check_every == 0
         passed = self._ask("filter", question.body, lambda body: passed_nodes(body, question.nodes, wholly=wholly))
@@ -103,13 +103,13 @@ class SchedulerUser(PreparedUser):
             self._ask("prioritize", question.about(passed), lambda body: check_scores(body, passed, wholly=wholly))
 
     def _ask(self, verb: str, body: bytes, check: Callable[[bytes], T]) -> T | None:
-        """Return what is found in an answer; None where it is wrong, which is reported, or the question was shed."""
+        """Return the checked result of a response. None for a wrong response, which is reported, or a shed request."""
         name = f"{type(self).__name__} {verb}"
-        given: Any = body  # which locust takes and its annotation does not
+        given: Any = body  # locust accepts it, but its annotation does not
         headers = _JSON | _CLOSE if self._is_to_reconnect() else _JSON
         with self.client.post(f"/{verb}", data=given, headers=headers, name=name, catch_response=True) as response:
             try:
-                if response.status_code != 0:  # else there was none, which locust reports
+                if response.status_code != 0:  # else there was no response, which locust reports
                     check_status(response.status_code, response.content or b"")
                     shed = (response.headers or {}).get("kindred-shed", "")
                     if not shed:
@@ -117,36 +117,36 @@ class SchedulerUser(PreparedUser):
                     self._shed(verb, shed, response.content or b"")
             except WrongAnswerError as error:
                 response.failure(str(error))
-        time.sleep(_AFTER_FAILURE)  # a service that is gone would fill the report
+        time.sleep(_AFTER_FAILURE)  # without a pause, a stopped service would fill the report
         return None
 
     def _shed(self, verb: str, reason: str, body: bytes) -> None:
-        """Count a question that was turned away. Raises WrongAnswerError where none may be, or the answer is odd."""
+        """Count a shed request. Raises WrongAnswerError if shedding is not allowed, or if the response is wrong."""
         if not self.sheds_allowed:
             raise WrongAnswerError(f"shed: {reason}")
         check_shed(verb, body)
         self.sheds[f"{verb}: {reason}"] += 1
 
     def _is_to_reconnect(self) -> bool:
-        """Tell whether this question is the last one on its connection."""
+        """Return whether this request is the last one on its connection."""
         return self.reconnect_every > 0 and next(self.asked) % self.reconnect_every == self.reconnect_every - 1
 
 
 class NodeNamesUser(SchedulerUser):
-    """A scheduler whose extender is `nodeCacheCapable`, which is asked about names."""
+    """A scheduler whose extender is `nodeCacheCapable`, and gets names."""
 
     form = "NodeNames"
     weight = 2
 
 
 class WholeNodesUser(SchedulerUser):
-    """A scheduler whose extender is not, which is sent whole Node objects: 32 MB for 5,000."""
+    """A scheduler whose extender is not `nodeCacheCapable`, and gets whole Node objects: 32 MB for 5,000."""
 
     form = "Nodes"
 
 
 class ChurnUser(PreparedUser):
-    """Has the fake API server change pods at a steady rate. One of it is enough."""
+    """Makes the fake API server change pods at a steady rate. One user of this class is enough."""
 
     fixed_count = 1
     wait_time = constant(_LEASE / 2)
@@ -155,7 +155,7 @@ class ChurnUser(PreparedUser):
 
     @classmethod
     def prepare(cls, options: Namespace) -> str:
-        """Return why nothing can be changed, or nothing."""
+        """Return why no pod can be changed, or an empty text."""
         cls.fake_api, cls.rate = options.fake_api.rstrip("/"), options.churn_rate
         if not cls.fake_api:
             return "no --fake-api, and only of a fake API server are the pods there to be changed"
@@ -163,11 +163,11 @@ class ChurnUser(PreparedUser):
 
     @task
     def churn(self) -> None:
-        """Have pods changed for some seconds more."""
+        """Extend the churn by some seconds."""
         self._set({"rate": self.rate, "seconds": _LEASE})
 
     def on_stop(self) -> None:
-        """Leave the cluster alone again."""
+        """Stop the churn."""
         self._set({"rate": 0})
 
     def _set(self, rate: dict[str, float]) -> None:
@@ -175,15 +175,15 @@ class ChurnUser(PreparedUser):
 
 
 def three_digits(milliseconds: float) -> float:
-    """Round a time for locust's statistics, whose whole milliseconds are coarse for answers of one or two."""
+    """Round a time for locust's statistics, whose whole milliseconds are too coarse for responses of one or two."""
     return float(f"{milliseconds:.3g}")
 
 
 def add_options(parser: LocustArgumentParser) -> None:
-    """Add our options to locust's."""
+    """Add the options of this file to locust's."""
 
     def add(name: str, **of_option: Any) -> None:  # noqa: ANN401 - those of argparse
-        group.add_argument(name, **of_option).include_in_web_ui = False  # they count at the start only
+        group.add_argument(name, **of_option).include_in_web_ui = False  # they apply only at the start
 
     group = parser.add_argument_group("Kindred", "What is asked, and what of the answers is looked at.")
     add("--nodes", type=int, default=5_000, help="of the bench cluster")
@@ -202,14 +202,14 @@ def add_options(parser: LocustArgumentParser) -> None:
 
 
 def prepare(environment: Environment, **_: object) -> None:
-    """Make all questions, and take the classes of users out that cannot do anything."""
+    """Make all requests, and remove user classes that cannot run."""
     options = environment.parsed_options
     if options is None:
         return
     if not isinstance(environment.runner, WorkerRunner):
-        # Behind locust's own tables.
+        # After locust's own tables.
         _listen(environment.events.quit, lambda **_: _report(environment.stats, options.summary))
-    if isinstance(environment.runner, MasterRunner):  # its workers ask
+    if isinstance(environment.runner, MasterRunner):  # its workers send the requests
         return
     try:
         for user in list(environment.user_classes):
@@ -220,11 +220,11 @@ def prepare(environment: Environment, **_: object) -> None:
         sys.exit(f"--request: {error}")
     if not any(issubclass(user, SchedulerUser) for user in environment.user_classes):
         sys.exit("There is no class of users left that asks anything.")
-    gc.freeze()  # what questions are made of is no garbage, and a collection would be in the times
+    gc.freeze()  # the parts of requests are no garbage, and a collection would add to the times
 
 
 def judge(environment: Environment, **_: object) -> None:
-    """Let the exit status say whether something was asked, and enough of the answers were right."""
+    """Set the exit status: whether requests were sent, and enough responses were right."""
     options = environment.parsed_options
     if options is None or environment.runner is None or isinstance(environment.runner, WorkerRunner):
         return
@@ -246,7 +246,7 @@ def _listen(event: EventHook, listener: Callable[..., None]) -> None:
 
 
 def _share_of_failures(stats: RequestStats) -> float | None:
-    """Return which share of all requests failed; None if no simulated scheduler has asked anything."""
+    """Return the share of failed requests. None if no simulated scheduler sent a request."""
     asked = any(entry.num_requests for (name, _), entry in stats.entries.items() if name != ChurnUser.__name__)
     share: float = stats.total.fail_ratio
     return share if asked else None
@@ -264,7 +264,7 @@ def _report(stats: RequestStats, summary: str) -> None:
 
 
 def _table(stats: RequestStats) -> str:
-    """Tell of every class of users and verb in finer times than locust's own tables have."""
+    """Return a table of each user class and verb, with finer times than in locust's own tables."""
     lines = [f"{'':<26} {'p50, ms':>9} {'p99, ms':>9} {'longest':>9} {'answers':>9} {'a second':>9} {'failures':>9}"]
     for (name, _), entry in sorted(stats.entries.items()):
         times = (entry.get_response_time_percentile(0.5), entry.get_response_time_percentile(0.99))

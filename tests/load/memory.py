@@ -1,23 +1,23 @@
-"""Whether the memory of a process stays what it is, by samples of one a second."""
+"""Whether the memory of a process stays constant, by one sample a second."""
 
 from collections.abc import Sequence
 from statistics import median
 from typing import Final
 
 WINDOW: Final = 60
-"""Samples that are taken together."""
+"""Samples of one median."""
 _GROWTH: Final = 1.05
 _SLACK: Final = 8.0  # MB
 
 
 class Memory:
-    """The resident memory of a process in MB, once a second. Call `sample` with what it is."""
+    """The resident memory of a process in MB. Call `sample` with it once a second."""
 
     def __init__(self) -> None:
         self.samples: list[float] = []
 
     def sample(self, megabytes: float) -> None:
-        """Take in one more."""
+        """Add a sample."""
         self.samples.append(megabytes)
 
     def csv(self) -> str:
@@ -25,7 +25,7 @@ class Memory:
         return "\n".join(("second,rss_mb", *(f"{second},{rss:.1f}" for second, rss in enumerate(self.samples)))) + "\n"
 
     def growth(self) -> str:
-        """Return what there is to be said against it: empty where it is flat, or where that is not to be told yet."""
+        """Return the problem. Empty if the memory is flat, or if there are too few samples."""
         windows = second_and_last(self.samples)
         if windows is None:
             return ""
@@ -36,7 +36,7 @@ class Memory:
 
 
 def second_and_last(samples: Sequence[float]) -> tuple[float, float] | None:
-    """Return the medians of the second and the last minute; None with fewer than three: in the first, caches fill."""
+    """Return the medians of the second and the last minute. None with fewer than three. In the first, caches fill."""
     if len(samples) < 3 * WINDOW:
         return None
     return median(samples[WINDOW : 2 * WINDOW]), median(samples[-WINDOW:])

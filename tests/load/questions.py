@@ -1,6 +1,6 @@
-"""ExtenderArgs as kube-scheduler sends them: compact JSON, in either form, in an order that begins elsewhere each time.
+"""ExtenderArgs as kube-scheduler sends them: compact JSON, in either form, with another start of the order each time.
 
-All that can be is encoded before the first question: of a question, the one who asks only joins the pieces.
+All pieces are encoded before the first request. A simulated scheduler only joins them.
 """
 
 import itertools
@@ -14,16 +14,16 @@ from tests.bench import cluster, dressed
 from tests.bench.whole_nodes import whole_node
 
 Form: TypeAlias = Literal["NodeNames", "Nodes"]
-"""What a question has of its nodes: the first where the extender is `nodeCacheCapable`, whole objects where not."""
+"""The form of the nodes in a request: names if the extender is `nodeCacheCapable`, else whole objects."""
 
 _BEFORE: Final[Mapping[Form, bytes]] = {
     "NodeNames": b',"Nodes":null,"NodeNames":[',
     "Nodes": b',"Nodes":{"metadata":{},"items":[',
 }
 _AFTER: Final[Mapping[Form, bytes]] = {"NodeNames": b"]}", "Nodes": b']},"NodeNames":null}'}
-_PODS_PER_KIND: Final = 25  # a Deployment each
+_PODS_PER_KIND: Final = 25  # one for each Deployment
 _REPLICAS: Final = 4
-_STARTS: Final = 97  # of the order of the nodes; a prime, so that a pod meets all of them
+_STARTS: Final = 97  # starts of the order of nodes; a prime, so that each pod gets all starts
 
 
 class RequestFileError(Exception):
@@ -31,16 +31,16 @@ class RequestFileError(Exception):
 
 
 class Nodes:
-    """The nodes that are asked about, encoded."""
+    """The encoded nodes of requests."""
 
     def __init__(self, form: Form, pieces: Mapping[str, bytes]) -> None:
-        """Take what stands for each node in a body: its name as JSON, or the object."""
+        """`pieces`: name -> the node's JSON in a body, which is its name or the object."""
         self.form = form
         self.pieces = pieces
         lengths = [len(piece) + 1 for piece in pieces.values()]  # with a comma
         self._starts = list(itertools.accumulate(lengths[:-1], initial=0))
         self._length = sum(lengths) - 1
-        # Every order is a slice of the nodes twice in a row; a join of 5,000 pieces would take longer than an answer.
+        # Every order is a slice of the doubled nodes. A join of 5,000 pieces would take longer than a response.
         self._twice = memoryview(b",".join([*pieces.values(), *pieces.values()]))
 
     def from_(self, start: int) -> memoryview:
@@ -52,33 +52,33 @@ class Nodes:
         return b",".join(map(self.pieces.__getitem__, names))
 
     def body(self, pod: bytes, nodes: bytes | memoryview) -> bytes:
-        """Return ExtenderArgs about a pod and some nodes."""
+        """Return ExtenderArgs with a pod and some nodes."""
         return b"".join((b'{"Pod":', pod, _BEFORE[self.form], nodes, _AFTER[self.form]))
 
 
 class Question(NamedTuple):
-    """What a scheduling cycle begins with: the body of `filter`, which asks for all nodes."""
+    """The first request of a scheduling cycle: the body of `filter`, with all nodes."""
 
     pod: bytes
     nodes: Nodes
     body: bytes
 
     def about(self, names: Sequence[str]) -> bytes:
-        """Return the body of `prioritize`, for those that passed. Raises KeyError for an unknown name."""
+        """Return the body of `prioritize`, with the nodes that passed. Raises KeyError for an unknown name."""
         return self.nodes.body(self.pod, self.nodes.some(names))
 
 
 def questions(nodes: Nodes, pods: Sequence[bytes]) -> Iterator[Question]:
-    """Ask for the pods in turns without end. There must be a node and a pod."""
+    """Yield requests for the pods in turns, without end. There must be a node and a pod."""
     count = len(nodes.pieces)
     turns = min(count, _STARTS)
     starts = itertools.cycle([turn * count // turns for turn in range(turns)])
-    for pod, start in zip(itertools.cycle(pods), starts, strict=False):  # neither ends
+    for pod, start in zip(itertools.cycle(pods), starts, strict=False):  # both are endless
         yield Question(pod, nodes, nodes.body(pod, nodes.from_(start)))
 
 
 def cluster_questions(form: Form, nodes: int, pods: int) -> Iterator[Question]:
-    """Ask about all nodes of the bench cluster of that size, for pods of every kind that Deployments make."""
+    """Yield requests with all nodes of the bench cluster of that size, for pods of Deployments of every kind."""
     names = map(cluster.node_name, range(nodes))
     pieces = {name: _piece(form, index) for index, name in enumerate(names)}
     return questions(Nodes(form, pieces), incoming_pods(cluster.app_count(pods)))
@@ -98,7 +98,7 @@ def incoming_pods(apps: int) -> list[bytes]:
 
 
 def file_questions(path: Path) -> tuple[Form, Iterator[Question]]:
-    """Ask what a file of ExtenderArgs asks, keys in any case. Raises RequestFileError, which names the file."""
+    """Yield the requests of a file of ExtenderArgs, with keys in any case. Raises RequestFileError with the file."""
     try:
         found = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
         args = msgspec.convert({key.lower(): raw for key, raw in found.items()}, _Args)

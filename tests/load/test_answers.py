@@ -1,4 +1,4 @@
-"""Answers that kube-scheduler would take, and others."""
+"""Responses that kube-scheduler would accept, and others."""
 
 import json
 
@@ -12,7 +12,7 @@ OBJECTS = Nodes("Nodes", {name: b'{"metadata":{"name":"%s"},"spec":{"taints":[]}
 
 
 def result(**fields: object) -> bytes:
-    """Write an ExtenderFilterResult as Go does."""
+    """Return an ExtenderFilterResult in Go's form."""
     empty: dict[str, object] = {
         "Nodes": None,
         "NodeNames": None,

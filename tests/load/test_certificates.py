@@ -1,4 +1,4 @@
-"""Certificates that are replaced, and a client that goes on through it."""
+"""Replaced certificates, and a client that stays connected."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""What goes wrong under load: each fault is one that the fake API server knows, and they come one after another."""
+"""Faults under load: the fake API server supports each of them, and they are injected one after another."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ from tests.load.faults import FAULTS, FaultInjector
 
 
 class Clock:
-    """Seconds that pass when they are told to."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -17,7 +17,7 @@ class Clock:
 
 
 def injected(seed: int, seconds: int) -> Counter[str]:
-    """Let things go wrong for some time, one in two seconds; nobody is harmed."""
+    """Return the injected faults of some time, with a mean of one in two seconds, without a server."""
     clock = Clock()
     injector = FaultInjector(lambda *_: None, seed, mean_gap=2.0, clock=clock)
     for _ in range(seconds):

@@ -1,4 +1,4 @@
-"""The load as a process, at a small size: locust patches the process that it is imported in."""
+"""The load as a separate process, at a small size, because locust patches the process that imports it."""
 
 import json
 import signal
@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "tests.load", "--nodes", "30", "--pods", "300"]
 
 
 def load(*arguments: str) -> tuple[int, str]:
-    """Run the load as a person does; return the status and all that it printed."""
+    """Run the load as a user does. Return the status and the output."""
     done = subprocess.run(  # noqa: S603 - our own program
         [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
@@ -31,7 +31,7 @@ def processes_of_session(session: int) -> list[str]:
     """Return the status lines of all processes of a session: locust has a process group of its own."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended meanwhile
+        with suppress(OSError):  # the process has ended meanwhile
             text = stat.read_text()
             if text.rpartition(") ")[2].split()[3] == str(session):
                 found.append(text)
@@ -39,7 +39,7 @@ def processes_of_session(session: int) -> list[str]:
 
 
 class Garbage(BaseHTTPRequestHandler):
-    """Answers everything alike, and wrongly."""
+    """Returns the same wrong response to every request."""
 
     headers_sent: ClassVar[dict[str, str]] = {}
     answer: ClassVar[bytes] = b'{"NodeNames":["node-00001"]}'
@@ -57,7 +57,7 @@ class Garbage(BaseHTTPRequestHandler):
 
 
 class Shedding(Garbage):
-    """Turns every question away."""
+    """Sheds every request."""
 
     headers_sent: ClassVar[dict[str, str]] = {"Kindred-Shed": "queue_full"}
     answer: ClassVar[bytes] = filter_error("shed: 100 questions wait already")

@@ -6,7 +6,7 @@ from tests.load.memory import WINDOW, Memory
 
 
 def memory(*minutes: float) -> Memory:
-    """Make a memory that is the same for whole minutes, in MB."""
+    """Make a Memory with a constant value in each minute, in MB."""
     made = Memory()
     for megabytes in minutes:
         for _ in range(WINDOW):

@@ -1,4 +1,4 @@
-"""What simulated schedulers ask, in both forms."""
+"""Requests of simulated schedulers, in both forms."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""One run under load: the service with its certificates, what goes wrong meanwhile, and what is found in the end."""
+"""One run under load: the service with its certificates, the faults, and the checks at the end."""
 
 import json
 import time
@@ -14,15 +14,15 @@ from tests.load.faults import FaultInjector
 from tests.load.memory import Memory, second_and_last
 
 _SETTINGS: Final = {"KINDRED_EQUIVALENCE_MAX_BYTES": str(16 * 1024 * 1024)}
-"""The equivalence cache is full after a minute, so that what grows later is not that."""
-_ROTATED_EVERY: Final = 15.0  # seconds; Kindred looks for new certificates every ten
-_SURELY_TAKEN: Final = 30.0  # seconds within which that has been once
-_RECONNECTS: Final = "100"  # questions on a connection, so that new certificates are seen
+"""The equivalence cache is full after a minute, so that later growth has another cause."""
+_ROTATED_EVERY: Final = 15.0  # seconds; longer than Kindred's check for new certificates
+_SURELY_TAKEN: Final = 30.0  # seconds within which Kindred has reloaded once
+_RECONNECTS: Final = "100"  # requests on a connection, so that new certificates are used
 _SETTLED_WITHIN: Final = 180.0  # seconds until the mirror is right: two of the longest pauses, and a list
 
 
 class Trial:
-    """A service under load. `options` are those of `python -m tests.load`."""
+    """A service under load. `options` are the options of `python -m tests.load`."""
 
     def __init__(self, options: Namespace, api: FakeApi, folder: Path) -> None:
         """Keep certificates and other files in a folder."""
@@ -37,7 +37,7 @@ class Trial:
 
     @contextmanager
     def service(self) -> Iterator[Kindred]:
-        """Run Kindred until the end of the block, entered when it is ready."""
+        """Run Kindred during the block, which begins when Kindred is ready."""
         certificates = self._certificates
         running = (
             kindred(self._api, _SETTINGS)
@@ -49,9 +49,9 @@ class Trial:
             yield service
 
     def locust_options(self, service: Kindred) -> list[str]:
-        """Return what locust has to know of the service."""
+        """Return locust's options for the service."""
         options = ["--host", service.url, "--summary", str(self._summary)]
-        # Locust's requests to change pods would fail with the API server: with faults it changes them by itself.
+        # With faults, locust's requests to change pods would fail. The fake API server then changes them by itself.
         rate = 0.0 if self._injector is not None else self._options.churn_rate
         options += ["--fake-api", self._api.url, "--churn-rate", str(rate)]
         if self._certificates is not None:
@@ -62,7 +62,7 @@ class Trial:
 
     @contextmanager
     def troubled(self, service: Kindred) -> Iterator[None]:
-        """Let things go wrong until the end of the block, and watch the memory."""
+        """Inject faults and sample the memory during the block."""
         with ExitStack() as stack:
             stack.enter_context(repeating(lambda: self._memory.sample(service.memory("VmRSS")), 1.0))
             if self._certificates is not None:
@@ -76,7 +76,7 @@ class Trial:
             self._api.change("churn", {"rate": 0})
 
     def problems(self, service: Kindred) -> list[str]:
-        """Return what is wrong in the end: with the mirror, the memory, and the certificates."""
+        """Return the problems at the end: with the mirror, the memory, and the certificates."""
         problems = self._differences(service)
         growth = self._memory.growth()
         if growth:
@@ -119,7 +119,7 @@ class Trial:
         return self._memory.csv()
 
     def _differences(self, service: Kindred) -> list[str]:
-        """Compare the mirror with the cluster, until they are the same or do not become so."""
+        """Compare the mirror with the cluster until they are equal, or until a timeout."""
         self._api.quiet()
         deadline = time.monotonic() + _SETTLED_WITHIN
         while (differences := service.differences()) and time.monotonic() < deadline:
@@ -127,6 +127,6 @@ class Trial:
         return differences
 
     def _reloads(self, service: Kindred) -> dict[str, int]:
-        """Return how often changed certificates were read, of both ports together, by result."""
+        """Return result -> reads of changed certificates, for both ports together."""
         found = service.metrics().by("result", "kindred_tls_reloads_total")
         return {result: round(found.get(result, 0.0)) for result in ("success", "failure")}

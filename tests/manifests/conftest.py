@@ -55,7 +55,7 @@ def variant(request: pytest.FixtureRequest) -> Variant:
 
 @pytest.fixture(scope="session")
 def rendered(variant: Variant, tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
-    """Give all objects."""
+    """Return all objects."""
     try:
         renderer()
     except NoRendererError as error:
@@ -67,19 +67,19 @@ def rendered(variant: Variant, tmp_path_factory: pytest.TempPathFactory) -> list
 
 @pytest.fixture(scope="session")
 def manifests(rendered: list[Manifest]) -> list[Manifest]:
-    """Give the objects without those of the second scheduler, where there is one."""
+    """Return the objects without those of the second scheduler, where there is one."""
     return of_kindred(rendered)
 
 
 @pytest.fixture(scope="session")
 def of_second_scheduler(rendered: list[Manifest]) -> list[Manifest]:
-    """Give the objects of the second scheduler; none where there is none."""
+    """Return the objects of the second scheduler; none where there is none."""
     return [manifest for manifest in rendered if of_scheduler(manifest)]
 
 
 @pytest.fixture(scope="session")
 def pod(manifests: list[Manifest]) -> Manifest:
-    """Give the template of the pods."""
+    """Return the template of the pods."""
     template: Manifest = only(manifests, "Deployment")["spec"]["template"]
     return template
 
@@ -107,7 +107,7 @@ def configuration(
 
 @pytest.fixture
 def extender(variant: Variant) -> Manifest:
-    """Give what the registration at kube-scheduler says of Kindred."""
+    """Return what the registration at kube-scheduler says of Kindred."""
     text = (MANIFESTS / "scheduler" / f"{variant.overlay}.yaml").read_text("utf-8")
     (found,) = yaml.safe_load(text)["extenders"]
     registered: Manifest = found

@@ -1,8 +1,13 @@
-"""What `kubectl apply -k FOLDER` would send, by what there is: kustomize, kubectl, or a program that Go builds."""
+"""What `kubectl apply -k FOLDER` would send, by what there is: kustomize, kubectl, or a program that Go builds.
+
+`python -m tests.manifests.kustomize` prints the command that renders a folder, for `make release`.
+"""
 
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -87,7 +92,7 @@ def only(manifests: Iterable[Manifest], kind: str) -> Manifest:
 
 
 def of_scheduler(manifest: Manifest) -> bool:
-    """Tell whether an object is the second scheduler's, and not Kindred's."""
+    """Return whether an object is the second scheduler's, and not Kindred's."""
     name: str = manifest["metadata"]["name"]
     return name.startswith("kindred-scheduler") and manifest["kind"] != "Certificate"
 
@@ -101,3 +106,10 @@ def selects(labels: Mapping[str, str], manifest: Manifest) -> bool:
     """Whether the labels of an object, or of a pod's template, are selected."""
     carried: Mapping[str, str] = manifest["metadata"].get("labels", {})
     return labels.items() <= carried.items()
+
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.write(shlex.join(renderer()) + "\n")
+    except RenderError as problem:
+        sys.exit(str(problem))

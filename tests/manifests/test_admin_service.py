@@ -21,7 +21,7 @@ from tests.manifests.kustomize import (
 
 @pytest.fixture(scope="module")
 def manifests(tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
-    """Give all objects of an overlay with the component."""
+    """Return all objects of an overlay with the component."""
     try:
         renderer()
     except NoRendererError as error:

@@ -31,7 +31,7 @@ ADMIN = "components/admin-service"
 
 @pytest.fixture(scope="module")
 def helm() -> Path:
-    """Give helm. Building it takes minutes, which `make e2e` spends: it has the test of equality, too."""
+    """Return helm. Building it takes minutes, which `make e2e` spends: it has the test of equality, too."""
     found = found_helm()
     if found is None:
         pytest.skip("no helm on PATH, and `make e2e` has built none")

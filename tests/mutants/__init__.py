@@ -1,1 +1,1 @@
-"""Planted faults: whether the tests find mistakes that somebody could make. `make mutants` tries them all."""
+"""Planted faults: whether the tests find realistic mistakes. `make mutants` tries them all."""

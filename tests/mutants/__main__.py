@@ -1,4 +1,4 @@
-"""Plants one fault after the other and runs the tests: `python -m tests.mutants`. Ends with 1 if one is not found."""
+"""Plants one fault after the other and runs the tests: `python -m tests.mutants`. Exits with 1 if one is not found."""
 
 import argparse
 import shlex
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refuse_misplaced(chosen: Sequence[AreaFault]) -> None:
-    """Raise MisplacedFaultError now, and not after an hour of trials."""
+    """Raise MisplacedFaultError at the start, and not after an hour of trials."""
     texts = sources(ROOT)
     for _, fault in chosen:
         planted(texts, fault)
@@ -55,7 +55,7 @@ def _refuse_misplaced(chosen: Sequence[AreaFault]) -> None:
 
 
 def _failing_without_fault(chosen: Sequence[AreaFault], timeout: float) -> str:
-    """Return what fails in a tree without faults, of the tests that are run first: it would find every fault."""
+    """Return failures of the first tests in a tree without faults. They would count as finding every fault."""
     tests = sorted({test for _, fault in chosen for test in first_tests(ROOT, fault)})
     return first_failure(ROOT, None, Stage("control", tests, timeout * len(tests)))
 
@@ -67,7 +67,7 @@ def _judged(chosen: Sequence[AreaFault], parsed: argparse.Namespace) -> Iterator
         try:
             for each in as_completed(begun):
                 yield each.result()
-        finally:  # an error ends the run, and a day of trials must not be waited for
+        finally:  # after an error, do not wait for a day of queued trials
             pool.shutdown(wait=False, cancel_futures=True)
 
 

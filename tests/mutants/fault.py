@@ -1,4 +1,4 @@
-"""A planted fault: a change of a few lines of app/ or core/ by which one behaviour breaks."""
+"""A planted fault: a change of a few lines of app/ or core/ that breaks one behaviour."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,30 +8,30 @@ import msgspec
 
 PACKAGES: Final = ("app", "core")
 _TOOLS: Final = frozenset({"bench", "browser", "cost", "e2e", "fake_apiserver", "load", "mutants"})
-"""Folders of tests whose tests are of themselves, or need more than Python."""
+"""Folders of tests that test only themselves, or need more than Python."""
 
 
 class MisplacedFaultError(Exception):
-    """A fault, or one of its tests, that does not fit the tree any more. The message names the fault."""
+    """A fault, or one of its tests, no longer fits the tree. The message names the fault."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """One mistake. Its place is the text: files may move, the text may not be there twice."""
+    """One mistake. The text `old` is its place: files may move, but the text must be unique."""
 
     id: str
     """In kebab-case, for people and for `--only`."""
     breaks: str
-    """Which behaviour breaks, one sentence."""
+    """The broken behaviour, in one sentence."""
     old: str
-    """Stands once in all of app/ and core/."""
+    """A text that occurs once in all of app/ and core/."""
     new: str
     tests: Sequence[str]
-    """What is run first: directories from the root of the tree (`tests/core/mirror`), and test files by the end of
-    their path (`test_admission.py`, `interpodaffinity/test_plugin.py`, `test_explain*.py`), as they may move, too."""
+    """The tests to run first: directories from the root of the tree (`tests/core/mirror`), and test files by the end of
+    their path (`test_admission.py`, `interpodaffinity/test_plugin.py`, `test_explain*.py`), because they may move."""
 
 
 def sources(tree: Path) -> dict[Path, str]:
-    """Return file -> text of all that a fault can be planted in."""
+    """Return file -> text for all files in which a fault can be planted."""
     return {file: file.read_text("utf-8") for package in PACKAGES for file in sorted((tree / package).rglob("*.py"))}
 
 

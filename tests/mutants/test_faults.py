@@ -1,4 +1,4 @@
-"""Each fault can still be planted, wherever its file is by now; whether it is found, `make mutants` tells."""
+"""Each fault can still be planted, even if its file has moved. `make mutants` checks that the tests find it."""
 
 from collections import Counter
 from pathlib import Path
@@ -16,13 +16,13 @@ ALL: Final = [fault for faults in FAULTS.values() for fault in faults]
 def test_every_fault_stands_in_one_place_and_leaves_valid_python() -> None:
     texts = sources(ROOT)
     for fault in ALL:
-        file, text = planted(texts, fault)  # raises for a fault that is nowhere, or in several places
+        file, text = planted(texts, fault)  # raises for a fault without a place, or with several
         compile(text, f"{file} with {fault.id}", "exec", dont_inherit=True)
 
 
 def test_the_tests_of_every_fault_are_there() -> None:
     for fault in ALL:
-        assert first_tests(ROOT, fault)  # raises for one that is not
+        assert first_tests(ROOT, fault)  # raises for a missing test
 
 
 def test_no_two_faults_have_the_same_id() -> None:

@@ -1,4 +1,4 @@
-"""What the program is asked."""
+"""The options of the program."""
 
 import pytest
 

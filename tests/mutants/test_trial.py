@@ -1,4 +1,4 @@
-"""Trials over a tree of a few lines: what is found, by whom, and that nothing else than the copy is tested."""
+"""Trials with a tree of a few lines: the found faults, the finding tests, and that only the copy is tested."""
 
 import shutil
 import subprocess

@@ -45,7 +45,7 @@ class Result(msgspec.Struct, frozen=True):
     by: str
     """The first test that failed, `timeout`, or nothing: then no test has found it."""
     stage: str
-    """Which tests found it: `first`, or `suite`; empty where none did."""
+    """Which tests found it: `first`, or `suite`. Empty if none did."""
     seconds: float
     """Of all that was run for it."""
 

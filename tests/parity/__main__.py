@@ -1,7 +1,7 @@
 """The command: `python -m tests.parity` compares the engine with the real plugins, release by release, in turns.
 
-Each case is made of the seed, its kind and its number. A difference is printed as a golden case, the first ones shrunk.
-Exit status 0 where nothing differs, 1 where something does, 2 where the plugins cannot be built.
+Each case is determined by the seed, its kind and its number. A difference is printed as a golden case. The first
+differences are shrunk. Exit status: 0 without a difference, 1 with one, 2 if the plugins cannot be built.
 """
 
 import argparse
@@ -31,9 +31,9 @@ from tests.parity.report import TOGETHER, Report
 SAME, DIFFERENT, NOT_BUILT = range(3)
 MUTATED: Final = "mutated"
 _SHARES: Final = {"plugins": 6, "resize": 3, "volumes": 4, "preemption": 2, "nominated": 3, MUTATED: 2}
-"""Of 20 cases, how many are of each kind."""
+"""Kind -> its number among 20 cases."""
 _BATCH: Final = 200
-"""Cases of a release before it is the turn of the next one."""
+"""Cases of a release before the next release has its turn."""
 _MOST_SHRUNK: Final = 5
 _MOST_SHOWN: Final = 20
 
@@ -61,7 +61,7 @@ class Cases:
 
 
 class Turns:
-    """One release: its plugins, its cases and what came of them."""
+    """One release: its plugins, its cases and their results."""
 
     def __init__(self, release: str, intree: InTree, cases: Iterator[tuple[str, V1]]) -> None:
         self.report = Report(release)
@@ -71,7 +71,7 @@ class Turns:
 
     def turn(self, most: int) -> None:
         """Compare the next cases."""
-        # The engine, too, answers as the release does that a case names.
+        # The release in a case also sets the rules of the engine.
         batch = [(kind, {**case, "kubernetes": self.report.release}) for kind, case in islice(self._cases, most)]
         found = []
         for (kind, case), reply in zip(batch, self._intree.replies([case for _, case in batch]), strict=True):
@@ -96,7 +96,7 @@ class Turns:
         self.report.plugins.update(names - {TOGETHER})
 
     def _show(self, kind: str, case: V1, result: Comparison) -> None:
-        """Count a difference, and print it as a golden case; the first ones as small as they get."""
+        """Count a difference, and print it as a golden case. The first ones are shrunk."""
         self.report.differing[kind] += 1
         self.report.plugins_differing.update(result.failed)
         shown = self.report.differing.total()
@@ -112,7 +112,7 @@ class Turns:
 
 @cache
 def mutator(file: Path) -> Mutator:
-    """Return what changes the cases of a file."""
+    """Return the mutator of a file's cases."""
     return Mutator([dict(line.content) for line in read(file)])
 
 
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str]) -> int:
         except (BuildError, GoldenError) as error:
             _say(str(error))
             return NOT_BUILT
-        with suppress(KeyboardInterrupt):  # what was compared until then is reported
+        with suppress(KeyboardInterrupt):  # the report has the cases so far
             _take_turns(turns, options)
     for each in turns:
         _say(each.report.text())
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _take_turns(turns: Sequence[Turns], options: argparse.Namespace) -> None:
-    """Compare a batch of each release, then the next of each: so a time limit takes the same of all of them."""
+    """Compare one batch of each release, then the next of each, so that a time limit affects all releases equally."""
     end = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
     for done in range(0, options.cases, _BATCH):
         for each in turns:
@@ -143,7 +143,7 @@ def _take_turns(turns: Sequence[Turns], options: argparse.Namespace) -> None:
 
 
 class GoldenError(Exception):
-    """The plugins do not return the golden data of their release, so that they are no measure."""
+    """The plugins do not return the golden data of their release, so they cannot serve as a reference."""
 
 
 def _begin(release: str, options: argparse.Namespace, stack: ExitStack) -> Turns:

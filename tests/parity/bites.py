@@ -1,4 +1,4 @@
-"""Whether a case bites: what the plugins said of its nodes is not the same for all, so that an error could show."""
+"""Whether a case bites: the plugins' results differ between its nodes, so that an error could show."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from tests.parity.report import TOGETHER
 
 
 def biting(case: V1, expected: V1) -> Iterator[str]:
-    """Yield what bites: a plugin that does not say the same of all nodes, and `all together` of a case."""
+    """Yield the biting plugins, whose results differ between nodes, and `all together` if the joint result does."""
     nodes = len(case["nodes"])
     if "candidates" in expected:
         if _is_mixed(nodes, len(expected["candidates"])) or _choice(expected):

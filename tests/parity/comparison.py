@@ -1,4 +1,4 @@
-"""A case held against the engine by the runners of the golden cases, and what makes a difference none."""
+"""Compares a case with the engine, by the runners of the golden cases, and recognises false differences."""
 
 import re
 from dataclasses import dataclass, field
@@ -15,23 +15,23 @@ _NEGATIVE: Final = frozenset({"NotIn", "DoesNotExist"})
 _SCALAR: Final = re.compile(r"Insufficient (?!cpu$|memory$|ephemeral-storage$)\S+$")
 _RUNNING: Final = re.compile(r'^running (?:"\w+" filter plugin|PreFilter plugin "\w+"): ')
 _DRAWINGS: Final = 200
-"""How often a case that differs is asked about again: upstream takes some things in the order of a map.
+"""Repeats of a case that differs, because some results of upstream depend on the order of a map.
 
-Go begins a small map at one of eight slots, so one order of two entries comes up in an eighth of the runs. The chance
-that a case is taken for a difference by mistake is (7/8)^200, which is 3e-12. With 25 tries it was seen.
+Go begins a small map at one of eight slots, so one order of two entries occurs in an eighth of the runs. The
+probability of a false difference is (7/8)^200, which is 3e-12. With 25 repeats one was seen.
 """
 _SHRINKING: Final = 150  # tries: about two seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of a case."""
+    """The result of a case."""
 
     failed: frozenset[str] = field(default_factory=frozenset)
-    """Plugins that differ, or what else the conformance report has a line for."""
+    """Plugins that differ, or other lines of the conformance report."""
     text: str = ""
     left_out: str = ""
-    """Why the case says nothing of the engine; empty: it does."""
+    """Why the case cannot test the engine. Empty: it can."""
 
 
 def compared(case: V1, reply: Reply, *, negative_selectors: bool) -> Comparison:
@@ -49,7 +49,7 @@ def compared(case: V1, reply: Reply, *, negative_selectors: bool) -> Comparison:
 
 
 def confirmed(case: V1, found: Comparison, intree: InTree, *, negative_selectors: bool) -> Comparison:
-    """Ask again about a case that differs: a difference to one of several possible replies is none."""
+    """Repeat a case that differs. It is no difference if the engine agrees with one of several possible replies."""
     for _ in range(_DRAWINGS):
         again = compared(case, intree.reply(case), negative_selectors=negative_selectors)
         if not again.failed:
@@ -58,15 +58,15 @@ def confirmed(case: V1, found: Comparison, intree: InTree, *, negative_selectors
 
 
 def smallest(case: V1, found: Comparison, intree: InTree, *, negative_selectors: bool) -> V1:
-    """Return the smallest part of a case found that differs in the same, with the `expected` of the real plugins."""
+    """Return the smallest found part of a case with the same difference, with the real plugins' `expected`."""
 
     def still(candidate: V1) -> bool:
         try:
             candidate = {"name": case["name"], "kubernetes": case["kubernetes"], **candidate}
             again = compared(candidate, intree.reply(candidate), negative_selectors=negative_selectors)
         except (GoldenFileError, KeyError, TypeError, AttributeError):
-            return False  # it lacks what every case has
-        # What the engine raises for half an object is another difference.
+            return False  # it lacks a required member
+        # An error of the engine for half an object is another difference.
         return again.failed == found.failed and ("  answer\n" in again.text) == ("  answer\n" in found.text)
 
     least: V1 = {"name": case["name"], "kubernetes": case["kubernetes"], **shrunk(case, still, _SHRINKING)}
@@ -74,10 +74,10 @@ def smallest(case: V1, found: Comparison, intree: InTree, *, negative_selectors:
 
 
 def sorted_reasons(value: Any) -> Any:  # noqa: ANN401  # any JSON
-    """Return a reply with reasons as the engine has them.
+    """Return a reply with reasons in the engine's form.
 
-    Scalar resources in NodeResourcesFit's reasons are by name: upstream's are of a map. An error is told without what
-    kube-scheduler's framework puts before it (pkg/scheduler/framework/runtime/framework.go, RunPreFilterPlugins and
+    Scalar resources in NodeResourcesFit's reasons are sorted by name, because upstream takes them from a map. An error
+    has no prefix of kube-scheduler's framework (pkg/scheduler/framework/runtime/framework.go, RunPreFilterPlugins and
     RunFilterPlugins).
     """
     if isinstance(value, dict):
@@ -90,7 +90,7 @@ def sorted_reasons(value: Any) -> Any:  # noqa: ANN401  # any JSON
 
 
 def _has_negative_selector(pod: V1) -> bool:
-    """Tell whether a term of a pod has a namespaceSelector of only negative requirements."""
+    """Return whether a term of a pod has a namespaceSelector of only negative requirements."""
     affinity = pod["spec"].get("affinity") or {}
     for member in ("podAffinity", "podAntiAffinity"):
         for terms in (affinity.get(member) or {}).values():

@@ -1,4 +1,4 @@
-"""Random golden cases without their `expected`, each of a seed, its kind and its number, and of nothing else."""
+"""Random golden cases without their `expected`. Seed, kind and number determine each case."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -12,7 +12,7 @@ from tests.parity.random_resizes import resize
 
 
 def plugin_case(random: Random) -> V1:
-    """Give a case for all plugins without volumes, alone and together."""
+    """Return a case for all plugins without volumes, alone and together."""
     args: V1 = {}
     if random.random() < 0.3:
         args = {
@@ -36,7 +36,7 @@ def plugin_case(random: Random) -> V1:
 
 
 def resize_case(random: Random) -> V1:
-    """Give a plugin case in which running pods are resized, and the incoming one has to find room."""
+    """Return a plugin case in which running pods are resized, and the incoming pod needs free capacity."""
     made = plugin_case(random)
     for each in made["pods"]:
         if random.random() < 0.7:
@@ -47,7 +47,7 @@ def resize_case(random: Random) -> V1:
 
 
 def volume_case(random: Random) -> V1:
-    """Give a case for the plugins that read volumes."""
+    """Return a case for the plugins that read volumes."""
     cluster = random_volumes.nodes(random)
     names = [node["metadata"]["name"] for node in cluster]
     pods = [random_volumes.pod(random, f"p{index}", random.choice(names)) for index in range(random.randint(0, 6))]
@@ -62,7 +62,7 @@ def volume_case(random: Random) -> V1:
 
 
 def preemption_case(random: Random) -> V1:
-    """Give a case of the dry run: crowded nodes, an incoming pod of a high priority, and budgets."""
+    """Return a case of the dry run: crowded nodes, an incoming pod of a high priority, and budgets."""
     cluster = nodes(random, 2, 5)
     incoming = pod(random, "incoming", terms=random.choice((0.1, 0.3, 0.6)))
     incoming["spec"]["priority"] = random.choice((5, 100, 100, 2_000_000_000))
@@ -86,7 +86,7 @@ def preemption_case(random: Random) -> V1:
 
 
 def nominated_case(random: Random) -> V1:
-    """Give a case of filters with nominated pods, with volumes at times."""
+    """Return a case of filters with nominated pods, with volumes at times."""
     cluster = nodes(random)
     names = [node["metadata"]["name"] for node in cluster]
     pending = [pod(random, f"w{index}") for index in range(random.randint(2, 8))]
@@ -139,10 +139,10 @@ KINDS: Final[Mapping[str, Callable[[Random], V1]]] = {
     "preemption": preemption_case,
     "nominated": nominated_case,
 }
-"""Kind -> what makes a case of it. The cases of `mutated` are made of golden ones, by `Mutator`."""
+"""Kind -> the function that makes a case. `Mutator` makes the cases of `mutated` from golden ones."""
 
 
 def case_of(seed: int, kind: str, number: int) -> V1:
-    """Give a case; the same for the same arguments."""
+    """Return a case. It is the same for the same arguments."""
     name = f"parity/{kind}/{seed}/{number}"
     return {"name": name, **KINDS[kind](Random(name))}  # noqa: S311  # no secret; the same in every run

@@ -1,4 +1,4 @@
-"""The real plugins against the golden data of their release: what they have to return, to be a measure of anything."""
+"""Compares the real plugins with the golden data of their release, before they serve as a reference."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +12,9 @@ from tests.parity.random_nodes import V1
 _DATA: Final = Path(__file__).parents[1] / "conformance" / "data"
 _FILES: Final = ("cases", "volumes", "preempt", "nominated")
 _FOLDERS: Final = {"1.34": _DATA, "1.37": _DATA / "v1.37"}
-"""Release -> where its golden data are."""
+"""Release -> the folder of its golden data."""
 _FOR_PEOPLE: Final = frozenset({"name", "only_with_nominated", "other_refusal", "skipped"})
-"""Members of `expected` that explain the others, of which the program says a part."""
+"""Members of `expected` that explain the others. The program returns only some of them."""
 
 
 def newest() -> list[Path]:
@@ -23,7 +23,7 @@ def newest() -> list[Path]:
 
 
 def not_returned(release: str, intree: InTree) -> tuple[int, list[str]]:
-    """Return how many golden cases a release has, and the names of those that its plugins answer otherwise."""
+    """Return the number of a release's golden cases, and the names of cases with another result of its plugins."""
     cases = [*_cases(release)]
     replies = intree.replies(cases)
     return len(cases), [
@@ -36,7 +36,7 @@ def not_returned(release: str, intree: InTree) -> tuple[int, list[str]]:
 def _cases(release: str) -> Iterator[V1]:
     for file in _files(_FOLDERS[release]) if release in _FOLDERS else ():
         for line in read(file):
-            # Where this member is, `expected` is the answer of the fix of kubernetes#141526, which v1.34 lacks.
+            # In a case with this member, `expected` has the fix of kubernetes#141526, which v1.34 lacks.
             if "expected_1_34" not in line.content:
                 yield dict(line.content)
 

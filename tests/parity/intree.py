@@ -15,7 +15,7 @@ PROGRAM: Final = "intree-plugins"
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What the plugins said. One of its members is set."""
+    """The result of the plugins. Exactly one member is set."""
 
     expected: V1 | None = None
     panic: str = ""
@@ -24,9 +24,9 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class InTree:
-    """The running program. As a context manager it has ended behind the block.
+    """The running program. It is a context manager, and the program ends with the block.
 
-    A plugin that panics outside of the program's own thread ends it; it is started again for the next case.
+    A plugin that panics outside of the program's own thread ends the program. It is restarted for the next case.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -44,11 +44,11 @@ class InTree:
     def replies(self, cases: Sequence[V1]) -> Iterator[Reply]:
         """Yield the reply to each case, while the program works on the next ones.
 
-        All have to be taken before the next cases are given.
+        Take all replies before the next call.
         """
         left = [*cases]
         while left:
-            # Written by a thread: a pipe holds but a part of them, and the program waits until replies are read.
+            # A thread writes, because a pipe holds only some cases, and the program waits until replies are read.
             writer = Thread(target=_write, args=(self._process, left))
             writer.start()
             answered = 0
@@ -64,7 +64,7 @@ class InTree:
             left = left[answered:]
 
     def reply(self, case: V1) -> Reply:
-        """Ask about one case."""
+        """Return the reply to one case."""
         return next(iter([*self.replies([case])]))
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -73,7 +73,7 @@ class InTree:
         )
 
     def _end(self) -> None:
-        self._process.kill()  # it has nothing to save
+        self._process.kill()  # the program has no state to save
         self._process.communicate()
 
 
@@ -84,7 +84,7 @@ def _write(process: subprocess.Popen[bytes], cases: Iterable[V1]) -> None:
             pipe.write(msgspec.json.encode(case) + b"\n")
         pipe.flush()
     except BrokenPipeError:
-        return  # the reader finds that the program has ended
+        return  # the reader detects that the program has ended
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

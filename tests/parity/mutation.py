@@ -1,7 +1,7 @@
-"""Golden cases, changed: parts of one are put in the place of the same part of another, and things are left out.
+"""Changes golden cases: a part of one case replaces the same part of another, and parts are removed.
 
-What stands at a path of one case (`pods[].spec.affinity`) is valid at the same path of another of its file, so that
-the objects stay such as an API server lets through, while combinations come up that nobody has thought of.
+A value at a path of one case (`pods[].spec.affinity`) is valid at the same path of another case in its file. So an API
+server would still accept the objects, and unexpected combinations occur.
 """
 
 from collections import defaultdict
@@ -15,26 +15,26 @@ from tests.parity.random_nodes import V1
 _CHANGES: Final = (1, 2, 3, 5, 8)
 _DROPPED: Final = 0.2
 _KEPT: Final = frozenset({"name", "uid", "namespace", "kind"})
-"""Members by which objects know each other: as they are, so that references stay."""
+"""Members by which objects refer to each other. They stay unchanged."""
 _PODS: Final = ("pods", "nominated")
 _LEFT_OUT: Final = frozenset({"expected", "expected_1_34", "name", "note", "tags"})
 
 
 class Mutator:
-    """Makes cases of those of one file, which are not changed."""
+    """Makes new cases from the cases of one file, which stay unchanged."""
 
     def __init__(self, cases: Sequence[V1]) -> None:
         self._cases = [{name: value for name, value in case.items() if name not in _LEFT_OUT} for case in cases]
 
     def case(self, random: Random) -> V1:
-        """Give a changed case."""
+        """Return a changed case."""
         made = deepcopy(random.choice(self._cases))
         for _ in range(random.choice(_CHANGES)):
             self._change(random, made)
         return mended(random, made)
 
     def _change(self, random: Random, case: V1) -> None:
-        """Change what stands at a path that is drawn first: drawn by places, it would mostly be a label of a node."""
+        """Change a value. The path is chosen first, because a random place would mostly be a label of a node."""
         here, there = places(case), places(random.choice(self._cases))
         path = random.choice([path for path in here if path in there])
         container, key = random.choice(here[path])
@@ -68,21 +68,21 @@ def _places(path: str, container: Any, key: Any) -> Iterator[tuple[str, Any, Any
 
 
 def _droppable(path: str) -> bool:
-    """Tell whether a place may be empty: an element of a list, or a member that the API does not ask for."""
+    """Return whether a place may be empty: an element of a list, or an optional member."""
     if path.endswith(".containers[]"):
-        return False  # no API server lets a pod through that has none
+        return False  # an API server requires it
     return path.endswith(("[]", ".affinity", ".tolerations", ".taints", ".labels", ".ports", ".volumes", ".resources"))
 
 
 def mended(random: Random, case: V1) -> V1:
-    """Restore what holds in every cluster: names and uids are unique, and pods are on nodes that are there."""
+    """Restore the invariants of every cluster: names and uids are unique, and the nodes of pods exist."""
     for member, objects in case.items():
         if isinstance(objects, list) and member not in _PODS:
             case[member] = _unique(objects)
     known = [case["pod"]]
     for member in _PODS:
         if member in case:
-            case[member] = _unique([*known, *case[member]])[len(known) :]  # `known` is unique, and stands first
+            case[member] = _unique([*known, *case[member]])[len(known) :]  # `known` is unique, and comes first
             known += case[member]
     names = [node["metadata"]["name"] for node in case["nodes"]]
     for pod in case["pods"]:
@@ -97,9 +97,9 @@ def mended(random: Random, case: V1) -> V1:
 
 
 def without_shared_ports(pods: list[V1]) -> None:
-    """Leave a host port of a node to the first pod that has it.
+    """Remove a host port of a node from all pods except the first one with it.
 
-    Upstream counts such a port once: in a dry run it is free as soon as one of its pods is removed.
+    Upstream counts a shared port once. In a dry run it is free as soon as one of its pods is removed.
     """
     taken: set[tuple[object, ...]] = set()
     for pod in pods:

@@ -29,7 +29,7 @@ _MIB: Final = 1024 * 1024
 
 
 def namespaces(random: Random) -> list[V1]:
-    """Give namespaces with labels for namespace selectors; one of those that pods are in may be missing."""
+    """Return namespaces with labels for namespace selectors; one of those that pods are in may be missing."""
     found = []
     for name in NAMESPACES:
         if random.random() < 0.9:
@@ -39,12 +39,12 @@ def namespaces(random: Random) -> list[V1]:
 
 
 def nodes(random: Random, least: int = 2, most: int = 7) -> list[V1]:
-    """Give some nodes, n0 to at most n6."""
+    """Return some nodes, n0 to at most n6."""
     return [node(random, f"n{index}") for index in range(random.randint(least, most))]
 
 
 def node(random: Random, name: str) -> V1:
-    """Give a node, in which everything occurs that a plugin without volumes reads."""
+    """Return a node with all fields that plugins without volumes read."""
     made: V1 = {
         "metadata": {"name": name, "labels": labels(random, name)},
         "spec": {},
@@ -62,7 +62,7 @@ def node(random: Random, name: str) -> V1:
 
 
 def labels(random: Random, name: str) -> dict[str, str]:
-    """Give the labels of a node; a topology key is missing at times."""
+    """Return the labels of a node. A topology key is sometimes missing."""
     found = {} if random.random() < 0.04 else {HOST: name}
     if random.random() < 0.9:
         found[ZONE] = random.choice("abc")
@@ -76,7 +76,7 @@ def labels(random: Random, name: str) -> dict[str, str]:
 
 
 def allocatable(random: Random) -> dict[str, str]:
-    """Give amounts in the spellings that quantities have."""
+    """Return amounts in the spellings that quantities have."""
     found = {
         "cpu": random.choice(("1", "2", "3920m", "4", "0.5", "8")),
         "memory": random.choice(("1Gi", "2Gi", "4091904Ki", "4G", "8589934592", "1.5Gi")),
@@ -93,7 +93,7 @@ def allocatable(random: Random) -> dict[str, str]:
 
 
 def taints(random: Random) -> list[V1]:
-    """Give one or two taints; a pair of key and effect is there once, as the API server has it."""
+    """Return one or two taints; a pair of key and effect is there once, as the API server has it."""
     found: dict[tuple[str, str], V1] = {}
     for _ in range(random.randint(1, 2)):
         key = random.choice(TAINT_KEYS)
@@ -104,7 +104,7 @@ def taints(random: Random) -> list[V1]:
 
 
 def images(random: Random) -> list[V1]:
-    """Give images; the same one may have other sizes on other nodes, and several names."""
+    """Return images; the same one may have other sizes on other nodes, and several names."""
     found = []
     for name in random.sample(IMAGES, random.randint(1, len(IMAGES))):
         names = [name, "mirror.example/x:1"] if random.random() < 0.1 else [name]
@@ -113,7 +113,7 @@ def images(random: Random) -> list[V1]:
 
 
 def device_classes(random: Random) -> list[V1]:
-    """Give device classes, some of which stand for an extended resource."""
+    """Return device classes, some of which stand for an extended resource."""
     found = []
     for index in range(random.randint(1, 2)):
         spec = {"extendedResourceName": random.choice(EXTENDED)} if random.random() < 0.7 else {}

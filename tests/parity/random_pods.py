@@ -12,7 +12,7 @@ PRIORITIES: Final = (-5, 0, 0, 5, 5, 100, 2_000_000_000)
 
 
 def pod(random: Random, name: str, *, terms: float = 0.5) -> V1:
-    """Give a pod; `terms` is the probability of each thing that makes it hard to place."""
+    """Return a pod. `terms` is the probability of each field that makes it hard to place."""
     labels = {"app": random.choice(("x", "x", "y", "z"))}
     if random.random() < 0.4:
         labels["tier"] = random.choice("12")
@@ -39,7 +39,7 @@ def pod(random: Random, name: str, *, terms: float = 0.5) -> V1:
 
 
 def running(random: Random, name: str, node: str, *, terms: float = 0.15) -> V1:
-    """Give a pod on a node; a few are terminating."""
+    """Return a pod on a node. A few pods are terminating."""
     made = pod(random, name, terms=terms)
     made["spec"]["nodeName"] = node
     made["status"] = {"phase": "Running", "startTime": f"2026-01-01T00:{random.randint(0, 20):02}:00Z"}
@@ -49,14 +49,14 @@ def running(random: Random, name: str, node: str, *, terms: float = 0.15) -> V1:
 
 
 def pods_on(random: Random, nodes: list[V1], most: int = 3, *, terms: float = 0.15) -> list[V1]:
-    """Give the running pods of a cluster."""
+    """Return the running pods of a cluster."""
     names = [node["metadata"]["name"] for node in nodes for _ in range(random.randint(0, most))]
     random.shuffle(names)  # so that the order of a node's pods is not the order of their names
     return [running(random, f"p{index}", node, terms=terms) for index, node in enumerate(names)]
 
 
 def container(random: Random, name: str) -> V1:
-    """Give a container."""
+    """Return a container."""
     made: V1 = {"name": name, "image": random.choice((*IMAGES, "registry.example/a", "unknown")), "resources": {}}
     if requests := amounts(random):
         made["resources"]["requests"] = requests
@@ -70,7 +70,7 @@ def container(random: Random, name: str) -> V1:
 
 
 def amounts(random: Random) -> dict[str, str]:
-    """Give requests of a container; zeros and odd spellings among them."""
+    """Return requests of a container; zeros and odd spellings among them."""
     found = {}
     if random.random() < 0.7:
         found["cpu"] = random.choice(("100m", "250m", "500m", "1", "1500m", "0.3", "0"))
@@ -86,7 +86,7 @@ def amounts(random: Random) -> dict[str, str]:
 
 
 def port(random: Random) -> V1:
-    """Give a port of a container, mostly of its host."""
+    """Return a port of a container, mostly of its host."""
     made: V1 = {"containerPort": 80}
     if random.random() < 0.9:
         made["hostPort"] = random.choice((80, 80, 443))
@@ -98,7 +98,7 @@ def port(random: Random) -> V1:
 
 
 def affinity(random: Random, terms: float) -> V1:
-    """Give `spec.affinity`."""
+    """Return `spec.affinity`."""
     found: V1 = {}
     for member in ("podAffinity", "podAntiAffinity"):
         lists: V1 = {}
@@ -117,18 +117,18 @@ def affinity(random: Random, terms: float) -> V1:
 
 
 def term(random: Random) -> V1:
-    """Give a PodAffinityTerm."""
+    """Return a PodAffinityTerm."""
     made: V1 = {"topologyKey": random.choice(TOPOLOGY_KEYS), "labelSelector": label_selector(random)}
     if random.random() < 0.2:
         made["namespaces"] = random.sample(NAMESPACES, random.randint(1, 2))
     if random.random() < 0.2:
-        # Not only negative requirements: releases before v1.37 match every namespace then (kubernetes#141526).
+        # Never only negative requirements: with them, releases before v1.37 match every namespace (kubernetes#141526).
         made["namespaceSelector"] = random.choice(({}, {"matchLabels": {"team": "red"}}))
     return made
 
 
 def label_selector(random: Random) -> V1:
-    """Give a selector over the labels of pods, valid."""
+    """Return a selector over the labels of pods, valid."""
     if random.random() < 0.6:
         return {"matchLabels": {"app": random.choice("xy")}}
     key, values = random.choice((("app", "xyz"), ("tier", "12")))
@@ -140,7 +140,7 @@ def label_selector(random: Random) -> V1:
 
 
 def node_affinity(random: Random) -> V1:
-    """Give node affinity."""
+    """Return node affinity."""
     found: V1 = {}
     if random.random() < 0.7:
         found[REQUIRED] = {"nodeSelectorTerms": [_node_term(random) for _ in range(random.choice((1, 1, 2)))]}
@@ -167,7 +167,7 @@ def _node_term(random: Random) -> V1:
 
 
 def spread_constraints(random: Random) -> list[V1]:
-    """Give constraints; a pair of key and action is there once, as the API server has it."""
+    """Return constraints; a pair of key and action is there once, as the API server has it."""
     found: dict[tuple[str, str], V1] = {}
     for _ in range(random.choice((1, 1, 2, 3))):
         made = _spread_constraint(random)
@@ -193,7 +193,7 @@ def _spread_constraint(random: Random) -> V1:
 
 
 def toleration(random: Random) -> V1:
-    """Give a toleration, seldom of everything."""
+    """Return a toleration, seldom of everything."""
     if random.random() < 0.1:
         return {"operator": "Exists"}
     made: V1 = {"key": random.choice((*TAINT_KEYS, "node.kubernetes.io/unschedulable"))}

@@ -1,4 +1,4 @@
-"""Running pods whose resources are being resized in place: the statuses that requests are counted from."""
+"""Running pods with a resize in place: the statuses from which requests are counted."""
 
 from random import Random
 

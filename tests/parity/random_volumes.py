@@ -1,4 +1,4 @@
-"""Random clusters around volumes: claims, volumes, classes, drivers, capacities and attachments that meet often."""
+"""Random clusters for volumes: claims, volumes, classes, drivers, capacities and attachments that often match."""
 
 from random import Random
 from typing import Final
@@ -40,7 +40,7 @@ def nodes(random: Random) -> list[V1]:
 
 
 def storage(random: Random, nodes: list[V1], pods: list[V1]) -> dict[str, list[V1]]:
-    """Give everything but nodes and pods that a volume case has. Claims are of the pods' namespaces and owners."""
+    """Return everything but nodes and pods that a volume case has. Claims are of the pods' namespaces and owners."""
     names = [node["metadata"]["name"] for node in nodes]
     volumes = [_volume(random, f"pv{index}") for index in range(random.randint(2, 7))]
     claims = [_claim(random, f"claim{index}", volumes) for index in range(5)]
@@ -64,7 +64,7 @@ def storage(random: Random, nodes: list[V1], pods: list[V1]) -> dict[str, list[V
 
 
 def pod(random: Random, name: str, node: str = "", *, most: int = 3) -> V1:
-    """Give a pod with volumes, on a node if one is given."""
+    """Return a pod with volumes, on a node if one is given."""
     made: V1 = {
         "metadata": {
             "name": name,
@@ -82,7 +82,7 @@ def pod(random: Random, name: str, node: str = "", *, most: int = 3) -> V1:
 
 
 def pod_volume(random: Random, name: str) -> V1:
-    """Give a volume of a pod: mostly a claim."""
+    """Return a volume of a pod: mostly a claim."""
     if random.random() < 0.65:
         return {"name": name, "persistentVolumeClaim": {"claimName": f"claim{random.randint(0, 4)}"}}
     read_only = random.random() < 0.5
@@ -145,7 +145,7 @@ def _claim(random: Random, name: str, volumes: list[V1]) -> V1:
 
 
 def _owned(random: Random, owner: V1, volume: V1, volumes: list[V1]) -> V1:
-    """Give the claim of an ephemeral volume, seldom someone else's."""
+    """Return the claim of an ephemeral volume. Rarely it belongs to another pod."""
     made = _claim(random, f"{owner['metadata']['name']}-{volume['name']}", volumes)
     uid = owner["metadata"]["uid"] if random.random() < 0.95 else "uid-other"
     reference = {"apiVersion": "v1", "kind": "Pod", "name": owner["metadata"]["name"], "uid": uid, "controller": True}

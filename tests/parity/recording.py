@@ -1,7 +1,7 @@
-"""Calls of upstream's unit tests to plugins: the tests are run on a copy of them, in which each call is written down.
+"""Records the calls of upstream's unit tests to plugins: the tests run on a copy of the plugins that records each call.
 
-The package of each plugin is copied out of the module of Kubernetes, and a call of `tables.Record` is put at the head
-of its extension points (tests/e2e/go/tables). The calls are kept in the cache of the programs; nothing is committed.
+The package of each plugin is copied from the module of Kubernetes. A call of `tables.Record` is inserted at the head of
+its extension points (tests/e2e/go/tables). The calls are kept in the cache of the programs, and are not committed.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ def instrumented(source: str, package: str) -> str:
     """Return the source of a plugin with a call of Record at the head of each extension point."""
 
     def recording(found: re.Match[str]) -> str:
-        # A parameter without a name is not used; the others are what a call is about.
+        # A parameter without a name is unused. The others are recorded.
         given = [name for name, _ in _PARAMETER.findall(found["parameters"]) if name != "_"]
         pod = next(name for name, kind in _PARAMETER.findall(found["parameters"]) if kind == "*v1.Pod")
         others = "".join(f", {name}" for name in given if name != pod)
@@ -48,7 +48,7 @@ def instrumented(source: str, package: str) -> str:
 
 
 def recorded(version: str) -> Path:
-    """Return the file of the calls of a release, such as v1.37.1; it takes ten minutes if it is in no cache.
+    """Return the file of the calls of a release, such as v1.37.1. It takes ten minutes if no cache has it.
 
     Raises BuildError.
     """
@@ -64,7 +64,7 @@ def recorded(version: str) -> Path:
 
 
 def _key() -> str:
-    """Return what a recording belongs to: programs beside it do not change it."""
+    """Return the cache key of a recording. It does not depend on other programs."""
     digest = hashlib.sha256()
     for file in (MODULE / "go.mod", *sorted((MODULE / "tables").glob("*.go")), Path(__file__)):
         digest.update(file.read_bytes())
@@ -91,7 +91,7 @@ def _run_tests(module: Path, version: str, calls: Path) -> None:
         text=True,
         check=False,
     )
-    if done.returncode:  # tests behind the failure have not made their calls
+    if done.returncode:  # the tests after the failure did not run
         raise BuildError(f"{' '.join(command)}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
 
 

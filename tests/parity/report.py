@@ -1,4 +1,4 @@
-"""What came of the cases of one release: counts by kind and by plugin."""
+"""The results of one release's cases: counts by kind and by plugin."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ TOGETHER = "all together"
 
 @dataclass(slots=True)
 class Report:
-    """Counts. A case that is left out says nothing of the engine, and is in none of the others but `left_out`."""
+    """Counts. A case that cannot test the engine counts only in `left_out`."""
 
     release: str
     cases: Counter[str] = field(default_factory=Counter)  # kind -> compared
-    biting: Counter[str] = field(default_factory=Counter)  # kind -> of them, those that bite
-    differing: Counter[str] = field(default_factory=Counter)  # kind -> of them, those that differ
+    biting: Counter[str] = field(default_factory=Counter)  # kind -> compared cases that bite
+    differing: Counter[str] = field(default_factory=Counter)  # kind -> compared cases that differ
     plugins: Counter[str] = field(default_factory=Counter)  # plugin -> cases in which it bites
     plugins_differing: Counter[str] = field(default_factory=Counter)
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)  # (kind, why)

@@ -1,7 +1,7 @@
-"""Upstream's own unit-test tables: `python -m tests.parity.tables` compares their rows as it does random cases.
+"""Upstream's own unit-test tables: `python -m tests.parity.tables` compares their rows like random cases.
 
-Each call that the tests of a plugin make is a case (tests/parity/recording.py). What the plugins of the release say
-of it is asked of them, with default arguments: a row with others is one more input.
+Each call in the tests of a plugin is a case (tests/parity/recording.py). The plugins of the release return the expected
+result, with default arguments. So a row with other arguments is just another input.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def cases(calls: Path) -> Iterator[tuple[str, V1]]:
 def case_of(call: V1) -> V1:
     """Return a call as a golden case.
 
-    Tests leave out what every object of a cluster has: names, namespaces, containers.
+    Tests leave out fields that every object of a cluster has: names, namespaces, containers.
     """
     made: V1 = {member: call.get(member) or [] for member in ("namespaces", "nodes", "pods")}
     made |= {member: value for member, value in call.items() if member not in made and member != "package"}
@@ -48,7 +48,7 @@ def case_of(call: V1) -> V1:
     for each in (made["pod"], *made["pods"], *made.get("pvcs", ()), *made.get("pdbs", ())):
         each["metadata"]["namespace"] = each["metadata"].get("namespace") or "default"
     for each in made["pods"] if "pdbs" in made else ():
-        # Without one, upstream compares the times of two calls of Now, and takes neither pod for the older one.
+        # Without a start time, upstream compares the times of two calls of Now, and treats neither pod as older.
         each["status"] = {"startTime": "2026-01-01T00:00:00Z", **each.get("status", {})}
     for each in made["namespaces"]:
         each["metadata"]["name"] = each["metadata"].get("name") or "default"

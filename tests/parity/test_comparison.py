@@ -1,4 +1,4 @@
-"""The comparison, with a program that answers from golden data in the place of the real plugins."""
+"""The comparison, with a program that replies from golden data instead of the real plugins."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ for line in sys.stdin:
         sys.exit(2)
     print(json.dumps(case["reply"]), flush=True)
 """
-"""Replies with what a case brings along."""
+"""A program that replies with the `reply` of each case."""
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def replied(case: V1) -> Reply:
 
 
 def falsified(case: V1) -> V1:
-    """Return a case whose `expected` is wrong of the first node."""
+    """Return a case whose `expected` is wrong for the first node."""
     wrong = deepcopy(case)
     expected, node = wrong["expected"], wrong["nodes"][0]["metadata"]["name"]
     if "filter" in expected:
@@ -152,7 +152,7 @@ def test_the_report_counts_what_was_compared_and_what_differs(case: V1, intree: 
 
 def test_plugins_that_do_not_return_golden_data_are_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden, "_FILES", ("nominated",))
-    # Replies with what a golden case expects, but for the first one.
+    # Replies with the `expected` of each golden case except the first one.
     echo = "import json, sys\nfor n, line in enumerate(sys.stdin):\n    e = json.loads(line)['expected']\n"
     echo += "    print(json.dumps({'expected': e if n else {}}), flush=True)"
     with InTree([sys.executable, "-c", echo]) as intree:

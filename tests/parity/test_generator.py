@@ -1,4 +1,4 @@
-"""Random cases: the same for the same seed, and such as an API server lets through."""
+"""Random cases are the same for the same seed, and an API server would accept their objects."""
 
 from collections.abc import Iterator
 from itertools import islice

@@ -1,4 +1,4 @@
-"""How calls of upstream's plugins are recorded, and made into cases."""
+"""Recording calls of upstream's plugins, and making cases from them."""
 
 import json
 from pathlib import Path

@@ -37,7 +37,7 @@ Shown: TypeAlias = dict[tuple[str, str], Sequence[Status | int | None]]
 
 
 def shown(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Shown:
-    """Give every verdict with its reasons, and every raw score, by plugin and side."""
+    """Return every verdict with its reasons, and every raw score, by plugin and side."""
     results: Shown = {}
     filtered = evaluation.filtered(profile.filters, batch) if len(batch) % 2 else None
     for plugin in profile.filters:
@@ -208,5 +208,5 @@ class EquivalenceMachine(RuleBasedStateMachine):
             assert [cached[side][at] for at in known] == [results[at] for at in known], side
 
     def identity(self, number: int) -> tuple[str, str]:
-        """Give the name and the uid of a pod."""
+        """Return the name and the uid of a pod."""
         return f"p{number}", f"p{number}-{self.uids.get(number, 0)}"

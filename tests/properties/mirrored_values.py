@@ -43,7 +43,7 @@ selectors: Final = st.sampled_from(SELECTORS)
 
 @st.composite
 def pods(draw: DrawFn, on: SearchStrategy[str], ended: SearchStrategy[bool]) -> Pod:
-    """Give a state of one of the pods."""
+    """Return a state of one of the pods."""
     uid = draw(uids)
     return Pod(
         uid,
@@ -60,24 +60,24 @@ def pods(draw: DrawFn, on: SearchStrategy[str], ended: SearchStrategy[bool]) -> 
 
 
 def unassigned_pods() -> SearchStrategy[Pod]:
-    """Give a pod that waits for a node."""
+    """Return a pod that waits for a node."""
     return pods(st.just(""), st.just(value=False))
 
 
 def seen_pods() -> SearchStrategy[Pod]:
-    """Give a pod as a watch may show it: mostly on a node, seldom ended."""
+    """Return a pod as a watch may show it: mostly on a node, seldom ended."""
     return pods(st.sampled_from((*NODES, *NODES, "")), st.sampled_from((False, False, False, False, True)))
 
 
 @st.composite
 def nodes(draw: DrawFn) -> Node:
-    """Give a state of one of the nodes."""
+    """Return a state of one of the nodes."""
     labels = draw(st.sampled_from(({"zone": "a"}, {"zone": "b"}, {})))
     return Node(draw(node_names), labels, draw(st.sampled_from(_ALLOCATABLE)), resource_version=draw(_versions))
 
 
 def state_of(mirror: ClusterMirror) -> dict[str, object]:
-    """Give all that two mirrors of the same objects agree on: everything but slots, rows and generations."""
+    """Return all that two mirrors of the same objects agree on: everything but slots, rows and generations."""
     nodes = {}
     for name, info in mirror.nodes.known.values.items():
         nodes[name] = (

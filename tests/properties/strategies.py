@@ -53,19 +53,19 @@ class Args:
 
 
 def labels(vocabulary: Mapping[str, Sequence[str]]) -> SearchStrategy[Labels]:
-    """Give some of the labels of a vocabulary."""
+    """Return some of the labels of a vocabulary."""
     return st.fixed_dictionaries({}, optional={key: st.sampled_from(values) for key, values in vocabulary.items()})
 
 
 @st.composite
 def seldom(draw: DrawFn) -> bool:
-    """Give True about once in thirty times."""
+    """Return True about once in thirty times."""
     return draw(st.integers(0, 29)) == 29
 
 
 @st.composite
 def expressions(draw: DrawFn, vocabulary: Mapping[str, Sequence[str]]) -> Object:
-    """Give one matchExpression, valid but for a few."""
+    """Return one matchExpression, valid but for a few."""
     if draw(seldom()):
         return dict(draw(st.sampled_from(BROKEN_EXPRESSIONS)))
     key = draw(st.sampled_from([*vocabulary, "label-of-none"]))
@@ -79,7 +79,7 @@ def expressions(draw: DrawFn, vocabulary: Mapping[str, Sequence[str]]) -> Object
 
 @st.composite
 def selectors(draw: DrawFn, vocabulary: Mapping[str, Sequence[str]]) -> Object | None:
-    """Give a LabelSelector, `{}` or null."""
+    """Return a LabelSelector, `{}` or null."""
     shapes = ("labels", "labels", "expressions", "expressions", "everything", "everything", "both", "nothing")
     match draw(st.sampled_from(shapes)):
         case "labels":
@@ -99,7 +99,7 @@ def selectors(draw: DrawFn, vocabulary: Mapping[str, Sequence[str]]) -> Object |
 
 @st.composite
 def terms(draw: DrawFn) -> Object:
-    """Give a PodAffinityTerm."""
+    """Return a PodAffinityTerm."""
     term: Object = {"topologyKey": draw(st.sampled_from(TOPOLOGY_KEYS)), "labelSelector": draw(selectors(POD_LABELS))}
     if draw(st.booleans()):
         # No API server lets the empty name through, but the pods of simulators have seen none.
@@ -111,7 +111,7 @@ def terms(draw: DrawFn) -> Object:
 
 @st.composite
 def term_lists(draw: DrawFn) -> Object:
-    """Give a PodAffinity or PodAntiAffinity."""
+    """Return a PodAffinity or PodAntiAffinity."""
     required = draw(st.lists(terms(), max_size=2))
     preferred = [
         {"weight": draw(st.integers(1, 100)), "podAffinityTerm": term} for term in draw(st.lists(terms(), max_size=2))
@@ -120,14 +120,14 @@ def term_lists(draw: DrawFn) -> Object:
 
 
 def affinities() -> SearchStrategy[Object]:
-    """Give what may stand in `spec.affinity`, an empty one included."""
+    """Return what may stand in `spec.affinity`, an empty one included."""
     both = st.fixed_dictionaries({"podAffinity": term_lists(), "podAntiAffinity": term_lists()})
     return both | st.fixed_dictionaries({}, optional={"podAffinity": term_lists(), "podAntiAffinity": term_lists()})
 
 
 @st.composite
 def pods(draw: DrawFn, number: SearchStrategy[int], affinity: SearchStrategy[Object | None], *nodes: str) -> Object:
-    """Give the pod of a number, on one of the nodes if there are any to choose from.
+    """Return the pod of a number, on one of the nodes if there are any to choose from.
 
     A pod's number fixes its namespace and its uid; half of the pods have none, and are known by their names.
     """
@@ -143,23 +143,23 @@ def pods(draw: DrawFn, number: SearchStrategy[int], affinity: SearchStrategy[Obj
 
 
 def pod_numbers() -> SearchStrategy[int]:
-    """Give the number of a pod."""
+    """Return the number of a pod."""
     return st.integers(0, PODS - 1)
 
 
 def incoming_pods() -> SearchStrategy[Object]:
-    """Give a pod to ask about, which may be one that exists already."""
+    """Return a pod to ask about, which may be one that exists already."""
     return pods(pod_numbers(), affinities())
 
 
 def existing_pods(number: SearchStrategy[int]) -> SearchStrategy[Object]:
-    """Give a pod on a node, known or not, or on none yet."""
+    """Return a pod on a node, known or not, or on none yet."""
     return pods(number, st.none() | affinities(), *NODE_NAMES * 3, "", *STRANGERS)
 
 
 @st.composite
 def nodes(draw: DrawFn, name: SearchStrategy[str]) -> Object:
-    """Give a node; its hostname label is missing seldom."""
+    """Return a node; its hostname label is missing seldom."""
     drawn = draw(name)
     found = draw(labels(NODE_LABELS))
     if not draw(seldom()):
@@ -169,13 +169,13 @@ def nodes(draw: DrawFn, name: SearchStrategy[str]) -> Object:
 
 @st.composite
 def namespaces(draw: DrawFn, name: SearchStrategy[str]) -> Object:
-    """Give a namespace object, without labels at times."""
+    """Return a namespace object, without labels at times."""
     return {"metadata": {"name": draw(name), "labels": draw(labels(NAMESPACE_LABELS))}}
 
 
 @st.composite
 def clusters(draw: DrawFn) -> Cluster:
-    """Give a whole cluster: of each object that there could be, whether it is there; seldom without any node."""
+    """Return a whole cluster: of each object that there could be, whether it is there; seldom without any node."""
     present = st.sampled_from((False, True, True, True, True, True))
     return Cluster(
         namespaces=[draw(namespaces(st.just(name))) for name in NAMESPACES if draw(present)],
@@ -185,12 +185,12 @@ def clusters(draw: DrawFn) -> Cluster:
 
 
 def strangers() -> SearchStrategy[list[Object]]:
-    """Give whole nodes that come with a question and that the cluster does not have."""
+    """Return whole nodes that come with a question and that the cluster does not have."""
     return st.lists(nodes(st.sampled_from(STRANGERS)), min_size=1, max_size=len(STRANGERS), unique_by=name_of)
 
 
 def args() -> SearchStrategy[Args]:
-    """Give the plugin's arguments, in the range that upstream accepts."""
+    """Return the plugin's arguments, in the range that upstream accepts."""
     return st.builds(Args, st.sampled_from((1, 0, 7, 100)), st.sampled_from((False, False, True)))
 
 

@@ -96,7 +96,7 @@ def answers(mirror: ClusterMirror, pod: Pod) -> Shown:
 
 
 def otherwise(pod: Pod, field: str, choice: int) -> Pod:
-    """Give one field of a pod another value."""
+    """Return a pod with another value in one field."""
     values = OTHER_VALUES.get(field) or [getattr(each, field) for each in ASKING]
     return replace(pod, **{field: values[choice % len(values)]})
 

@@ -188,7 +188,7 @@ class EventStream(RuleBasedStateMachine):
         self.compare_counters(fresh)
 
     def shuffled(self, told: Iterable[ClusterEvent]) -> Sequence[ClusterEvent]:
-        """Give events in a random order."""
+        """Return events in a random order."""
         order = list(told)
         self.shuffler.shuffle(order)
         return order

@@ -25,7 +25,7 @@ PRIORITIES: Final = st.sampled_from((0, 5))
 
 @st.composite
 def nominated_pods(draw: DrawFn, number: int) -> Object:
-    """Give a pod without a node, of a uid that no pod of a cluster has, nominated for a node, known or not."""
+    """Return a pod without a node, of a uid that no pod of a cluster has, nominated for a node, known or not."""
     pod = draw(strategies.pods(strategies.pod_numbers(), strategies.affinities()))
     pod["metadata"].update(name=f"nominated-{number}", uid=f"nominated-{number}")
     pod["spec"]["priority"] = draw(PRIORITIES)
@@ -35,13 +35,13 @@ def nominated_pods(draw: DrawFn, number: int) -> Object:
 
 @st.composite
 def nominations(draw: DrawFn) -> Sequence[Object]:
-    """Give some such pods."""
+    """Return some such pods."""
     return [draw(nominated_pods(number)) for number in range(draw(st.integers(1, 4)))]
 
 
 @st.composite
 def incoming_pods(draw: DrawFn, nominated: Sequence[Object]) -> Object:
-    """Give a pod to ask about: mostly another one, seldom one that is nominated itself."""
+    """Return a pod to ask about: mostly another one, seldom one that is nominated itself."""
     if draw(strategies.seldom()):
         return draw(st.sampled_from(nominated))
     pod = draw(strategies.incoming_pods())

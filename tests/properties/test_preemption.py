@@ -104,7 +104,7 @@ def fits(world: World, node: str, gone: Collection[str]) -> bool:
 
 
 def naive_victims(world: World, node: str) -> list[str] | None:
-    """Find the victims with a new mirror at every step; None if there are none that help."""
+    """Find the victims with a new mirror at every step. None if there are none that help."""
     potential = [pod for pod in world.pods if pod.node_name == node and pod.priority < world.incoming.priority]
     gone = {pod.uid for pod in potential}
     if not gone or not fits(world, node, gone):

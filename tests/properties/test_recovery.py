@@ -35,12 +35,12 @@ ENDINGS: Final[tuple[Ending, ...]] = (None, CUT)
 
 
 def status(code: int, retry_after: float | None = None) -> StatusError:
-    """Give a refusal."""
+    """Return a refusal."""
     return StatusError(code, "Reason", "message", retry_after)
 
 
 def error_event(code: int) -> bytes:
-    """Give the line of a watch that ends it."""
+    """Return the line of a watch that ends it."""
     found = {"kind": "Status", "code": code, "reason": "Reason", "message": "message"}
     return msgspec.json.encode({"type": "ERROR", "object": found}) + b"\n"
 
@@ -61,12 +61,12 @@ def refusing(server: SimulatedServer, refusal: Callable[[str], ApiError | None])
 
 
 def duration(chance: random.Random) -> float:
-    """Give the seconds of a short fault, or of a long one."""
+    """Return the seconds of a short fault, or of a long one."""
     return chance.uniform(0.2, 3.0) if chance.random() < 0.5 else chance.uniform(3.0, 60.0)
 
 
 def some_paths(server: SimulatedServer, least: int) -> list[str]:
-    """Give some of the resources that are watched, or all."""
+    """Return some of the resources that are watched, or all."""
     paths = sorted({watch.path for watch in server.watches})
     return server.chance.sample(paths, server.chance.randint(min(least, len(paths)), len(paths)))
 

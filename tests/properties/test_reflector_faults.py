@@ -238,13 +238,13 @@ objects: SearchStrategy[tuple[str, Any]] = st.one_of(
 
 
 def changes() -> SearchStrategy[Step]:
-    """Give a change of one object."""
+    """Return a change of one object."""
     acts: SearchStrategy[Literal["put", "delete", "recreate"]] = st.sampled_from(("put", "put", "delete", "recreate"))
     return st.builds(lambda act, each: Change(act, each[0], _without_uid(each[1].obj())), acts, objects)
 
 
 def strikes() -> SearchStrategy[Step]:
-    """Give a fault."""
+    """Return a fault."""
     kinds = st.lists(st.sampled_from(KINDS), max_size=2, unique=True)
     return st.one_of(
         st.builds(SwitchOn, actions, path_or_any, kinds, st.sampled_from((1, 1, 2, None))),

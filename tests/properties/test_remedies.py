@@ -74,7 +74,7 @@ class World:
         return mirror
 
     def after(self, steps: Sequence[Step]) -> "World":
-        """Give the cluster and the pod after the steps, each done to the object that it is about."""
+        """Return the cluster and the pod after the steps, each done to the object that it is about."""
         then = World([*self.nodes.values()], [*self.pods.values()], self.others, self.mirror().counted(self.pod))
         for step in steps:
             then.take(step)
@@ -125,21 +125,21 @@ class World:
                 self.others = [*self.others, replace(claims[claim], requested=to)]
 
     def fitting(self) -> list[str]:
-        """Give the nodes that the pod fits on."""
+        """Return the nodes that the pod fits on."""
         mirror = self.mirror()
         names = sorted(self.nodes)
         verdicts = filter_nodes(FULL, FreshEvaluation(mirror, self.pod), mirror.batch(names))
         return [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if not code]
 
     def refused_for_resources_alone(self, node: str) -> bool:
-        """Tell whether NodeResourcesFit is the only plugin that refuses a node."""
+        """Return whether NodeResourcesFit is the only plugin that refuses a node."""
         mirror = self.mirror()
         decision = Diagnosis(FULL, mirror, self.pod, mirror.batch([node]))
         return [*decision.refusing] == ["NodeResourcesFit"]
 
 
 def changed(pod: Pod, step: Step) -> Pod:  # noqa: PLR0911  # one for each kind of step
-    """Give a pod after a step that changes it."""
+    """Return a pod after a step that changes it."""
     match step:
         case LowerRequest(resource, _, to):
             return replace(pod, requests={**pod.requests, resource: to}, resources=None)
@@ -164,12 +164,12 @@ def changed(pod: Pod, step: Step) -> Pod:  # noqa: PLR0911  # one for each kind 
 
 
 def with_constraint(pod: Pod, place: int, constraint: SpreadConstraint) -> Pod:
-    """Give a pod with another constraint at a place."""
+    """Return a pod with another constraint at a place."""
     return replace(pod, spread=tuple(constraint if at == place else each for at, each in enumerate(pod.spread)))
 
 
 def dropped(affinity: NodeAffinity, asked: AskedOfNode) -> NodeAffinity:
-    """Give what a pod asks of nodes without one requirement."""
+    """Return what a pod asks of nodes without one requirement."""
     if asked.source is Source.NODE_SELECTOR:
         kept = tuple(each for each in affinity.selector.requirements if each.key != asked.key)
         return replace(affinity, selector=Selector(kept))
@@ -190,14 +190,14 @@ def dropped(affinity: NodeAffinity, asked: AskedOfNode) -> NodeAffinity:
 
 
 def copied(node: Node, name: str, labels: Mapping[str, str]) -> Node:
-    """Give a new node of the kind of another one."""
+    """Return a new node of the kind of another one."""
     taints = tuple(taint for taint in node.taints if not taint.key.startswith("node.kubernetes.io/"))
     labels = {**node.labels, pool.HOST: name, **labels}
     return replace(node, name=name, labels=labels, taints=taints, unschedulable=False)
 
 
 def bound(claim: PersistentVolumeClaim, volume: str) -> Sequence[Object]:
-    """Give a claim that is bound to a volume, and the volume."""
+    """Return a claim that is bound to a volume, and the volume."""
     return PersistentVolume(name=volume), replace(claim, volume=volume, bind_completed=True)
 
 
@@ -224,7 +224,7 @@ TOO_SMALL: Final[Sequence[Object]] = (
 
 
 def worlds(seed: int) -> World:
-    """Give a random small cluster and a pod that probably fits nowhere, for one or more of many reasons."""
+    """Return a random small cluster and a pod that probably fits nowhere, for one or more of many reasons."""
     random = Random(seed)  # noqa: S311  # the same cases in every run
     names = [*pool.NODE_NAMES, pool.STRANGER][: random.randint(1, 5)]
     states = [random.choice([node for node in pool.NODES if node.name == name]) for name in names]
@@ -245,7 +245,7 @@ def worlds(seed: int) -> World:
 
 
 def troubled(random: Random, node: Node) -> Node:
-    """Give a node with a taint, or cordoned."""
+    """Return a node with a taint, or cordoned."""
     if random.random() < 0.6:
         taint = Taint(random.choice(("gpu", "team", "node.kubernetes.io/not-ready")), effect="NoSchedule")
         return replace(node, taints=tuple(dict.fromkeys((*node.taints, taint))))
@@ -254,7 +254,7 @@ def troubled(random: Random, node: Node) -> Node:
 
 
 def requesting(random: Random, pod: Pod) -> Pod:
-    """Give a pod that requests more."""
+    """Return a pod that requests more."""
     requests = dict(pod.requests)
     for resource, amounts in (("cpu", (500, 1700, 6000)), ("memory", (2**29, 3 * 2**30)), ("example.com/gpu", (2,))):
         if random.random() < 0.4:
@@ -263,31 +263,31 @@ def requesting(random: Random, pod: Pod) -> Pod:
 
 
 def selecting(random: Random, pod: Pod) -> Pod:
-    """Give a pod with a nodeSelector."""
+    """Return a pod with a nodeSelector."""
     wanted = random.choice(({"disk": "ssd"}, {"team": "red", "disk": "hdd"}, {pool.ZONE: "c"}, {"cores": "8"}))
     return replace(pod, node_affinity=replace(pod.node_affinity, selector=selector_from_set(wanted)))
 
 
 def spreading(random: Random, pod: Pod) -> Pod:
-    """Give a pod with topology spread constraints."""
+    """Return a pod with topology spread constraints."""
     selector = parse_selector({}, [("app", "Exists", ())])
     keys = random.choice(((pool.ZONE,), (pool.HOST,), (pool.ZONE, pool.HOST), ("disk",), ("rack",)))
     return replace(pod, spread=tuple(SpreadConstraint(1, key, selector=selector) for key in keys))
 
 
 def claiming(random: Random, pod: Pod) -> Pod:
-    """Give a pod with claims, of which some are missing."""
+    """Return a pod with claims, of which some are missing."""
     names = random.choice((("c0",), ("c0",), ("c0",), ("c1",), ("missing",), ("c0", "c1"), ("c0", "missing")))
     return replace(alone(pod), volumes=tuple(PodClaim(name) for name in names))
 
 
 def naming(random: Random, pod: Pod) -> Pod:
-    """Give a pod with spec.nodeName."""
+    """Return a pod with spec.nodeName."""
     return replace(alone(pod), node_name=random.choice((*pool.NODE_NAMES, "gone")))
 
 
 def beside(random: Random, pod: Pod) -> Pod:
-    """Give a pod that has to run beside another one."""
+    """Return a pod that has to run beside another one."""
     wanted = random.choice(({"app": "z"}, {"app": "x", "tier": "9"}))
     matcher = PodMatcher(frozenset({random.choice("ab")}), NOTHING, selector_from_set(wanted))
     keys = random.choice(((pool.ZONE,), (pool.HOST,), (pool.ZONE, pool.HOST)))
@@ -297,25 +297,25 @@ def beside(random: Random, pod: Pod) -> Pod:
 
 
 def with_port(random: Random, pod: Pod) -> Pod:
-    """Give a pod with host ports."""
+    """Return a pod with host ports."""
     ports = {HostPort(random.choice((80, 81)), random.choice(("TCP", "UDP"))) for _ in range(random.randint(1, 2))}
     return replace(alone(pod), host_ports=frozenset(ports))
 
 
 def alone(pod: Pod) -> Pod:
-    """Give a pod that fits on most nodes, so that what is added to it is what keeps it off."""
+    """Return a pod that fits on most nodes, so that what is added to it is what keeps it off."""
     return replace(
         pod, affinity=NO_AFFINITY, node_affinity=NO_NODE_AFFINITY, spread=(), requests={}, resources=None, volumes=()
     )
 
 
 def as_it_is(_random: Random, pod: Pod) -> Pod:
-    """Give the pod."""
+    """Return the pod."""
     return pod
 
 
 def both(random: Random, pod: Pod) -> Pod:
-    """Give a pod that asks for more in two ways."""
+    """Return a pod that asks for more in two ways."""
     return requesting(random, selecting(random, pod))
 
 
@@ -337,7 +337,7 @@ DEMANDS: Final[Sequence[Callable[[Random, Pod], Pod]]] = (
 
 
 def cases(part: int) -> Iterator[tuple[int, World, Sequence[Remedy]]]:
-    """Give a part of the cases in which the pod fits nowhere."""
+    """Yield a part of the cases in which the pod fits nowhere."""
     for number in range(part, CASES, PARTS):
         world = next(each for seed in range(100) if not (each := worlds(number * 100 + seed)).fitting())
         mirror = world.mirror()
@@ -346,7 +346,7 @@ def cases(part: int) -> Iterator[tuple[int, World, Sequence[Remedy]]]:
 
 
 def less(world: World, remedy: Remedy) -> Iterator[tuple[Sequence[Step], bool]]:
-    """Give smaller changes, and whether the pod must not fit anywhere after them, or only not on the node."""
+    """Yield smaller changes, and whether the pod must not fit anywhere after them, or only not on the node."""
     steps = [*remedy.steps]
     alone = len(steps) == 1
     for at, step in enumerate(steps):

@@ -82,6 +82,11 @@ class Twin:
         self._gone: dict[str, Pod] = {}
         self._placed = 0
 
+    def mark(self) -> int:
+        """Set a mark in the supposition."""
+        self._gone.clear()  # for they cannot be put back
+        return self._supposed.mark()
+
     def step(self) -> None:
         """Suppose one thing, and let it happen here."""
         steps = (self.remove, self.remove, self.put_back, self.place, self.move, self.add, self.change, self.put_object)
@@ -145,7 +150,7 @@ class Twin:
 
 
 def answers(mirror: ClusterMirror, pod: Pod, evaluation: Evaluation | None = None) -> tuple[Shown, list[object]]:
-    """Give what each plugin says afresh, or what an evaluation says, and what filter and prioritize would say."""
+    """Return what each plugin says afresh, or what an evaluation says, and what filter and prioritize would say."""
     asked = evaluation or FreshEvaluation(mirror, pod)
     batch = mirror.batch(sorted(mirror.nodes.slots))  # by name, as slots may be others
     found = filter_nodes(EVERY_PLUGIN, asked, batch)
@@ -154,7 +159,7 @@ def answers(mirror: ClusterMirror, pod: Pod, evaluation: Evaluation | None = Non
 
 
 def counted(mirror: ClusterMirror, pod: Pod) -> list[tuple[str, ...]]:
-    """Give who is named as what inter-pod affinity terms count, and where."""
+    """Return who is named as what inter-pod affinity terms count, and where."""
     decision = Diagnosis(FULL, mirror, pod, mirror.batch(sorted(mirror.nodes.slots)))
     found: list[tuple[str, ...]] = []
     for term in decision.terms:
@@ -168,7 +173,7 @@ def counted(mirror: ClusterMirror, pod: Pod) -> list[tuple[str, ...]]:
 
 
 def state(mirror: ClusterMirror) -> list[object]:
-    """Give all that anybody can see of a mirror, in the order in which it is shown."""
+    """Return all that anybody can see of a mirror, in the order in which it is shown."""
     return [
         mirror.dump(),
         mirror.audit(),
@@ -220,3 +225,56 @@ def test_what_is_supposed_is_answered_as_if_it_had_happened_and_leaves_nothing_b
             twin.apply(ClusterEvent("Add", happens))
         for pod in world.incoming:
             assert answers(mirror, pod) == answers(twin, pod) == answers(mirror, pod, cache.evaluation(pod))
+
+
+@settings(max_examples=tries(default=100, full=300))
+@given(world=worlds(), data=st.data())
+def test_a_cache_that_follows_gives_fresh_results_at_every_step_and_after_every_undo(
+    world: World, data: st.DataObject
+) -> None:
+    mirror = world.mirror()
+    cache = EquivalenceCache(mirror, EVERY_PLUGIN.plugins, CacheOptions(mode="spec"))
+
+    def now() -> list[object]:
+        found = [answers(mirror, pod) for pod in world.incoming]
+        assert found == [answers(mirror, pod, cache.evaluation(pod)) for pod in world.incoming]
+        return [*found, *([*map(list, mirror.placed_pods())], [*mirror.nodes.slots], mirror.affinity.owner_counts())]
+
+    before, generation, held = now(), mirror.generation, state(mirror)
+    with mirror.suppose(cache_follows=True) as supposed:
+        happening = Twin(world.mirror(), supposed, data)
+        for _ in range(data.draw(st.integers(0, 4))):
+            happening.step()
+        then, mark = now(), happening.mark()
+        for _ in range(data.draw(st.integers(1, 6))):
+            happening.step()
+            if data.draw(st.booleans()):
+                now()
+        supposed.undo_to(mark)
+        assert now() == then
+    assert now() == before
+    assert state(mirror) == held
+    assert mirror.generation == generation
+
+
+@settings(max_examples=tries(default=100, full=300))
+@given(world=worlds(), data=st.data())
+def test_pods_that_are_placed_and_then_assumed_are_as_if_each_was_assumed(world: World, data: st.DataObject) -> None:
+    mirror, twin = world.mirror(), world.mirror()
+    cache = EquivalenceCache(mirror, EVERY_PLUGIN.plugins, CacheOptions(mode="spec"))
+    names = st.sampled_from(sorted(mirror.nodes.slots))
+    with mirror.suppose(cache_follows=True) as supposed:
+        for number in range(data.draw(st.integers(0, 6))):
+            mark, node = supposed.mark(), data.draw(names)
+            placed = supposed.place(pool.placed(data.draw(templates), (f"s{number}", f"s{number}"), ""), node)
+            for pod in world.incoming:
+                assert answers(mirror, pod) == answers(mirror, pod, cache.evaluation(pod))
+            if data.draw(st.booleans()):
+                supposed.undo_to(mark)
+            else:
+                twin.assume(placed, node, 1.0)
+        mirror.assume_placed(supposed, 1.0)
+    assert state(mirror) == state(twin)
+    assert mirror.generation == twin.generation
+    for pod in world.incoming:
+        assert answers(mirror, pod) == answers(twin, pod) == answers(mirror, pod, cache.evaluation(pod))

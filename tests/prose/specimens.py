@@ -31,7 +31,7 @@ def chosen(passages: Iterable[Passage], count: int, seed: int) -> list[Passage]:
 
 
 def counterpart(before: Passage, after: Iterable[Passage]) -> Passage | None:
-    """Return the passage of the same kind that is nearest in its words; None if none is alike."""
+    """Return the passage of the same kind that is nearest in its words. None if none is alike."""
     words = before.text.split()
     best, best_ratio = None, _ALIKE
     for each in after:

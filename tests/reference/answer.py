@@ -44,5 +44,5 @@ class Answer:
         )
 
     def members(self) -> dict[str, object]:
-        """Give the answer as name -> value, for reports that name the member that differs."""
+        """Return the answer as name -> value, for reports that name the member that differs."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

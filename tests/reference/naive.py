@@ -140,7 +140,7 @@ class NaiveCluster:
         return verdicts
 
     def decision(self, pod: Object) -> Scores:
-        """Give the fitting nodes with their normalised scores, and compute nothing else: the cycle that is timed.
+        """Return the fitting nodes with their normalised scores, and compute nothing else: the cycle that is timed.
 
         The arguments are the default ones. A node scores 0 when PreScore skips; no node fits a pod with broken terms.
         """
@@ -235,7 +235,7 @@ def _with_namespaces_named(pod: ParsedPod, namespaces: Mapping[str, Labels]) -> 
 
 
 def _weighted_terms(existing: ParsedPod, hard_weight: int) -> Iterable[tuple[Term, int]]:
-    """Give the terms by which an existing pod scores an incoming one, each with its signed weight."""
+    """Yield the terms by which an existing pod scores an incoming one, each with its signed weight."""
     if hard_weight > 0:
         for term in existing.required_affinity:
             yield term, hard_weight
@@ -246,7 +246,7 @@ def _weighted_terms(existing: ParsedPod, hard_weight: int) -> Iterable[tuple[Ter
 
 
 def _matches_all(terms: tuple[Term, ...], pod: ParsedPod) -> bool:
-    """Tell whether a pod matches all the terms of an incoming one together; no terms match nothing."""
+    """Return whether a pod matches all the terms of an incoming one together; no terms match nothing."""
     if not terms:
         return False
     return all(term.matches(pod.namespace, pod.labels, {}) for term in terms)

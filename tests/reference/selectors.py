@@ -25,7 +25,7 @@ class Condition:
     values: tuple[str, ...]
 
     def matches(self, labels: Labels) -> bool:
-        """Tell whether the labels meet it: NotIn and DoesNotExist also do without the key."""
+        """Return whether the labels meet it: NotIn and DoesNotExist also do without the key."""
         if self.operator == "In":
             return self.key in labels and labels[self.key] in self.values
         if self.operator == "NotIn":
@@ -47,7 +47,7 @@ class LabelSelector:
         return self.conditions == ()
 
     def matches(self, labels: Labels) -> bool:
-        """Tell whether all conditions are met."""
+        """Return whether all conditions are met."""
         if self.conditions is None:
             return False
         for condition in self.conditions:  # noqa: SIM110 - plain loops throughout, as this is also what is timed

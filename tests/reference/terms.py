@@ -27,7 +27,7 @@ class Term:
     weight: int
 
     def matches(self, namespace: str, labels: Labels, namespace_labels: Labels) -> bool:
-        """Tell whether a pod matches, given the labels of the pod's namespace."""
+        """Return whether a pod matches, given the labels of the pod's namespace."""
         if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
             return self.selector.matches(labels)
         return False

@@ -57,7 +57,7 @@ class Valid(NamedTuple):
 
 
 def valid_bodies() -> list[Valid]:
-    """Give each message in each of its forms."""
+    """Return each message in each of its forms."""
     demo = {name: json.loads((REQUESTS / f"{name}.json").read_bytes()) for name in ("web", "required-affinity")}
     of_names = {"Pod": _POD, "Nodes": None, "NodeNames": _NAMES}
     of_objects = {"Pod": _POD, "Nodes": {"metadata": {}, "items": _NODES}, "NodeNames": None}
@@ -75,7 +75,7 @@ def valid_bodies() -> list[Valid]:
 
 
 def odd_bodies(source: random.Random, document: Json, each: int) -> Iterator[bytes]:
-    """Give a document with so many odd things, one at a time, in each place: values, and keys where there are any."""
+    """Yield a document with so many odd things, one at a time, in each place: values, and keys where there are any."""
     for path in places(document):
         for text in source.sample(ODD, min(each, len(ODD))):
             yield _with(document, path, text)
@@ -84,7 +84,7 @@ def odd_bodies(source: random.Random, document: Json, each: int) -> Iterator[byt
 
 
 def mutated(source: random.Random, body: bytes, others: list[bytes]) -> bytes:
-    """Give a body with some bytes flipped, cut off, doubled, put in, or taken from another body."""
+    """Return a body with some bytes flipped, cut off, doubled, put in, or taken from another body."""
     edited = bytearray(body)
     for _ in range(source.randint(1, _EDITS)):
         start = source.randrange(len(edited) + 1)
@@ -110,13 +110,13 @@ def mutated(source: random.Random, body: bytes, others: list[bytes]) -> bytes:
 
 
 def _with(document: Json, path: tuple[Key, ...], text: str) -> bytes:
-    """Give a document with a text, JSON or not, in one place."""
+    """Return a document with a text, JSON or not, in one place."""
     mark = "\x01here\x01"
     return json.dumps(replaced(document, path, mark)).replace(json.dumps(mark), text).encode()
 
 
 def _with_odd_key(document: Json, path: tuple[Key, ...], odd: str) -> bytes:
-    """Give a document whose member at a path is doubled, or is called something else."""
+    """Return a document whose member at a path is doubled, or is called something else."""
     key = str(path[-1])
     mark = "\x01here\x01"
     text = odd.replace("KEY", key.upper()).replace("key", key)

@@ -34,7 +34,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
 
 
 def corpus(seed: int) -> Iterator[tuple[str, bytes]]:
-    """Give a path with a body, so many times that nothing is left out."""
+    """Yield a path with a body, so many times that nothing is left out."""
     source = random.Random(seed)  # noqa: S311 - to be the same each time
     whole = [valid.body for valid in valid_bodies()]
     for valid in valid_bodies():
@@ -45,7 +45,7 @@ def corpus(seed: int) -> Iterator[tuple[str, bytes]]:
 
 
 def answers(service: Watched) -> list[bytes]:
-    """Give the answers to what is right."""
+    """Return the answers to what is right."""
     with Client(service.address) as client:
         return [client.post(valid.path, valid.body).body for valid in valid_bodies()]
 

@@ -43,17 +43,17 @@ class Watched:
         return self.service.address
 
     def rss(self) -> int:
-        """Give the resident memory in bytes."""
+        """Return the resident memory in bytes."""
         found = re.search(r"^VmRSS:\s+(\d+) kB$", (self._proc / "status").read_text(), re.MULTILINE)
         assert found
         return int(found[1]) * 1024
 
     def descriptors(self) -> int:
-        """Give the number of open files and sockets."""
+        """Return the number of open files and sockets."""
         return len(list((self._proc / "fd").iterdir()))
 
     def tasks(self) -> int:
-        """Give the number of asyncio tasks."""
+        """Return the number of asyncio tasks."""
         self._tasks_file.unlink(missing_ok=True)
         self.service.process.send_signal(signal.SIGUSR1)
         until(self._tasks_file.exists)

@@ -118,13 +118,13 @@ def exchange(address: tuple[str, int], pieces: list[bytes]) -> list[Answer]:
 
 
 def request(first_line: bytes, body: bytes, *headers: bytes, length: int | None = None) -> bytes:
-    """Give a request as it is sent, whose Content-Length may be wrong."""
+    """Return a request as it is sent, whose Content-Length may be wrong."""
     said = len(body) if length is None else length
     return b"\r\n".join((first_line, b"Host: kindred", *headers, b"Content-Length: %d" % said, b"", body))
 
 
 def odd_requests(source: random.Random, path: str, body: bytes, count: int) -> Iterator[list[bytes]]:
-    """Give requests in pieces, in which not the body is at fault, but what is around it."""
+    """Yield requests in pieces, in which not the body is at fault, but what is around it."""
     right = f"POST {path} HTTP/1.1".encode()
     for _ in range(count):
         match source.randrange(8):
@@ -155,7 +155,7 @@ def _split(source: random.Random, sent: bytes) -> list[bytes]:
 
 
 def _in_chunks(source: random.Random, first_line: bytes, body: bytes) -> bytes:
-    """Give a request in chunks of all sizes, some of which say what they are not."""
+    """Return a request in chunks of all sizes, some of which say what they are not."""
     sent = [first_line, b"\r\nHost: kindred\r\nTransfer-Encoding: chunked\r\n\r\n"]
     start = 0
     while start < len(body):
@@ -170,7 +170,7 @@ def _in_chunks(source: random.Random, first_line: bytes, body: bytes) -> bytes:
 
 
 def _strangely_framed(source: random.Random, first_line: bytes, body: bytes) -> bytes:
-    """Give a request with much around its body: tiny chunks, extensions, zeros or trailers, which may not end."""
+    """Return a request with much around its body: tiny chunks, extensions, zeros or trailers, which may not end."""
     much = source.choice((10, 1000, 100_000, 1_000_000))
     head = first_line + b"\r\nHost: kindred\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"%x\r\n%b\r\n" % (len(body), body)

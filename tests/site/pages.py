@@ -32,7 +32,7 @@ class BrokenLinkError(Exception):
 
 
 def site_path(path: str) -> str | None:
-    """Return where a file of the repository is on the site; None if it is no page or picture there."""
+    """Return where a file of the repository is on the site. None if it is no page or picture there."""
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return ROOT_PAGES.get(path)

@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 FULL_OFFLOAD: Final = "full-offload"
 DECIDE: Final = "decide"
+ONE_BY_ONE: Final = "decide-any-node-one-by-one"
+"""As decide-any-node, with the pods of a gang decided as pods without a group: what gangs are compared with."""
 _DECIDES: Final = {
     "KINDRED_ANSWER": "decide",
     "KINDRED_PROFILE": "full",
@@ -59,6 +61,7 @@ MODES: Final = {
         Mode(FULL_OFFLOAD, FULL_OFFLOAD),
         Mode(DECIDE, DECIDE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "question"}),
         Mode(ANY_NODE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "any-node"}),
+        Mode(ONE_BY_ONE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "any-node", "KINDRED_GROUPS": "false"}),
         # No filter, no score, no extender: the next node in turn. What is left is queue, binding, events and watch.
         Mode(CEILING, DECIDE, has_extender=False),
         Mode("in-tree-100", IN_TREE, has_extender=False, fields={"percentageOfNodesToScore": 100}),

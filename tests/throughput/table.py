@@ -51,7 +51,7 @@ def _cpu(run: Throughput) -> str:
 
 
 def cpu_of(program: str) -> Callable[[Cell], float | None]:
-    """Return what reads a program's CPU time a pod, in milliseconds; None where it did not run."""
+    """Return what reads a program's CPU time a pod, in milliseconds. None if it did not run."""
     return lambda cell: cell.cpu_ms.get(program)
 
 
@@ -65,7 +65,7 @@ def _algorithm(run: Throughput) -> str:
 
 
 def _failed(run: Throughput) -> Iterable[str]:
-    """Give a line for each shape and mode with attempts that failed: their time is in the figures."""
+    """Yield a line for each shape and mode with attempts that failed: their time is in the figures."""
     for shape in run.shapes:
         for mode in run.modes:
             cells = [cell for cell in run.cells if (cell.shape, cell.mode) == (shape, mode)]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import scheduler_perf, throughput
+from tests.e2e.load_shapes import GANG_SIZE, PLAIN, SHAPES
 
 FOLDER = ("docs", "bench")
 
@@ -24,6 +25,7 @@ def kept(path: Path | None) -> str:
         (["--shapes", "plain"], ""),
         (["--pods", "50"], ""),
         (["--profiles", "profiles"], ""),
+        (["--gangs", "2"], ""),
         (["--set", "KINDRED_EQUIVALENCE_CACHE=false"], ""),
         (["--pods", "50", "--output", "here.json"], "here.json"),
     ],
@@ -51,3 +53,10 @@ def test_a_size_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         throughput.read_options(["--nodes", "1000"])
     assert "invalid choice: 1000 (choose from 500, 2000, 5000)" in capsys.readouterr().err
+
+
+def test_the_gangs_are_spread_evenly_between_the_measured_pods_and_each_stays_together() -> None:
+    plan = throughput.Plan(throughput.SIZES[500], SHAPES, [], rounds=1, pods=4, settings={}, gangs=2)
+    names = [made["metadata"]["name"] for made in plan.pods_of(PLAIN, "kindred")]
+    first, second = ([f"gang-{number}-{index}" for index in range(GANG_SIZE)] for number in (0, 1))
+    assert ["plain-0", *first, "plain-1", "plain-2", *second, "plain-3"] == names

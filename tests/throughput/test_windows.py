@@ -21,6 +21,10 @@ def test_only_bindings_that_were_done_have_a_time() -> None:
     assert second - first == pytest.approx(0.249999)
 
 
+def test_only_the_pods_of_a_prefix_count() -> None:
+    assert binding_times(LOG, 2026, "b") == binding_times(LOG, 2026)[1:]
+
+
 def test_a_log_without_bindings_has_no_times() -> None:
     assert binding_times(LOG.replace(b"Successfully", b"Hardly"), 2026) == []
 

@@ -10,17 +10,23 @@ from contextlib import contextmanager
 from typing import Final
 
 _BOUND: Final = re.compile(
-    rb'^I(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}).*"Successfully bound pod to node"', re.MULTILINE
+    rb'^I(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}).*"Successfully bound pod to node" pod="[^/"]+/([^"]+)"',
+    re.MULTILINE,
 )
 _EVERY: Final = 0.02  # seconds; the kernel counts in steps of 10 ms
 
 CpuReader = Callable[[], float]
 
 
-def binding_times(log: bytes, year: int) -> list[float]:
-    """Return the times of all bindings in seconds since the epoch, from a log of klog: local time without a year."""
+def binding_times(log: bytes, year: int, prefix: str = "") -> list[float]:
+    """Return when the pods whose names begin with `prefix` were bound, in seconds since the epoch.
+
+    The log is that of klog: local time without a year.
+    """
     found = []
-    for groups in _BOUND.findall(log):
+    for *groups, name in _BOUND.findall(log):
+        if not name.startswith(prefix.encode()):
+            continue
         month, day, hour, minute, second, microsecond = map(int, groups)
         local = dt.datetime(year, month, day, hour, minute, second, microsecond)  # noqa: DTZ001  # local, as klog has it
         found.append(local.timestamp())

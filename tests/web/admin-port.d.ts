@@ -43,5 +43,10 @@ export type CacheState = Extract<Answer<"get", "debug/equivalence">, { totals: u
 
 export type ClusterView = Answer<"get", "cluster">;
 export type ResourceUse = ClusterView["resources"][number];
+export type LoadView = NonNullable<ClusterView["load"]>;
+export type MeasuredUse = LoadView["resources"][number];
 export type FoundNames = Answer<"get", "names">;
 export type Pending = Answer<"get", "pending">;
+export type AwaitedVictim = NonNullable<Explanation["waits_for"]>[number];
+export type UnitStatus = Answer<"get", "units">["units"][number];
+export type PackingStatus = NonNullable<UnitStatus["packing"]>;

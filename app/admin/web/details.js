@@ -3,6 +3,7 @@
 import { amountText, percent, shareOf } from "./amounts.js";
 import { domainName } from "./cluster.js";
 import { breakable, counted, element, messageOf, table } from "./elements.js";
+import { loadDetail } from "./load_layer.js";
 import { measuredOnNode } from "./measured.js";
 import { symbol } from "./signs.js";
 
@@ -14,6 +15,7 @@ import { symbol } from "./signs.js";
  * @typedef {import("./cluster.js").Cluster} Cluster
  * @typedef {import("./cluster.js").Domain} Domain
  * @typedef {import("./cluster.js").JudgedCluster} JudgedCluster
+ * @typedef {import("./layers.js").Overview} Overview
  * @typedef {import("admin-port").ExplainedNode} ExplainedNode
  * @typedef {import("admin-port").NodeDecision} NodeDecision
  * @typedef {import("admin-port").Term} Term
@@ -85,7 +87,7 @@ export function podChip(pod, node, suppose) {
       element("span", { class: "pod", text: pod }),
       node ? element("span", { class: "hint", text: ` on ${node}` }) : null,
     ),
-    node ? button("remove", "gone", `What if ${pod} were gone`) : null,
+    node ? button("remove", "gone", `What if ${pod} did not exist`) : null,
     button("assume", "move", `What if ${pod} were on another node`),
   );
 }
@@ -98,22 +100,22 @@ export const nothingChosen = (answered) =>
   element("p", {
     class: "hint",
     text: answered
-      ? "Choose a domain or a node for the counts, and for the pods behind them."
-      : "Choose a zone, a rack or a node for what is requested there.",
+      ? "Choose a domain or a node to see the counts and their pods."
+      : "Choose a zone, a rack or a node to see the requested resources there.",
   });
 
 /**
- * A domain or a node of the cluster as it is: where it is, and what is requested of what it offers.
+ * A domain or a node of the cluster as it is: where it is, and what is requested and used of what it offers.
  * @param {Cluster} cluster
  * @param {import("./cluster.js").Selection} selection
- * @param {import("./use_layer.js").Use} use
+ * @param {Overview} overview
  */
-export function placeDetail(cluster, { node, domain }, use) {
+export function placeDetail(cluster, { node, domain }, overview) {
   if (node !== undefined) {
     return [
       element("h3", { text: cluster.columns.names[node] }),
       element("p", { class: "hint", text: whereabouts(cluster, node) }),
-      useTable(use, [cluster.columns.names[node]]),
+      ...useOfNodes(overview, [cluster.columns.names[node]]),
     ];
   }
   const found = cluster.domain(domain);
@@ -121,28 +123,35 @@ export function placeDetail(cluster, { node, domain }, use) {
     element("h3", { text: domainName(found) }),
     element("p", { class: "hint", text: found.key }),
     element("p", { class: "verdict", text: counted(found.nodes.length, "node") }),
-    useOf(cluster, found, use),
+    ...useOf(cluster, found, overview),
   ];
 }
 
 /**
- * What is requested of what a domain offers.
+ * What is requested and used of what a domain offers.
  * @param {Cluster} cluster
  * @param {Domain} domain
- * @param {import("./use_layer.js").Use} use
+ * @param {Overview} overview
  */
-export const useOf = (cluster, domain, use) =>
-  useTable(
-    use,
+export const useOf = (cluster, domain, overview) =>
+  useOfNodes(
+    overview,
     domain.nodes.map((node) => cluster.columns.names[node]),
   );
+
+/**
+ * What is requested of what some nodes offer, and what they use of it, where that is measured.
+ * @param {Overview} overview
+ * @param {string[]} names
+ */
+export const useOfNodes = ({ use, load }, names) => [useTable(use, names), ...(load ? loadDetail(load, names) : [])];
 
 /**
  * What is requested of what some nodes offer, resource by resource.
  * @param {import("./use_layer.js").Use} use
  * @param {string[]} names
  */
-export function useTable(use, names) {
+function useTable(use, names) {
   const rows = use
     .sums(names)
     .map(({ use: { resource, unit }, requested, allocatable }) => [
@@ -151,7 +160,7 @@ export function useTable(use, names) {
       amountText(allocatable, unit),
       percent(shareOf(requested, allocatable)),
     ]);
-  if (!rows.length) return element("p", { class: "hint", text: "What it offers is not known to the mirror." });
+  if (!rows.length) return element("p", { class: "hint", text: "The mirror does not have its resources." });
   return table("Requested by the pods there", ["Resource", "Requested", "Allocatable", "Use"], rows, "figures");
 }
 
@@ -225,11 +234,23 @@ export function nodeDetail(cluster, told, suppose) {
     element("h4", { text: "Inter-pod affinity terms" }),
     ...(decision.terms.length
       ? byWeight(decision.terms).map((term) => termDetail(term, suppose))
-      : [element("p", { class: "hint", text: "None has a part in this." })]),
+      : [element("p", { class: "hint", text: "No term has an effect here." })]),
     decision.score_parts.length ? scoreTable(decision) : null,
     cells ? cellTable(cells) : null,
   ].filter((part) => part !== null);
 }
+
+/**
+ * The pods that wait for victims of preemption on a node.
+ * @param {string[]} waits as sentences
+ */
+export const waitsDetail = (waits) =>
+  waits.length
+    ? [
+        element("h4", { text: "Preemption on this node" }),
+        element("ul", { class: "measured" }, ...waits.map((text) => element("li", { text }))),
+      ]
+    : [];
 
 /**
  * The pods of a node, looked up when somebody opens it.

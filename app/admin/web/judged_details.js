@@ -1,7 +1,7 @@
 // Details that the service is asked for: of a node or a domain of an answer, and the pods on a node.
 
 import { get, post } from "./api.js";
-import { domainDetail, nodeDetail, useOf, useTable } from "./details.js";
+import { domainDetail, nodeDetail, useOf, useOfNodes } from "./details.js";
 
 /**
  * The question as it was sent, and the nodes of its answer.
@@ -13,19 +13,19 @@ const PODS_SHOWN = 5;
 /**
  * @param {Answer} answer
  * @param {import("./cluster.js").Selection} selection
- * @param {import("./use_layer.js").Use | null} use
+ * @param {import("./layers.js").Overview | null} overview
  * @param {import("./details.js").Suppose} suppose
  */
-export async function judgedDetail(answer, { node, domain }, use, suppose) {
+export async function judgedDetail(answer, { node, domain }, overview, suppose) {
   const { cluster } = answer;
   if (node !== undefined) {
     const name = cluster.columns.names[node];
     const told = (await explained(name, answer)).nodes[0];
-    return [...nodeDetail(cluster, told, suppose), ...(use ? [useTable(use, [name])] : [])];
+    return [...nodeDetail(cluster, told, suppose), ...(overview ? useOfNodes(overview, [name]) : [])];
   }
   const found = cluster.domain(domain);
   const told = (await explained(cluster.columns.names[found.nodes[0]], answer)).nodes[0];
-  return [...domainDetail(cluster, found, told, suppose), ...(use ? [useOf(cluster, found, use)] : [])];
+  return [...domainDetail(cluster, found, told, suppose), ...(overview ? useOf(cluster, found, overview) : [])];
 }
 
 /**

@@ -4,18 +4,20 @@ import { fragmentOf, linkNote, shownBy } from "./address.js";
 import { get, Problem, post } from "./api.js";
 import { Cluster, JudgedCluster } from "./cluster.js";
 import { Completion } from "./completion.js";
-import { nothingChosen, placeDetail, podsOfNode } from "./details.js";
+import { nothingChosen, placeDetail, podsOfNode, waitsDetail } from "./details.js";
 import { byId, byIdAs, complain, element, inputById, messageOf } from "./elements.js";
 import { explained, judgedDetail, podsOf } from "./judged_details.js";
+import { layerNames, layerOf, usualLayer } from "./layers.js";
 import { follow, paced } from "./live.js";
+import { Load } from "./load_layer.js";
 import { ClusterMap } from "./map.js";
-import { showPending } from "./pending.js";
+import { showPending, waitsOn } from "./pending.js";
 import { QuestionForm } from "./question.js";
 import { showClasses, showLayers, showLost, showMirror, showRecent, showSamples } from "./service.js";
 import { clusterText, headline, notes, supposition } from "./sentences.js";
 import { Tree } from "./tree.js";
-import { Use, UseLayer } from "./use_layer.js";
-import { VerdictLayer } from "./verdict_layer.js";
+import { showUnits } from "./units.js";
+import { Use } from "./use_layer.js";
 
 /**
  * @typedef {import("./address.js").Asked} Asked
@@ -25,15 +27,13 @@ import { VerdictLayer } from "./verdict_layer.js";
  */
 
 const STATE_EVERY = 10_000; // ms
-const USUAL_RESOURCE = "cpu";
-const VERDICT = "verdict";
 
 const form = new QuestionForm(byIdAs("question", HTMLFormElement), () => askNow());
 const map = new ClusterMap(byIdAs("map", HTMLCanvasElement), byId("map-frame"), { choose, place });
 const tree = new Tree(byId("tree-scroll"), { choose, place });
 /** @type {import("./judged_details.js").Answer | null} */
 let answer = null;
-/** @type {{ cluster: Cluster, use: Use } | null} */
+/** @type {import("./layers.js").Overview | null} */
 let overview = null;
 /** @type {Asked | null} */
 let question = null; // what the answer is to; null: the cluster as it is
@@ -44,6 +44,7 @@ let asked = 0; // an answer that another question has overtaken is not shown
 let looked = 0;
 let generation = -1; // of the mirror, as the service last said
 let surveyed = 0;
+let hasUnits = false; // whether the service places pods together
 
 const shown = () => answer?.cluster ?? overview?.cluster ?? null;
 const rackKey = () => inputById("rack-key").value.trim();
@@ -105,8 +106,7 @@ function showAnswer(text, cluster, told) {
   answer = { text, cluster, scoreAll: form.scoreAll };
   byId("answer").replaceChildren(...headline(told.summary));
   byId("supposition").textContent = [supposition(told.supposed), linkNote(question)].filter(Boolean).join(" ");
-  const said = [...notes(told.summary), told.names_hidden ?? ""].filter(Boolean);
-  byId("notes").replaceChildren(...said.map((each) => element("li", { text: each })));
+  byId("notes").replaceChildren(...notes(told).map((each) => element("li", { text: each })));
   showMirror(told.mirror);
   generation = told.mirror.generation;
   draw();
@@ -138,11 +138,12 @@ async function refresh() {
     const rack = !answer && rackKey() ? `?${new URLSearchParams({ rack: rackKey() })}` : "";
     const view = await get(/** @type {"cluster"} */ (`cluster${rack}`));
     if (number !== surveyed) return;
-    overview = { cluster: new Cluster(view), use: new Use(view) };
+    const load = view.load ? new Load(view.names, view.load) : null;
+    overview = { cluster: new Cluster(view), use: new Use(view), load };
     if (!question) complain(byId("rack-key"), byId("rack-key-error"), "");
     if (!question && byId("answer").textContent !== overviewText()) byId("answer").textContent = overviewText();
     if (!answer || layer) draw();
-    if (!answer && !byId("detail-body").querySelector("details[open]")) detail();
+    refreshDetail();
   } catch (error) {
     if (!overview) byId("answer").textContent = messageOf(error);
     if (error instanceof Problem && error.field === "rack") complainOf(error);
@@ -151,20 +152,16 @@ async function refresh() {
 
 /** Draw what is shown by the layer that is wanted, as far as there is something of either. */
 function draw() {
-  const cluster = shown();
-  const usual = answer ? VERDICT : USUAL_RESOURCE;
-  const resource = overview?.use.of(layer || usual) ?? (answer ? undefined : overview?.use.of(usual));
-  /** @type {import("./verdict_layer.js").Layer | null} */
-  let drawn = answer && new VerdictLayer(answer.cluster);
-  if (cluster && overview && resource) drawn = new UseLayer(cluster, overview.use, resource);
+  const judged = answer?.cluster ?? null;
+  const drawn = layerOf(judged, overview, layer);
   for (const id of ["racks", "layers", "map-frame", "tree-frame"]) byId(id).hidden = !drawn;
   byId("back").hidden = !question;
   noticeChange();
-  if (!drawn || !cluster) return;
+  if (!drawn) return;
+  const { cluster } = drawn;
   form.supposed.rackKey = cluster.columns.rack_key;
   inputById("rack-key").placeholder = cluster.columns.rack_key;
-  const names = (overview?.use.view.resources ?? []).map((each) => each.resource);
-  showLayers(answer ? [VERDICT, ...names] : names, resource?.resource ?? VERDICT);
+  showLayers(layerNames(judged, overview), drawn.name);
   map.chosen = cluster.find(chosen);
   tree.chosen = map.chosen;
   map.show(drawn);
@@ -189,6 +186,11 @@ function choose(selection) {
   return detail();
 }
 
+/** What is told of a place of the cluster as it is follows it, unless somebody reads on there. */
+function refreshDetail() {
+  if (!answer && !byId("detail-body").querySelector("details[open]")) detail();
+}
+
 async function detail() {
   looked += 1;
   const number = looked;
@@ -200,13 +202,14 @@ async function detail() {
     return;
   }
   const { node } = selection;
-  const pods = node === undefined ? [] : [podsOfNode(() => podsOf(cluster.columns.names[node]), suppose)];
+  const name = node === undefined ? "" : cluster.columns.names[node];
+  const pods = name ? [...waitsDetail(waitsOn(name)), podsOfNode(() => podsOf(name), suppose)] : [];
   if (!answer) {
-    if (overview) body.replaceChildren(...placeDetail(cluster, selection, overview.use), ...pods);
+    if (overview) body.replaceChildren(...placeDetail(cluster, selection, overview), ...pods);
     return;
   }
   try {
-    const told = await judgedDetail(answer, selection, overview?.use ?? null, suppose);
+    const told = await judgedDetail(answer, selection, overview, suppose);
     if (number === looked) body.replaceChildren(...told, ...pods);
   } catch (error) {
     if (number === looked) {
@@ -307,7 +310,7 @@ byId("changed-again").addEventListener("click", () => ask());
 
 byIdAs("layer", HTMLSelectElement).addEventListener("change", (event) => {
   const { value } = /** @type {HTMLSelectElement} */ (event.target);
-  layer = value === (answer ? VERDICT : USUAL_RESOURCE) ? "" : value;
+  layer = value === usualLayer(answer !== null) ? "" : value;
   remember();
   draw();
 });
@@ -354,13 +357,18 @@ async function look() {
     const state = await get("explain/state");
     showMirror(state.mirror);
     showRecent(state.recent_pods, askAbout);
-    await showClasses(askAbout);
+    hasUnits = state.units;
+    await Promise.all([showClasses(askAbout), units()]);
   } catch (error) {
     if (!byId("lost").textContent) byId("mirror").textContent = messageOf(error);
   }
 }
 
-const refreshers = [paced(refresh), paced(() => showPending(askAbout))];
+async function units() {
+  if (hasUnits) await showUnits();
+}
+
+const refreshers = [refresh, () => showPending(askAbout).then(refreshDetail), units].map(paced);
 
 /** @param {import("admin-port").MirrorState} state */
 function changed(state) {

@@ -3,7 +3,7 @@
 import { get, offerCaller } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, counted, element, messageOf } from "./elements.js";
-import { schedulerText } from "./sentences.js";
+import { schedulerText, victimText } from "./sentences.js";
 
 /**
  * @typedef {import("admin-port").Pending} Pending
@@ -22,6 +22,7 @@ const ALL_OPEN = 4; // classes of which nothing is folded
 const CLASSES_SHOWN = 3; // of each cause, before somebody wants all
 const MOST_CLASSES = 50;
 const PODS_SHOWN = 30;
+const VICTIMS_SHOWN = 3; // of each class
 /** @type {Record<string, string>} */
 const STATES = {
   fits: "fit now, and wait for their scheduler",
@@ -29,11 +30,24 @@ const STATES = {
   "not judged": "pass what was judged, but not all rules were",
 };
 
+/** @type {PendingPod[]} */
+let pods = []; // as they were shown last
+
+/**
+ * The pods that wait for victims of preemption on a node to end, as sentences.
+ * @param {string} node
+ */
+export const waitsOn = (node) =>
+  pods.flatMap(({ pod, waits_for: victims = [] }) =>
+    victims.filter((each) => each.node === node).map((each) => `${pod} ${victimText(each)}`),
+  );
+
 /** @param {Ask} ask */
 export async function showPending(ask) {
   const place = byId("pending-causes");
   try {
     const pending = await get("pending");
+    ({ pods } = pending);
     byId("pending-count").textContent = String(pending.pods.length || "");
     const folds = new Map([...place.querySelectorAll("details")].map((each) => [each.id, each.open]));
     const { activeElement } = document;
@@ -61,11 +75,11 @@ function leftOut({ left_out: number = 0, names_hidden: why = "" }) {
  * @param {Pending} pending
  * @param {Ask} ask
  */
-function causesOf({ pods, classes, left_out: hidden = 0 }, ask) {
-  if (!pods.length) return hidden ? [] : [element("p", { class: "hint", text: "No pod waits for a node." })];
+function causesOf({ pods: all, classes, left_out: hidden = 0 }, ask) {
+  if (!all.length) return hidden ? [] : [element("p", { class: "hint", text: "No pod waits for a node." })];
   /** @type {PendingPod[][]} */
   const members = classes.map(() => []);
-  for (const pod of pods) if (pod.class !== null) members[pod.class].push(pod);
+  for (const pod of all) if (pod.class !== null) members[pod.class].push(pod);
   /** @type {Map<string, Cause>} */
   const causes = new Map();
   for (const [place, of] of classes.entries()) {
@@ -75,7 +89,7 @@ function causesOf({ pods, classes, left_out: hidden = 0 }, ask) {
     cause.classes.push({ of, pods: members[place] });
     causes.set(title, cause);
   }
-  const unasked = pods.filter((pod) => pod.class === null).length;
+  const unasked = all.filter((pod) => pod.class === null).length;
   const left = unasked ? `and ${counted(unasked, "pod")} of more classes than are judged` : "";
   return [
     ...[...causes.values()]
@@ -87,10 +101,10 @@ function causesOf({ pods, classes, left_out: hidden = 0 }, ask) {
 
 /**
  * @param {PendingClass} found
- * @param {PendingPod[]} pods of the class
+ * @param {PendingPod[]} members of the class
  */
-function titleOf({ state, first_reason: reason, plugin }, pods) {
-  if (pods.length && pods.every((each) => each.state === "gated")) return STATES.gated;
+function titleOf({ state, first_reason: reason, plugin }, members) {
+  if (members.length && members.every((each) => each.state === "gated")) return STATES.gated;
   if (state in STATES) return STATES[state];
   return `${reason}${plugin ? ` (${plugin})` : ""}`;
 }
@@ -101,12 +115,17 @@ function titleOf({ state, first_reason: reason, plugin }, pods) {
  * @param {Ask} ask
  * @param {boolean} open
  */
-function causeSection({ title, pods, classes }, ask, open) {
+function causeSection({ title, pods: number, classes }, ask, open) {
   const items = classes.slice(0, MOST_CLASSES).map((each) => classItem(each, ask));
   return element(
     "details",
     { class: "cause", id: `cause-${title}`, open },
-    element("summary", {}, element("strong", { text: counted(pods, "pod") }), element("span", { text: `: ${title}` })),
+    element(
+      "summary",
+      {},
+      element("strong", { text: counted(number, "pod") }),
+      element("span", { text: `: ${title}` }),
+    ),
     element("ul", { class: "waiting" }, ...items.slice(0, CLASSES_SHOWN)),
     classes.length > CLASSES_SHOWN ? moreClasses(title, classes.length, items.slice(CLASSES_SHOWN)) : null,
   );
@@ -133,8 +152,8 @@ function moreClasses(title, classes, items) {
  * @param {Waiting} waiting
  * @param {Ask} ask
  */
-function classItem({ of: found, pods }, ask) {
-  const oldest = Math.max(...pods.map((each) => each.seconds ?? 0), 0);
+function classItem({ of: found, pods: members }, ask) {
+  const oldest = Math.max(...members.map((each) => each.seconds ?? 0), 0);
   const facts = [
     `${found.fit} of ${counted(found.nodes, "node")} fit`,
     oldest ? `waits ${duration(oldest)}` : "",
@@ -147,18 +166,32 @@ function classItem({ of: found, pods }, ask) {
     podButton(found.first_pod, ask),
     element("p", { class: "hint", text: facts.filter(Boolean).join(" · ") }),
     found.helps.length ? element("p", { class: "hint", text: `Would help: ${found.helps[0]}` }) : null,
-    pods.length > 1 ? alike(pods, found, ask) : null,
+    ...victimsOf(members),
+    members.length > 1 ? alike(members, found, ask) : null,
   );
 }
 
 /**
+ * The victims of preemption that pods of a class wait for.
+ * @param {PendingPod[]} members
+ */
+function victimsOf(members) {
+  const all = members.flatMap(({ pod, waits_for: victims = [] }) =>
+    victims.map((each) => `${pod} ${victimText(each)}`),
+  );
+  const left = all.length - VICTIMS_SHOWN;
+  const shown = [...all.slice(0, VICTIMS_SHOWN), left > 0 ? `and ${counted(left, "more victim")}` : ""];
+  return shown.filter(Boolean).map((text) => element("p", { class: "hint", text }));
+}
+
+/**
  * The other pods of a class, folded.
- * @param {PendingPod[]} pods
+ * @param {PendingPod[]} members
  * @param {PendingClass} found
  * @param {Ask} ask
  */
-function alike(pods, found, ask) {
-  const others = pods.filter((each) => each.pod !== found.first_pod);
+function alike(members, found, ask) {
+  const others = members.filter((each) => each.pod !== found.first_pod);
   const left = others.length - PODS_SHOWN;
   const items = others.slice(0, PODS_SHOWN).map((each) => element("li", {}, podButton(each.pod, ask)));
   return element(

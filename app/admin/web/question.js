@@ -129,7 +129,7 @@ export class QuestionForm {
     if (members.get("nodenames")) return { pod: members.get("pod"), node_names: members.get("nodenames"), ...supposed };
     if (!members.has("nodes") || given.kind) return { pod: given, ...supposed };
     if (Object.keys(supposed).length) {
-      throw new Mistake(input, "Nothing can be supposed beside whole Nodes; give NodeNames.");
+      throw new Mistake(input, "What if needs NodeNames in place of whole Nodes.");
     }
     return given;
   }

@@ -1,10 +1,12 @@
 // What is said in a sentence: of the cluster, of an answer, of what is supposed.
 
-import { percent, shareOf } from "./amounts.js";
+import { duration, percent, shareOf } from "./amounts.js";
 import { counted, element } from "./elements.js";
 import { measuredInCluster } from "./measured.js";
+import { unitNotes } from "./units.js";
 
 const RESOURCES_SAID = 3;
+const VICTIMS_SAID = 3;
 const MEASURES_SAID = 5;
 
 /**
@@ -33,10 +35,10 @@ export function headline({ pod, message }) {
 
 /**
  * What is to be known beside the headline: what was not judged, what the serving profile says, what the pod waits for,
- * what it lacks, and what would help.
- * @param {import("admin-port").Explanation["summary"]} summary
+ * how far its group is, what it lacks, and what would help.
+ * @param {import("admin-port").Explanation} told
  */
-export function notes(summary) {
+export function notes({ summary, unit, waits_for: victims = [], names_hidden: hidden = "" }) {
   const { answered_fit: answered, fit, nodes, not_judged: unjudged, scheduler, waiting } = summary;
   const gates = waiting?.gates ?? [];
   return [
@@ -45,12 +47,23 @@ export function notes(summary) {
     answered === fit
       ? ""
       : `Kindred's own filter passes ${answered} of ${nodes}: the other rules are kube-scheduler's.`,
-    gates.length ? `Scheduling gates: ${gates.join(", ")}. kube-scheduler does not try it before they are gone.` : "",
+    gates.length ? `Scheduling gates: ${gates.join(", ")}. kube-scheduler does not try it until they are removed.` : "",
     waiting?.message ? `Last attempt: ${waiting.message}` : "",
+    ...(unit ? unitNotes(unit) : []),
+    ...victims.slice(0, VICTIMS_SAID).map((each) => `It ${victimText(each)}.`),
+    victims.length > VICTIMS_SAID ? `It waits for ${counted(victims.length - VICTIMS_SAID, "more victim")}.` : "",
     ...measuredInCluster(summary.amounts, nodes).slice(0, MEASURES_SAID),
     ...summary.helps.map(({ text }) => `Would help: ${text}.`),
+    hidden,
   ].filter(Boolean);
 }
+
+/**
+ * Which victim of preemption a pod waits for.
+ * @param {import("admin-port").AwaitedVictim} victim
+ */
+export const victimText = ({ name, node, waiting }) =>
+  `waits for ${name} on ${node} to end, since ${duration(waiting)}`;
 
 /**
  * What the scheduler's configuration says about the pod.

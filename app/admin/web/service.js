@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { byId, byIdAs, counted, element, messageOf, table } from "./elements.js";
+import { layerText } from "./layers.js";
 
 /** @typedef {import("admin-port").CacheState} CacheState */
 
@@ -44,7 +45,7 @@ export function showRecent(pods, choose) {
     );
   byId("lately").replaceChildren(
     ...(pods.length
-      ? [element("p", { class: "hint", text: "Asked about lately:" }), element("ul", { class: "chips" }, ...buttons)]
+      ? [element("p", { class: "hint", text: "Recent requests:" }), element("ul", { class: "chips" }, ...buttons)]
       : []),
   );
 }
@@ -73,9 +74,7 @@ export function showLayers(names, current) {
   const select = byIdAs("layer", HTMLSelectElement);
   const offered = [...select.options].map((each) => each.value);
   if (offered.join() !== names.join()) {
-    select.replaceChildren(
-      ...names.map((name) => element("option", { value: name, text: name === "verdict" ? "verdict and score" : name })),
-    );
+    select.replaceChildren(...names.map((name) => element("option", { value: name, text: layerText(name) })));
   }
   select.value = current;
 }
@@ -132,7 +131,7 @@ function classes({ totals, classes: all }, choose) {
   if (!all.length) {
     return [
       head,
-      element("p", { class: "hint", text: "No scheduler has asked yet. Questions of this page are not kept." }),
+      element("p", { class: "hint", text: "No scheduler has sent a request yet. Explanations do not count." }),
     ];
   }
   const rows = all.slice(0, SHOWN).map((each) => [
@@ -161,8 +160,8 @@ function classes({ totals, classes: all }, choose) {
   return [
     head,
     table(
-      "Classes, the one asked about last first",
-      ["First pod, and hash", "Questions", "Hit rate", "Last asked"],
+      "Classes, the last requested first",
+      ["First pod, and hash", "Requests", "Hit rate", "Last request"],
       rows,
       "classes",
     ),

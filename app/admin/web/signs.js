@@ -1,6 +1,6 @@
 // How nodes look: those that fit are filled, darker or brighter by score; those that do not have a pattern for each of
 // the most frequent reasons, so that nothing depends on colour alone. By use they are filled by its share: of one hue,
-// from bright to dark, as no kind of colour blindness hides brightness.
+// from bright to dark, as no kind of colour blindness hides brightness. What is not known of a node is an outline.
 
 import { contextOf, element } from "./elements.js";
 
@@ -142,6 +142,19 @@ export function drawUse(context, palette, share, [x, y, size]) {
   } else if (size >= 19) {
     write(context, palette.over(rgb), String(Math.floor(share * 100)), [x, y, size]);
   }
+}
+
+/**
+ * Draw one node of which the measurement is too old.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Palette} palette
+ * @param {Square} square
+ */
+export function drawTooOld(context, palette, [x, y, size]) {
+  drawUse(context, palette, null, [x, y, size]);
+  context.strokeStyle = palette.muted;
+  context.lineWidth = Math.max(1, size / 9);
+  pattern(context, "slash", x, y, size);
 }
 
 /**

@@ -29,12 +29,12 @@ const KINDS = {
   remove: { title: "Remove a pod", inputs: [["pod", "Pod"]] },
   add_nodes: {
     title: "Add a node",
-    hint: "As that one is, without its pods and the volume limits of its CSINode.",
+    hint: "Like that node, without its pods and the volume limits of its CSINode.",
     inputs: [
       ["like", "Like node"],
       ["name", "Its name"],
-      ["zone", "In zone (as that one)"],
-      ["rack", "In rack (as that one)"],
+      ["zone", "In zone (default: of that node)"],
+      ["rack", "In rack (default: of that node)"],
     ],
   },
 };
@@ -165,7 +165,7 @@ export class Suppositions {
     /** @type {Record<string, string>} */
     const labels = { ...found.labels, ...(HOST in found.labels ? { [HOST]: name } : {}) };
     if (zone) labels[ZONE] = zone;
-    if (rack && !this.rackKey) throw new Mistake(inputs[3], "No node has a label of racks.");
+    if (rack && !this.rackKey) throw new Mistake(inputs[3], "No node has a label for racks.");
     if (rack) labels[this.rackKey] = rack;
     return {
       metadata: { name, labels },
@@ -242,7 +242,7 @@ function supposedRow(kind, texts, id, remove) {
   const button = element("button", {
     type: "button",
     class: "small",
-    "aria-label": `Do not: ${title.toLowerCase()}`,
+    "aria-label": `Cancel: ${title.toLowerCase()}`,
     text: "×",
     on: { click: remove },
   });

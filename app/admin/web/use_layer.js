@@ -3,7 +3,8 @@
 import { amountText, percent, shareOf } from "./amounts.js";
 import { domainName } from "./cluster.js";
 import { counted, element } from "./elements.js";
-import { drawUse, swatchOf } from "./signs.js";
+import { ofShare, showScale } from "./scale.js";
+import { drawUse } from "./signs.js";
 
 /**
  * @typedef {import("admin-port").ResourceUse} ResourceUse
@@ -12,10 +13,6 @@ import { drawUse, swatchOf } from "./signs.js";
  * @typedef {import("./cluster.js").Selection} Selection
  * @typedef {import("./verdict_layer.js").Layer} Layer
  */
-
-/** Where each step of the scale ends; the last one, of what is over-committed, has a sign of its own. */
-const STEPS = [0.2, 0.4, 0.6, 0.8, 1];
-const STEP_TEXTS = ["below 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "80 to 100 %", "more than there is"];
 
 /** The requested and the allocatable amounts of nodes. */
 export class Use {
@@ -66,6 +63,7 @@ export class UseLayer {
   constructor(cluster, use, resource) {
     this.cluster = cluster;
     this.resource = resource;
+    this.name = resource.resource;
     this.heads = ["Nodes", "Use"];
     this.words = "Requested, of allocatable";
     // Node of the cluster -> its place in the columns of the resource.
@@ -111,16 +109,12 @@ export class UseLayer {
 
   /** @param {HTMLElement} list */
   showLegend(list) {
-    const counts = new Array(STEP_TEXTS.length + 1).fill(0);
-    for (const node of this.places.keys()) {
-      const { requested, allocatable } = this.#of({ node });
-      counts[stepOf(shareOf(requested, allocatable))] += 1;
-    }
-    const items = STEP_TEXTS.map((text, step) => ({ text, nodes: counts[step], share: step / STEPS.length + 0.1 }));
-    const none = { text: `no ${this.resource.resource}`, nodes: counts[STEP_TEXTS.length], share: null };
-    // What is usual is always there, so that the scale can be read; the odd ones are where there are such nodes.
-    const shown = [...items, none].filter((each, place) => place < STEPS.length || each.nodes);
-    list.replaceChildren(...shown.map(legendItem));
+    const all = [...this.places.keys()].map((node) => this.#of({ node }));
+    const shares = all
+      .map(({ requested, allocatable }) => shareOf(requested, allocatable))
+      .filter((share) => share !== null);
+    const none = { text: `no ${this.name}`, nodes: all.length - shares.length, draw: ofShare(null) };
+    showScale(list, shares, [none]);
   }
 
   /**
@@ -157,22 +151,4 @@ export class UseLayer {
     if (!allocatable && !requested) return "";
     return `${before}${amountText(requested, unit)} of ${amountText(allocatable, unit)}`;
   }
-}
-
-/** @param {number | null} share */
-function stepOf(share) {
-  if (share === null) return STEPS.length + 1;
-  const step = STEPS.findIndex((end) => (end < 1 ? share < end : share <= end));
-  return step < 0 ? STEPS.length : step;
-}
-
-/** @param {{ text: string, nodes: number, share: number | null }} item */
-function legendItem({ text, nodes, share }) {
-  return element(
-    "li",
-    {},
-    swatchOf((context, palette, square) => drawUse(context, palette, share, square)),
-    element("strong", { text: nodes.toLocaleString("en") }),
-    element("span", { text }),
-  );
 }

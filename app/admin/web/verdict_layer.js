@@ -15,6 +15,7 @@ import { drawNode, symbol } from "./signs.js";
  * What is shown of each node. `heads` are those of the list, beside the names; `cells` are as many texts, and `words`
  * what a narrow window has no room for.
  * @typedef {object} Layer
+ * @property {string} name as addresses have it
  * @property {import("./cluster.js").Cluster} cluster
  * @property {string[]} heads
  * @property {string} words
@@ -27,11 +28,14 @@ import { drawNode, symbol } from "./signs.js";
  * @property {(list: HTMLElement) => void} showLegend
  */
 
+export const VERDICT = "verdict";
+
 /** @implements {Layer} */
 export class VerdictLayer {
   /** @param {JudgedCluster} cluster */
   constructor(cluster) {
     this.cluster = cluster;
+    this.name = VERDICT;
     this.heads = ["Nodes", cluster.judged.not_judged.length ? "Pass" : "Fit", "Score"];
     this.words = "Verdict";
     const fit = cluster.judged.reasons[0].nodes;

@@ -11,14 +11,14 @@ CHECK: Final = "explain-access"
 
 
 def access_findings(settings: Settings) -> Iterator[Finding]:
-    """Yield a warning for a setting that has no effect, or for names that more callers see than may list the pods."""
+    """Yield a finding for a setting without effect, and for callers that see more names than they may list."""
     if settings.explain_access == "review" and settings.admin_port is None:
-        yield _warning("explainAccess", "review, and there is no admin port that names could be hidden on", "adminPort")
+        yield _warning("explainAccess", "review, but there is no admin port on which to hide names", "adminPort")
     no_admin = settings.admin_token_file is None and settings.admin_client_ca_file is None
     if settings.explain_access == "review" and no_admin:
         yield _warning(
             "explainAccess",
-            "review, and there is no admin: no caller can set the partition, or see decisions without the right to "
+            "review, but there is no admin: no caller can set the partition, or see decisions without the right to "
             "list all pods",
             "adminTokenFile, or adminClientCaFile",
         )
@@ -28,7 +28,7 @@ def access_findings(settings: Settings) -> Iterator[Finding]:
             Severity.INFO,
             "explainAccess",
             "all: callers with the read token see the names of pods in all namespaces",
-            "explainAccess: review, where these may not list all pods",
+            "explainAccess: review, if these callers may not list all pods",
             ADMIN_PORT,
         )
 

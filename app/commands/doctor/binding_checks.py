@@ -1,4 +1,4 @@
-"""Who binds, and what happens between a decision and its event; who preempts."""
+"""Checks of binding and preemption, and of the time between a decision and its watch event."""
 
 from app.commands.doctor.findings import BEHAVIOUR, HANDBOOK, SETTINGS, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
@@ -16,7 +16,7 @@ def _two_binders(registration: Registration) -> Found:
             f"kube-scheduler does not start",
             f"take bindVerb out of all but {binders[-1].at()}"
             if registration.extender not in binders
-            else f"leave bindVerb in {registration.extender.at()} alone",
+            else f"keep bindVerb only in {registration.extender.at()}",
         )
 
 
@@ -28,8 +28,8 @@ def _gap(registration: Registration) -> Found:
     binds = f"{other.at()} binds" if other is not None else "not set"
     yield error(
         extender.at("bindVerb"),
-        f"{binds}, while Kindred alone filters by {', '.join(off)}: two pods that must not be together can both be "
-        f"sent to a node in the moment between the decision and its event",
+        f"{binds}, while Kindred alone filters by {', '.join(off)}: two pods that must not be together can both go to "
+        "one node in the time between the decision and its watch event",
         "bindVerb: bind, and the roles of `kindred rbac --bind`",
     )
 
@@ -42,14 +42,14 @@ def _binders(registration: Registration) -> Found:
             needed = "pods without a call to an extender are never bound" if binds else "no program binds a pod"
             yield (warning if binds else error)(
                 profile.at("plugins.bind"),
-                f"DefaultBinder is switched off in the profile {profile.name}, with no other in its place: {needed}",
+                f"DefaultBinder is disabled in the profile {profile.name}, without a replacement: {needed}",
                 "take DefaultBinder out of bind.disabled and multiPoint.disabled",
             )
         if ours and registration.extender.ignorable:
             yield warning(
                 registration.extender.at("ignorable"),
-                "true beside bindVerb: where Kindred refuses to bind, as a rule would be broken, kube-scheduler binds "
-                "by itself",
+                "true, with bindVerb: when Kindred rejects a binding that would break a rule, kube-scheduler binds "
+                "the pod itself",
                 "ignorable: false",
             )
             return
@@ -60,7 +60,7 @@ def _replicas(registration: Registration) -> Found:
         yield info(
             registration.extender.at("bindVerb"),
             f"Kindred binds, and leaderElection is off{registration.known.remark}: that is right for exactly one "
-            f"replica, as only the one that binds knows what it has bound a moment ago",
+            "replica, because each replica has only its own latest bindings",
             f"replicas: 1, or {setting('leader_election', 'true')}",
         )
 
@@ -70,14 +70,14 @@ def _preempt_off(registration: Registration) -> Found:
     if extender.preempt_verb and preempt == "off":
         yield error(
             extender.at("preemptVerb"),
-            f"{extender.preempt_verb}, while Kindred's preempt is off{registration.known.remark}: it then drops every "
-            f"node, and nobody is preempted at all",
+            f"{extender.preempt_verb}, while Kindred's preempt is off{registration.known.remark}: responses of "
+            "preempt then have no node, and no pod is preempted",
             f"{setting('preempt', 'verb')}, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
         )
     elif preempt != "off" and not extender.preempt_verb and not (preempt == "evict" and registration.decided):
         yield info(
             extender.at("preemptVerb"),
-            f"not set, while Kindred's preempt is {preempt}: it follows PodDisruptionBudgets for nothing",
+            f"not set, while Kindred's preempt is {preempt}: it watches PodDisruptionBudgets without need",
             f"preemptVerb: preempt, or {setting('preempt', 'off')}",
         )
 
@@ -87,21 +87,21 @@ def _preempt_missing(registration: Registration) -> Found:
     if off and extender.filter_verb and not extender.preempt_verb:
         yield warning(
             extender.at("preemptVerb"),
-            f"not set, while Kindred alone filters by {', '.join(off)}: kube-scheduler chooses victims without regard "
-            f"to that, and may evict pods for one that still does not fit",
+            f"not set, while Kindred alone filters by {', '.join(off)}: kube-scheduler ignores these rules when it "
+            "chooses victims, and may evict pods for a pod that still does not fit",
             f"preemptVerb: preempt, with {setting('preempt', 'verb')} and the roles of `kindred rbac --preempt verb`",
         )
     if extender.preempt_verb and not off:
         yield info(
             extender.at("preemptVerb"),
-            "set, though kube-scheduler has all the filters that Kindred has, and finds the victims by itself",
+            "set, but kube-scheduler has all filters of Kindred, and finds the victims itself",
             "take preemptVerb out",
         )
     if off and extender.preempt_verb and registration.settings.preempt == "verb":
         yield info(
             extender.at("preemptVerb"),
-            "where Kindred alone refuses all nodes, kube-scheduler does not ask, and a pod of any priority waits",
-            f"{setting('preempt', 'evict')}, with the roles of `kindred rbac --preempt evict`, where priorities matter",
+            "when only Kindred rejects nodes, kube-scheduler does not call preempt, and a pod of any priority waits",
+            f"{setting('preempt', 'evict')}, with the roles of `kindred rbac --preempt evict`, if priorities matter",
         )
 
 
@@ -112,8 +112,7 @@ def _evict(registration: Registration) -> Found:
     if not extender.bind_verb and registration.undecided:
         yield error(
             extender.at("bindVerb"),
-            "not set, while Kindred's preempt is evict: it evicts pods for one that kube-scheduler has placed a moment "
-            "before",
+            "not set, while Kindred's preempt is evict: it evicts pods for a pod that kube-scheduler has just placed",
             f"bindVerb: bind, or {setting('preempt', 'verb')}",
         )
     for profile in registration.undecided:
@@ -121,8 +120,8 @@ def _evict(registration: Registration) -> Found:
         if percentage < _ALL:
             yield error(
                 where,
-                f"less than 100 in the profile {profile.name}, while Kindred's preempt is evict: pods are evicted "
-                f"though the new one fits on a node that was not asked about",
+                f"less than 100 in the profile {profile.name}, while Kindred's preempt is evict: it evicts pods "
+                "although the new one fits on a node outside of the request",
                 f"percentageOfNodesToScore: 100, or {setting('preempt', 'verb')}",
             )
             return

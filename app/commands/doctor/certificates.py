@@ -1,4 +1,4 @@
-"""Certificates as far as the standard library reads them: how long they are valid, and whether a client takes them."""
+"""Certificates, read with the standard library: their validity, and whether a client accepts them."""
 
 import ssl
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ _LONG_FORM: Final = 0x80
 
 
 class Validity(NamedTuple):
-    """From when to when a certificate is valid."""
+    """The period in which a certificate is valid."""
 
     not_before: datetime
     not_after: datetime
 
 
 def validities(pem: bytes) -> list[Validity]:
-    """Return the validity of each certificate of a text. Raises ValueError where there is none, or it is broken."""
+    """Return the validity of each certificate of a text. Raises ValueError if there is none, or a broken one."""
     text = pem.decode("ascii", "ignore")
     begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
     blocks = [begin + part.partition(end)[0] + end for part in text.split(begin)[1:]]
@@ -60,7 +60,7 @@ def _time(tag: int, content: bytes) -> datetime:
 
 
 def verification_problem(authority: bytes, certificate: Path, key: Path, host: str) -> str:
-    """Let a client that trusts the authority talk to a server with the certificate; return why it refuses, or nothing.
+    """Run a handshake of a client that trusts the authority with a server; return its error, or nothing.
 
     Raises OSError and ssl.SSLError for files that cannot be used.
     """

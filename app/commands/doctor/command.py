@@ -1,4 +1,4 @@
-"""`kindred doctor`: its options, and its exit status, as app/commands/exit_status.py has it."""
+"""`kindred doctor`: its options, and its exit status (app/commands/exit_status.py)."""
 
 import time
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ def diagnose(inputs: Inputs, output: OutputFormat, *, strict: bool, verbose: boo
 
 
 def exit_status(report: Report, *, strict: bool) -> int:
-    """Return EXIT_NO if there are errors, or if there are warnings and these count, else EXIT_OK."""
+    """Return EXIT_NO if there are errors, or with `strict` warnings; else EXIT_OK."""
     count = report.summary
     return EXIT_NO if count.errors or (strict and count.warnings) else EXIT_OK
 
@@ -43,21 +43,21 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 @click.command("doctor")
 @click.option("--scheduler-config", type=_FILE, help="File of a KubeSchedulerConfiguration, YAML or JSON.")
-@click.option("--extender", default="", help="Which extender is Kindred: how its urlPrefix begins.")
-@click.option("--scheduler-profile", default="", help="Look at this profile of kube-scheduler alone, by schedulerName.")
-@click.option("--url", default="", help="A running Kindred to ask.")
-@click.option("--ca-file", type=_FILE, help="Whom to trust for --url and --admin-url, PEM.  [default: the machine's]")
+@click.option("--extender", default="", help="Beginning of the urlPrefix of the extender that is Kindred.")
+@click.option("--scheduler-profile", default="", help="Check only this profile of kube-scheduler, by schedulerName.")
+@click.option("--url", default="", help="URL of a running Kindred to check.")
+@click.option("--ca-file", type=_FILE, help="Certificate authorities of both URLs, PEM.  [default: the machine's]")
 @click.option("--cert-file", type=_FILE, help="Certificate of this client, PEM.")
 @click.option("--key-file", type=_FILE, help="Key of that certificate, PEM.")
-@click.option("--config", type=_FILE, help="File of Kindred's settings (KINDRED_CONFIG); the environment wins over it.")
-@click.option("--admin-url", default="", help="Admin port of a running Kindred, to take its settings from.")
+@click.option("--config", type=_FILE, help="File of Kindred's settings (KINDRED_CONFIG); the environment overrides it.")
+@click.option("--admin-url", default="", help="Admin port of a running Kindred, as source of its settings.")
 @click.option("--admin-token-file", type=_FILE, help="File with the bearer token of the admin port.")
-@click.option("--kubeconfig", help="Kubeconfig file of the cluster, to see whether Kindred's rights are enough.")
-@click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
-@click.option("--service-account", default="kindred/kindred", show_default=True, help="NAMESPACE/NAME of Kindred's.")
+@click.option("--kubeconfig", help="Kubeconfig file of the cluster, to check the rights of Kindred.")
+@click.option("--context", help="Context of the kubeconfig.  [default: its current context]")
+@click.option("--service-account", default="kindred/kindred", show_default=True, help="NAMESPACE/NAME of Kindred.")
 @output_option(NO_NAMES)
 @click.option("--strict", is_flag=True, help="End with 1 for warnings, too.")
-@click.option("--verbose", is_flag=True, help="List the checks that were not made, instead of their number.")
+@click.option("--verbose", is_flag=True, help="List the skipped checks instead of their number.")
 def doctor_command(  # noqa: PLR0913  # its options
     *,
     ca_file: Path | None,
@@ -73,7 +73,7 @@ def doctor_command(  # noqa: PLR0913  # its options
     context: str | None,
     **names: str,
 ) -> None:
-    """Say what is wrong with a registration or a running service, and how to mend it.
+    """Check a registration or a running service, and print errors with their fixes.
 
     Ends with 0 if no error was found, 1 if one was, and 2 for input that cannot be read.
     """

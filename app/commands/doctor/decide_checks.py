@@ -1,4 +1,4 @@
-"""Checks for a registration in which Kindred alone decides (`answer: decide`), besides the common checks."""
+"""Additional checks of a registration in which Kindred alone decides (`answer: decide`)."""
 
 from difflib import get_close_matches
 from typing import Final
@@ -12,7 +12,7 @@ from app.verbs.deciding.scopes import DecideScope, decide_scopes
 _ALL: Final = 100
 _DEFAULT_QPS: Final = 50  # k8s.io/kubernetes pkg/scheduler/apis/config/v1/defaults.go, as the next one
 _DEFAULT_BURST: Final = 100
-_ENOUGH_QPS: Final = 500  # requests a second; what any node binds in a cluster of 500 nodes comes near to it
+_ENOUGH_QPS: Final = 500  # requests a second; any-node reaches about as many bindings in a cluster of 500 nodes
 _LEASE: Final = "kube-scheduler"
 _FOR_CLAIMS: Final = ("VolumeBinding", "DynamicResources")
 _OF_VOLUMES: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
@@ -27,7 +27,7 @@ def _answer(registration: Registration) -> Found:
             yield error(
                 profile.at("plugins"),
                 f"no filter and no score in the profile {profile.name}, as for {setting('answer', 'decide')}, and "
-                f"Kindred's answer is all{registration.known.remark}: kube-scheduler takes any of the nodes that fit",
+                f"Kindred's answer is all{registration.known.remark}: kube-scheduler takes any node that fits",
                 f"{setting('answer', 'decide')}; kindred doctor --config FILE, if these are not Kindred's settings",
             )
 
@@ -47,8 +47,8 @@ def _scheduler(registration: Registration) -> Found:
     if registration.decided and not cluster_s_own and takes_part:
         yield error(
             "leaderElection.resourceName",
-            f"{election.resource_name or 'not set'}: that is the Lease {_LEASE} of the cluster's own scheduler, and "
-            f"while that one holds it, this one schedules nothing",
+            f"{election.resource_name or 'not set'}: that is the Lease {_LEASE} of the cluster's own scheduler. While "
+            "that scheduler holds it, this one schedules nothing",
             "resourceNamespace: kindred and resourceName: kindred-scheduler",
         )
 
@@ -61,15 +61,15 @@ def _scope(registration: Registration) -> Found:
     for profile in registration.undecided:
         yield warning(
             profile.at("schedulerName"),
-            f"{profile.name} is not in {setting('decide_scope')}: filter answers all nodes that fit for its pods, and "
-            f"they count only from when they are bound",
+            f"{profile.name} is not in {setting('decide_scope')}: filter returns all nodes that fit for its pods, and "
+            "they count only after their binding",
             f"add {profile.name}=question",
         )
     for scheduler in sorted(scopes.schedulers - set(names)):
         close = get_close_matches(scheduler, names, 1)
         yield info(
             setting("decide_scope"),
-            f"{scheduler} is no profile of this configuration; right, if another kube-scheduler has it",
+            f"{scheduler} is no profile of this configuration; correct if another kube-scheduler has it",
             f"{close[0]}, if that is meant" if close else "",
         )
 
@@ -83,29 +83,29 @@ def _filters(registration: Registration) -> Found:
                 yield error(
                     where,
                     f"kube-scheduler filters by {', '.join(sorted(left))} in the profile {profile.name}, and Kindred "
-                    f"chooses among all nodes: it chooses nodes that these have refused",
+                    "chooses among all nodes: it chooses nodes that these plugins have rejected",
                     f"{fix}; or {setting('decide_scope')} with {profile.name}=question",
                 )
             elif unknown := sorted(set(profile.enabled("multiPoint")) - KNOWN):
                 yield warning(
                     profile.at("plugins.multiPoint.enabled"),
-                    f"{', '.join(unknown)}: if it filters in the profile {profile.name}, Kindred chooses nodes that it "
-                    f"has refused",
-                    "enable it at the points that it is needed at, and not at filter",
+                    f"{', '.join(unknown)}: if it filters in the profile {profile.name}, Kindred chooses nodes that "
+                    "it has rejected",
+                    "enable it only at the extension points that need it, and not at filter",
                 )
             elif not _all_off(profile):
                 yield warning(
                     profile.at("plugins.multiPoint.disabled"),
-                    f"switched off by name in the profile {profile.name}: a filter that a newer kube-scheduler has by "
-                    f"default is on, and Kindred chooses nodes that it has refused",
+                    f"disabled by name in the profile {profile.name}: a new default filter of a newer kube-scheduler "
+                    "stays enabled, and Kindred chooses nodes that it has rejected",
                     fix,
                 )
         elif twice := left & registration.filters - _needed_for_claims(registration, profile):
             yield info(
                 where,
                 f"filtered twice, by kube-scheduler and by Kindred, in the profile {profile.name}: "
-                f"{', '.join(sorted(twice))}; kube-scheduler looks at each node for that",
-                f"{fix}, or these by name where plugins for claims have to stay",
+                f"{', '.join(sorted(twice))}; kube-scheduler filters each node for that",
+                f"{fix}, or these by name if plugins for claims must stay",
             )
 
 
@@ -124,15 +124,15 @@ def _sample(registration: Registration) -> Found:
         if registration.scope_of(profile) is DecideScope.QUESTION and percentage < _ALL:
             yield error(
                 where,
-                f"{shown}: Kindred decides among the nodes that it is asked about in the profile {profile.name}, and "
-                f"is asked about a sample: pods stay pending that would fit on another node",
+                f"{shown}: in the profile {profile.name} Kindred chooses among the nodes of the request, and these "
+                "are a sample: pods stay pending that would fit on another node",
                 "percentageOfNodesToScore: 100",
             )
         elif registration.scope_of(profile) is DecideScope.ANY_NODE and percentage != 1:
             yield warning(
                 where,
-                f"{shown}: in the profile {profile.name} Kindred chooses among all nodes, whichever it is asked "
-                f"about, and every name costs time in kube-scheduler",
+                f"{shown}: in the profile {profile.name} Kindred chooses among all nodes of the cluster, and every "
+                "name in the request costs time in kube-scheduler",
                 "percentageOfNodesToScore: 1, which is 100 names",
             )
 
@@ -157,11 +157,11 @@ def _verbs(registration: Registration) -> Found:
     if not registration.decided:
         return
     if not extender.filter_verb:
-        yield error(extender.at("filterVerb"), "not set: Kindred is never asked where a pod goes", "filterVerb: filter")
+        yield error(extender.at("filterVerb"), "not set: Kindred is never called for a decision", "filterVerb: filter")
     if extender.prioritize_verb and not registration.undecided:
         yield warning(
             extender.at("prioritizeVerb"),
-            "never asked: with one node in the response of filter, kube-scheduler scores nothing",
+            "never called: with one node in the response of filter, kube-scheduler does not score",
             "take prioritizeVerb and weight out",
         )
     if extender.bind_verb:
@@ -179,8 +179,9 @@ def _other_filter(registration: Registration) -> Found:
         names = ", ".join(each.at() for each in others)
         yield error(
             others[0].at("filterVerb"),
-            f"{names}: an extender beside Kindred filters, and Kindred knows nothing of it. What is asked before, any "
-            f"node passes over; what is asked after can only refuse the one node, and the pod comes again",
+            f"{names}: another extender filters, and Kindred does not take its rules into account. Kindred ignores "
+            "the result of an extender before it with any-node. An extender after it can only reject the one node, "
+            "and the pod is tried again",
             f"take filterVerb out of {names}",
         )
 
@@ -201,8 +202,8 @@ def _claims(registration: Registration) -> Found:
     if not found:
         yield warning(
             setting("decide_claims_scheduler"),
-            f"{name} is no profile of this configuration: pods that are sent there are scheduled by nobody, unless "
-            f"another kube-scheduler has it",
+            f"{name} is no profile of this configuration: no scheduler schedules the pods that name it, unless "
+            "another kube-scheduler has it",
             f"a profile with schedulerName: {name}, as in manifests/scheduler/decide.yaml",
         )
     for profile in found:
@@ -218,8 +219,8 @@ def _claims_profile(registration: Registration, profile: Profile) -> Found:
         names = ", ".join(dict.fromkeys(missing))
         yield error(
             profile.at("plugins"),
-            f"{names} is switched off in the profile {profile.name}, which is for pods with claims: they are bound, "
-            f"and their claims are not",
+            f"{names} is disabled in the profile {profile.name}, which is for pods with claims: pods are bound "
+            "without their claims",
             f"take {names} out of the disabled plugins there",
         )
     if registration.scope_of(profile) is not DecideScope.QUESTION:
@@ -238,17 +239,15 @@ def _preemption(registration: Registration) -> Found:
         if is_on and profile.filtering():
             yield warning(
                 where,
-                f"DefaultPreemption is on in the profile {profile.name}, and has not the filters of Kindred to try "
-                f"evictions with: it finds no victims, or wrong ones"
-                + (", while Kindred preempts, too" if evicts else ""),
+                f"DefaultPreemption is on in the profile {profile.name}, but does not have the filters of Kindred for "
+                "its dry run: it finds no victims, or wrong ones" + (", while Kindred preempts, too" if evicts else ""),
                 "disable DefaultPreemption"
                 + ("" if evicts else f", and {setting('preempt', 'evict')}, if priorities matter"),
             )
         elif is_on and not evicts:
             yield warning(
                 where,
-                f"DefaultPreemption has no filters to try evictions with in the profile {profile.name}: nobody is "
-                f"preempted",
+                f"DefaultPreemption has no filters for its dry run in the profile {profile.name}: no pod is preempted",
                 f"{setting('preempt', 'evict')}, if priorities matter",
             )
         elif evicts and not profile.post_filtering():
@@ -256,7 +255,7 @@ def _preemption(registration: Registration) -> Found:
                 where,
                 f"no PostFilter plugin is on in the profile {profile.name}: kube-scheduler clears nominatedNodeName "
                 f"after each attempt that fails, and other pods may take the capacity of the victims",
-                "enable DefaultPreemption, as manifests/scheduler/decide.yaml does; without filters it evicts nobody",
+                "enable DefaultPreemption, as manifests/scheduler/decide.yaml does; without filters it evicts no pod",
             )
 
 
@@ -264,8 +263,8 @@ def _replicas(registration: Registration) -> Found:
     if registration.decided and not registration.settings.leader_election:
         yield info(
             setting("leader_election"),
-            f"off{registration.known.remark}: that is right for exactly one replica, as only the one that decides "
-            f"knows what it has decided a moment ago",
+            f"off{registration.known.remark}: that is right for exactly one replica, because each replica has only "
+            "its own latest decisions",
             f"replicas: 1, or {setting('leader_election', 'true')}",
         )
 

@@ -1,4 +1,4 @@
-"""One examination: takes the inputs, makes the checks that they are enough for, and lists the others."""
+"""One examination: takes the inputs, makes the checks that they allow, and lists the others."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -79,7 +79,7 @@ class _Notes:
 
 
 def examine(inputs: Inputs, clock: Callable[[], float], now: datetime) -> Report:
-    """Look at all that was given. Raises UnreadableError, SettingsError and ConfigurationError for bad input."""
+    """Check all inputs. Raises UnreadableError, SettingsError and ConfigurationError for bad input."""
     account = rbac_checks.Account.parse(inputs.service_account)
     notes = _Notes()
     known = _known_settings(inputs, notes)
@@ -102,7 +102,7 @@ def _known_settings(inputs: Inputs, notes: _Notes) -> KnownSettings:
     configuration = load_configuration(inputs.config)
     settings = configuration.settings
     for variable in configuration.unknown_variables:
-        message = "looks like a setting of Kindred, and is none"
+        message = "has the prefix of settings, but is no setting of Kindred"
         notes.findings.append(Finding("unknown-variable", Severity.WARNING, variable, message, "rename it", SETTINGS))
     if configuration.plain_file is not None:
         where, message = str(configuration.plain_file), "a file without apiVersion and kind is deprecated"
@@ -111,7 +111,7 @@ def _known_settings(inputs: Inputs, notes: _Notes) -> KnownSettings:
     sources = sorted({source.partition(": ")[0] for source in configuration.sources.values()})
     if inputs.config is not None and str(inputs.config) not in sources:
         sources.insert(0, str(inputs.config))
-    source = ", ".join(sources) or "the defaults, as none were given"
+    source = ", ".join(sources) or "the defaults, because none were given"
     return KnownSettings(settings, create_profile(settings), source, assumed=not sources)
 
 
@@ -123,12 +123,12 @@ def _settings_of(told: Mapping[str, Mapping[str, object]]) -> Settings:
         for key, entry in told.items()
         if key in fields and entry.get("source") != DEFAULT
     }
-    # Every field by itself: a missing one would be taken from the environment here.
+    # With every field: Settings reads a missing one from the environment.
     defaults = {name: field.get_default() for name, field in Settings.model_fields.items() if name not in given}
     try:
         return Settings.model_construct(_fields_set=set(given), **Settings(**{**defaults, **given}).model_dump())
     except ValueError as error:
-        raise UnreadableError(f"the settings of the service are not understood here: {one_line(str(error))}") from None
+        raise UnreadableError(f"the settings of the service cannot be read: {one_line(str(error))}") from None
 
 
 def _registration(inputs: Inputs, known: KnownSettings, now: datetime, notes: _Notes) -> Registration | None:
@@ -185,7 +185,7 @@ def _check_service(
     for check in service_checks.CHECKS:
         notes.findings += check.findings(running)
     if not running.is_kindred():
-        notes.skip(service_checks.CHECKS_OF_KINDRED, "a Kindred that answers at --url")
+        notes.skip(service_checks.CHECKS_OF_KINDRED, "a Kindred that responds at --url")
         return
     for check in service_checks.CHECKS_OF_KINDRED:
         notes.findings += check.findings(running)
@@ -212,4 +212,4 @@ def _check_cluster(
         try:
             notes.findings += look()
         except UnreadableError as error:
-            notes.skipped.append(Skipped(check, f"an answer of the API server: {error}"))
+            notes.skipped.append(Skipped(check, f"a response of the API server: {error}"))

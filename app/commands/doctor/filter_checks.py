@@ -11,10 +11,10 @@ from core.profile import PLUGINS
 
 _ALL: Final = 100
 _WITHOUT_A_STAND_IN: Final[Mapping[tuple[str, Point], str]] = {
-    ("VolumeBinding", "filter"): "pods with claims are bound, and their claims are not",
-    ("DynamicResources", "filter"): "nobody allocates ResourceClaims",
-    ("SchedulingGates", "preEnqueue"): "pods with scheduling gates are scheduled all the same",
-    ("DefaultPreemption", "postFilter"): f"nobody is preempted, by Kindred only with {setting('preempt', 'evict')}",
+    ("VolumeBinding", "filter"): "pods are bound without their claims",
+    ("DynamicResources", "filter"): "no plugin allocates ResourceClaims",
+    ("SchedulingGates", "preEnqueue"): "pods are scheduled despite their scheduling gates",
+    ("DefaultPreemption", "postFilter"): f"no pod is preempted, unless by Kindred with {setting('preempt', 'evict')}",
 }
 
 
@@ -23,7 +23,7 @@ def _node_cache(registration: Registration) -> Found:
     if extender.node_cache_capable or not extender.verbs:
         return
     tell = error if extender.filter_verb else warning
-    lost = "; after filter, kube-scheduler takes the nodes for empty when it scores resources (issue 141781)"
+    lost = "; after filter, kube-scheduler scores resources as if the nodes were empty (issue 141781)"
     yield tell(
         extender.at("nodeCacheCapable"),
         "not true: every call carries all Node objects, about 32 MB for 5,000 nodes"
@@ -40,12 +40,12 @@ def _sampling(registration: Registration) -> Found:
         where, percentage = registration.config.percentage_of(profile)
         if not off or percentage >= _ALL:
             continue
-        others = "" if profile.percentage_of_nodes_to_score is None else ", or nothing and 100 for all profiles"
+        others = "" if profile.percentage_of_nodes_to_score is None else ", or remove it and set 100 for all profiles"
         found = f"{percentage}" if percentage else "not set, or 0, which is 50 % to 5 % by the size of the cluster"
         yield error(
             where,
-            f"{found}: Kindred alone filters by {', '.join(off)} in the profile {profile.name}, and is shown a sample "
-            f"of the nodes, never fewer than 100: pods stay pending that would fit on another node",
+            f"{found}: Kindred alone filters by {', '.join(off)} in the profile {profile.name}, and its requests have "
+            "a sample of the nodes, never fewer than 100: pods stay pending that would fit on another node",
             f"percentageOfNodesToScore: 100{others}",
         )
 
@@ -55,8 +55,8 @@ def _ignorable(registration: Registration) -> Found:
     if registration.extender.ignorable and registration.extender.filter_verb and off:
         yield error(
             registration.extender.at("ignorable"),
-            f"true, while Kindred alone filters by {', '.join(off)}: when it does not answer, pods are placed against "
-            f"their hard rules",
+            f"true, while Kindred alone filters by {', '.join(off)}: when it does not respond, pods are placed "
+            "against their hard rules",
             "ignorable: false",
         )
 
@@ -76,16 +76,16 @@ def _by_nobody(registration: Registration) -> Found:
                 tell = warning if plugin in {"DynamicResources", "DefaultPreemption"} else error
                 yield tell(
                     profile.at(f"plugins.{point}"),
-                    f"{plugin} is switched off in the profile {profile.name}, and Kindred has nothing in its place: "
+                    f"{plugin} is disabled in the profile {profile.name}, and Kindred has no replacement: "
                     f"{consequence}",
                     f"take {plugin} out of {point}.disabled and multiPoint.disabled",
                 )
 
 
 def _stands_in(registration: Registration, profile: Profile, plugin: str) -> bool:
-    """Return whether Kindred does without an in-tree plugin in a profile that it decides for.
+    """Return whether a profile that Kindred decides for may lack an in-tree plugin.
 
-    A pod with claims that a plugin would have to see gets an `Error` there. See `decide-claims`.
+    A pod with claims for that plugin gets an `Error` there. See `decide-claims`.
     """
     if registration.scope_of(profile) is None:
         return False
@@ -104,15 +104,15 @@ def _lost(registration: Registration) -> Found:
         if lost:
             yield error(
                 profile.at("plugins"),
-                f"neither kube-scheduler nor Kindred filters by {', '.join(lost)} in the profile {profile.name}: "
-                f"nobody keeps that rule",
+                f"neither kube-scheduler nor Kindred filters by {', '.join(lost)} in the profile {profile.name}: the "
+                "rule is not enforced",
                 f"take {', '.join(lost)} out of filter.disabled and multiPoint.disabled, or add to "
                 f"{setting('profile')}",
             )
 
 
 def _told_elsewhere(registration: Registration, profile: Profile) -> set[str]:
-    """Return VolumeBinding, where its absence is always wrong, which `filter-by-nobody` tells."""
+    """Return VolumeBinding if its absence is always wrong. The check `filter-by-nobody` reports it."""
     return {"VolumeBinding"} if registration.scope_of(profile) is None else set()
 
 
@@ -124,9 +124,9 @@ def _twice(registration: Registration) -> Found:
         if twice:
             yield info(
                 profile.at("plugins.filter"),
-                f"filtered twice, by kube-scheduler and by Kindred, in the profile {profile.name}: {', '.join(twice)}; "
-                f"meant so beside, to compare",
-                "take filterVerb out, or switch the filters off as manifests/scheduler/full-offload.yaml does",
+                f"filtered twice, by kube-scheduler and by Kindred, in the profile {profile.name}: "
+                f"{', '.join(twice)}; intended with beside, to compare",
+                "take filterVerb out, or disable the filters as manifests/scheduler/full-offload.yaml does",
             )
 
 
@@ -137,15 +137,15 @@ def _halves(registration: Registration) -> Found:
                 if profile.runs(name, point) and not profile.runs(name, before):
                     yield error(
                         profile.at(f"plugins.{before}"),
-                        f"{name} is switched off at {before} and not at {point}, in the profile {profile.name}: its "
-                        f"{point} fails, and with it every pod that comes to it",
+                        f"{name} is disabled at {before} and not at {point}, in the profile {profile.name}: its "
+                        f"{point} fails for every pod that reaches it",
                         f"take {name} out of {before}.disabled, or add it to {point}.disabled",
                     )
                 elif profile.switched_off(name, point) and profile.runs(name, before):
                     yield warning(
                         profile.at(f"plugins.{before}"),
-                        f"{name} still works at {before} for its {point}, which is switched off, in the profile "
-                        f"{profile.name}",
+                        f"{name} still runs at {before} in the profile {profile.name}, although its {point} is "
+                        "disabled",
                         f"add {name} to {before}.disabled, too",
                     )
 

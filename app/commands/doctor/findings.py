@@ -28,7 +28,7 @@ class Problem(NamedTuple):
 
 
 def setting(name: str, value: object = None) -> str:
-    """Return how a setting is written: its key in the file, with a value if one is given, and its variable."""
+    """Return a setting as people write it: its key in the file, the value if given, and its variable."""
     written = key_of(name) if value is None else f"{key_of(name)}: {value}"
     return f"{written} ({variable_of(name)})"
 
@@ -40,14 +40,14 @@ class NotChecked(NamedTuple):
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """A check that was not made, or not whole."""
+    """A check that was skipped, or made in part."""
 
     id: str
     needs: str
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """How many there are of each."""
+    """Findings by severity, and skipped checks."""
 
     errors: int
     warnings: int
@@ -56,7 +56,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """All that the doctor has to say. The worst comes first."""
+    """The report: the findings, the worst first, and the skipped checks."""
 
     inputs: dict[str, str]
     """The checked sources."""

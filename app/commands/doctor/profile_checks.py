@@ -1,4 +1,4 @@
-"""The scheduler's profiles: names, plugins by name, differences between them, and arguments that have to go along."""
+"""The scheduler's profiles: names, names of plugins, differences between profiles, and arguments of plugins."""
 
 from collections import Counter
 from difflib import get_close_matches
@@ -57,9 +57,9 @@ def _plugin(where: str, name: str, point: str, *, switched_off: bool) -> Found:
         return
     close = get_close_matches(name, KNOWN, 1)
     if not close:
-        yield info(where, f"{name!r} is no in-tree plugin; right, if your kube-scheduler has it built in", "")
+        yield info(where, f"{name!r} is no in-tree plugin; correct if your kube-scheduler has it built in", "")
     elif switched_off:
-        message = f"there is no plugin {name!r}, so nothing is switched off; did you mean {close[0]}?"
+        message = f"there is no plugin {name!r}, so nothing is disabled; did you mean {close[0]}?"
         yield error(where, message, f"name: {close[0]}")
     else:
         message = f"{name!r} is no in-tree plugin; did you mean {close[0]}? Without it kube-scheduler does not start"
@@ -67,7 +67,7 @@ def _plugin(where: str, name: str, point: str, *, switched_off: bool) -> Found:
 
 
 def _differences(registration: Registration) -> Found:
-    profiles = registration.undecided  # of those that Kindred decides for, each has what its pods need
+    profiles = registration.undecided  # profiles that Kindred decides for may differ: each has the plugins for its pods
     for plugin in sorted(registration.filters | set(registration.scores)):
         for point in ("filter", "score"):
             off = [each for each in profiles if each.switched_off(plugin, point)]
@@ -75,9 +75,9 @@ def _differences(registration: Registration) -> Found:
                 on = [each for each in profiles if each not in off]
                 yield warning(
                     on[0].at(f"plugins.{point}"),
-                    f"{plugin} is switched off at {point} in the profile {', '.join(each.name for each in off)}, and "
-                    f"not in {', '.join(each.name for each in on)}: the extender is called for the pods of all",
-                    f"switch {plugin} off at {point} in each profile",
+                    f"{plugin} is disabled at {point} in the profile {', '.join(each.name for each in off)}, and not "
+                    f"in {', '.join(each.name for each in on)}: the extender is called for the pods of all profiles",
+                    f"disable {plugin} at {point} in each profile",
                 )
 
 
@@ -102,7 +102,7 @@ def _arguments(registration: Registration) -> Found:
             if wrong:
                 yield warning(
                     where,
-                    f"{', '.join(wrong)}: {plugin} is switched off, and Kindred, which answers for it, has other "
+                    f"{', '.join(wrong)}: {plugin} is disabled, and Kindred runs it with other "
                     f"arguments{registration.known.remark}",
                     setting("plugin_args", text),
                 )

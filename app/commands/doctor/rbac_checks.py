@@ -36,7 +36,7 @@ class Account(NamedTuple):
 
 
 class Need(NamedTuple):
-    """One thing that has to be allowed; without a namespace in all of them."""
+    """A verb on a resource; without a namespace in all namespaces."""
 
     group: str
     resource: str
@@ -46,13 +46,13 @@ class Need(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The rule of a role that allows it, as one line of YAML."""
+        """The RBAC rule that allows it, as one line of YAML."""
         named = f', resourceNames: ["{self.name}"]' if self.name else ""
         return f'- {{apiGroups: ["{self.group}"], resources: ["{self.resource}"]{named}, verbs: ["{self.verb}"]}}'
 
 
 def needs(settings: Settings, account: Account, *, binds: bool) -> Iterator[Need]:
-    """Yield all that Kindred has to be allowed. Raises SettingsError."""
+    """Yield all rights that Kindred needs. Raises SettingsError."""
     for rule in cluster_rules(settings, binds=binds):
         yield from _of_rule(rule, "")
     for rule in lease_rules(settings):
@@ -131,7 +131,7 @@ def _review(need: Need, account: Account) -> bytes:
 
 
 def rbac_findings(credentials: Credentials, settings: Settings, account: Account, *, binds: bool) -> Iterator[Finding]:
-    """Yield a finding for all that is not allowed: a warning where only explanations need it.
+    """Yield a finding for each missing right: a warning if only explanations need it.
 
     Raises UnreadableError, SettingsError.
     """

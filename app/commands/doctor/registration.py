@@ -17,7 +17,7 @@ from core.releases import nearest
 
 
 class KnownSettings(NamedTuple):
-    """Kindred's settings as far as they are known. `assumed`: nothing was given, these are the defaults."""
+    """Kindred's settings, as far as known. `assumed`: none were given, these are the defaults."""
 
     settings: Settings
     plugins: Plugins
@@ -26,7 +26,7 @@ class KnownSettings(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """The remark after a value of it."""
+        """The remark after a value of these settings."""
         return " (the default)" if self.assumed else ""
 
 
@@ -37,7 +37,7 @@ class Registration(NamedTuple):
     extender: Extender
     known: KnownSettings
     now: datetime
-    """When certificates are looked at."""
+    """The time at which certificates are checked."""
 
     @property
     def settings(self) -> Settings:
@@ -46,7 +46,7 @@ class Registration(NamedTuple):
 
     @property
     def filters(self) -> frozenset[str]:
-        """Names of the plugins that Kindred filters by; one that is made of others stands for them."""
+        """Names of the plugins that Kindred filters by. A plugin that consists of others stands for them."""
         names = {plugin.name for plugin in self.known.plugins.filters}
         return frozenset(names.union(*(COMPOSITES[name] for name in names & COMPOSITES.keys())))
 
@@ -57,9 +57,9 @@ class Registration(NamedTuple):
         return {plugin.name: weight for plugin, weight in self.known.plugins.under(rules).scores}
 
     def scope_of(self, profile: Profile) -> DecideScope | None:
-        """Return among which nodes Kindred decides for the pods of a profile. Raises SettingsError.
+        """Return the scope of Kindred's decisions for the pods of a profile. Raises SettingsError.
 
-        None: `filter` answers all nodes that fit, and kube-scheduler takes one of them.
+        None: `filter` returns all nodes that fit, and kube-scheduler takes one of them.
         """
         scopes = decide_scopes(self.settings)
         return scopes.of_scheduler(profile.name) if scopes is not None else None
@@ -75,9 +75,9 @@ class Registration(NamedTuple):
         return tuple(profile for profile in self.config.profiles if self.scope_of(profile) is None)
 
     def filters_off(self, profiles: Sequence[Profile] | None = None) -> dict[str, str]:
-        """Return filter -> the first profile in which kube-scheduler has it switched off, of those that Kindred has.
+        """Return filter of Kindred -> the first profile in which kube-scheduler has it disabled.
 
-        `profiles`: those to look at; all by default.
+        `profiles`: the profiles to check; all by default.
         """
         return {
             plugin: profile.at("plugins")
@@ -91,7 +91,7 @@ Found: TypeAlias = Iterable[Problem | NotChecked]
 
 
 class Check(NamedTuple):
-    """A check of a registration. `of_settings`: it holds the registration against Kindred's settings."""
+    """A check of a registration. `of_settings`: it compares the registration with Kindred's settings."""
 
     id: str
     reference: str
@@ -99,7 +99,7 @@ class Check(NamedTuple):
     of_settings: bool = False
 
     def findings(self, registration: Registration) -> tuple[list[Finding], list[NotChecked]]:
-        """Look. If the settings are assumed, a finding that depends on them is no error yet."""
+        """Run the check. If the settings are assumed, a finding that depends on them is no error yet."""
         findings: list[Finding] = []
         not_checked: list[NotChecked] = []
         for found in self.look(registration):

@@ -12,7 +12,8 @@ from app.logs import one_line
 from app.objects.decode import DecodeError
 from app.scheduler_configuration.finding import Finding
 from app.scheduler_configuration.scheduler_config import UnreadableError
-from app.settings import AUTO, Settings
+from app.setting_types import AUTO
+from app.settings import Settings
 from app.watch.server_release import fetch_version
 from core.releases import RELEASES, nearest
 
@@ -40,7 +41,7 @@ def told_problems(status: ReleaseStatus, where: str) -> Iterator[Problem]:
 def release_findings(credentials: Credentials, settings: Settings) -> Iterator[Finding]:
     """Yield a finding if the settings, or the known releases, do not fit the API server's version.
 
-    Raises UnreadableError where the API server cannot be asked.
+    Raises UnreadableError if the API server cannot be reached.
     """
     try:
         told = asyncio.run(_version(credentials))

@@ -19,7 +19,7 @@ _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.I
 def report_text(report: Report, *, wide: bool, verbose: bool = False) -> str:
     """Return the report as lines, with colours, which click takes out where there is no terminal.
 
-    `verbose`: list the checks that were not made, instead of their number.
+    `verbose`: list the skipped checks instead of their number.
     """
     return "\n".join(_lines(report, sys.maxsize if wide else prose_width(), verbose=verbose))
 

@@ -1,4 +1,4 @@
-"""How much Kindred's scores weigh, and whether each score is given once."""
+"""Checks of the weight of Kindred's scores, and that each plugin scores once."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -83,7 +83,7 @@ def _switched_off(registration: Registration, profile: Profile) -> list[str]:
 
 
 def _has_rivals(registration: Registration, profile: Profile) -> bool:
-    """Return whether anything else scores, so that the weight matters."""
+    """Return whether anything else scores. Otherwise the weight has no effect."""
     others = [each for each in registration.config.extenders if each.prioritize_verb]
     return len(others) > 1 or bool(profile.scoring() - {"DynamicResources"})
 
@@ -101,7 +101,7 @@ def _twice(registration: Registration) -> Found:
         yield tell(
             profile.at("plugins.score"),
             f"counted twice, by kube-scheduler and by Kindred, in the profile {profile.name}: {names}"
-            + ("" if off else "; meant so beside, to compare"),
+            + ("" if off else "; intended with beside, to compare"),
             f"add to plugins.score.disabled (and preScore.disabled): {names}; or take them out of {setting('profile')}",
         )
 
@@ -115,21 +115,21 @@ def _by_nobody(registration: Registration) -> Found:
         if ours:
             yield warning(
                 extender.at("prioritizeVerb"),
-                f"not set, and kube-scheduler does not score by {', '.join(ours)} in the profile {profile.name}: "
-                f"nobody does",
+                f"not set, and kube-scheduler does not score by {', '.join(ours)} in the profile {profile.name}: the "
+                "score is missing",
                 "prioritizeVerb: prioritize and weight: 1",
             )
         if others and others != ["DynamicResources"]:
             yield info(
                 profile.at("plugins.score.disabled"),
-                f"{', '.join(others)}: nobody scores by it in the profile {profile.name}, as Kindred's plugins have no "
-                f"such score",
-                f"take them out of the list, or add them to {setting('profile')}, if that is not meant",
+                f"{', '.join(others)}: the score is missing in the profile {profile.name}, because Kindred's plugins "
+                "do not have it",
+                f"take them out of the list, or add them to {setting('profile')}, if that is not intended",
             )
     if extender.prioritize_verb and not registration.scores:
         yield warning(
             extender.at("prioritizeVerb"),
-            "Kindred's plugins have no score: every node gets the same, for a call per pod",
+            "Kindred's plugins have no score: every node gets the same score, at the cost of a call for each pod",
             f"take prioritizeVerb and weight out, or add a score to {setting('profile')}",
         )
 

@@ -1,4 +1,4 @@
-"""Calls a running Kindred: its routes about itself, and a request without a scheduler. Judges nothing."""
+"""Calls a running Kindred: its routes about itself, and requests as a scheduler sends them. Judges nothing."""
 
 import os
 import socket
@@ -17,7 +17,7 @@ from app.scheduler_configuration.scheduler_config import UnreadableError
 
 _IF_HTTP: Final = "an https URL, if Kindred speaks TLS; otherwise look at its log"
 _IF_HTTPS: Final = "--cert-file and --key-file, if Kindred asks for a certificate; otherwise look at its log"
-_TIMEOUT: Final = 5.0  # seconds, as kube-scheduler has by default
+_TIMEOUT: Final = 5.0  # seconds, the default of kube-scheduler
 _PROBES: Final = 5
 PROBE_NODE: Final = "kindred-doctor-no-such-node"
 _QUESTION: Final = encode({
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """The responses of a service, by path. `failure` is why there is no response, in one line; `mending` may help."""
+    """The responses of a service, by path. Without one: `failure`, one line, and `mending`, a possible fix."""
 
     url: str
     answers: Mapping[str, Answer]
@@ -64,7 +64,7 @@ class _FailedError(Exception):
 
 
 def visit(url: str, files: TlsFiles, clock: Callable[[], float]) -> Visit:
-    """Ask a service. Raises UnreadableError for a URL or TLS files that cannot be used."""
+    """Call a service. Raises UnreadableError for a URL or TLS files that cannot be used."""
     base = checked_url(url)
     answers: dict[str, Answer] = {}
     seconds: list[float] = []
@@ -84,7 +84,7 @@ def visit(url: str, files: TlsFiles, clock: Callable[[], float]) -> Visit:
 
 
 def fetch_settings(url: str, files: TlsFiles, token_file: Path | None) -> dict[str, dict[str, object]]:
-    """Return key -> {value, source} as the admin port tells it. Raises UnreadableError."""
+    """Return key -> {value, source} from the admin port. Raises UnreadableError."""
     base = checked_url(url)
     headers = {}
     if token_file is not None:
@@ -123,7 +123,7 @@ def checked_url(url: str) -> str:
 @contextmanager
 def _client(base: str, files: TlsFiles) -> Iterator[httpx.Client]:
     context = _context(files) if base.startswith("https:") else False
-    # Without the environment's proxies: kube-scheduler is most often not behind one.
+    # Without the proxies of the environment: kube-scheduler most often has none.
     with httpx.Client(base_url=base, verify=context, timeout=_TIMEOUT, trust_env=False) as client:
         yield client
 
@@ -157,7 +157,7 @@ def _asked(
     except httpx.TimeoutException:
         raise _FailedError(
             f"{path}: no response within {_TIMEOUT:g} s",
-            "look whether a network policy or a firewall is between, or Kindred hangs",
+            "check for a network policy or a firewall in between, or for a Kindred that hangs",
         ) from None
     except (httpx.TransportError, ssl.SSLError) as error:
         raise _failed(path, error, https=client.base_url.scheme == "https") from None
@@ -171,16 +171,14 @@ def _failed(path: str, error: BaseException, *, https: bool) -> _FailedError:
             reason = cause.verify_message.rstrip(".")
             return _FailedError(
                 f"TLS: the certificate is not accepted: {reason}",
-                "--ca-file with the CA that has signed it, or the host that it is for",
+                "--ca-file with the CA that signed it, or the host that it is for",
             )
         case ssl.SSLError() as cause:
             return _tls_failed(cause)
         case socket.gaierror() as cause:
-            return _FailedError(
-                f"the host is not known: {cause.strerror}", "look at the name, and at the DNS of this machine"
-            )
+            return _FailedError(f"unknown host: {cause.strerror}", "check the name, and the DNS of this machine")
         case ConnectionRefusedError():
-            return _FailedError("connection refused: no process listens there", "start Kindred, or give its port")
+            return _FailedError("connection refused: no process listens there", "start Kindred, or correct the port")
         case OSError(errno=int(number)):
             return _FailedError(f"{path}: {os.strerror(number)}", mending)
     return _FailedError(f"{path}: {str(error) or type(error).__name__}", mending)
@@ -190,10 +188,10 @@ def _tls_failed(error: ssl.SSLError) -> _FailedError:
     reason = error.reason or ""
     if "CERTIFICATE_REQUIRED" in reason or "HANDSHAKE_FAILURE" in reason or "UNKNOWN_CA" in reason:
         return _FailedError(
-            f"TLS: refused by Kindred: {reason.lower().replace('_', ' ')}",
-            "--cert-file and --key-file of a client that it knows",
+            f"TLS: rejected by Kindred: {reason.lower().replace('_', ' ')}",
+            "--cert-file and --key-file of a client that it accepts",
         )
-    return _FailedError(f"TLS: {reason.lower().replace('_', ' ') or error}", "an http URL, if Kindred speaks no TLS")
+    return _FailedError(f"TLS: {reason.lower().replace('_', ' ') or error}", "an http URL, if Kindred has no TLS")
 
 
 def _cause(error: BaseException | None) -> OSError | None:

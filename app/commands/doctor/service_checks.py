@@ -17,7 +17,7 @@ from app.json_text import decode
 from app.scheduler_configuration.finding import Finding
 
 T = TypeVar("T")
-_SLOW: Final = 0.5  # seconds for nothing, where no httpTimeout is known
+_SLOW: Final = 0.5  # seconds, if no httpTimeout is known
 _IF_ODD: Final = "--url with the scheduler's port, if this is another; otherwise look at Kindred's log"
 _SHARE: Final = 0.1  # of the httpTimeout
 _RENEWED_AFTER: Final = 90.0  # seconds: a quiet watch is renewed after 75
@@ -41,7 +41,7 @@ class _Version(msgspec.Struct):
     version: str
     python: str
     kubernetes: ReleaseStatus | None = None
-    """None of a Kindred that answered as 1.34 alone."""
+    """None for a Kindred that supported only 1.34."""
 
 
 class _FilterResult(msgspec.Struct):
@@ -57,7 +57,7 @@ class _HostPriority(msgspec.Struct):
 
 
 class Running(NamedTuple):
-    """A visit, with further data."""
+    """A visit, with the data that its checks need."""
 
     visit: Visit
     known: KnownSettings
@@ -81,7 +81,7 @@ class ServiceCheck(NamedTuple):
     look: Callable[[Running], Iterable[Problem]]
 
     def findings(self, running: Running) -> list[Finding]:
-        """Look."""
+        """Run the check."""
         return [Finding(self.id, *problem, self.reference) for problem in self.look(running)]
 
 
@@ -106,13 +106,13 @@ def _identity(running: Running) -> Iterator[Problem]:
         status = visit.answers["/version"].status
         yield error(
             f"{visit.url}/version",
-            f"something answers there (status {status}), and it is no Kindred",
+            f"the response there (status {status}) is not of Kindred",
             f"--url with Kindred's host and port, {running.known.settings.listen_port} by the settings",
         )
     elif version.version != __version__:
         yield info(
             f"{visit.url}/version",
-            f"Kindred {version.version} runs there, and this doctor is of {__version__}: it may not know all settings",
+            f"Kindred {version.version} runs there, and this doctor is of {__version__}: it may not have all settings",
             f"use the doctor of {version.version}",
         )
 
@@ -126,7 +126,9 @@ def _release(running: Running) -> Iterator[Problem]:
 def _ready(running: Running) -> Iterator[Problem]:
     readiness, where = running.readiness, f"{running.visit.url}/readyz"
     if readiness is None:
-        yield error(where, f"status {running.visit.answers['/readyz'].status}, without a word", "look at Kindred's log")
+        yield error(
+            where, f"status {running.visit.answers['/readyz'].status}, without a valid body", "look at Kindred's log"
+        )
         return
     if not readiness.ready:
         told = [
@@ -136,7 +138,9 @@ def _ready(running: Running) -> Iterator[Problem]:
         ]
         for problem in told or ([] if readiness.problems else ["not ready, without a reason"]):
             if problem.startswith("another replica leads"):
-                yield info(where, f"not ready, as it has to be: {problem}", "ask the Service, which leads to that one")
+                yield info(
+                    where, f"not ready, as intended: {problem}", "use the Service, which sends requests to the leader"
+                )
                 continue
             yield error(
                 where, problem, "look at Kindred's log; docs/kube-scheduler.md says what kube-scheduler does then"
@@ -152,7 +156,7 @@ def _rbac(running: Running) -> Iterator[Problem]:
         if resource.missing_rbac_rule:
             yield error(
                 f"{running.visit.url}/readyz resources.{name}",
-                f"Kindred may not follow {name}, and answers nothing until it has seen them",
+                f"Kindred may not list and watch {name}, and serves no request until it has listed them",
                 f"- {{{resource.missing_rbac_rule}}} in its ClusterRole; `kindred rbac` prints all of it",
             )
 
@@ -167,9 +171,9 @@ def _stale(running: Running) -> Iterator[Problem]:
         tell = error if age > limit else warning
         yield tell(
             f"{running.visit.url}/readyz resources.{name}",
-            f"nothing heard of {name} for {age:.0f} s{told}; past {limit:g} s, its staleAfter{running.known.remark}, "
-            f"the mirror is stale",
-            "look at the API server, and at the network in between",
+            f"no data for {name} for {age:.0f} s{told}; after {limit:g} s, its staleAfter{running.known.remark}, the "
+            "mirror is stale",
+            "check the API server, and the network in between",
         )
 
 
@@ -181,7 +185,7 @@ def _answers(running: Running) -> Iterator[Problem]:
         yield error(f"{visit.url}/filter", _odd(visit, "/filter"), _IF_ODD)
     elif result.Error and fresh:
         yield error(
-            f"{visit.url}/filter", f"a tiny pod is answered with the Error: {result.Error}", "look at Kindred's log"
+            f"{visit.url}/filter", f"the response to a tiny pod has the Error: {result.Error}", "look at Kindred's log"
         )
     scores = _decoded(visit, "/prioritize", list[_HostPriority])
     if fresh and (scores is None or [each.Host for each in scores] != [PROBE_NODE]):
@@ -191,8 +195,8 @@ def _answers(running: Running) -> Iterator[Problem]:
 def _odd(visit: Visit, path: str) -> str:
     answer = visit.answers[path]
     if answer.status != HTTPStatus.OK:
-        return f"a tiny pod is answered with the status {answer.status}, and kube-scheduler discards the body"
-    return f"a tiny pod is answered with {answer.body[:80].decode(errors='replace')!r}"
+        return f"the response to a tiny pod has the status {answer.status}, and kube-scheduler discards the body"
+    return f"the response to a tiny pod is {answer.body[:80].decode(errors='replace')!r}"
 
 
 def _latency(running: Running) -> Iterator[Problem]:
@@ -205,9 +209,7 @@ def _latency(running: Running) -> Iterator[Problem]:
     shown = f"a request about one node takes {seconds * 1000:.1f} ms from here"
     if seconds > limit:
         whose = "" if registration is None else ", a tenth of the httpTimeout"
-        yield warning(
-            where, f"{shown}, more than {limit * 1000:.0f} ms{whose}", "bring Kindred and kube-scheduler nearer"
-        )
+        yield warning(where, f"{shown}, more than {limit * 1000:.0f} ms{whose}", "run Kindred closer to kube-scheduler")
     else:
         yield info(where, shown, "")
 
@@ -217,13 +219,15 @@ def _metrics(running: Running) -> Iterator[Problem]:
     answer = running.visit.answers["/metrics"]
     if answer.status != HTTPStatus.OK:
         yield warning(
-            where, f"status {answer.status}: nobody can watch Kindred", f"{setting('health_port')}, for metrics alone"
+            where,
+            f"status {answer.status}: Kindred cannot be monitored",
+            f"{setting('health_port')}, for metrics alone",
         )
         return
     try:
         outcomes, mismatches, stale = _totals(answer.body.decode(errors="replace"))
     except ValueError:
-        yield error(where, "is not in the text format of Prometheus", "look at the network in between")
+        yield error(where, "not in the text format of Prometheus", "look at the network in between")
         return
     if mismatches:
         yield error(
@@ -232,22 +236,22 @@ def _metrics(running: Running) -> Iterator[Problem]:
             f"{setting('equivalence_cache', 'false')}, and report the line of the log",
         )
     if stale:
-        yield info(where, f"{stale:g} requests came while the mirror was stale", "look at the log of that time")
+        yield info(where, f"{stale:g} requests arrived while the mirror was stale", "look at the log of that time")
     for outcome, (tell, what, fix) in _OUTCOMES.items():
         if outcomes.get(outcome):
-            yield tell(where, f"{outcomes[outcome]:g} questions {what} since the start (outcome {outcome})", fix)
+            yield tell(where, f"{outcomes[outcome]:g} requests {what} since the start (outcome {outcome})", fix)
 
 
 _OUTCOMES: Final[Mapping[str, tuple[Callable[[str, str, str], Problem], str, str]]] = {
     "internal_error": (error, "ended with a fault in Kindred", "report the line of the log"),
-    "shed": (warning, "were turned away under load", "more replicas, or look at kindred_request_queue_seconds"),
+    "shed": (warning, "were rejected under load", "more replicas, or look at kindred_request_queue_seconds"),
     "failed": (warning, "of bind or preempt could not be done", "look at Kindred's log"),
     "too_much_work": (
         warning,
         f"took more work than {setting('max_work')} allows",
         "look at Kindred's log for the pods",
     ),
-    "bad_request": (warning, "could not be read", "look at Kindred's log: who asks so?"),
+    "bad_request": (warning, "could not be read", "look at Kindred's log for the error, and find the client"),
 }
 
 

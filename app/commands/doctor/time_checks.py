@@ -1,12 +1,12 @@
-"""How long kube-scheduler waits, against how long Kindred may take."""
+"""Checks of the httpTimeout against the time limits of Kindred."""
 
 from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.go_duration import go_duration
 from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT
 
-_LONG = 10.0  # seconds that the whole scheduling loop stands still for one pod
-_ROOM = 1.0  # seconds for the way there and back, and for open requests
+_LONG = 10.0  # seconds for which one pod stops the scheduling loop
+_ROOM = 1.0  # seconds for the network and for open requests
 
 
 def _deadline(registration: Registration) -> Found:
@@ -16,9 +16,9 @@ def _deadline(registration: Registration) -> Found:
     lower = max(round(extender.timeout * 0.8, 3), 0.05)
     yield warning(
         extender.at("httpTimeout"),
-        f"{_timeout(registration)}: kube-scheduler hangs up before Kindred turns a question away that waits for too "
-        f"long, after {deadline:g} s, its deadline{registration.known.remark}: the pod's attempt fails by a timeout "
-        f"rather than with a reason, and Kindred works for nobody",
+        f"{_timeout(registration)}: kube-scheduler closes the connection before Kindred rejects a queued request, "
+        f"which it does after {deadline:g} s, its deadline{registration.known.remark}. The attempt fails by a timeout "
+        "without a reason, and the work of Kindred is lost",
         f"httpTimeout: {go_duration(deadline + _ROOM)}, or {setting('deadline', f'{lower:g}')}",
     )
 
@@ -30,8 +30,8 @@ def _bind_timeout(registration: Registration) -> Found:
     lower = max(round(extender.timeout * 0.8, 3), 0.1)
     yield error(
         extender.at("httpTimeout"),
-        f"{_timeout(registration)}: kube-scheduler gives a binding up that Kindred still works at, for up to {limit:g} "
-        f"s, its bindTimeout{registration.known.remark}, and tries a pod again that may be bound already",
+        f"{_timeout(registration)}: kube-scheduler gives up while Kindred still binds, for up to {limit:g} s, its "
+        f"bindTimeout{registration.known.remark}, and tries a pod again that may be bound already",
         f"httpTimeout: {go_duration(limit + _ROOM)}, or {setting('bind_timeout', f'{lower:g}')}",
     )
 
@@ -41,7 +41,7 @@ def _length(registration: Registration) -> Found:
     if extender.timeout < 0:
         yield error(
             extender.at("httpTimeout"),
-            f"{extender.http_timeout} is over before it begins: every call fails",
+            f"{extender.http_timeout} ends before the call begins: every call fails",
             f"httpTimeout: {go_duration(DEFAULT_TIMEOUT)}",
         )
     elif extender.filter_verb and extender.timeout > _LONG:

@@ -1,4 +1,4 @@
-"""TLS between kube-scheduler and Kindred: whether it is spoken, who trusts whom, and the files, where they are here."""
+"""Checks of TLS between kube-scheduler and Kindred: use, trust, and the files that are on this machine."""
 
 import base64
 import binascii
@@ -28,14 +28,14 @@ def _scheme(registration: Registration) -> Found:
             what = "enableHTTPS" if extender.enable_https else "tlsConfig"
             yield error(
                 extender.at("urlPrefix"),
-                f"{extender.url_prefix!r} is plain HTTP, whatever {what} says: the scheme alone decides",
+                f"{extender.url_prefix!r} is plain HTTP: the scheme alone decides, not {what}",
                 f"urlPrefix: {extender.url_prefix.replace('http://', 'https://', 1)}",
             )
     elif not extender.enable_https and not tls.has_ca and not tls.insecure:
         yield warning(
             extender.at("enableHTTPS"),
-            "false, with an https URL and no CA: the certificate has to be signed by an authority of the machine, "
-            "which that of a cluster is not",
+            "false, with an https URL and no CA: an authority of the machine must have signed the certificate, and "
+            "the cluster's CA is none",
             f"enableHTTPS: true, and {_CA_LINE}",
         )
 
@@ -72,7 +72,7 @@ def _contradiction(registration: Registration) -> Found:
     if len(missing) == 1:
         yield error(
             extender.at(f"tlsConfig.{missing[0]}"),
-            "not set: a half of a client certificate is as none, and none is sent",
+            "not set: kube-scheduler sends no client certificate without both parts",
             f"{missing[0]}: FILE",
         )
 
@@ -86,20 +86,20 @@ def _against_settings(registration: Registration) -> Found:
     if settings.tls_cert_file and not _is_https(registration):
         yield error(
             extender.at("urlPrefix"),
-            f"{extender.url_prefix!r} is plain HTTP, and Kindred speaks TLS (tlsCertFile): no call gets through",
+            f"{extender.url_prefix!r} is plain HTTP, but Kindred serves TLS (tlsCertFile): every call fails",
             f"urlPrefix: {extender.url_prefix.replace('http://', 'https://', 1)}, enableHTTPS: true and {_CA_LINE}",
         )
     elif _is_https(registration) and not settings.tls_cert_file:
         yield error(
             extender.at("urlPrefix"),
-            f"{extender.url_prefix!r} is TLS, and Kindred speaks plain HTTP (no tlsCertFile): no call gets through, "
-            f"unless something between them ends TLS",
+            f"{extender.url_prefix!r} is TLS, but Kindred serves plain HTTP (no tlsCertFile): every call fails, "
+            "unless a proxy in between terminates TLS",
             f"{setting('tls_cert_file')} and {setting('tls_key_file')}, or an http URL",
         )
     elif settings.tls_client_ca_file and not tls.has_certificate:
         yield error(
             extender.at("tlsConfig.certFile"),
-            "no client certificate, and Kindred wants one (tlsClientCaFile): no call gets through",
+            "no client certificate, but Kindred requires one (tlsClientCaFile): every call fails",
             "tlsConfig.certFile and tlsConfig.keyFile",
         )
 
@@ -144,11 +144,11 @@ def _validity(where: str, name: str, pem: bytes, now: datetime) -> Found:
 
 def _when(where: str, name: str, begin: datetime, end: datetime, now: datetime) -> list[Problem]:
     if now > end:
-        return [error(where, f"{name}: expired on {end:%Y-%m-%d %H:%M} UTC: no call gets through", "renew it")]
+        return [error(where, f"{name}: expired on {end:%Y-%m-%d %H:%M} UTC: every call fails", "renew it")]
     if now < begin:
         return [error(where, f"{name}: valid only from {begin:%Y-%m-%d %H:%M} UTC on", "wait, or correct the clock")]
     if end - now < _SOON:
-        return [info(where, f"{name}: expires on {end:%Y-%m-%d %H:%M} UTC", "see to it that it is renewed")]
+        return [info(where, f"{name}: expires on {end:%Y-%m-%d %H:%M} UTC", "make sure that it is renewed")]
     return []
 
 
@@ -157,7 +157,9 @@ def _pair(registration: Registration, tls: TlsConfig) -> Found:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(tls.cert_file, tls.key_file, password="")
     except ssl.SSLError:
-        yield error(where, f"{tls.key_file} is no key of {tls.cert_file}", "the key that the certificate was made with")
+        yield error(
+            where, f"{tls.key_file} is not the key of {tls.cert_file}", "the key that the certificate was made with"
+        )
     except OSError as problem:
         yield NotChecked(f"{tls.key_file} on this machine ({(problem.strerror or 'not readable').lower()})")
 

@@ -1,4 +1,4 @@
-"""The addresses of an extender's verbs, the pods of its requests, and the order of extenders."""
+"""Checks of the addresses of an extender's verbs, the pods of its requests, and the order of extenders."""
 
 from difflib import get_close_matches
 from typing import Final
@@ -14,7 +14,7 @@ def _verbs(registration: Registration) -> Found:
     extender = registration.extender
     if not extender.verbs:
         close = "prioritizeVerb: prioritize and weight: 1, for a start"
-        yield error(extender.at(), "has no verb, so Kindred is never asked", close)
+        yield error(extender.at(), "has no verb, so Kindred is never called", close)
     for field, verb in extender.verbs.items():
         served = _SERVED[field]
         if verb == served:
@@ -26,7 +26,7 @@ def _verbs(registration: Registration) -> Found:
             continue
         meant = get_close_matches(verb.lower(), _SERVED.values(), 1)
         another = "".join(f", which is for {name}" for name, each in _SERVED.items() if each == verb)
-        typo = "; a slip of the pen?" if meant and not another else ""
+        typo = "; a typo?" if meant and not another else ""
         yield error(
             extender.at(field), f"{verb!r}{another}: Kindred serves this verb at /{served}{typo}", f"{field}: {served}"
         )
@@ -45,10 +45,12 @@ def _prefix(registration: Registration) -> Found:
         yield error(where, f"{prefix!r} is no URL that begins with http:// or https://", example)
         return
     if url.query or url.fragment:
-        yield error(where, f"{prefix!r}: the verb is put behind, so a query or fragment swallows it", example)
+        yield error(
+            where, f"{prefix!r}: kube-scheduler appends the verb, which then ends in the query or fragment", example
+        )
     elif url.path.strip("/"):
         verb = url.path.strip("/").rpartition("/")[2]
-        hint = "the verb is put behind it by itself" if verb in _SERVED.values() else "Kindred serves no such path"
+        hint = "kube-scheduler appends the verb" if verb in _SERVED.values() else "Kindred serves no such path"
         base = f"{url.scheme}://{url.netloc}"
         tell = error if verb in _SERVED.values() else warning
         yield tell(where, f"has the path {url.path}: {hint}, unless a proxy takes it off", f"urlPrefix: {base}")
@@ -66,7 +68,7 @@ def _name(registration: Registration) -> Found:
     if host.endswith((".svc", ".svc.cluster.local")):
         yield info(
             registration.extender.at("urlPrefix"),
-            f"{host} is known to the cluster's DNS alone: a static pod with hostNetwork asks the machine's",
+            f"{host} is a name of the cluster's DNS: a static pod with hostNetwork uses the DNS of the machine",
             "dnsPolicy: ClusterFirstWithHostNet in the pod of kube-scheduler, or the Service's cluster IP as host",
         )
 
@@ -88,8 +90,7 @@ def _managed_resources(registration: Registration) -> Found:
     if ignored:
         yield error(
             extender.at("managedResources"),
-            f"{', '.join(ignored)}: ignoredByScheduler, so kube-scheduler counts it no more, and Kindred does not "
-            f"count it for you",
+            f"{', '.join(ignored)}: ignoredByScheduler, so kube-scheduler does not count it, and neither does Kindred",
             "take ignoredByScheduler out",
         )
 
@@ -104,26 +105,26 @@ def _order(registration: Registration) -> Found:
         names = ", ".join(each.at() for each in before)
         yield info(
             where,
-            f"is asked about what {names} leaves: extenders are asked in turn",
+            f"gets only the nodes that {names} leaves: kube-scheduler calls extenders one after another",
             "put Kindred first, if it is fast",
         )
     if behind and registration.settings.percentage_of_nodes_to_score != _ALL and registration.extender.filter_verb:
         yield warning(
             where,
-            f"passes on a sample of the nodes (percentageOfNodesToScore "
+            "returns a sample of the nodes (percentageOfNodesToScore "
             f"{registration.settings.percentage_of_nodes_to_score}), and {', '.join(each.at() for each in behind)} "
-            f"filters after it: pods stay pending that would fit on another node",
+            "filters after it: pods stay pending that would fit on another node",
             f"put Kindred last, or {setting('percentage_of_nodes_to_score', '100')}",
         )
     if behind and registration.settings.preempt == "evict":
         yield warning(
             where,
-            f"is before {', '.join(each.at() for each in behind)}: Kindred evicts pods for one that these may refuse",
+            f"is before {', '.join(each.at() for each in behind)}: Kindred evicts pods for a pod that these may reject",
             f"put Kindred last, or {setting('preempt', 'verb')}",
         )
     written = [each.index for each in order]
     if registration.extender.ignorable and written != sorted(written):
-        yield info(where, "is asked after those that are not ignorable, whatever the order in the file", "")
+        yield info(where, "is called after the extenders that are not ignorable, whatever the order in the file", "")
 
 
 _ALL: Final = 100

@@ -1,4 +1,4 @@
 """`kindred why`: the chosen pod, the service or cluster to read, and the caller's missing rights.
 
-Everything is done with the caller's kubeconfig, and nothing is changed in the cluster.
+Every request uses the caller's kubeconfig. Nothing is changed in the cluster.
 """

@@ -46,11 +46,11 @@ _OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "send_t
 _OF_A_LIST: Final = frozenset({"config", *OF_EXPLANATIONS})
 _ORIGINS: Final[Mapping[str, str]] = {"node": "--why-not"}
 _PROFILE: Final = "full"
-"""Every rule of kube-scheduler, unless the options or a file say which: there is no service whose rules count."""
+"""Every rule of kube-scheduler, unless options or a file select others: there is no service whose rules apply."""
 
 
 class ClusterFlags(TypedDict):
-    """kubectl's options that say which cluster, and as whom."""
+    """kubectl's options for the cluster and the user."""
 
     kubeconfig: str | None
     context: str | None
@@ -77,16 +77,16 @@ class Options(ClusterFlags, ExplanationFlags):
 
 
 CLUSTER_OPTIONS: Final = (
-    click.option("--kubeconfig", metavar="FILE", help="Kubeconfig file.  [default: as kubectl has it]"),
-    click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current one]"),
+    click.option("--kubeconfig", metavar="FILE", help="Kubeconfig file.  [default: as kubectl]"),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current context]"),
     click.option("--as", "impersonated", metavar="USER", help="User to impersonate."),
     click.option("--as-group", "groups", multiple=True, metavar="GROUP", help="Group to impersonate. Can be repeated."),
 )
 _SERVICE_OPTIONS: Final = (
     click.option(
-        "--service", metavar="[NAMESPACE/]NAME", help="Service of Kindred to ask.  [default: the installed one]"
+        "--service", metavar="[NAMESPACE/]NAME", help="Service of Kindred to call.  [default: the installed one]"
     ),
-    click.option("--local", is_flag=True, help="List the cluster, and ask no service."),
+    click.option("--local", is_flag=True, help="List the cluster instead of calling a service."),
     click.option(
         "--admin-port",
         type=click.IntRange(1, 65535),
@@ -100,21 +100,21 @@ _SERVICE_OPTIONS: Final = (
         is_flag=True,
         help="Send the token of the kubeconfig to the service, which checks your rights at the API server.",
     ),
-    click.option("--ca-file", type=_FILE, help="Authorities, PEM, of the service's certificate."),
+    click.option("--ca-file", type=_FILE, help="Certificate authorities, PEM, of the service's certificate."),
 )
 
 
 @click.command("why", params=settings_options(OF_EXPLANATIONS))
 @click.argument("pod", nargs=-1, required=True, metavar="(NAME | TYPE/NAME)")
 @click.option("--namespace", "-n", help="Namespace of the pod.  [default: the namespace of the context]")
-@click.option("--all-namespaces", "-A", is_flag=True, help="Look for the pod in all namespaces.")
-@click.option("--why-not", multiple=True, metavar="NODE", help="Tell all of this node. Can be repeated.")
+@click.option("--all-namespaces", "-A", is_flag=True, help="Search the pod in all namespaces.")
+@click.option("--why-not", multiple=True, metavar="NODE", help="Show all results of this node. Can be repeated.")
 @click.option(
     "--limit",
     type=click.IntRange(0, MAX_SHOWN),
     default=5,
     show_default=True,
-    help="Domains, pods and nodes where there may be many.",
+    help="Maximum number of domains, pods and nodes in a list.",
 )
 @output_option()
 @with_options(CLUSTER_OPTIONS)
@@ -122,8 +122,8 @@ _SERVICE_OPTIONS: Final = (
 def why_command(**options: Unpack[Options]) -> None:
     """Explain why a pod of the cluster is pending.
 
-    TYPE is pod, deploy, sts, rs, ds, job or rc; of a workload, the pod that has waited for longest is explained. It
-    calls a Kindred service in the cluster if there is one. Otherwise the cluster is listed with the rights of the
+    TYPE is pod, deploy, sts, rs, ds, job or rc. For a workload, the command explains the pod that has waited longest.
+    It calls a Kindred service in the cluster if there is one. Otherwise it lists the cluster with the rights of the
     caller. Ends with 0 if the pod fits somewhere, 1 if nowhere, and 2 for errors.
     """
     argument = parse_argument(options["pod"])
@@ -150,7 +150,10 @@ def why_command(**options: Unpack[Options]) -> None:
         exit_with_error(error)
     except RefusedError as error:
         wants_token = CALLER_HEADER in str(error) and not options["send_token"]
-        hint = "; --send-token sends that of your kubeconfig to the service, which has to be trusted; --local asks none"
+        hint = (
+            "; --send-token sends the token of your kubeconfig to the service, which you must trust; "
+            "--local calls no service"
+        )
         exit_with_error(f"{_ORIGINS.get(error.field, error.field)}: {error}{hint if wants_token else ''}")
     sys.exit(print_explanation(answer, options["output"]))
 
@@ -201,7 +204,7 @@ def _say_which(argument: Argument, pod: PendingPod) -> None:
 
 
 async def _way(client: ApiClient, options: Options) -> Way | None:
-    """Return how a service is reached; None where there is none, and none is named."""
+    """Return the way to a service; None if there is none and none is named."""
     try:
         return await find_way(client, options["service"] or "", options["admin_port"])
     except NoServiceError as error:
@@ -209,20 +212,20 @@ async def _way(client: ApiClient, options: Options) -> Way | None:
     except (CannotAskError, MissingRightsError) as error:
         if options["service"] is not None:
             raise
-        click.echo(f"Listing the cluster, as the service cannot be asked: {error}", err=True)
+        click.echo(f"Listing the cluster, because the service cannot be called: {error}", err=True)
     return None
 
 
 async def _of_service(way: Way, caller: Caller, inquiry: Inquiry, *, is_wanted: bool) -> bytes | None:
-    """Return the service's response; None if it cannot be called, and was not named."""
-    click.echo(f"Asking {way}", err=True)
+    """Return the service's response; None if it cannot be called and was not named."""
+    click.echo(f"Calling {way}", err=True)
     query = {"node": inquiry.nodes, "limit": [str(inquiry.limit)], "score": [inquiry.score]}
     try:
         return taken(await way.post(caller, "/explain", query, inquiry.body), str(way))
     except (ApiError, CannotAskError, MissingRightsError) as error:
         if is_wanted:
             raise
-        click.echo(f"Listing the cluster, as the service cannot be asked: {error}", err=True)
+        click.echo(f"Listing the cluster, because the service cannot be called: {error}", err=True)
         return None
 
 
@@ -247,7 +250,7 @@ async def _own_token(credentials: Credentials) -> str:
 
 
 async def _of_list(client: ApiClient, credentials: Credentials, settings: Settings, inquiry: Inquiry) -> bytes:
-    """List the cluster, and explain over it by the same code as a service."""
+    """List the cluster, and explain with the code of a service."""
     shown = _Progress()
     cluster = await list_cluster(client, judged_kinds(settings, create_profile(settings)), settings, shown)
     shown.end([(state.plural, state.objects) for state in cluster.states if state.synced], credentials.server)
@@ -268,13 +271,13 @@ async def _of_list(client: ApiClient, credentials: Credentials, settings: Settin
 
 
 class _Progress:
-    """Says on a terminal how far a list has come, on one line that is written again and again."""
+    """Shows the progress of a list on a terminal, on one line that is overwritten."""
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()
 
     def __call__(self, plural: str, number: int) -> None:
-        """Show how many objects of a kind there are so far."""
+        """Show the number of objects of a kind so far."""
         if self._is_shown:
             click.echo(f"\r\033[KListing {plural}: {number:,}", nl=False, err=True)
 

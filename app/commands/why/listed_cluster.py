@@ -1,4 +1,4 @@
-"""A mirror of the cluster for one explanation, listed with the caller's rights: no service, and nothing is watched."""
+"""A mirror of the cluster for one explanation, listed with the caller's rights, without a service or a watch."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,17 +23,17 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 
 _REQUIRED: Final = (Node, Pod)
-"""Without them there is nothing to explain. Where another kind is forbidden, the rules that read it are not judged."""
+"""Kinds without which nothing can be explained. If another kind is forbidden, the rules that read it are not judged."""
 Progress = Callable[[str, int], None]
-"""Takes the name of a resource, and how many of its objects there are so far."""
+"""Takes the name of a resource, and the number of its objects so far."""
 
 
 class ListedCluster(NamedTuple):
-    """A cluster at about one time: each kind is listed after the other."""
+    """A cluster within a short time: the kinds are listed one after another."""
 
     mirror: ClusterMirror
     freshness: Freshness
-    """Says which kinds are missing, and why."""
+    """Has the missing kinds, and why each is missing."""
     release: AnsweredRelease
     states: Sequence[ResourceState]
 
@@ -81,7 +81,7 @@ async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror, 
 
 
 def _may_go_on(state: ResourceState, error: StatusError) -> bool:
-    """Record why a kind is missing, and return whether the others are of use without it."""
+    """Record why a kind is missing, and return whether the others suffice."""
     if error.code == HTTPStatus.NOT_FOUND and state.resource.optional:
         state.synced = state.absent = True
         return True
@@ -96,7 +96,7 @@ def _right(state: ResourceState) -> Right:
 
 
 async def _take_release(client: ApiClient, release: AnsweredRelease) -> None:
-    """Answer for the release of the API server, unless it does not say it or the settings do."""
+    """Use the release of the API server, unless it does not report one or the settings have one."""
     if release.is_fixed:
         return
     try:

@@ -15,7 +15,7 @@ from app.objects.decode import NULL, DecodeError, decoding
 
 
 class Workload(NamedTuple):
-    """A kind of object that has pods, and selects them by their labels."""
+    """A kind of object that selects its pods by labels."""
 
     kind: str
     plural: str
@@ -23,7 +23,7 @@ class Workload(NamedTuple):
     short: str
 
     def path(self, namespace: str, name: str) -> str:
-        """Return where an object is read."""
+        """Return the path of an object."""
         root = f"/apis/{self.group}/v1" if self.group else "/api/v1"
         return f"{root}/namespaces/{quote(namespace, safe='')}/{self.plural}/{quote(name, safe='')}"
 
@@ -44,12 +44,12 @@ _WORKLOADS: Final = (
     Workload("ReplicationController", "replicationcontrollers", "", "rc"),
 )
 _TYPES: Final[Mapping[str, Workload]] = {name: each for each in (_PODS, *_WORKLOADS) for name in each.names}
-_MANY: Final = 500  # pods of one workload that are looked at
+_MANY: Final = 500  # pods of one workload that are read
 _OPERATORS: Final[Mapping[str, str]] = {"In": "in", "NotIn": "notin"}
 
 
 class NotPendingError(Exception):
-    """There is no such pod, or it does not wait for a node; the message says which, and the next step."""
+    """The pod does not exist, or does not wait for a node. The message says which, and the next step."""
 
 
 class Argument(NamedTuple):
@@ -158,7 +158,7 @@ def parse_argument(words: Sequence[str]) -> Argument:
 
 
 async def find_pod(client: ApiClient, argument: Argument, namespace: str) -> PendingPod:
-    """Return the pod that is meant; of a workload, the one that has waited for longest.
+    """Return the selected pod; for a workload, the one that has waited longest.
 
     An empty namespace stands for all of them. Raises NotPendingError, MissingRightsError, ApiError, CredentialsError
     and DecodeError.
@@ -238,5 +238,5 @@ def _pending(raw: bytes | msgspec.Raw) -> PendingPod:
     if why := pod.is_not_pending():
         raise NotPendingError(f"pod {pod.full_name} {why}: nothing keeps it pending")
     manifest: dict[str, Any] = decoding(msgspec.json.decode, raw)
-    manifest["metadata"].pop("managedFields", None)  # often the larger half
+    manifest["metadata"].pop("managedFields", None)  # often more than half of the manifest
     return PendingPod(pod.full_name, encode(manifest), [gate.name for gate in pod.spec.scheduling_gates or ()])

@@ -13,7 +13,7 @@ _USER: Final = re.compile(r'[Uu]ser "([^"]+)"')
 
 
 class Right(NamedTuple):
-    """Verbs on one resource; without a namespace, in the whole cluster."""
+    """Verbs on one resource. Without a namespace: in the whole cluster."""
 
     verb: str
     """One, or several separated by commas."""
@@ -24,10 +24,10 @@ class Right(NamedTuple):
 
 
 class MissingRightsError(Exception):
-    """The API server rejects a needed request; the message has a line for people, and one for each rule to add."""
+    """The API server forbids a request. The message has a line for people, and one for each rule to add."""
 
     def __init__(self, rights: Sequence[Right], user: str = "") -> None:
-        """Take rights of one verb, in one place."""
+        """Take rights for one verb, all in one namespace or in the cluster."""
         first = rights[0]
         resources = ", ".join(right.resource for right in rights)
         place = f"in namespace {first.namespace}" if first.namespace else "in the whole cluster"
@@ -54,18 +54,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def user_of(error: StatusError) -> str:
-    """Return the user whom the API server has forbidden something; empty if it does not say."""
+    """Return the user that the API server names in a refusal; empty if it names none."""
     found = _USER.search(error.message)
     return one_line(found[1]) if found else ""
 
 
 @asynccontextmanager
 async def needing(right: Right) -> AsyncIterator[None]:
-    """Surround a request that needs a right. Raises MissingRightsError where the API server forbids it."""
+    """Wrap a request that needs a right. Raises MissingRightsError if the API server forbids it."""
     try:
         yield
     except StatusError as error:
-        # A service behind the API server's proxy forbids things, too, without a Status and so without a reason.
+        # A service behind the API server's proxy can return 403, too, without a Status and so without a reason.
         if error.code != HTTPStatus.FORBIDDEN or not error.reason:
             raise
         raise MissingRightsError([right], user_of(error)) from None

@@ -1,7 +1,7 @@
 """A Kindred service in the cluster, reached through the API server with the caller's rights.
 
-A Service with a port `admin` is called through the API server's service proxy. For any other, a pod is called by a
-port-forward, which reaches an admin port on the loopback of the pod, too.
+A Service with a port `admin` is called through the API server's service proxy. For any other Service, a pod is called
+by a port-forward, which also reaches an admin port on the loopback of the pod.
 """
 
 import asyncio
@@ -27,11 +27,10 @@ from app.objects.decode import decoding
 from app.server.admin_auth import TOKEN_HEADER
 
 NAMESPACE: Final = "kindred"
-"""Where the manifests install Kindred, and where alone a service is looked for: a Service of any other namespace may be
-its tenants'."""
+"""Namespace of the manifests. No other one is searched: a Service of another namespace may belong to a tenant."""
 LABEL: Final = "app.kubernetes.io/name=kindred"
 ADMIN_PORT: Final = 8890
-"""Of the manifests."""
+"""Admin port of the manifests."""
 _PORT_NAME: Final = "admin"
 _NAME: Final = re.compile(r"(?:(?P<namespace>[^/]+)/)?(?P<name>[^/]+)")
 
@@ -39,7 +38,7 @@ Query = Mapping[str, Sequence[str]]
 
 
 class NoServiceError(Exception):
-    """There is no service to ask; the message says why."""
+    """There is no service to call. The message says why."""
 
 
 class Caller(NamedTuple):
@@ -49,7 +48,7 @@ class Caller(NamedTuple):
     credentials: Credentials
     impersonation: Impersonation
     token: str
-    """Of the admin port; empty for none."""
+    """Bearer token of the admin port; empty for none."""
     ca_file: Path | None
     """Authorities of the service's certificate; None: a port-forward does not check it."""
     own_token: str = ""
@@ -159,7 +158,7 @@ class PodForward(NamedTuple):
 
     to: PodPort
     host: str
-    """Whom the certificate of the service is for."""
+    """The name that the certificate of the service is for."""
 
     def __str__(self) -> str:
         """Return it for people."""
@@ -175,7 +174,7 @@ class PodForward(NamedTuple):
         return httpx.Response(answer.status, content=answer.body)
 
     def _posted(self, caller: Caller, login: Mapping[str, str], target: str, body: bytes) -> PodAnswer:
-        """Send the request in plain HTTP, and over TLS where the port does not speak that."""
+        """Send the request in plain HTTP, or over TLS if the port does not speak plain HTTP."""
         tls = None if caller.ca_file is None else _trust(caller.ca_file)
         try:
             return self._sent(caller, login, target, body, tls)
@@ -192,9 +191,9 @@ class PodForward(NamedTuple):
 
 
 async def find_way(client: ApiClient, service: str, port: int) -> Way:
-    """Return how a service is reached: `[NAMESPACE/]NAME`, or the one that is installed where nothing is named.
+    """Return the way to the service `[NAMESPACE/]NAME`, or to the installed one if `named` is None.
 
-    `port` is the admin port of its pods. Raises NoServiceError where none is installed, CannotAskError, ApiError,
+    `port` is the admin port of its pods. Raises NoServiceError if none is installed, CannotAskError, ApiError,
     MissingRightsError and CredentialsError.
     """
     found = await (_named(client, service) if service else _installed(client))
@@ -227,7 +226,7 @@ async def _installed(client: ApiClient) -> _Service:
         async with needing(Right("list", "services", namespace=NAMESPACE)):
             answer = await client.get(_services(NAMESPACE), {"labelSelector": LABEL})
     except MissingRightsError:
-        raise NoServiceError(f"this user may not look for services in namespace {NAMESPACE}") from None
+        raise NoServiceError(f"this user may not list services in namespace {NAMESPACE}") from None
     found = decoding(_services_decoder.decode, answer).items
     candidates = [each for each in found if _has_admin_port(each) or each.spec.selector]
     if not candidates:
@@ -244,7 +243,7 @@ def _services(namespace: str) -> str:
 
 
 async def _pod_port(client: ApiClient, service: _Service, port: int) -> PodPort:
-    """Return the admin port of a pod that the Service selects, of a ready one if there is any."""
+    """Return the admin port of a pod that the Service selects, ready ones first."""
     namespace, name = service.metadata.namespace, service.metadata.name
     selector = ",".join(f"{key}={value}" for key, value in (service.spec.selector or {}).items())
     async with needing(Right("list", "pods", namespace=namespace)):
@@ -252,15 +251,15 @@ async def _pod_port(client: ApiClient, service: _Service, port: int) -> PodPort:
         answer = await client.get(path, {"labelSelector": selector})
     running = [pod for pod in decoding(_pods_decoder.decode, answer).items if pod.status.phase == "Running"]
     if not running:
-        raise CannotAskError(f"service {namespace}/{name}: no pod of it is running")
+        raise CannotAskError(f"service {namespace}/{name}: it has no running pod")
     chosen = min(running, key=lambda each: (not each.is_ready, each.metadata.name))
     return PodPort(namespace, chosen.metadata.name, port)
 
 
 def _trust(ca_file: Path | None) -> ssl.SSLContext:
-    """Return the TLS context for a pod's port: the API server vouches for the pod, a file for its certificate, too."""
+    """Return the TLS context for a pod's port. The API server identifies the pod; a CA file verifies it, too."""
     context = ssl.create_default_context(cafile=ca_file)
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as admin_client does
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as in admin_client
     if ca_file is None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -1,1 +1,1 @@
-"""The contents of the mirror, written as a case of the golden data, so that a bug report is a test."""
+"""Writes the contents of the mirror as a case of the golden data, so that a bug report can become a test."""

@@ -72,7 +72,7 @@ class CaseArgs(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 
 class ConformanceCase(msgspec.Struct, frozen=True):
-    """A golden case, whose objects are yet to be encoded. They are values, so that it stays as it was taken."""
+    """A golden case with objects that are not encoded yet. They are immutable, so later changes do not affect it."""
 
     name: str
     args: CaseArgs
@@ -80,7 +80,7 @@ class ConformanceCase(msgspec.Struct, frozen=True):
     nodes: Sequence[Node]
     pods: Sequence[Pod]
     placed: Sequence[int]
-    """Whether each of the pods is on a known node; others, and those that are no more, are in no case."""
+    """For each pod, whether it is on a known node. Other pods, and deleted ones, are left out of the case."""
     nominated: Sequence[Pod]
     """Pending pods that are nominated for a node."""
     pod: bytes
@@ -92,9 +92,9 @@ class ConformanceCase(msgspec.Struct, frozen=True):
     """The release of Kubernetes of the results."""
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the line, with its end, in pieces that each take a short time.
+        """Yield the line, with its line feed, in pieces that each take a short time.
 
-        Raises NotExpressibleError for an object without a v1 form, see encode_pod. Broken parts of existing pods that
+        Raises NotExpressibleError for an object without a v1 form, see encode_pod. Invalid parts of existing pods that
         affect no result are left out.
         """
         yield b'{"name":%b,"note":%b' % (_encoder.encode(self.name), _encoder.encode(self.note))
@@ -105,7 +105,7 @@ class ConformanceCase(msgspec.Struct, frozen=True):
         yield from _member("pods", (encode_pod(without_broken_parts(pod)) for pod in compress(self.pods, self.placed)))
         if self.nominated:
             yield from _member("nominated", (encode_pod(without_broken_parts(pod)) for pod in self.nominated))
-        # As the scheduler wrote it, but in one line, and as valid UTF-8 also in unread parts.
+        # The scheduler's JSON, but in one line, and as valid UTF-8 in unread parts, too.
         yield b',"pod":' + msgspec.json.format(self.pod.decode(errors="replace").encode(), indent=-1)
         for member, objects in self.volumes.items():
             yield from _member(member, map(ENCODERS[_VOLUMES[member]], objects))
@@ -113,15 +113,15 @@ class ConformanceCase(msgspec.Struct, frozen=True):
 
 
 def conformance_case(name: str, mirror: ClusterMirror, pod: bytes, args: CaseArgs, note: str = "") -> ConformanceCase:
-    """Take a case: the cluster as the mirror holds it now, a pod as a scheduler sends it, and its results.
+    """Return a case: the present contents of the mirror, a pod in the form of a scheduler's request, and its results.
 
-    `expected` is the present result of *this engine*, with these arguments, by InterPodAffinity alone, over all nodes
-    of the mirror. It is a claim, not a reference. To make a test of a bug report, first correct it by the results of
-    upstream's plugin; a right one guards against regressions.
+    `expected` is the present result of *this engine*: of InterPodAffinity alone, with these arguments, over all nodes
+    of the mirror. It is a claim, not a reference. To turn a bug report into a test, first replace `expected` by the
+    results of upstream's plugin. If they were equal, the case guards against regressions.
 
-    The pods are those on known nodes, assumed ones too. Pods that are nominated for a node are apart: they count when
-    the case is explained, and not in `expected`. No other pods count. The pod itself, which may have been bound
-    meanwhile, is in neither list. The partition, Services and owners of pods have no place in a case.
+    The pods of a case are the pods on known nodes, with assumed ones. Nominated pods have a list of their own: they
+    count when the case is explained, but not in `expected`. No other pods count. The pod itself, which may have been
+    bound meanwhile, is in neither list. A case cannot express the partition, Services and owners of pods.
 
     Raises DecodeError for the pod.
     """
@@ -132,7 +132,7 @@ def conformance_case(name: str, mirror: ClusterMirror, pod: bytes, args: CaseArg
             stack.enter_context(mirror.suppose()).remove(held)
         nodes = [node for _, node in mirror.nodes]
         expected = expected_answer(args.plugin(), mirror, incoming, [node.name for node in nodes])
-        # Chosen when they are written: to choose among 150,000 here takes longer than a scheduler should wait.
+        # The pods are filtered while they are written. A filter over 150,000 pods here would delay schedulers too long.
         pods, placed = [*mirror.pods.pods], (mirror.pods.slot_of_row[: len(mirror.pods.pods)] != NO_SLOT).tobytes()
     volumes = {member: list(mirror.objects(kind).values()) for member, kind in _VOLUMES.items()}
     return ConformanceCase(
@@ -157,7 +157,7 @@ def conformance_case(name: str, mirror: ClusterMirror, pod: bytes, args: CaseArg
 
 
 def encoded_pod(pod: Pod) -> bytes:
-    """Return a pod of the mirror as a scheduler would send it, on no node yet. Raises NotExpressibleError."""
+    """Return a pod of the mirror, without its node, as a scheduler would send it. Raises NotExpressibleError."""
     return _encoder.encode(encode_pod(msgspec.structs.replace(pod, node_name="")))
 
 

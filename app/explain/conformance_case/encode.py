@@ -21,14 +21,14 @@ _MILLIS: Final = 1000
 
 
 class NotExpressibleError(ValueError):
-    """An object that no v1 object stands for, as decoding has kept too little of it; the message names it and why."""
+    """An object without a v1 form, because decoding dropped too much of it. The message has its name and the reason."""
 
 
 class Encoder:
-    """Writes the objects of one kind by a table: path of a member -> field of the value, or how it is made of it.
+    """Encodes the objects of one kind by a table: path of a member -> field of the value, or a function of the value.
 
-    Members that say nothing are left out: nothing empty, no zero, no false. A path that ends with = is left out for
-    None alone. All objects have a name, a uid and a resourceVersion, and most a namespace and labels.
+    Empty, zero and false members are left out. A path that ends with = is left out only for None. All objects have a
+    name, a uid and a resourceVersion, and most have a namespace and labels.
     """
 
     def __init__(self, members: Mapping[str, str | Callable[[Any], object]]) -> None:
@@ -69,7 +69,7 @@ DELETED: Final = "1970-01-01T00:00:00Z"  # the time is unknown, and affects no r
 
 
 def present(members: Mapping[str, object]) -> V1:
-    """Return the members that say something: nothing empty, no zero, no false."""
+    """Return the members that are not empty, zero or false."""
     return {name: value for name, value in members.items() if value}
 
 
@@ -83,7 +83,7 @@ def owners_of(found: Pod | PersistentVolumeClaim) -> Sequence[V1]:
 
 
 def quantities_of(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Return a v1.ResourceList of amounts as the scheduler counts them: cpu in millicores, all others whole."""
+    """Return a v1.ResourceList of amounts in the scheduler's units: cpu in millicores, all others in whole numbers."""
     return {name: cpu_quantity(amount) if name == "cpu" else str(amount) for name, amount in amounts.items()}
 
 
@@ -93,7 +93,7 @@ def cpu_quantity(millis: int) -> str:
 
 
 def label_selector(selector: Selector) -> V1 | None:
-    """Return a LabelSelector; None (null) is the one that selects nothing."""
+    """Return a LabelSelector. None (null) is the selector that matches nothing."""
     if selector.nothing:
         return None
     labels: dict[str, str] = {}
@@ -108,12 +108,12 @@ def label_selector(selector: Selector) -> V1 | None:
 
 
 def node_selector(selector: NodeSelector, whose: str) -> V1:
-    """Return a v1.NodeSelector. Raises NotExpressibleError for a broken term: only its error is known."""
+    """Return a v1.NodeSelector. Raises NotExpressibleError for an invalid term: only its error is known."""
     return {"nodeSelectorTerms": [node_selector_term(term, whose) for term in selector.terms]}
 
 
 def node_selector_term(term: NodeSelectorTerm, whose: str) -> V1:
-    """Return a v1.NodeSelectorTerm. Raises NotExpressibleError for a broken one."""
+    """Return a v1.NodeSelectorTerm. Raises NotExpressibleError for an invalid term."""
     if term.errors:
         raise NotExpressibleError(f"{whose}: a broken node selector term cannot be written again: {term.errors[0]}")
     comparisons: Iterable[V1] = (
@@ -128,7 +128,7 @@ def node_selector_term(term: NodeSelectorTerm, whose: str) -> V1:
 
 
 def simple(found: Iterable[msgspec.Struct]) -> list[V1]:
-    """Return values whose fields are called as their members are."""
+    """Return values whose fields have the names of their members."""
     return [present(msgspec.structs.asdict(each)) for each in found]
 
 

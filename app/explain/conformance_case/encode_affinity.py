@@ -23,9 +23,9 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def without_broken_parts(pod: Pod) -> Pod:
-    """Return an existing pod without the broken parts of its affinity and spreading, which affect no result.
+    """Return an existing pod without the invalid parts of its affinity and spreading, which affect no result.
 
-    No term of a broken list of inter-pod affinity counts; node affinity and spreading matter only for incoming pods.
+    No term of an invalid list of inter-pod affinity counts. Node affinity and spreading count only for incoming pods.
     """
     replaced: dict[str, object] = {}
     if pod.affinity.errors:
@@ -39,7 +39,7 @@ def without_broken_parts(pod: Pod) -> Pod:
 
 
 def affinity_of(pod: Pod) -> V1:
-    """Return spec.affinity. Raises NotExpressibleError for broken terms."""
+    """Return spec.affinity. Raises NotExpressibleError for invalid terms."""
     for error in pod.affinity.errors:
         raise NotExpressibleError(
             f"pod {pod.full_name}: spec.affinity.{error.field}: a broken term cannot be written again: {error.message}"
@@ -48,7 +48,7 @@ def affinity_of(pod: Pod) -> V1:
 
 
 def spread_of(pod: Pod) -> Sequence[V1]:
-    """Return spec.topologySpreadConstraints. Raises NotExpressibleError for a broken selector."""
+    """Return spec.topologySpreadConstraints. Raises NotExpressibleError for an invalid selector."""
     return [_constraint(constraint, pod.full_name) for constraint in pod.spread]
 
 
@@ -64,7 +64,7 @@ def _pod_affinity(affinity: PodAffinity) -> V1:
 
 
 def _term(term: AffinityTerm) -> V1:
-    """Return a PodAffinityTerm; an absent selector is null, which is not the same as an empty one."""
+    """Return a PodAffinityTerm. An absent selector is null, which differs from an empty one."""
     matcher = term.matcher
     said: V1 = present({"topologyKey": term.topology_key, "namespaces": sorted(matcher.namespaces)})
     for member, selector in (("labelSelector", matcher.selector), ("namespaceSelector", matcher.namespace_selector)):
@@ -82,7 +82,7 @@ def _node_affinity(affinity: NodeAffinity, whose: str) -> V1:
     if affinity.required is not None:
         terms = [node_selector_term(term, f"pod {whose}") for term in affinity.required.terms]
         if affinity.node_names is None and terms and all(map(_names_a_node, affinity.required.terms)):
-            terms.append({})  # a term without anything matches nothing, but then names are looked for everywhere
+            terms.append({})  # an empty term matches no node, but its presence means that no name limits the nodes
         said[_REQUIRED] = {"nodeSelectorTerms": terms}
     if affinity.empty_preferences:
         said[_PREFERRED] = [{"weight": 1, "preference": {}}]

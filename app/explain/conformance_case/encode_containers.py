@@ -1,9 +1,9 @@
 """Containers with the known requests of a pod.
 
-Only sums of a pod's containers are kept, unless releases count them differently: the reserved amount, and the amount
-for scoring, which assumes 100m and 200Mi for a container without requests. The written containers are not the pod's
-own, but as many, with the same sums.
-Limits are lost, and with them the predicted usage (`Pod.load`). No plugin of kube-scheduler reads it.
+The mirror keeps only sums over a pod's containers, unless releases count them differently: the reserved amount, and the
+amount for scoring, which assumes 100m and 200Mi for a container without requests. The written containers have the same
+number and sums as the pod's own, but other single requests.
+Limits are lost, and with them the predicted usage (`Pod.load`), which no plugin of kube-scheduler reads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ class Containers(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Demand(NamedTuple):
-    """The requests of a pod, as a key: the pods of a controller have the same."""
+    """The requests of a pod, as a key. The pods of a controller have equal requests."""
 
     requests: tuple[tuple[str, int], ...]
     non_zero: tuple[int, int]
@@ -50,27 +50,27 @@ class _Demand(NamedTuple):
 
 
 class _Asking:
-    """The requests of a pod's containers, while they are put together."""
+    """The requests of a pod's containers while they are composed."""
 
     def __init__(self, running: int, starting: int) -> None:
         self.running: list[dict[str, int]] = [{} for _ in range(running)]
         self.starting: list[dict[str, int]] = [{} for _ in range(starting)]
-        """Init containers: the largest counts, if it is larger than all that run."""
+        """Init containers. The largest one counts, if it is larger than the sum of all running containers."""
         self.overhead: dict[str, int] = {}
 
     def all_on_last(self, name: str, amount: int) -> None:
-        """Let the last running container ask for the amount, and all others for none, which is not to say nothing."""
+        """Let the last running container request the amount, and all others 0. A request of 0 is not a missing one."""
         for each in (*self.running, *self.starting):
             each[name] = 0
         self.running[-1][name] = amount
 
     def best_effort(self) -> bool:
-        """Whether nothing of this is a request that makes a pod more than BestEffort."""
+        """Whether the requests leave the pod in the QoS class BestEffort."""
         return not any(each.get(name, 0) > 0 for each in (*self.running, *self.starting) for name in _DEFAULTS)
 
 
 def containers_of(pod: Pod) -> Containers:
-    """Return containers that decode to the same demand. Raises NotExpressibleError if none were found."""
+    """Return containers that decode to the same demand. Raises NotExpressibleError if none are found."""
     demand = _Demand(
         tuple(pod.requests.items()),
         pod.non_zero_requests,
@@ -112,7 +112,7 @@ def _without_containers(demand: _Demand) -> _Asking | None:
 
 
 def _plain(demand: _Demand, running: int) -> _Asking | None:
-    """Let some running containers have no requests, and the last one, else the overhead, the rest of the sum.
+    """Compose `running` containers without requests. The last container, or else the overhead, has the rest of the sum.
 
     An init container requests the rest of the reserved amount.
     """

@@ -42,11 +42,11 @@ _BUT_CONTAINERS: Final = Encoder(
 
 
 def encode_pod(pod: Pod) -> V1:
-    """Return a v1.Pod that `decode_pod` decodes to an equal one. Raises NotExpressibleError.
+    """Return a v1.Pod that `decode_pod` decodes to an equal pod.
 
-    That is for broken terms and selectors (see `without_broken_parts`), and for a demand that no containers were found
-    for. The containers are not the pod's own (see containers_of). Times of its deletion, and the names of its group
-    and of its resource claims, are made up.
+    Raises NotExpressibleError for invalid terms and selectors (see `without_broken_parts`), and for a demand without
+    matching containers. The containers are not the pod's own (see containers_of). The time of deletion, and the names
+    of the group and of resource claims, are made up.
     """
     containers = containers_of(pod) if pod.resources is None else resources_of(pod, pod.resources)
     written: Any = _BUT_CONTAINERS(pod)
@@ -62,7 +62,7 @@ def encode_pod(pod: Pod) -> V1:
 
 
 def _use_features(pod: Pod, written: Any) -> None:  # noqa: ANN401  the pod as it is put together
-    """Let containers use the features that the pod needs a node to declare."""
+    """Make containers use the features that the pod's node must declare."""
     spec = written.setdefault("spec", {})
     containers = [dict(each) for each in spec.get("containers", ())]
     if not containers:

@@ -1,6 +1,6 @@
-"""Containers with the resources that a pod is known to have, of a pod that releases count differently.
+"""The containers of a pod whose resources releases count differently.
 
-Such a pod loses nothing: its containers are written one by one, with their reported status.
+For such a pod the mirror keeps all containers. They are written one by one, with their reported status.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _NANOS: Final = 10**9
 
 
 def resources_of(pod: Pod, resources: PodResources) -> Containers:
-    """Return the source of a pod's resources, without its images and host ports, which count the same."""
+    """Return containers with a pod's resources, without images and host ports, which all releases count alike."""
     containers = [_container(each, f"c{index}") for index, each in enumerate(resources.containers)]
     starting = [_container(each, f"i{index}") for index, each in enumerate(resources.init_containers)]
     for container, image in zip((*containers, *starting), pod.images, strict=True):
@@ -74,5 +74,5 @@ def _resources(resources: Resources) -> V1:
 
 
 def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Return exact amounts as quantities; whole ones without a suffix."""
+    """Return exact amounts as quantities. Whole amounts have no suffix."""
     return {name: f"{amount}n" if amount % _NANOS else str(amount // _NANOS) for name, amount in amounts.items()}

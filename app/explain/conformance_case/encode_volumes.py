@@ -53,7 +53,7 @@ def _topologies(storage_class: StorageClass) -> list[V1] | None:
     topologies, whose = storage_class.allowed_topologies, f"storage class {storage_class.name}"
     if topologies is None:
         return None
-    # An empty term allows no node, where no terms would allow all.
+    # An empty term allows no node. A list without terms would allow all nodes.
     return [_topology_term(term, whose) for term in topologies.terms] or [{}]
 
 

@@ -24,7 +24,7 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Scores(msgspec.Struct, frozen=True, gc=False):
-    """PreScore's code, and node -> score before and after NormalizeScore, over some nodes."""
+    """The code of PreScore, and node -> score before and after NormalizeScore."""
 
     prescore: str
     raw: Mapping[str, int] = {}
@@ -32,7 +32,7 @@ class Scores(msgspec.Struct, frozen=True, gc=False):
 
 
 class Expected(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """`expected` of a golden case, as far as it is InterPodAffinity's."""
+    """The part of a golden case's `expected` that is about InterPodAffinity."""
 
     prefilter: str
     prefilter_skip: bool
@@ -47,13 +47,13 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 def expected_answer(plugin: InterPodAffinity, mirror: ClusterMirror, pod: Pod, nodes: Sequence[str]) -> Expected:
-    """Ask the plugin alone about nodes that the mirror knows, in or out of the partition."""
+    """Run only this plugin, for nodes of the mirror in or out of the partition."""
     batch = mirror.batch(nodes)
     status, state = plugin.pre_filter(mirror, pod)
     verdicts = everywhere(status, batch) if state is None else plugin.filter(state, batch)
     statuses = (SUCCESS,) if verdicts is None else verdicts.statuses
     codes = [0] * len(nodes) if verdicts is None else verdicts.codes.tolist()
-    told = [Verdict(each.code.label, each.reasons) for each in statuses]  # by code: many nodes share a few
+    told = [Verdict(each.code.label, each.reasons) for each in statuses]  # by code: nodes share few
     if status.code in _RUNNING:
         over_all = _scores(plugin, mirror, pod, nodes)
         feasible = [name for name, code in zip(nodes, codes, strict=True) if not code]

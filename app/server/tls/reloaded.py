@@ -1,4 +1,4 @@
-"""The TLS of a port that follows its files: certificates expire, and a renewal does not restart the service."""
+"""The TLS of a port, reloaded when its files change, so that a renewed certificate needs no restart."""
 
 import asyncio
 import logging
@@ -15,18 +15,18 @@ from app.server.tls.validity import not_after
 log = logging.getLogger(__name__)
 
 LOOKS_EVERY: Final = 5.0
-"""Seconds between two looks at files that may change. kubelet itself brings a changed Secret within about a minute."""
+"""Seconds between two checks of files that may change. kubelet updates a changed Secret within about a minute."""
 
 
 class ReloadedTls:
-    """The context of one port, with the last contents of its files. Open connections keep theirs."""
+    """The context of one port, with the last contents of its files. Open connections keep their old context."""
 
     def __init__(self, port: str, tls: ServerTls, wall_clock: Callable[[], float], pause: float = LOOKS_EVERY) -> None:
-        """Read the files for a port that is called so in messages and metrics. Raises ConfigurationError."""
+        """Read the files. `port` is the name for messages and metrics. Raises ConfigurationError."""
         self.port = port
         self.context: Final = ReplaceableContext(ssl.PROTOCOL_TLS_SERVER)
         self.reloads: Counter[str] = Counter({"success": 0, "failure": 0})
-        """Result -> how often changed files were read."""
+        """Result -> reads of changed files."""
         self._tls = tls
         self._wall_clock = wall_clock
         self._pause = pause
@@ -34,16 +34,16 @@ class ReloadedTls:
         self._problem = ""
         self.context.current = tls.context(self._material)
         self.not_after = self._end(self._material)
-        """When the certificate ends, in seconds since 1970."""
+        """Time at which the certificate expires, in seconds since 1970."""
         if self.not_after <= wall_clock():
-            log.warning("%s: has expired; clients that look will refuse it", tls.certificate)
+            log.warning("%s: has expired; clients that verify it will reject it", tls.certificate)
 
     async def run(self) -> None:
-        """Follow the files until cancelled. Files that cannot be used are logged, tried again, and change nothing."""
+        """Follow the files until cancelled. Invalid files are logged and tried again, and change nothing."""
         while True:
             await asyncio.sleep(self._pause)
             try:
-                # In a thread: a disk that hangs must not hold the loop.
+                # In a thread, because a disk that hangs must not hold the loop.
                 material = await asyncio.to_thread(self._tls.read)
                 if material != self._material:
                     self._take(material)
@@ -57,7 +57,7 @@ class ReloadedTls:
             raise ConfigurationError(f"{self._tls.certificate.where}: {self._tls.certificate}: has expired")
         self.context.current, self.not_after, self._material = context, end, material
         self.reloads["success"] += 1
-        log.info("%s port: new connections get the certificates and authorities that were read anew", self.port)
+        log.info("%s port: reloaded certificates and authorities, for new connections", self.port)
 
     def _end(self, material: TlsMaterial) -> float:
         try:
@@ -68,6 +68,6 @@ class ReloadedTls:
 
     def _fail(self, problem: str) -> None:
         self.reloads["failure"] += 1
-        if problem != self._problem:  # once, and not every few seconds
+        if problem != self._problem:  # log each problem once, not every few seconds
             self._problem = problem
-            log.error("%s port: %s; going on with what was read before", self.port, problem)
+            log.error("%s port: %s; keeping the previous version", self.port, problem)

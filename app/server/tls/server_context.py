@@ -1,4 +1,4 @@
-"""The TLS contexts of a port: how one is made of the settings, and how a port has another one from now on."""
+"""The TLS contexts of a port: made from the settings, and replaced while the port is open."""
 
 import ssl
 from typing import Final
@@ -8,26 +8,26 @@ import msgspec
 from app.api_server.pem import PemSource, TlsMaterial, identify, trust
 from app.settings import Settings
 
-_MAX_READINGS: Final = 5  # of a file that changes all the time
+_MAX_READINGS: Final = 5  # for files that keep changing
 _VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class ServerTls(msgspec.Struct, frozen=True):
-    """Who a port says it is, and whose clients it knows."""
+    """The certificate of a port, and the authorities of its clients."""
 
     certificate: PemSource
     key: PemSource
     client_ca: PemSource | None
-    """Authorities of the clients' certificates; None: clients are not asked for one."""
+    """Authorities of the clients' certificates. None: the port requests no client certificate."""
     client_verification: ssl.VerifyMode
-    """Whether a client must have a certificate. One that is shown must be valid in any case."""
+    """Whether a client must have a certificate. A certificate must be valid in any case."""
     minimum_version: ssl.TLSVersion
 
     def read(self) -> TlsMaterial:
         """Read the files. Raises ConfigurationError.
 
-        They are read until two readings agree: a Secret that Kubernetes replaces between two files would give a
-        certificate and the key of another.
+        They are read until two reads agree. If Kubernetes replaced a Secret between the reads of two files, certificate
+        and key would not match.
         """
         material = self._read()
         for _ in range(_MAX_READINGS):
@@ -38,7 +38,7 @@ class ServerTls(msgspec.Struct, frozen=True):
         return material
 
     def context(self, material: TlsMaterial) -> ssl.SSLContext:
-        """Make a context of the files that were read. Raises ConfigurationError."""
+        """Make a context from the contents of the files. Raises ConfigurationError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = self.minimum_version
         context.options |= ssl.OP_NO_RENEGOTIATION
@@ -57,10 +57,10 @@ class ServerTls(msgspec.Struct, frozen=True):
 
 
 class ReplaceableContext(ssl.SSLContext):
-    """A context that begins each connection with the one that it was given last.
+    """A context that uses, for each connection, the latest of the contexts that it was given.
 
-    A server has one context for as long as it listens. Loading other files into that one would not take away an
-    authority, and a session that began before could be resumed though its certificate is trusted no more.
+    A server has one context for as long as it listens. Other files could be loaded into that context, but this would
+    remove no authority. A client could also resume a session although its certificate is no longer trusted.
     """
 
     current: ssl.SSLContext
@@ -73,19 +73,19 @@ class ReplaceableContext(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """Begin TLS over buffers, as both event loops do."""
+        """Begin TLS over buffers. Both asyncio and uvloop call this method."""
         return self.current.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
 
 def scheduler_tls(settings: Settings) -> ServerTls | None:
-    """Return the TLS of the scheduler's port; None where it is plain HTTP."""
+    """Return the TLS of the scheduler's port. None for plain HTTP."""
     file = settings.tls_client_ca_file
     client_ca = None if file is None else PemSource("KINDRED_TLS_CLIENT_CA_FILE", "authorities", file=str(file))
     return _server_tls(settings, client_ca, ssl.CERT_REQUIRED)
 
 
 def admin_tls(settings: Settings) -> ServerTls | None:
-    """Return the TLS of the admin port, where a token does as well as a certificate; None where it is plain HTTP."""
+    """Return the TLS of the admin port. A client needs no certificate if it has a token. None for plain HTTP."""
     file = settings.admin_client_ca_file
     client_ca = None if file is None else PemSource("KINDRED_ADMIN_CLIENT_CA_FILE", "authorities", file=str(file))
     return _server_tls(settings, client_ca, ssl.CERT_OPTIONAL)

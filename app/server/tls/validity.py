@@ -1,4 +1,4 @@
-"""When a certificate ends. The standard library tells it of a peer's certificate only, not of one's own."""
+"""The expiry of a certificate. The standard library returns it only for a peer's certificate, not for a file."""
 
 import ssl
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _LONG_FORM: Final = 0x80
 
 
 def not_after(pem: bytes) -> float:
-    """Return the time, in seconds since 1970, at which the first certificate in PEM ends. Raises ValueError.
+    """Return the time, in seconds since 1970, at which the first certificate in PEM expires. Raises ValueError.
 
     RFC 5280, 4.1: Certificate = { tbsCertificate = { [version], serial, signature, issuer, validity = { from, to } ...
     """
@@ -26,7 +26,7 @@ def not_after(pem: bytes) -> float:
     except (IndexError, StopIteration):
         raise ValueError("not a certificate") from None
     written = end.decode("ascii")
-    if tag == _UTC_TIME:  # of two digits for the year: 50 is 1950
+    if tag == _UTC_TIME:  # two digits for the year: 50 is 1950
         written = ("19" if written >= "5" else "20") + written
     return datetime.strptime(written, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp()
 

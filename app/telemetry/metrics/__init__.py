@@ -1,4 +1,4 @@
-"""What Prometheus is told."""
+"""The metrics of `/metrics`, in Prometheus' text format."""
 
 from app.telemetry.metrics.exposition import Metrics
 

@@ -1,4 +1,4 @@
-"""What became of bindings. How long they took is told of every verb alike."""
+"""Results of bindings. Their durations are in the histograms of all verbs (verb_collector.py)."""
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -16,8 +16,8 @@ class BindMetrics:
             registry=registry,
         )
         for result in BindingResult:
-            self._binds.labels(result.value)  # told from the start, as 0
+            self._binds.labels(result.value)  # exported as 0 from the start
 
     def observe(self, result: BindingResult) -> None:
-        """Take note of a binding."""
+        """Count a binding."""
         self._binds.labels(result.value).inc()

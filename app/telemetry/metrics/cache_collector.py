@@ -1,4 +1,4 @@
-"""What the equivalence cache holds and was good for, looked up when it is asked for."""
+"""Size, hits and misses of the equivalence cache, read at each scrape."""
 
 from collections.abc import Iterator
 

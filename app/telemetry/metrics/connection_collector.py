@@ -1,4 +1,4 @@
-"""The connections of the ports, and their certificates, looked up when it is asked for."""
+"""The connections of the ports and their certificates, read at each scrape."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from app.server.tls.reloaded import ReloadedTls
 
 
 class ConnectionCollector:
-    """What stands now, and what was turned away since the start."""
+    """Open connections, and connections refused since the start."""
 
     def __init__(self, ports: Sequence[Connections]) -> None:
         self._ports = ports
@@ -30,7 +30,7 @@ class ConnectionCollector:
 
 
 class TlsCollector:
-    """Until when certificates hold, and what became of new ones."""
+    """Expiry of the certificates, and the results of reloads."""
 
     def __init__(self, ports: Sequence[ReloadedTls]) -> None:
         self._ports = ports

@@ -1,4 +1,4 @@
-"""What came of decisions, looked up when it is asked for."""
+"""Outcomes of decisions, read at each scrape."""
 
 from collections.abc import Iterator, Mapping
 from typing import Protocol
@@ -9,18 +9,18 @@ from app.verbs.deciding.decider import Decision
 
 
 class SettlingTime(Protocol):
-    """How long the replica waited before its first decision."""
+    """The time that a replica waits before its first decision."""
 
     @property
     def seconds(self) -> float:
-        """Seconds of the last time."""
+        """Duration of the last wait, in seconds."""
 
 
 class DecisionCollector:
     """Counts since the start."""
 
     def __init__(self, decisions: Mapping[Decision, int], settling: SettlingTime | None) -> None:
-        """Report `decisions`, outcome -> how many; no time to settle where nothing is followed."""
+        """Report `decisions`, outcome -> number. `settling` is None in a service that watches no cluster."""
         self._decisions = decisions
         self._settling = settling
 

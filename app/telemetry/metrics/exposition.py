@@ -1,4 +1,4 @@
-"""All metrics of one service, and the text of a scrape. What is known elsewhere is looked up there, at the scrape."""
+"""All metrics of one service, and the text of a scrape. Collectors read other components at the scrape."""
 
 import platform
 from collections.abc import Callable, Iterable, Iterator
@@ -30,9 +30,9 @@ class Metrics:
     CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 
     def __init__(self, mirror: ClusterMirror, clock: Callable[[], float], *, node_figures: bool = False) -> None:
-        """Count nothing yet; `node_figures` adds the resource figures of every node."""
+        """Start all counters at 0. `node_figures` adds the resource figures of every node."""
         self.gc_pauses = GcPauses(clock)
-        """Whoever runs the service has to surround that with its `observing`."""
+        """The caller that runs the service wraps it in `observing`."""
         self._mirror = mirror
         self._figures = FigureLines(mirror.nodes) if node_figures else None
         self._registry = CollectorRegistry()
@@ -49,7 +49,7 @@ class Metrics:
             registry=self._registry,
         )
         for verb in OUTCOMES:
-            self._stale_answers.labels(verb)  # told from the start, as 0
+            self._stale_answers.labels(verb)  # exported as 0 from the start
         self.loop_holds = LoopHolds(self._registry)
         """The watch of the event loop calls its `observe`."""
         self._binds = BindMetrics(self._registry)
@@ -66,7 +66,7 @@ class Metrics:
         PlatformCollector(registry=self._registry)
 
     def observe(self, observation: Observation) -> None:
-        """Count a request to a verb, once it is answered."""
+        """Count a request to a verb, after its response."""
         self._verbs.count(observation)
         if observation.result is not None:
             self._count_result(observation.result)
@@ -78,22 +78,22 @@ class Metrics:
             self._binds.observe(result)
 
     def observe_confirmation(self, seconds: float) -> None:
-        """Take note that a pod was confirmed, so long after it was assumed."""
+        """Record the seconds from assuming a pod to the watch event that confirmed it."""
         self._delay.observe(seconds)
 
     def count_stale_answer(self, verb: str) -> None:
-        """Take note of a question that was asked of a mirror which cannot be trusted; verbs are few."""
+        """Count a request that arrived while the mirror was stale or not synced. There are few verbs."""
         self._stale_answers.labels(verb).inc()
 
     def register(self, collector: Collector) -> None:
-        """Show also what a collector looks up; for the builder of the collector."""
+        """Add the metrics of a collector. The module that creates the collector calls this."""
         self._registry.register(collector)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the text format, of one generation of the mirror, in pieces of which each takes a short time to make.
+        """Yield the text format in pieces, all of one generation of the mirror. Each piece takes a short time to make.
 
-        At first they are empty, while the figures of nodes follow the mirror. Then, within one step, all values are
-        looked up, which takes 2 ms; after that the mirror may change.
+        The first pieces are empty: in these steps the figures of nodes follow the mirror. The next step reads all
+        values, which takes 2 ms. After it the mirror may change.
         """
         for _ in self._steps():
             yield b""

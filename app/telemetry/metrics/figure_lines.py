@@ -1,7 +1,7 @@
 """The resource figures of every node and of the cluster as text, all of one generation, made in steps.
 
-At 5,000 nodes they are 60,000 lines and 9 MB, which the client library would take seconds to make. So the lines of a
-node are kept, and made again only when its figures have changed. A scrape has them by reference: it takes no copy.
+At 5,000 nodes they are 60,000 lines and 9 MB, which would take the client library seconds. So the lines of a node are
+kept, and made again only when its figures change. A scrape uses them by reference, without a copy.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ class _Kept(msgspec.Struct, frozen=True, gc=False):
 
 
 class FigureLines:
-    """Node name -> its figures and lines, as of the last scrape. Memory is bounded by the nodes that are known."""
+    """Node name -> its figures and lines, as of the last scrape. Memory is bounded by the nodes in the mirror."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._known = nodes.known
@@ -33,7 +33,7 @@ class FigureLines:
         self._follower = NodeFollower(self._kept.keys())
 
     def steps(self) -> Iterator[None]:
-        """Do most of what `text` is to do, in steps between which nodes may change, come and go."""
+        """Do most of the work of `text` in advance, in steps. Nodes may change between two steps."""
         for name in self._follower.steps(self._known):
             self._look(name)
             yield
@@ -51,7 +51,7 @@ class FigureLines:
             self._kept.pop(name, None)
             return
         figures, kept = info.figures, self._kept.get(name)
-        if kept is None or kept.figures != figures:  # most changes are of a pod's status, and change no figure
+        if kept is None or kept.figures != figures:  # most events change a pod's status and no figure
             lines = _lines(_NODE, f',node="{_escaped(name)}"', figures_of(figures))
             self._kept[name] = _Kept(figures, lines)
 
@@ -75,5 +75,5 @@ def _lines(name: str, more_labels: str, figures: Iterable[Figure]) -> bytes:
 
 
 def _escaped(value: str) -> str:
-    """Return a label value as the text format wants it between quotes."""
+    """Escape a label value for the text format."""
     return value.translate(_ESCAPES)

@@ -1,4 +1,4 @@
-"""How long Python's garbage collector stops the process, which stops every request with it."""
+"""Pauses of the process for Python's garbage collection. No request makes progress during a pause."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ class _Pauses:
 
 
 class GcPauses:
-    """The pauses so far by generation, measured only inside of `observing`; a collector."""
+    """A collector of the pauses by generation. Pauses are measured only within `observing`."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """Measure in seconds of `clock`."""

@@ -1,4 +1,4 @@
-"""Who leads, looked up when it is asked for."""
+"""Whether this replica leads, read at each scrape."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -7,18 +7,18 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 
 class Elected(Protocol):
-    """What is known of the leader election."""
+    """The state of the leader election, as this replica sees it."""
 
     @property
     def changes(self) -> int:
-        """How often another leader than before was seen."""
+        """Number of changes of the leader that this replica has seen."""
 
     def leads(self) -> bool:
         """Whether this replica may decide now."""
 
 
 class LeaderCollector:
-    """A gauge of this replica, and how often the leader has changed."""
+    """A gauge of this replica's leadership, and a counter of changes of the leader."""
 
     def __init__(self, leadership: Elected) -> None:
         self._leadership = leadership
@@ -29,6 +29,6 @@ class LeaderCollector:
         yield GaugeMetricFamily("kindred_leader", "Whether this replica leads (1) or not (0).", leads)
         yield CounterMetricFamily(
             "kindred_leader_transitions",
-            "How often this replica has seen another leader than before, itself included.",
+            "Changes of the leader that this replica has seen, to itself included.",
             self._leadership.changes,
         )

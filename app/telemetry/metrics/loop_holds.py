@@ -1,4 +1,4 @@
-"""How long the event loop was held by one callback, which makes everything else wait."""
+"""Time for which one callback holds the event loop. All other work waits meanwhile."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 
 class LoopHolds:
-    """The watch of the loop calls `observe` at each beat."""
+    """Metrics of the loop's delay. The loop watch calls `observe` at each beat."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._held = Histogram(
@@ -25,7 +25,7 @@ class LoopHolds:
         self._most = 0.0
 
     def observe(self, seconds: float) -> None:
-        """Take note of a hold."""
+        """Record a delay."""
         self._held.observe(seconds)
         if seconds > self._most:
             self._most = seconds

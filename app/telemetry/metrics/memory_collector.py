@@ -1,4 +1,4 @@
-"""The memory that the process may have, looked up when it is asked for. What it has, ProcessCollector tells."""
+"""The memory limit and watermark, read at each scrape. ProcessCollector exports the memory in use."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from app.watch.memory_watch import MemoryWatch
 
 
 class MemoryCollector:
-    """The limit, the watermark below it, and whether that is passed."""
+    """The limit, the watermark below it, and whether memory is above the watermark."""
 
     def __init__(self, memory: MemoryWatch) -> None:
         self._memory = memory

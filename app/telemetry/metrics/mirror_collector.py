@@ -1,4 +1,4 @@
-"""What the mirror holds, looked up when it is asked for."""
+"""The objects in the mirror, read at each scrape."""
 
 from collections.abc import Iterator
 
@@ -29,11 +29,11 @@ class MirrorCollector:
         )
         yield GaugeMetricFamily(
             "kindred_mirror_pods_on_unknown_nodes",
-            "Pods whose node is not in the mirror. They do not count yet.",
+            "Pods whose node is not in the mirror. They do not count for any node.",
             unplaced,
         )
         yield GaugeMetricFamily(
-            "kindred_mirror_generation", "Generation of the last change of the mirror.", mirror.generation
+            "kindred_mirror_generation", "Generation of the mirror: the number of its last change.", mirror.generation
         )
         yield self._transitions()
 

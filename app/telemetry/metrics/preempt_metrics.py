@@ -1,4 +1,4 @@
-"""What the verb `preempt` was answered with, and what became of preemptions of our own."""
+"""Results of the verb `preempt`, and of preemptions by Kindred itself."""
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -23,19 +23,19 @@ class PreemptMetrics:
         )
         self._preemptions = Counter(
             "kindred_preemptions",
-            "Pods for which Kindred looked for victims, by result.",
+            "Pods for which Kindred searched victims, by result.",
             ["result"],
             registry=registry,
         )
         self._victims = Counter(
             "kindred_preemption_victims",
-            "Evicted pods.",
+            "Pods that Kindred evicted.",
             registry=registry,
         )
         for outcome in EvictionResult:
             self._preemptions.labels(outcome.value)
         for result in PreemptOutcome:
-            self._calls.labels(result.value)  # told from the start, as 0
+            self._calls.labels(result.value)  # exported as 0 from the start
 
     def observe(self, result: PreemptResult) -> None:
         """Count a call of the verb."""
@@ -43,6 +43,6 @@ class PreemptMetrics:
         self._added_nodes.inc(result.added_nodes)
 
     def observe_preemption(self, outcome: EvictionOutcome) -> None:
-        """Take note of what became of a pod, and of how many others were evicted for it."""
+        """Count the preemption for a pod, and the pods evicted for it."""
         self._preemptions.labels(outcome.result.value).inc()
         self._victims.inc(outcome.evicted)

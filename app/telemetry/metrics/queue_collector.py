@@ -1,4 +1,4 @@
-"""The questions that have no answer yet, and those turned away, looked up when it is asked for."""
+"""Requests in progress and rejected requests, read at each scrape."""
 
 from collections.abc import Iterator, Mapping
 from typing import Protocol
@@ -7,11 +7,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 
 class Queue(Protocol):
-    """What is known of the questions that are there now, and how many were turned away."""
+    """The requests in progress, and the number of rejected ones."""
 
     @property
     def in_flight(self) -> int:
-        """Questions that have begun and have no answer yet, those that wait among them."""
+        """Requests without a response, queued ones included."""
 
     @property
     def waiting(self) -> int:
@@ -19,11 +19,11 @@ class Queue(Protocol):
 
     @property
     def bytes_held(self) -> int:
-        """Size of their bodies."""
+        """Size of the bodies of requests in progress, in bytes."""
 
     @property
     def shed(self) -> Mapping[str, int]:
-        """Reason -> questions that were turned away; with all reasons that there are."""
+        """Reason -> rejected requests. Has every reason, with 0 as well."""
 
 
 class QueueCollector:

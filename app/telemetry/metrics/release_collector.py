@@ -1,4 +1,4 @@
-"""Which release of Kubernetes is answered for, looked up when it is asked for."""
+"""The release of Kubernetes whose rules apply, read at each scrape."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
-"""Resource figures as metrics have them: in cores, bytes or pieces, by class and figure.
+"""Resource figures in the units of metrics: cores, bytes or pieces, by class and figure.
 
-Units are named as kube-state-metrics names them; which resource has which is k8s.io/kubernetes
+Units have the names of kube-state-metrics. The unit of each resource is from k8s.io/kubernetes
 pkg/scheduler/metrics/resources/resources.go. Resources keep their own names.
 """
 
@@ -12,7 +12,7 @@ from core.mirror.resource_figures import Figures
 
 _BYTES: Final = frozenset({"memory", "storage", "ephemeral-storage"})
 _MILLI: Final = 1000
-_ENTRIES: Final = 1024  # any number of extended resources may pass by, but few at a time
+_ENTRIES: Final = 1024  # bounds the memory: a cluster can have any number of extended resources, but few at a time
 
 
 class Figure(NamedTuple):
@@ -26,7 +26,7 @@ class Figure(NamedTuple):
 
 
 def figures_of(figures: Figures) -> Iterator[Figure]:
-    """Yield every figure of every resource that any of them names: one that is 0 is told, too, or sums would gap."""
+    """Yield every figure of each resource in a table. Figures of 0 are exported too, or sums would have gaps."""
     tables = (
         ("guaranteed", "allocatable", figures.guaranteed_allocatable),
         ("guaranteed", "requested", figures.guaranteed_requested),
@@ -42,7 +42,7 @@ def figures_of(figures: Figures) -> Iterator[Figure]:
 
 @lru_cache(maxsize=_ENTRIES)
 def unit_of(resource: str) -> str:
-    """Return what an amount of a resource is counted in; cpu is millicores in the mirror."""
+    """Return the unit of a resource in metrics. The mirror has cpu in millicores."""
     if resource == "cpu":
         return "core"
     return "byte" if resource in _BYTES or resource.startswith("hugepages-") else "integer"

@@ -1,4 +1,4 @@
-"""Groups of pods that are placed together, looked up when it is asked for."""
+"""Groups of pods that are placed together, read at each scrape."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,10 +10,10 @@ from core.gangs.unit_status import SchedulingStatus
 
 
 class UnitCollector:
-    """Units by status, and what came of them since the start."""
+    """Units by status, and counts of placed and timed-out ones since the start."""
 
     def __init__(self, gangs: Gangs, clock: Callable[[], float]) -> None:
-        """Ask `gangs`, whose clock it is."""
+        """Report `gangs`. `clock` is the clock that `gangs` uses."""
         self._gangs = gangs
         self._clock = clock
 
@@ -31,13 +31,17 @@ class UnitCollector:
             by_status.add_metric([status.value], units[status])
         yield by_status
         yield GaugeMetricFamily(
-            "kindred_units_reserved_pods", "Pods with a reserved place that were not asked about since.", reserved
+            "kindred_units_reserved_pods",
+            "Pods with a reserved place and no request since the reservation.",
+            reserved,
         )
         yield CounterMetricFamily(
-            "kindred_units_placed", "Times that all needed members of a unit found a place.", self._gangs.placed
+            "kindred_units_placed",
+            "Times that Kindred found places for all needed members of a unit.",
+            self._gangs.placed,
         )
         yield CounterMetricFamily(
             "kindred_units_timed_out",
-            "Times that places of a unit were released because its members were not asked about.",
+            "Times that places of a unit were released because requests for its members did not come in time.",
             self._gangs.timeouts,
         )

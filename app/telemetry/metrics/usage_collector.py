@@ -1,4 +1,4 @@
-"""The measured usage of nodes: how it is read, and of how many nodes, looked up at each scrape."""
+"""Measured usage of nodes: polls of the source and measured nodes, read at each scrape."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from app.usage.usage_feed import UsageFeed
 
 
 class UsageCollector:
-    """Reads of the source by result, nodes by the state of their measurement, and its age."""
+    """Polls of the source by result, nodes by the state of their measurement, and the oldest measurement."""
 
     def __init__(self, feed: UsageFeed) -> None:
         self._feed = feed
@@ -22,18 +22,18 @@ class UsageCollector:
             polls.add_metric([result], number)
         yield polls
         nodes = GaugeMetricFamily(
-            "kindred_node_usage_nodes", "Known nodes, by the state of their measurement.", labels=["state"]
+            "kindred_node_usage_nodes", "Nodes in the mirror, by the state of their measurement.", labels=["state"]
         )
         for state, number in self._feed.counts().items():
             nodes.add_metric([state], number)
         yield nodes
         yield CounterMetricFamily(
             "kindred_node_usage_unusable_values",
-            "Measured values that were passed over: absent, negative, not a number, or not plausible.",
+            "Measured values that were ignored: absent, negative, not a number, or not plausible.",
             self._feed.unusable,
         )
         oldest = self._feed.oldest()
         if oldest is not None:
             yield GaugeMetricFamily(
-                "kindred_node_usage_age_seconds", "Age of the oldest measurement that is in use, in seconds.", oldest
+                "kindred_node_usage_age_seconds", "Age of the oldest measurement in use, in seconds.", oldest
             )

@@ -1,4 +1,4 @@
-"""What list+watch of each resource has come to, looked up when it is asked for."""
+"""State of list and watch of each resource, read at each scrape."""
 
 from collections.abc import Callable, Iterator, Mapping, Sized
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 
 _DIGITS: Final = 3
-"""Milliseconds: finer, the two clocks differ from scrape to scrape, and Prometheus stores each value as a change."""
+"""Milliseconds. With more digits the two clocks differ at each scrape, and Prometheus stores each value as a change."""
 
 
 class WatchCollector:
@@ -22,9 +22,9 @@ class WatchCollector:
         unix_time: Callable[[], float],
         known: Mapping[str, Sized] = MappingProxyType({}),
     ) -> None:
-        """Report `freshness`, whose times are of `clock`, as seconds since 1970 by `unix_time`.
+        """Report `freshness`. Its times are of `clock`; `unix_time` converts them to seconds since 1970.
 
-        `known` is resource -> the objects that are known of it.
+        `known` is resource -> its objects received and not deleted.
         """
         self._freshness = freshness
         self._clock = clock
@@ -39,7 +39,7 @@ class WatchCollector:
         yield from self._counters()
         yield self._counts_by("type", "requests", "Requests to the API server, by type.", lambda state: state.requests)
         yield self._counts_by(
-            "reason", "relists", "Relists, by the reason why the watch could not continue.", lambda state: state.relists
+            "reason", "relists", "Relists, by the reason why the watch ended.", lambda state: state.relists
         )
         yield self._counts_by("type", "events", "Watch events, by type.", lambda state: state.events)
         yield self._counts_by(
@@ -48,7 +48,7 @@ class WatchCollector:
         yield self._counts_by(
             "cause",
             "retries",
-            "Retried requests to the API server, by what triggered the retry.",
+            "Retried requests to the API server, by the cause of the retry.",
             lambda state: state.retries,
         )
 

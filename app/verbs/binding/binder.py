@@ -1,16 +1,16 @@
-"""Binds pods so that no hard rule is broken by pods that the watch has not shown yet.
+"""Binds pods. Pods that the watch has not shown yet count, too, so no binding breaks a hard rule.
 
-In this order: the pod is found, all predicates run again over the mirror with its assumed pods, the pod is assumed, and
-only then the binding is posted. Nothing is awaited between the predicates and the assumption, so two bindings cannot
-both use the last free capacity. The response of the API server then decides about the assumption:
+The order: find the pod, run all predicates again over the mirror with its assumed pods, assume the pod, post the
+binding. There is no await between the predicates and the assumption, so two bindings cannot both use the last free
+capacity. The response of the API server decides about the assumption:
 
-    bound                            stays, until the watch confirms it or the TTL is over
-    not bound, for certain           is forgotten; the scheduler is told why, and tries again
-    not known, and cannot be asked   stays likewise: a pod that counts for too long costs a retry, one that does not
-                                     count breaks a rule
+    bound                            it stays until the watch confirms it or the TTL ends
+    certainly not bound              it ends, and the scheduler gets the reason and tries again
+    unknown, and the pod unreadable  it stays until the TTL ends: a pod that counts for too long costs a retry, a pod
+                                     that is missing breaks a rule
 
-A binding whose answer is lost is not known at first; then the pod is looked at. A request that the server has begun and
-drops with its connection counts as not carried out, if the pod has no node by then.
+If the response is lost, the binder reads the pod from the API server. If the pod has no node by then, the binding
+counts as not carried out, although the server may have begun it.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from core.scheduling_cycle import filter_nodes
 
 log = logging.getLogger(__name__)
 
-_FOR_THE_LOOK: Final = 0.25  # share of the time that is kept for a look at the pod
+_FOR_THE_LOOK: Final = 0.25  # share of the time that is kept for reading the pod
 _NO_CLUSTER: Final = "there is no cluster to bind in: the mirror comes from a dump"
 _VERB_OUTCOMES: Final[Mapping[BindingResult, VerbOutcome]] = {
     BindingResult.BOUND: VerbOutcome.FIT,
@@ -62,7 +62,7 @@ class _Running(NamedTuple):
 
 
 class Binder:
-    """The verb `bind`; it never raises because of the contents of a request."""
+    """The verb `bind`. The contents of a request never make it raise."""
 
     def __init__(  # noqa: PLR0913  # what a binding needs
         self,
@@ -76,10 +76,10 @@ class Binder:
         bypass: Bypass,
         state: ServingState,
     ) -> None:
-        """Bind within `timeout` seconds at `pods`, None for a mirror without a cluster; `clock` is the mirror's.
+        """Bind by `pods` within `timeout` seconds. `pods` is None for a dump. `clock` is the mirror's clock.
 
-        Nothing is posted unless this replica may decide, and no post outlasts the time in which no other can.
-        Pods that pass untouched are bound wherever the scheduler wants them.
+        A binding is posted only while this replica may decide, and must end before another replica may.
+        Pods that pass untouched are bound to the scheduler's node without a check.
         """
         self._profile = profile
         self._mirror = mirror
@@ -92,7 +92,7 @@ class Binder:
         self._running: dict[str, _Running] = {}  # uid -> its binding under way
 
     async def bind(self, body: Body, *, dry_run: bool = False) -> VerbResponse:
-        """Answer ExtenderBindingArgs with an ExtenderBindingResult; a dry run ends before anything is done."""
+        """Return the ExtenderBindingResult for ExtenderBindingArgs. A dry run only checks the arguments."""
         try:
             args = decode_binding_args(body)
         except DecodeError as error:
@@ -103,7 +103,7 @@ class Binder:
         return await self._answered(args)
 
     def bind_untouched(self, body: Body) -> Awaitable[VerbResponse] | None:
-        """Answer about a pod that passes whatever the mirror is like; None for others, and for a bad request."""
+        """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
         try:
             args = decode_binding_args(body)
         except DecodeError:
@@ -119,7 +119,7 @@ class Binder:
         return _response(outcome, Asked(args.full_name, args.uid, 1))
 
     async def _joined(self, args: BindingArgs) -> BindingOutcome:
-        """Bind, or wait for the same binding under way. It goes on if its caller does not wait for it."""
+        """Bind, or wait for the same binding in progress. A binding continues even if its caller is cancelled."""
         if self._pods is None:
             return BindingOutcome(BindingResult.UNREACHABLE, _NO_CLUSTER)
         running = self._running.get(args.uid)
@@ -136,7 +136,7 @@ class Binder:
         return await asyncio.shield(running.task)
 
     async def finish(self) -> None:
-        """Return when no binding is under way; more may begin meanwhile."""
+        """Return when no binding is in progress. More may begin meanwhile."""
         while self._running:
             await asyncio.wait([each.task for each in self._running.values()])
 
@@ -156,9 +156,9 @@ class Binder:
         return outcome
 
     async def _found(self, args: BindingArgs, pods: PodApi, deadline: float) -> Pod | BindingOutcome:
-        """Return the pod, which is not bound as far as is known, or the outcome where that is clear already.
+        """Return the unbound pod, or the outcome if it is known already.
 
-        A pod that is still assumed is one whose earlier binding has ended: the API server has to say how.
+        If the pod is still assumed, an earlier binding ended with an unknown result. Then the API server decides.
         """
         outcome = self._outcome_by_mirror(args)
         if outcome is not None:
@@ -172,7 +172,7 @@ class Binder:
                 live = await pods.get(args)
         except _FAILURES as error:
             why = str(error) or f"no response within {self._timeout:g} s"
-            return BindingOutcome(BindingResult.UNREACHABLE, f"pod {args.full_name} could not be looked at: {why}")
+            return BindingOutcome(BindingResult.UNREACHABLE, f"pod {args.full_name} could not be read: {why}")
         if live is None:
             return _gone(args)
         outcome = self._outcome_by_server(args, live) or self._outcome_by_mirror(args)
@@ -183,13 +183,13 @@ class Binder:
         return live
 
     def _assumed(self, args: BindingArgs, pod: Pod) -> BindingOutcome | None:
-        """Check all hard rules and assume the pod, or return why not. Must not await: see the module."""
+        """Check all hard rules and assume the pod, or return why not. Must not await: see the module's docstring."""
         if not_leading := self._not_leading():
             return not_leading
         batch = self._mirror.batch([args.node])
         evaluation = FreshEvaluation(self._mirror, pod)
-        # Without nominated pods. They hold no capacity yet, and kube-scheduler does not look at them after its filters.
-        # It has counted this pod as assumed when it nominated any of them since: a refusal would only cost an attempt.
+        # Without nominated pods: they hold no capacity yet, and kube-scheduler ignores them after its filters. When it
+        # nominated a pod later than this one, it counted this one as assumed. A rejection would only cost an attempt.
         verdicts = filter_nodes(self._profile, evaluation, batch, beside_nominated=False)
         status = verdicts.statuses[int(verdicts.codes[0])]
         if status.code is not Code.SUCCESS and not self._bypass.covers(pod):
@@ -214,7 +214,7 @@ class Binder:
                 return failure
         except TimeoutError:
             failure = BindingOutcome(
-                BindingResult.UNREACHABLE, f"the API server has not answered within {until - now:.2g} s"
+                BindingResult.UNREACHABLE, f"the API server did not respond within {until - now:.2g} s"
             )
         else:
             return BindingOutcome(BindingResult.BOUND)
@@ -223,7 +223,7 @@ class Binder:
     async def _looked_at(
         self, args: BindingArgs, pods: PodApi, deadline: float, failure: BindingOutcome
     ) -> BindingOutcome:
-        """Learn from the pod how its binding ended; `failure` is how if the pod is not bound."""
+        """Read the pod to get the outcome of its binding. `failure` is the outcome if the pod is not bound."""
         try:
             async with asyncio.timeout_at(deadline):
                 live = await pods.get(args)
@@ -246,7 +246,7 @@ class Binder:
         return _placed(args, known.node_name)
 
     def _outcome_by_server(self, args: BindingArgs, live: Pod) -> BindingOutcome | None:
-        """Return the outcome by the API server's pod of that name; None if that pod can be bound."""
+        """Return the outcome by the API server's pod of that name. None if the pod can be bound."""
         if live.uid != args.uid:
             return BindingOutcome(BindingResult.REFUSED, f"pod {args.full_name} has uid {live.uid} now, not {args.uid}")
         if live.terminal:
@@ -257,7 +257,7 @@ class Binder:
         return _placed(args, live.node_name)
 
     def _remember(self, live: Pod) -> None:
-        """Let a bound pod count on its node before the watch shows it there."""
+        """Assume a bound pod on its node, until the watch shows it there."""
         known = self._mirror.get_pod(live.uid)
         if known is not None and (known.node_name == live.node_name or not self._mirror.is_assumed(live.uid)):
             return
@@ -267,7 +267,7 @@ class Binder:
         self._mirror.finish_binding(live.uid, self._clock())
 
     def _settle(self, uid: str, result: BindingResult) -> None:
-        """End the assumption, or let it run out; the watch may have ended it already."""
+        """End the assumption, or start its TTL. The watch may have ended the assumption already."""
         if result in {BindingResult.REFUSED, BindingResult.UNREACHABLE}:
             if self._mirror.is_assumed(uid):
                 self._mirror.forget(uid)

@@ -1,6 +1,6 @@
 """The wire of `bind`: ExtenderBindingArgs in, ExtenderBindingResult out.
 
-Source: k8s.io/kube-scheduler extender/v1/types.go; as everywhere, Go reads keys in any case.
+Source: k8s.io/kube-scheduler extender/v1/types.go. Go reads keys in any case.
 """
 
 import re
@@ -14,9 +14,9 @@ from app.objects.go_struct import GoStruct
 from app.objects.limits import Body
 
 _ARGS: Final = GoStruct("ExtenderBindingArgs", "PodName", "PodNamespace", "PodUID", "Node")
-_MAX_BYTES: Final = 64 * 1024  # four names are not longer, and a million keys would take a gigabyte when decoded
+_MAX_BYTES: Final = 64 * 1024  # four names fit, while a body of a million keys would take a gigabyte when decoded
 _MAX_NAME_LENGTH: Final = 253
-# RFC 1123, as the API server has it; an invalid name must not get into a path.
+# RFC 1123, as the API server checks it. An invalid name must not become part of a URL path.
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 _text_decoder: Final = msgspec.json.Decoder(str | None)
@@ -32,12 +32,12 @@ class BindingArgs(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The pod as people write it, NAMESPACE/NAME."""
+        """NAMESPACE/NAME of the pod."""
         return f"{self.namespace}/{self.name}"
 
 
 def decode_binding_args(body: Body) -> BindingArgs:
-    """Decode ExtenderBindingArgs with keys in any case. Raises DecodeError, which names the field."""
+    """Decode ExtenderBindingArgs with keys in any case. Raises DecodeError that names the field."""
     if len(body) > _MAX_BYTES:
         raise DecodeError("body", f"larger than {_MAX_BYTES} bytes")
     fields: dict[str, str | None] = {}
@@ -60,7 +60,7 @@ def is_name(text: str) -> bool:
 
 
 def binding_result(error: str = "") -> bytes:
-    """Return an ExtenderBindingResult; an error, on one line, makes the scheduler forget the binding and try anew."""
+    """Return an ExtenderBindingResult. With an error, on one line, the scheduler drops the binding and tries again."""
     return b'{"Error":' + msgspec.json.encode(one_line(error)) + b"}"
 
 
@@ -74,5 +74,5 @@ def _required(field: str, fields: dict[str, str | None]) -> str:
 def _checked_name(field: str, fields: dict[str, str | None]) -> str:
     name = _required(field, fields)
     if not is_name(name):
-        raise DecodeError(field, f"{name!r} is no name that an object can have")
+        raise DecodeError(field, f"{name!r} is not a valid object name")
     return name

@@ -1,4 +1,4 @@
-"""How a binding ended."""
+"""The outcome of a binding."""
 
 from enum import Enum
 
@@ -6,22 +6,22 @@ import msgspec
 
 
 class BindingResult(Enum):
-    """The outcome of a binding; also the values of the metric's label."""
+    """The result of a binding. Also the values of the metric's label."""
 
     BOUND = "bound"
-    """By this call."""
+    """This call bound the pod."""
     ALREADY_BOUND = "already_bound"
-    """The pod was found bound to that very node, by an earlier call or one whose response was lost."""
+    """The pod was bound to this node already, by an earlier call or by a call whose response was lost."""
     CONFLICT = "conflict"
-    """A hard rule keeps the pod off the node, by the present mirror."""
+    """By the present mirror, a hard rule rejects the pod on the node."""
     BOUND_ELSEWHERE = "bound_elsewhere"
-    """The pod is bound to another node, or on its way there."""
+    """The pod is bound to another node, or is being bound there."""
     REFUSED = "refused"
-    """The API server does not let it: no such pod, another uid, being deleted, forbidden."""
+    """The API server rejects the binding: no such pod, another uid, pod being deleted, forbidden."""
     UNREACHABLE = "unreachable"
-    """The API server could not be asked, or has not done it; the pod is not bound."""
+    """The API server was unreachable, or failed. The pod is not bound."""
     UNKNOWN = "unknown"
-    """The request was sent, and the API server may have carried it out."""
+    """The request was sent without a response. The API server may have bound the pod."""
     NOT_LEADING = "not_leading"
     """Another replica leads, and nothing was posted."""
     INVALID = "invalid"
@@ -29,7 +29,7 @@ class BindingResult(Enum):
 
 
 class BindingOutcome(msgspec.Struct, frozen=True, gc=False):
-    """A result, and why; no reason if the pod is bound to the node."""
+    """A result with its reason. The reason is empty if the pod is bound to the node."""
 
     result: BindingResult
     error: str = ""

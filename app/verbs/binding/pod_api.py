@@ -1,8 +1,8 @@
-"""Single pods at the API server: read, and bound.
+"""Reads and binds single pods at the API server.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/defaultbinder/default_binder.go for the request, and
-pkg/registry/core/pod/storage/storage.go (BindingREST) for the response: 201, or 409. It is 409 for a pod that already
-has a node, even the same one, that is being deleted, or that has another uid. So to post it twice does no harm.
+pkg/registry/core/pod/storage/storage.go (BindingREST) for the response: 201, or 409. The response is 409 for a pod that
+already has a node, even the same one, that is being deleted, or that has another uid. So a second post is harmless.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from core.objects.pod import Pod
 GET_RULE: Final = 'apiGroups: [""], resources: ["pods"], verbs: ["get"]'
 """The rule of a ClusterRole that allows `PodApi.get`, as a line of YAML."""
 RBAC_RULES: Final = ('apiGroups: [""], resources: ["pods/binding"], verbs: ["create"]', GET_RULE)
-"""The rules of a ClusterRole that allow to bind, each as one line of YAML: for `PodApi.bind`, and for `PodApi.get`."""
+"""The rules of a ClusterRole for `PodApi.bind` and `PodApi.get`, each as one line of YAML."""
 
-_PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt, unless the server asks for longer ones
+_PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt, unless the server asks for more
 
 _Failure: TypeAlias = ApiError | CredentialsError
 
 
 class BindError(Exception):
-    """A binding that the API server has not acknowledged; one line.
+    """A binding that the API server has not acknowledged. The message is one line.
 
-    `refused`: the server has said no, other than that it cannot now. `may_be_done`: it can have bound the pod all the
-    same, or has bound it before.
+    `refused`: the server rejected the binding, and not for a temporary reason. `may_be_done`: the server may have bound
+    the pod nevertheless, or had bound it before.
     """
 
     def __init__(self, text: str, *, refused: bool, may_be_done: bool) -> None:
@@ -48,12 +48,12 @@ class PodApi:
         self._client = client
 
     async def get(self, args: BindingArgs) -> Pod | None:
-        """Return the pod of that name as it is now, whatever its uid; None if there is none.
+        """Return the present pod of that name, with any uid. None if there is none.
 
         Raises ApiError, CredentialsError, DecodeError.
         """
         try:
-            # Without a resourceVersion: a quorum read, which no cache of the server answers with the past.
+            # Without a resourceVersion the server does a quorum read. Its watch cache could return an old state.
             body = await self._client.get(_path(args), {})
         except StatusError as error:
             if error.code == HTTPStatus.NOT_FOUND:
@@ -62,10 +62,10 @@ class PodApi:
         return decode_incoming_pod(msgspec.Raw(body))
 
     async def bind(self, args: BindingArgs, until: float, may_post: Callable[[], bool]) -> None:
-        """Bind the pod, if it still has that uid; retry after temporary errors. Raises BindError.
+        """Bind the pod, if it still has that uid. Retries after temporary errors. Raises BindError.
 
-        `until` is on the clock of the event loop: no attempt begins later. To stop it then is up to the caller.
-        `may_post` is called right before each attempt is written.
+        `until` is a time of the event loop's clock. No attempt begins later, but the caller must cancel a running one.
+        `may_post` is called right before each attempt is sent.
         """
         body = _binding(args)
         may_be_done = False
@@ -104,7 +104,7 @@ def _is_refusal(error: _Failure) -> bool:
 def _may_be_done(error: _Failure) -> bool:
     match error:
         case StatusError():
-            # A 5xx can hide a write that etcd has taken, and a 409 means a pod that has a node.
+            # etcd may have committed the write behind a 5xx, and a 409 may mean that the pod has a node.
             return error.code == HTTPStatus.CONFLICT or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
         case ConnectionFailedError():
             return not error.unsent
@@ -112,7 +112,7 @@ def _may_be_done(error: _Failure) -> bool:
 
 
 def _wait(error: _Failure, pause: float | None) -> float | None:
-    """Return the seconds to wait for another attempt; None: there is none."""
+    """Return the seconds before the next attempt. None: there is no further attempt."""
     if pause is None or not isinstance(error, StatusError) or not error.is_temporary:
         return None
     return max(pause, error.retry_after or 0.0)

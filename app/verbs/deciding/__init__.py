@@ -1,1 +1,1 @@
-"""One call, one node: `filter` decides where a pod goes, assumes it there, and answers that node alone."""
+"""One call, one node: `filter` decides on a node for a pod, assumes the pod there, and returns only that node."""

@@ -1,8 +1,8 @@
-"""Pods that an in-tree plugin must see before a node is reserved for them, also if Kindred chooses the node.
+"""Pods that in-tree plugins must filter before kube-scheduler reserves a node, even if Kindred chooses the node.
 
-VolumeBinding reserves only for nodes that its own Filter saw; for another one it binds nothing, without a word
-(k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, Reserve). DynamicResources is the
-same for resource claims, and pods of a group are scheduled together.
+VolumeBinding reserves only nodes that its own Filter saw. For any other node it binds no volume and reports no error
+(k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, Reserve). DynamicResources does the
+same for resource claims. Pods of a scheduling group are scheduled together.
 """
 
 from app.settings import variable_of
@@ -13,15 +13,15 @@ from core.plugins.volumebinding.claims import ClaimError, claims_of
 
 
 class InTreeNeeds:
-    """Returns whether a pod can be decided for in a scope."""
+    """Whether Kindred can decide for a pod in a scope."""
 
     def __init__(self, mirror: ClusterMirror, claims_scheduler: str = "") -> None:
-        """Take the scheduler whose profile keeps VolumeBinding and DynamicResources; empty: there is none."""
+        """`claims_scheduler`: the scheduler whose profile keeps VolumeBinding and DynamicResources. Empty: none."""
         self._mirror = mirror
         self._claims_scheduler = claims_scheduler
 
     def problem(self, pod: Pod, scope: DecideScope) -> str:
-        """Return why a pod cannot be decided for, in one line with the remedy; empty if it can."""
+        """Return why Kindred cannot decide for a pod, in one line with the remedy. Empty if it can."""
         if not (pod.volumes or pod.claims_resources or pod.in_group):
             return ""
         need = self._need(pod)
@@ -43,7 +43,7 @@ class InTreeNeeds:
         try:
             unbound = claims_of(self._mirror, pod).unbound
         except ClaimError:
-            return ""  # the plugin fails the pod on all nodes, with the reason
+            return ""  # the plugin rejects all nodes for this pod, with the reason
         return (
             f"has the unbound claim {unbound[0].name}, which needs the in-tree plugin VolumeBinding" if unbound else ""
         )

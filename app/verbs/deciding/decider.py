@@ -1,19 +1,18 @@
-"""Decides where a pod goes, and lets it count there in the same step.
+"""Decides on a node for a pod, and assumes the pod there in the same step.
 
-In this order: check that a decision is possible, drop the pod's earlier decision, evaluate all nodes, take one of the
-best, and assume the pod there. Nothing is awaited in between, so two decisions never see the same room. kube-scheduler
-does not report the result of a decision to an extender. An assumption ends
+The order: check that a decision is possible, drop the pod's earlier decision, evaluate all nodes, choose one of the
+best, assume the pod there. There is no await in between, so two decisions never see the same free capacity.
+kube-scheduler does not report the outcome of a decision to an extender. An assumption ends
 
-    when the watch shows the pod bound, there or elsewhere, deleted or ended       (ClusterMirror)
-    when the pod comes again, which it does if anything behind `filter` has failed  (here)
-    when its status tells of a failed attempt long after the decision              (MirrorFeed)
-    when the watch has shown nothing for KINDRED_ASSUMED_POD_TTL                    (ClusterMirror.expire)
+    when the watch shows the pod bound, on any node, deleted or ended                (ClusterMirror)
+    when a second request for the pod arrives, because a step after `filter` failed  (here)
+    when the pod's status reports a failed attempt long after the decision           (MirrorFeed)
+    when the watch has shown nothing for KINDRED_ASSUMED_POD_TTL                     (ClusterMirror.expire)
 
-A pod of a group gets the place that its gang has for it, if the gang has one; see core/gangs/gangs.py.
+A pod of a group gets the place that its gang has for it, if the gang has one. See core/gangs/gangs.py.
 
-A decision stands only for a pod that the API server has without a node, that is not scheduled as one of a group, and
-whose request does not forbid it. Other callers get the same response, and nothing is assumed: people with curl,
-simulators, a dump.
+The pod is assumed only if the API server has it without a node, if it is not scheduled in a group, and if the request
+is no dry run. Other callers, such as curl, simulators or a dump, get the same response, but nothing is assumed.
 """
 
 from collections.abc import Callable
@@ -42,24 +41,24 @@ from core.scheduling_cycle import choose_nodes
 
 
 class Decision(Enum):
-    """The outcome of a decision; also the values of the metric's label."""
+    """The outcome of a decision. Also the values of the metric's label."""
 
     ASSUMED = "assumed"
-    """The pod counts on the node that was answered."""
+    """The pod is assumed on the returned node."""
     REPLACED = "replaced"
-    """The same, for a pod that was assumed already: the earlier decision has failed."""
+    """The same, for a pod that was assumed already: its earlier decision failed."""
     NOT_ASSUMED = "not_assumed"
-    """A node was answered, and nothing follows from it."""
+    """The response has a node, but the pod is not assumed there."""
     NO_FIT = "no_fit"
-    """There is no node."""
+    """No node fits."""
     REFUSED = "refused"
-    """An `Error` was answered."""
+    """The response has an `Error`."""
     GANG_WAITS = "gang_waits"
-    """There is no node, because a member of the pod's group is missing or does not fit."""
+    """No node is returned, because a member of the pod's group is missing or does not fit."""
 
 
 class Decider:
-    """Decides for one pod at a time; it never raises because of the contents of a request."""
+    """Decides for one pod at a time. Invalid contents of a request never make it raise."""
 
     def __init__(  # noqa: PLR0913  # what a decision needs
         self,
@@ -80,13 +79,13 @@ class Decider:
     ) -> None:
         """Decide within the scope that a pod has in `scopes`.
 
-        `choose` takes one of the best, given as positions in the batch; `clock` is the mirror's. `refusal` returns why
-        no decision may stand now, or an empty text.
-        `asked_to_preempt`: kube-scheduler asks the verb `preempt` about nodes that are refused and resolvable.
-        Without `gangs`, a pod of a group is decided for as any other.
+        `choose` takes one of the best nodes, given as positions in the batch. `clock` is the mirror's clock. `refusal`
+        returns why no pod may be assumed now, or an empty text.
+        `asked_to_preempt`: kube-scheduler calls the verb `preempt` for rejected nodes that are resolvable.
+        Without `gangs`, a pod of a group is decided for like any other pod.
         """
         self.decisions: Final = dict.fromkeys(Decision, 0)
-        """How many ended how."""
+        """Outcome -> decisions."""
         self._profile = profile
         self._mirror = mirror
         self._evaluations = evaluations
@@ -100,10 +99,10 @@ class Decider:
         self._refused_nodes = refused_nodes
         self._asked_to_preempt = asked_to_preempt
         self.gangs: Final = gangs
-        """The groups of pods that are placed together; None: there are none."""
+        """The groups of pods that are placed together. None: there are none."""
 
     def scope_of(self, pod: Pod) -> DecideScope | None:
-        """Return among which nodes a pod is decided for; None: it is answered with all nodes that fit."""
+        """Return the scope of a pod. None: `filter` returns all nodes that fit."""
         return self._scopes.of(pod)
 
     async def wait_for(self, pod: Pod, seconds: float) -> None:
@@ -111,12 +110,12 @@ class Decider:
         await self._lookup.wait(pod, seconds)
 
     async def look_up(self, pod: Pod) -> VerbResponse | None:
-        """Find out whether a decision for a pod is valid; return the response if that cannot be known."""
+        """Find out whether the pod may be assumed. Return an error response if that stays unknown."""
         problem = await self._lookup.ask(pod)
-        return self._error(f"{_not_seen(pod)}, and could not be looked at: {problem}", pod) if problem else None
+        return self._error(f"{_not_seen(pod)}, and could not be read: {problem}", pod) if problem else None
 
     def decide(self, args: ExtenderArgs, pod: Pod, scope: DecideScope, *, cached: bool, dry_run: bool) -> VerbResponse:
-        """Answer with one node, or with why there is none. Where the decision stands, the pod is assumed there."""
+        """Respond with one node, or with the reason for none. If allowed, the pod is assumed on the node."""
         problem = self._needs.problem(pod, scope)
         if problem:
             return self._error(problem, pod)
@@ -125,7 +124,7 @@ class Decider:
             told = _not_seen(pod)
             return VerbResponse(filter_error(told), outcome=VerbOutcome.DOUBTED, error=told, unknown_pod=pod)
         stands = standing is Standing.PENDING
-        if stands and (refusal := self._refusal()):  # asked here, too: a pod may have been looked up since the request
+        if stands and (refusal := self._refusal()):  # again: a look-up of the pod may have taken time
             return self._error(refusal, pod, VerbOutcome.NOT_LEADING)
         if not stands:
             return self._tried(args, pod, scope, cached=cached)
@@ -148,12 +147,12 @@ class Decider:
     def _decided_in_gang(
         self, gangs: Gangs, args: ExtenderArgs, pod: Pod, scope: DecideScope, decision: Decision
     ) -> VerbResponse | None:
-        """Answer with the place that a member has in its gang, or why it has none; None: it is an ordinary pod."""
+        """Respond with the place of a member in its gang, or with the reason for none. None for an ordinary pod."""
         batch = self._batch(args, pod, scope)
         known = batch if not batch.strangers else batch.part((batch.slots != NO_SLOT).nonzero()[0])
         try:
             answer = gangs.ask(pod, self._clock(), None if len(known) == len(self._mirror.nodes.slots) else known)
-        except WorkLimitError as error:  # of any member, so that nothing is remembered of this one's class
+        except WorkLimitError as error:  # any member may be the cause, so this pod's class is not recorded as too heavy
             told = f"a member of group {pod.group_name}: {error}"
             return self._error(told, pod, VerbOutcome.TOO_MUCH_WORK, len(batch))
         if answer is None:
@@ -169,7 +168,7 @@ class Decider:
         return VerbResponse(body, outcome=VerbOutcome.NO_FIT, asked=Asked(pod.full_name, pod.uid, len(batch)))
 
     def _tried(self, args: ExtenderArgs, pod: Pod, scope: DecideScope, *, cached: bool) -> VerbResponse:
-        """Answer as for a pod that waits; one that counts already does not meet itself."""
+        """Respond as for a pending pod. If the pod counts on a node already, it does not count for its own decision."""
         held = self._mirror.get_pod(pod.uid)
         if held is None or held.node_name not in self._mirror.nodes.slots:
             return self._decided(args, pod, scope, Decision.NOT_ASSUMED, cached=cached)
@@ -200,8 +199,8 @@ class Decider:
     def _batch(self, args: ExtenderArgs, pod: Pod, scope: DecideScope) -> NodeBatch:
         """Return the nodes to judge.
 
-        A scheduler first sends a request with the nominated node alone (schedule_one.go, evaluateNominatedNode), and
-        goes on to others if it is rejected. So that request is about this node.
+        A scheduler first sends a request with only the nominated node (schedule_one.go, evaluateNominatedNode). If that
+        node is rejected, the next request has the other nodes. So only the nominated node is judged for the first one.
         """
         asks_nominated = len(args.batch) == 1 and args.batch.names[0] == pod.nominated_node_name
         return args.batch if scope is DecideScope.QUESTION or asks_nominated else self._mirror.all_nodes()
@@ -209,7 +208,7 @@ class Decider:
     def _assume(self, pod: Pod, node: str) -> None:
         now = self._clock()
         self._mirror.assume(pod, node, now)
-        self._mirror.finish_binding(pod.uid, now)  # no message says when it is: the time runs from here
+        self._mirror.finish_binding(pod.uid, now)  # no message reports the binding, so the TTL starts here
         if self._refused_nodes is not None:
             self._refused_nodes.forget(pod.uid)
 
@@ -223,8 +222,8 @@ class Decider:
 
     def _no_node(self, args: ExtenderArgs, pod: Pod, batch: NodeBatch, verdicts: Verdicts, source: str) -> VerbResponse:
         asked = Asked(pod.full_name, pod.uid, len(batch))
-        # Refused even if the doubt remains. An `Error` would clear the nomination of the pod, and here it would prevent
-        # no second preemption: without filters, kube-scheduler finds no victims.
+        # A doubtful rejection is returned in the end. An `Error` would clear the nomination of the pod, and would
+        # prevent no second preemption here: without filters, kube-scheduler finds no victims.
         doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
         if self._refused_nodes is not None:
             self._refused_nodes.note(pod, batch, verdicts)

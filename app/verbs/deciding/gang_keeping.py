@@ -1,4 +1,4 @@
-"""Which pods are placed with their gang, and the end of reservations between requests."""
+"""Which pods are placed with their gang, and the task that releases reservations between requests."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ _REVIEW_EVERY: Final = 1.0  # seconds
 
 
 def is_decided_for(scopes: DecideScopes, needs: InTreeNeeds) -> Callable[[Pod], bool]:
-    """Return the check whether a pending member can be decided for, as far as the pod itself goes."""
+    """Return a check whether Kindred can decide for a pending member. The check reads only the pod itself."""
 
     def decided_for(pod: Pod) -> bool:
         scope = scopes.of(pod)
@@ -25,11 +25,11 @@ def is_decided_for(scopes: DecideScopes, needs: InTreeNeeds) -> Callable[[Pod], 
 
 
 async def keep_gangs(gangs: Gangs, clock: Callable[[], float], refusal: Callable[[], str]) -> None:
-    """Release reservations that are too old, and all of them while nothing may be decided, until cancelled.
+    """Release reservations that are too old, until cancelled. While no decision is allowed, release all of them.
 
-    Wrong annotations about packing are logged, each once for a group.
+    Invalid annotations about packing are logged once per group.
 
-    Another replica that decides does not have these reservations. This one begins anew when it leads again.
+    Another replica that decides does not have these reservations. When this replica leads again, it starts with none.
     """
     while True:
         await asyncio.sleep(_REVIEW_EVERY)

@@ -1,4 +1,4 @@
-"""Whether the API server has a pod that the watch has not shown (yet): pods of simulators, and very new ones."""
+"""Whether the API server has a pod that the watch has not shown: the pod of a simulator, or a very new pod."""
 
 import asyncio
 from collections import OrderedDict
@@ -16,7 +16,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
 _PATIENCE: Final = 2.0  # seconds, below kube-scheduler's httpTimeout
-_LASTS: Final = 30.0  # seconds; by then the watch has shown the pod
+_LASTS: Final = 30.0  # seconds that a response is kept; by then the watch has shown the pod
 _MAX_PODS: Final = 4096
 
 
@@ -24,11 +24,11 @@ class Standing(Enum):
     """The state of a pod at the API server."""
 
     PENDING = "pending"
-    """It has the pod, without a node: a decision for it is valid."""
+    """The API server has the pod, without a node. A decision for the pod is valid."""
     SETTLED = "settled"
-    """It has not, or the pod has a node or has ended: there is nothing to decide."""
+    """The API server lacks the pod, or the pod has a node or has ended. There is nothing to decide."""
     UNKNOWN = "unknown"
-    """It has to be asked."""
+    """The API server must be asked."""
 
 
 class _Found(NamedTuple):
@@ -37,23 +37,23 @@ class _Found(NamedTuple):
 
 
 class PodLookup:
-    """Returns the standing of pods, from the watch, or from recent responses of the API server."""
+    """The standing of pods, from the watch or from recent responses of the API server."""
 
     def __init__(self, mirror: ClusterMirror, pods: PodApi | None, clock: Callable[[], float]) -> None:
-        """Ask at `pods`; None for a mirror without a cluster, where nothing is decided. Times are of `clock`."""
+        """`pods` reads pods. It is None for a mirror without a cluster, where nothing is decided."""
         self._mirror = mirror
         self._pods = pods
         self._clock = clock
-        self._found: OrderedDict[str, _Found] = OrderedDict()  # uid -> answer; the oldest first
+        self._found: OrderedDict[str, _Found] = OrderedDict()  # uid -> response, the oldest first
 
     def standing(self, pod: Pod) -> Standing:
-        """Return the present knowledge about a pod.
+        """Return the standing of a pod as far as it is known.
 
-        That the API server has it without a node is returned once: at the next request it may be deleted, after the
-        watch has shown both.
+        PENDING from a response of the API server is returned only once. By the next request the watch may have shown
+        the pod and its deletion.
         """
         if self._pods is None or not pod.resource_version or not (is_name(pod.namespace) and is_name(pod.name)):
-            return Standing.SETTLED  # no API server has written it; an invalid name must not get into a path
+            return Standing.SETTLED  # no API server has such a pod, and an invalid name must not get into a URL path
         if pod.uid in self._mirror.pending or self._mirror.is_assumed(pod.uid):
             return Standing.PENDING
         if self._mirror.is_mirrored(pod.uid):
@@ -66,12 +66,12 @@ class PodLookup:
         return found.standing
 
     async def wait(self, pod: Pod, seconds: float) -> None:
-        """Return when the watch shows a pod that has no node, and after `seconds` at the latest.
+        """Return when the watch shows the pod without a node, at the latest after `seconds`.
 
-        A scheduler is mostly told of a new pod within the same millisecond as Kindred. To sleep for a fixed time
-        instead made 100 pods a second the most that could be scheduled while they were created.
+        Mostly the watches of the scheduler and of Kindred show a new pod within the same millisecond. With a fixed
+        sleep instead, at most 100 pods a second were scheduled while they were created.
         """
-        if pod.uid in self._mirror.pending:  # shown since the first look, before this task had its turn
+        if pod.uid in self._mirror.pending:  # the watch showed it after the first check, before this task ran
             return
         shown = asyncio.Event()
         with self._mirror.pending.expecting(pod.uid, shown.set), suppress(TimeoutError):
@@ -79,14 +79,14 @@ class PodLookup:
                 await shown.wait()
 
     async def ask(self, pod: Pod) -> str:
-        """Ask the API server for a pod; return why that failed, one line, or nothing."""
+        """Read a pod from the API server and keep its standing. Return the error in one line, or an empty text."""
         if self._pods is None:
             return ""
         try:
             async with asyncio.timeout(_PATIENCE):
                 live = await self._pods.get(BindingArgs(pod.namespace, pod.name, pod.uid, ""))
         except TimeoutError:
-            return f"the API server has not answered within {_PATIENCE:g} s"
+            return f"the API server did not respond within {_PATIENCE:g} s"
         except (ApiError, CredentialsError, DecodeError) as error:
             return str(error)
         pending = live is not None and live.uid == pod.uid and not live.node_name and not live.terminal

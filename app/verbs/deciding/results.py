@@ -1,9 +1,9 @@
 """The responses to kube-scheduler for a decision: one node, or none that fits.
 
-The scheduler uses a single node at once (schedule_one.go, schedulePod), and of a response that has `Nodes` alone only
-their names, whether they were in its request or not (extender.go, Filter). It counts reasons by node for its message
-(framework/types.go, FitError). So the reason of 5,000 nodes would have to be sent 5,000 times, 300 KB for each attempt
-of each pod that fits nowhere. Names in FailedNodes are not checked, so one entry is enough for all nodes.
+The scheduler takes a single node without scoring (schedule_one.go, schedulePod). From a response with `Nodes` alone it
+reads only the names, whether or not they were in its request (extender.go, Filter). For its message it counts reasons
+by node (framework/types.go, FitError). So 5,000 nodes would need 5,000 entries: 300 KB for each attempt of each pod
+that fits nowhere. The scheduler does not check the names in FailedNodes, so one entry is enough for all nodes.
 """
 
 from typing import Final
@@ -18,16 +18,16 @@ from core.framework.status import Code, Status
 from core.mirror.node_info import NodeBatch
 
 MAX_NODES_SINGLY: Final = 100
-"""Nodes up to which each has its own reason, so that the scheduler's message is the in-tree one."""
+"""Up to this number of nodes each node has its own reason, so that the scheduler's message is the in-tree one."""
 
 
 def one_of_names(name: bytes) -> bytes:
-    """Return an ExtenderFilterResult of a node that was named in the request; `name` is its JSON."""
+    """Return an ExtenderFilterResult with a node that the request names. `name` is the JSON of the node's name."""
     return result_of_names(name, NONE_FAILED)
 
 
 def any_node(name: bytes) -> bytes:
-    """Return an ExtenderFilterResult of a node that may be missing in the request; `name` is its JSON."""
+    """Return an ExtenderFilterResult with a node that the request may not name. `name` is the JSON of its name."""
     return (
         b'{"Nodes":{"metadata":{},"items":[{"metadata":{"name":%s}}]},"NodeNames":null,'
         b'"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}' % name
@@ -37,16 +37,16 @@ def any_node(name: bytes) -> bytes:
 def reasons(
     asked: NodeBatch, judged: NodeBatch, verdicts: Verdicts, nominated: str = "", *, all_resolvable: bool = True
 ) -> FailedNodes:
-    """Return why a pod fits on none of the nodes that were judged: node by node, or at once.
+    """Return why a pod fits on none of the judged nodes: one entry per node, or one entry for all.
 
-    Node by node, if these are the nodes of the request, as the scheduler counts them.
+    One entry per node if these are the nodes of the request, because the scheduler counts by node.
 
-    At once, the one entry is for the pod's nominated node, if that was judged, and is resolvable if that node is.
-    kube-scheduler takes a node without an entry for unresolvable. If that is the nominated one, it does not wait for
-    the victims there, and takes the nomination off the pod (default_preemption.go, PodEligibleToPreemptOthers).
+    A single entry is for the pod's nominated node, if that was judged, and is resolvable if that node is.
+    kube-scheduler treats a node without an entry as unresolvable. If that is the nominated node, kube-scheduler does
+    not wait for the victims there, and clears the nomination (default_preemption.go, PodEligibleToPreemptOthers).
 
-    With `all_resolvable` false, no other node is resolvable. Then kube-scheduler tries no evictions. Without filters
-    they find no victim, take as long as all the rest of the attempt, and write a line for each node into the message.
+    With `all_resolvable` false, no other node is resolvable, and kube-scheduler tries no preemption. Without filters,
+    preemption finds no victim, takes as long as the rest of the attempt, and adds a line for each node to the message.
     """
     position = judged.position(nominated)
     if not all_resolvable:
@@ -65,27 +65,27 @@ def reasons(
 
 
 def reason_of_all(asked: NodeBatch, reason: str) -> FailedNodes:
-    """Return the one entry for all nodes where a reason does not follow from any of them; no eviction resolves it."""
+    """Return the one entry for all nodes, with a reason that no node causes and no preemption resolves."""
     entry = bytes(asked.name_json()[0]) + b":" + reason_json(f"{answer_for(len(asked))} {reason}")
     return FailedNodes(memoryview(b""), memoryview(entry))
 
 
 def summary(verdicts: Verdicts) -> str:
-    """Return how many nodes have each reason, the most frequent first.
+    """Return the number of nodes for each reason, the most frequent first.
 
-    The scheduler writes it behind the number of nodes for which it was given: `0/5000 nodes are available: 1 answer of
-    kindred for 5000 nodes: 4990 Insufficient cpu, 10 node(s) were unschedulable.`
+    The scheduler puts the text behind the number of nodes: `0/5000 nodes are available: 1 answer of kindred for 5000
+    nodes: 4990 Insufficient cpu, 10 node(s) were unschedulable.`
     """
     return f"{answer_for(len(verdicts.codes))} {reasons_text(verdicts)}"
 
 
 def answer_for(nodes: int) -> str:
-    """Return how the one entry for so many nodes begins."""
-    return f"answer of kindred for {nodes} nodes:"
+    """Return the beginning of the one entry for so many nodes."""
+    return f"decision of kindred for {nodes} nodes:"
 
 
 def _unresolvable_but(position: int, verdicts: Verdicts) -> Verdicts:
-    """Return verdicts in which only the one at a position, if there is one, says that preemption could help."""
+    """Return verdicts in which preemption helps at most on the node at `position`."""
     statuses = tuple(
         Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, status.reasons) if status.code is Code.UNSCHEDULABLE else status
         for status in verdicts.statuses

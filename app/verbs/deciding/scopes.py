@@ -1,4 +1,4 @@
-"""Which pods are decided for, and among which nodes, by the scheduler that they name."""
+"""The pods for which Kindred decides, and the nodes among which it chooses, by `spec.schedulerName`."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -8,44 +8,44 @@ from core.objects.pod import Pod
 
 
 class DecideScope(Enum):
-    """The nodes among which Kindred chooses; also the values of the setting."""
+    """The nodes among which Kindred chooses. Also the values of the setting."""
 
     QUESTION = "question"
     """The nodes of the request."""
     ANY_NODE = "any-node"
-    """All that the mirror knows, whichever the request names. Right only where the scheduler has no filter left."""
+    """All nodes of the mirror, whichever the request names. Right only for a scheduler profile without filters."""
 
 
 class DecideScopes:
     """spec.schedulerName -> scope."""
 
     def __init__(self, default: DecideScope | None, by_scheduler: Mapping[str, DecideScope] | None = None) -> None:
-        """Decide for the pods of these schedulers, and by `default` for pods of other schedulers; None: not at all."""
+        """Take scopes by scheduler, and `default` for others. None: Kindred does not decide for their pods."""
         self._default = default
         self._by_scheduler = by_scheduler or {}
 
     def of(self, pod: Pod) -> DecideScope | None:
-        """Return the scope of a pod; None: it is answered with all nodes that fit."""
+        """Return the scope of a pod. None: `filter` returns all nodes that fit."""
         return self.of_scheduler(pod.scheduler_name)
 
     def of_scheduler(self, name: str) -> DecideScope | None:
-        """Return the scope of the pods of a scheduler; None: they are answered with all nodes that fit."""
+        """Return the scope of a scheduler's pods. None: `filter` returns all nodes that fit."""
         return self._by_scheduler.get(name, self._default)
 
     @property
     def schedulers(self) -> frozenset[str]:
-        """The schedulers that are named."""
+        """The schedulers that have a scope of their own."""
         return frozenset(self._by_scheduler)
 
     @property
     def all(self) -> frozenset[DecideScope]:
-        """The scopes that there are."""
+        """All scopes in use."""
         found = {*self._by_scheduler.values(), self._default}
         return frozenset(scope for scope in found if scope is not None)
 
 
 def decide_scopes(settings: Settings) -> DecideScopes | None:
-    """Return the scopes by the settings; None if Kindred does not decide. Raises SettingsError."""
+    """Return the scopes that the settings define. None if Kindred does not decide. Raises SettingsError."""
     if settings.answer == "all":
         return None
     text = settings.decide_scope.strip()

@@ -1,8 +1,9 @@
-"""The time before the first decision, in which the bindings of the decisions before land.
+"""The wait before the first decision, in which the bindings of earlier decisions complete.
 
-A replica that starts, or takes over, does not know earlier decisions: the scheduler binds in the background, without a
-report. Every such pod is still pending. So pending pods get some seconds, ten times the time of a binding. Then the
-pods are listed again by a read that shows every binding up to then.
+A replica that starts or takes over lacks the decisions of its predecessor. kube-scheduler binds in the background and
+reports nothing to the extender. Each pod with such a decision is still pending. So if pods are pending, the replica
+waits some seconds, ten times the duration of a binding. Then it lists the pods again, by a read that shows every
+binding up to that moment.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ _LOOKS_EVERY: Final = 0.1  # seconds
 
 
 class Settling:
-    """Lets decisions before this replica's settle; see app.verbs.serving_state.Obstacle."""
+    """Waits for the bindings of earlier decisions. An app.verbs.serving_state.Obstacle until they are complete."""
 
     def __init__(
         self,
@@ -23,24 +24,24 @@ class Settling:
         relist: Callable[[], Awaitable[None]],
         clock: Callable[[], float],
     ) -> None:
-        """Give pods that are `pending` some seconds; `relist` brings the mirror up to the state at its call."""
+        """Wait `seconds` if pods are `pending`. `relist` brings the mirror up to the state at the time of its call."""
         self.seconds = 0.0
-        """How long the last time took."""
+        """Seconds that the last wait took."""
         self.settled = False
-        """Whether decisions may be made, as far as this goes."""
+        """Whether the bindings of earlier decisions are complete."""
         self._wait = seconds
         self._pending = pending
         self._relist = relist
         self._clock = clock
 
     def problem(self) -> str:
-        """Return why nothing can be decided yet, one line; empty if it can."""
-        return "" if self.settled else "decisions before the start settle"
+        """Return why no decision can be made yet, in one line. Empty if decisions can be made."""
+        return "" if self.settled else "waiting for earlier decisions to settle"
 
     async def after_sync(self, synced: Callable[[], bool]) -> None:
-        """Settle once the mirror is synced, if no other replica can have decided since; then wait to be cancelled.
+        """Settle once the mirror is synced, for a service without leader election. Then wait for cancellation.
 
-        Background work that ends by itself ends the process.
+        The wait is needed because background work that returns ends the process.
         """
         while not synced():  # noqa: ASYNC110 - the freshness of several reflectors is no event
             await asyncio.sleep(_LOOKS_EVERY)

@@ -1,1 +1,1 @@
-"""The measurements of each filter plugin: of one node (`node_amounts.py`), and summed up (`cluster_amounts.py`)."""
+"""The measurements of each filter plugin: for one node (`node_amounts.py`), and summarised (`cluster_amounts.py`)."""

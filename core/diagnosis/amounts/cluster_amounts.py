@@ -1,4 +1,4 @@
-"""The measurements of the filter plugins, summed up over the nodes of a decision."""
+"""The measurements of the filter plugins, summarised over the nodes of a decision."""
 
 from collections.abc import Sequence
 
@@ -37,40 +37,43 @@ class FeatureInCluster(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
-    """The measurements of the plugins that apply to the pod; inter-pod affinity is in the terms."""
+    """The measurements of the plugins that apply to the pod, except for inter-pod affinity, which is in the terms."""
 
     resources: Sequence[ResourceInCluster] = ()
     """NodeResourcesFit: `pods` first, then the resources that the pod requests."""
     taints: Sequence[TaintInCluster] = ()
-    """TaintToleration: those that keep the pod off any node."""
+    """TaintToleration: the taints that keep the pod off some node."""
     cordoned: CordonedNodes | None = None
-    """NodeUnschedulable; None where it refuses no node."""
+    """NodeUnschedulable. None if it rejects no node."""
     requirements: Sequence[RequirementInCluster] = ()
-    """NodeAffinity: the requirements that exclude any node."""
+    """NodeAffinity: the requirements that exclude some node."""
     nearest: NearestNode | None = None
-    """NodeAffinity: the node that lacks the fewest of them; None where it refuses no node."""
+    """NodeAffinity: the node with the fewest unmet requirements. None if NodeAffinity rejects no node."""
     ports: Sequence[PortInCluster] = ()
-    """NodePorts: ports in use that are in the way."""
+    """NodePorts: ports in use that conflict with the pod's."""
     spread: Sequence[SpreadInCluster] = ()
     """PodTopologySpread: the pod's constraints."""
     bound_elsewhere: Sequence[BoundElsewhereInCluster] = ()
-    """VolumeBinding and VolumeZone: claims whose volumes any node cannot reach."""
+    """VolumeBinding and VolumeZone: claims whose volumes some node cannot reach."""
     drivers: Sequence[DriverInCluster] = ()
-    """NodeVolumeLimits: the CSI drivers of the pod's volumes that any node limits."""
+    """NodeVolumeLimits: the CSI drivers of the pod's volumes for which some node has a limit."""
     claims_in_use: Sequence[InUse] = ()
     """VolumeRestrictions: the pod's ReadWriteOncePod claims that other pods use."""
     node_name: str = ""
     """NodeName: the only node that the pod may be on."""
     missing_features: Sequence[FeatureInCluster] = ()
-    """NodeDeclaredFeatures."""
+    """NodeDeclaredFeatures: the needed features that some node does not declare."""
     usage: UsageInCluster | None = None
-    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by their measurement; None where none judges."""
+    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by measurement.
+
+    None if no such plugin is enabled.
+    """
 
 
 def cluster_amounts(decision: Diagnosis, limit: int) -> ClusterAmounts:
-    """Sum up, with up to `limit` taints, requirements, ports, domains and pods where there may be many."""
+    """Return the amounts, with up to `limit` taints, requirements, ports, domains and pods each."""
     requested = decision.state_of(NodeName.name)
-    with decision.mirror.work.uncharged():  # the decision was charged for the same
+    with decision.mirror.work.uncharged():  # the decision was already charged for this work
         return ClusterAmounts(
             resources=resources_in_cluster(decision),
             taints=taints_in_cluster(decision, limit),

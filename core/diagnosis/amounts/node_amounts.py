@@ -23,7 +23,7 @@ from core.plugins.nodedeclaredfeatures import NeededFeatures, NodeDeclaredFeatur
 
 
 class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
-    """The measurements of the plugins that apply to the pod; inter-pod affinity is in the terms.
+    """The measurements of the plugins that apply to the pod, except for inter-pod affinity, which is in the terms.
 
     An unknown node has no amounts.
     """
@@ -31,13 +31,13 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     resources: Sequence[ResourceOnNode] = ()
     """NodeResourcesFit: `pods` first, then the resources that the pod requests."""
     taints: Sequence[NodeTaint] = ()
-    """TaintToleration: those that keep the pod off."""
+    """TaintToleration: the taints that keep the pod off."""
     cordoned: bool = False
     """NodeUnschedulable."""
     requirements: Sequence[UnmetRequirement] = ()
-    """NodeAffinity: the unmet requirements; of several terms, those of the term with the fewest unmet ones."""
+    """NodeAffinity: the unmet requirements. Of several terms, only the one with the fewest is included."""
     ports: Sequence[PortOnNode] = ()
-    """NodePorts: those in the way, with the pods that hold them."""
+    """NodePorts: conflicting ports, with the pods that hold them."""
     spread: Sequence[SpreadOnNode] = ()
     """PodTopologySpread: the pod's constraints."""
     bound_elsewhere: Sequence[BoundElsewhere] = ()
@@ -47,16 +47,19 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     disks: Sequence[InUse] = ()
     """VolumeRestrictions: disks of the pod that pods of the node have mounted."""
     missing_features: Sequence[str] = ()
-    """NodeDeclaredFeatures: the required features that the node does not declare."""
+    """NodeDeclaredFeatures: the needed features that the node does not declare."""
     usage: UsageOnNode | None = None
-    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement; None where none judges."""
+    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement.
+
+    None if no such plugin is enabled.
+    """
 
 
 def node_amounts(decision: Diagnosis, position: int, limit: int) -> NodeAmounts:
-    """Measure one node, with up to `limit` pods and ports where there may be many."""
+    """Return the amounts of one node, with up to `limit` pods and ports each."""
     if decision.node(position) is None:
         return NodeAmounts()
-    with decision.mirror.work.uncharged():  # the decision was charged for the same
+    with decision.mirror.work.uncharged():  # the decision was already charged for this work
         return NodeAmounts(
             resources=resources_on_node(decision, position),
             taints=taints_on_node(decision, position),

@@ -1,4 +1,4 @@
-"""Host ports that the pod wants and pods of nodes have taken, as NodePorts judged them."""
+"""Host ports of the pod that pods on nodes have taken, as NodePorts judges them."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -15,7 +15,7 @@ from core.objects.pod import Pod
 from core.plugins.nodeports import HostPortsInUse, NodePorts
 
 MAX_PORTS: Final = 64
-"""Ports in the way that are counted. A pod may want thousands."""
+"""How many conflicting ports are counted. A pod may request thousands."""
 
 
 class PortOnNode(msgspec.Struct, frozen=True, gc=False):
@@ -24,13 +24,13 @@ class PortOnNode(msgspec.Struct, frozen=True, gc=False):
     port: int
     protocol: str
     ip: str
-    """0.0.0.0 where it is taken on all addresses."""
+    """0.0.0.0 if the port is taken on all addresses."""
     pods: Sequence[str]
-    """NAMESPACE/NAME of the pods that hold it."""
+    """NAMESPACE/NAME of the pods that hold the port."""
 
 
 class PortInCluster(msgspec.Struct, frozen=True, gc=False):
-    """Such a port, with the number of nodes on which it is in use."""
+    """A conflicting host port, with the number of nodes on which it is in use."""
 
     port: int
     protocol: str
@@ -39,7 +39,7 @@ class PortInCluster(msgspec.Struct, frozen=True, gc=False):
 
 
 def ports_on_node(decision: Diagnosis, position: int, limit: int) -> Sequence[PortOnNode]:
-    """Return up to `limit` ports in the way on one node, with up to as many pods each."""
+    """Return up to `limit` conflicting ports on one node, with up to `limit` pods each."""
     held: dict[HostPort, list[str]] = {}
     for pod, ports in port_holders(decision, position):
         for port in ports:
@@ -48,7 +48,7 @@ def ports_on_node(decision: Diagnosis, position: int, limit: int) -> Sequence[Po
 
 
 def port_holders(decision: Diagnosis, position: int) -> Sequence[tuple[Pod, Sequence[HostPort]]]:
-    """Return the pods of a node that hold ports in the way of the pod, with these ports."""
+    """Return the pods of a node that hold conflicting ports, with these ports."""
     if decision.state_of(NodePorts.name) is None or position in decision.batch.strangers:
         return ()
     mirror = decision.mirror
@@ -59,7 +59,7 @@ def port_holders(decision: Diagnosis, position: int) -> Sequence[tuple[Pod, Sequ
 
 
 def ports_in_cluster(decision: Diagnosis, limit: int) -> Sequence[PortInCluster]:
-    """Return up to `limit` conflicting ports on any node of the request, those of most nodes first."""
+    """Return up to `limit` conflicting ports on any node of the request, ordered by number of nodes, most first."""
     if decision.state_of(NodePorts.name) is None:
         return ()
     in_use = decision.mirror.derived(HostPortsInUse)

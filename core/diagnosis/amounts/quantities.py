@@ -1,4 +1,4 @@
-"""Amounts of resources as text: exact where that is short, else rounded to the safe side."""
+"""Amounts of resources as text: exact if that is short, else rounded to the safe side."""
 
 from typing import Final
 
@@ -6,14 +6,14 @@ _BINARY: Final = {"Ei": 2**60, "Pi": 2**50, "Ti": 2**40, "Gi": 2**30, "Mi": 2**2
 _IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 _MILLIS: Final = 1000
 _SHORT: Final = 10_000
-"""Numbers below this one are written in full."""
+"""Numbers below this value are written in full."""
 _PLACES: Final = 100
 
 
 def quantity_text(resource: str, amount: int, *, round_up: bool = False) -> str:
-    """Return an amount (cpu in millicores, all others in their own unit) as Kubernetes writes quantities.
+    """Return an amount (cpu in millicores, all others in their own unit) in the notation of Kubernetes.
 
-    Bytes have at most two decimals; they are rounded down, or up with `round_up`.
+    Bytes have at most two decimals. They are rounded down, or up with `round_up`.
     """
     if amount < 0:
         return f"-{quantity_text(resource, -amount, round_up=not round_up)}"

@@ -1,4 +1,4 @@
-"""Requirements of NodeAffinity on labels and names: the unmet ones of a node, and how many nodes each excludes."""
+"""Requirements of NodeAffinity on labels and names: the unmet ones of a node, and the nodes that each one excludes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
@@ -17,7 +17,7 @@ from core.objects.node_selector import Comparison, FieldRequirement, NodeSelecto
 from core.plugins.nodeaffinity import NodeAffinity, RequiredState
 
 MAX_REQUIREMENTS: Final = 64
-"""Requirements that are looked at. Each costs a pass over the nodes, and a pod may have thousands."""
+"""How many requirements are checked. Each costs a pass over the nodes, and a pod may have thousands."""
 _MAX_VALUES: Final = 10
 _OPERATORS: Final = {
     Operator.IN: "In",
@@ -29,7 +29,7 @@ NODE_NAME: Final = "metadata.name"
 
 
 class Source(Enum):
-    """Where a requirement stands."""
+    """The field that contains a requirement."""
 
     NODE_SELECTOR = "nodeSelector"
     NODE_AFFINITY = "nodeAffinity"
@@ -39,22 +39,22 @@ class Source(Enum):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A requirement with its place, and the place of its term among the terms of the parsed affinity."""
+    """A requirement with its source, and the index of its term among the terms of the parsed affinity."""
 
     source: Source
     term: int | None
-    """None outside of terms."""
+    """None if the requirement is not part of a term."""
     requirement: Requirement | Comparison | FieldRequirement
 
     def met_by(self, node: Node) -> bool:
-        """Return whether a node meets it."""
+        """Return whether a node meets the requirement."""
         if isinstance(self.requirement, FieldRequirement):
             return self.requirement.matches(node.name)
         return self.requirement.matches(node.labels)
 
     @property
     def as_term(self) -> NodeSelectorTerm:
-        """The term that asks for this alone."""
+        """The term with only this requirement."""
         match self.requirement:
             case Requirement():
                 return NodeSelectorTerm((self.requirement,))
@@ -65,7 +65,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 Choice: TypeAlias = Sequence[Sequence[Asked]]
-"""Alternatives with their requirements; a node must meet one alternative."""
+"""Alternatives with their requirements. A node must meet one alternative."""
 
 
 class AskedOfNode(msgspec.Struct, frozen=True, gc=False):
@@ -73,7 +73,7 @@ class AskedOfNode(msgspec.Struct, frozen=True, gc=False):
 
     source: Source
     term: int | None
-    """The place among the pod's terms, sorted as Kindred keeps them; None outside of terms."""
+    """The index among the pod's terms in Kindred's order, which is sorted. None if not part of a term."""
     key: str
     operator: str
     """In, NotIn, Exists, DoesNotExist, Gt or Lt."""
@@ -86,18 +86,18 @@ class UnmetRequirement(msgspec.Struct, frozen=True, gc=False):
 
     asked: AskedOfNode
     has: str | None
-    """The node's value; None if it does not have the label."""
+    """The node's value. None if the node does not have the label."""
 
 
 class RequirementInCluster(msgspec.Struct, frozen=True, gc=False):
-    """A requirement with the number of known nodes that do not meet it, whatever else they meet."""
+    """A requirement with the number of known nodes that do not meet it, regardless of other requirements."""
 
     asked: AskedOfNode
     nodes: int
 
 
 class NearestNode(msgspec.Struct, frozen=True, gc=False):
-    """The node that lacks the fewest requirements; of those, the one that the fewest other plugins refuse."""
+    """The node with the fewest unmet requirements. Among ties, the one that the fewest other plugins reject."""
 
     node: str
     unmet: Sequence[UnmetRequirement]
@@ -106,7 +106,7 @@ class NearestNode(msgspec.Struct, frozen=True, gc=False):
 def choices_of(decision: Diagnosis) -> Sequence[Choice]:
     """Return the requirements of NodeAffinity: at most the first 64, because a pod may have thousands.
 
-    Nothing where it is not enabled, or asks nothing. Broken terms, which no node can meet, are left out.
+    Empty if NodeAffinity is not enabled or has no requirements. Invalid terms, which no node can meet, are left out.
     """
     state = decision.state_of(NodeAffinity.name)
     if not isinstance(state, RequiredState):
@@ -138,7 +138,7 @@ def unmet_on_node(decision: Diagnosis, position: int) -> Sequence[UnmetRequireme
 
 
 def requirements_in_cluster(decision: Diagnosis, limit: int) -> Sequence[RequirementInCluster]:
-    """Return up to `limit` requirements, those first that exclude most nodes."""
+    """Return up to `limit` requirements, those that exclude most nodes first."""
     excluded = [
         (each, int(np.count_nonzero(~met[decision.known])))
         for choice in choices_of(decision)
@@ -149,7 +149,7 @@ def requirements_in_cluster(decision: Diagnosis, limit: int) -> Sequence[Require
 
 
 def nearest_node(decision: Diagnosis) -> NearestNode | None:
-    """Return the nearest of the nodes that NodeAffinity refuses; None where it refuses none, or all in PreFilter."""
+    """Return the nearest of the nodes that NodeAffinity rejects, or None if it rejects none, or all in PreFilter."""
     refused, choices = decision.refusing.get(NodeAffinity.name), choices_of(decision)
     if refused is None or not choices or not len(decision.known):
         return None
@@ -163,7 +163,7 @@ def nearest_node(decision: Diagnosis) -> NearestNode | None:
 
 
 def unmet_counts(decision: Diagnosis) -> Int64Array:
-    """Return how many requirements each node of the decision lacks, as `best_unmet`."""
+    """Return for each node of the decision how many requirements it does not meet, as in `best_unmet`."""
     total = np.zeros(len(decision.batch), np.int64)
     for choice in choices_of(decision):
         counts: Int64Array | None = None
@@ -179,7 +179,7 @@ def unmet_counts(decision: Diagnosis) -> Int64Array:
 
 
 def told_of(asked: Asked) -> AskedOfNode:
-    """Return a requirement for people."""
+    """Return a requirement in the form for output."""
     match asked.requirement:
         case Requirement(key, operator, values):
             return AskedOfNode(asked.source, asked.term, key, _OPERATORS[operator], values[:_MAX_VALUES])
@@ -205,7 +205,7 @@ def _requirements(term: NodeSelectorTerm) -> Sequence[Requirement | Comparison |
 
 
 def _bounded(choices: Iterable[Choice]) -> Sequence[Choice]:
-    """Return the choices up to MAX_REQUIREMENTS; the last alternative that is looked at may be cut."""
+    """Return the choices up to MAX_REQUIREMENTS. The last alternative may be cut."""
     left = MAX_REQUIREMENTS
     found = []
     for choice in choices:
@@ -219,7 +219,7 @@ def _bounded(choices: Iterable[Choice]) -> Sequence[Choice]:
 
 
 def _judged(decision: Diagnosis, choice: Choice) -> Iterator[tuple[Asked, BoolArray]]:
-    """Yield which nodes meet each requirement."""
+    """Yield each requirement with the nodes that meet it."""
     terms = [(each, each.as_term) for alternative in choice for each in alternative]
     matcher = NodeMatcher(decision.mirror, decision.batch, keys_of_terms(term for _, term in terms))
     for each, term in terms:

@@ -1,4 +1,4 @@
-"""Resources, as NodeResourcesFit measured them: asked for, allocatable, in use, free and missing."""
+"""Resources, as NodeResourcesFit measures them: requested, allocatable, in use, free and missing."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from core.plugins.noderesources.filtering import MeasuredResource, PreFilterStat
 from core.plugins.noderesources.fit import NodeResourcesFit
 
 MAX_RESOURCES: Final = 32
-"""Resources that are reported. Each costs a pass over the nodes, and a pod may name hundreds."""
+"""How many resources are reported. Each costs a pass over the nodes, and a pod may name hundreds."""
 
 
 class ResourceOnNode(msgspec.Struct, frozen=True, gc=False):
@@ -20,14 +20,14 @@ class ResourceOnNode(msgspec.Struct, frozen=True, gc=False):
 
     resource: str
     requested: int
-    """By the pod; 1 of `pods`."""
+    """Requested by the pod, 1 for `pods`."""
     allocatable: int
     in_use: int
-    """Requested by the pods there."""
+    """Requested by the pods on the node."""
     free: int
-    """Negative where the pods there request more than there is."""
+    """Negative if the pods on the node request more than is allocatable."""
     missing: int
-    """The missing amount for the pod; 0 if NodeResourcesFit passes the node by this resource."""
+    """The amount that the pod lacks. 0 if the node has enough of this resource for NodeResourcesFit."""
 
 
 class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
@@ -35,20 +35,20 @@ class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
 
     resource: str
     requested: int
-    """By the pod."""
+    """Requested by the pod."""
     free: int
-    """On all nodes together."""
+    """Free on all nodes together."""
     most_free: int
     most_free_node: str
-    """The first node that has as much free as any."""
+    """The first node with the greatest free amount."""
     nodes: int
-    """Nodes on which the pod fits by this resource."""
+    """How many nodes have enough of this resource for the pod."""
 
 
 def measured_resources(decision: Diagnosis, batch: NodeBatch) -> Iterator[MeasuredResource]:
-    """Yield the resources that the pod asks for, `pods` first, on nodes; at most 32 beside it.
+    """Yield the measured resources of the pod on nodes: `pods` first, then at most 32 others.
 
-    None where NodeResourcesFit is not enabled.
+    Yields none if NodeResourcesFit is not enabled.
     """
     state = decision.state_of(NodeResourcesFit.name)
     if isinstance(state, PreFilterState):
@@ -66,7 +66,7 @@ def resources_on_node(decision: Diagnosis, position: int) -> Sequence[ResourceOn
 
 
 def resources_in_cluster(decision: Diagnosis) -> Sequence[ResourceInCluster]:
-    """Return the pod's resources on all nodes; none without a known node."""
+    """Return the pod's resources on all nodes. Empty without a known node."""
     if not len(decision.known):
         return ()
     batch = decision.batch.part(decision.known)

@@ -1,4 +1,4 @@
-"""Topology spread constraints of the pod, as PodTopologySpread measured them: pods and skew by domain."""
+"""Topology spread constraints of the pod, as PodTopologySpread measures them: pods and skew by domain."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -21,17 +21,17 @@ class SpreadOnNode(msgspec.Struct, frozen=True, gc=False):
     topology_key: str
     max_skew: int
     domain: str | None
-    """None where the node does not have the topology key."""
+    """None if the node does not have the topology key."""
     pods: int
-    """That the constraint counts in the domain."""
+    """Pods that the constraint counts in the domain."""
     fewest: int
-    """Pods in the domain that has the fewest; 0 where there are fewer domains than minDomains."""
+    """Pods in the domain with the fewest. 0 if there are fewer domains than minDomains."""
     skew: int
-    """The skew with the pod there: more than max_skew keeps the pod off."""
+    """The skew with the pod in the domain. If it is greater than max_skew, the node is rejected."""
 
 
 class SpreadDomain(msgspec.Struct, frozen=True, gc=False):
-    """A domain, with its pods and the skew that it would have with the pod there."""
+    """A domain, with its pods and its skew if the pod is placed there."""
 
     value: str
     pods: int
@@ -39,7 +39,7 @@ class SpreadDomain(msgspec.Struct, frozen=True, gc=False):
 
 
 class SpreadInCluster(msgspec.Struct, frozen=True, gc=False):
-    """A constraint (DoNotSchedule) over all its domains; where there are more than are shown, those with most pods."""
+    """A constraint (DoNotSchedule) over all its domains. If some are not shown, the shown ones have most pods."""
 
     topology_key: str
     max_skew: int
@@ -53,7 +53,7 @@ class SpreadInCluster(msgspec.Struct, frozen=True, gc=False):
 
 
 def measured_constraints(decision: Diagnosis, batch: NodeBatch) -> Iterator[MeasuredConstraint]:
-    """Yield up to 16 hard constraints, on nodes; none where PodTopologySpread is not enabled, or has no constraint."""
+    """Yield up to 16 hard constraints on nodes. None if PodTopologySpread is not enabled or has no constraint."""
     state = decision.state_of(PodTopologySpread.name)
     if isinstance(state, PreFilterState):
         yield from state.measured(batch, MAX_CONSTRAINTS)

@@ -1,4 +1,4 @@
-"""Taints that keep the pod off, as TaintToleration judged them, and cordoned nodes."""
+"""Taints that keep the pod off, as TaintToleration judges them, and cordoned nodes."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,7 +16,7 @@ EXAMPLES: Final = 3
 
 
 class NodeTaint(msgspec.Struct, frozen=True, gc=False):
-    """A taint that keeps the pod off a node: NoSchedule or NoExecute, and not tolerated."""
+    """A taint that keeps the pod off a node: an untolerated NoSchedule or NoExecute taint."""
 
     key: str
     value: str
@@ -24,7 +24,7 @@ class NodeTaint(msgspec.Struct, frozen=True, gc=False):
 
 
 class TaintInCluster(msgspec.Struct, frozen=True, gc=False):
-    """Such a taint, with the nodes that have it."""
+    """A taint that keeps the pod off, with the nodes that have it."""
 
     key: str
     value: str
@@ -34,7 +34,7 @@ class TaintInCluster(msgspec.Struct, frozen=True, gc=False):
 
 
 class CordonedNodes(msgspec.Struct, frozen=True, gc=False):
-    """The nodes that NodeUnschedulable refuses (spec.unschedulable)."""
+    """The nodes that NodeUnschedulable rejects (spec.unschedulable)."""
 
     nodes: int
     examples: Sequence[str]
@@ -60,7 +60,7 @@ def is_cordoned(decision: Diagnosis, position: int) -> bool:
 
 
 def taints_in_cluster(decision: Diagnosis, limit: int) -> Sequence[TaintInCluster]:
-    """Return up to `limit` taints that keep the pod off any node, those of most nodes first."""
+    """Return up to `limit` taints that keep the pod off some node, ordered by number of nodes, most first."""
     state = decision.state_of(TaintToleration.name)
     if not isinstance(state, TaintsAndTolerations):
         return ()
@@ -80,7 +80,7 @@ def taints_in_cluster(decision: Diagnosis, limit: int) -> Sequence[TaintInCluste
 
 
 def cordoned_in_cluster(decision: Diagnosis) -> CordonedNodes | None:
-    """Return the cordoned nodes; None where NodeUnschedulable refuses none."""
+    """Return the cordoned nodes, or None if NodeUnschedulable rejects none."""
     refused = decision.refusing.get(NodeUnschedulable.name)
     if refused is None:
         return None

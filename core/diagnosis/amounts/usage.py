@@ -1,4 +1,4 @@
-"""The measured usage of nodes, for explanations of the plugins that follow the load."""
+"""The measured usage of nodes, for explanations of the plugins that follow node load."""
 
 from collections.abc import Sequence
 
@@ -18,25 +18,25 @@ class MeasuredResource(msgspec.Struct, frozen=True, gc=False):
     resource: str
     average: int
     deviation: int | None
-    """Standard deviation in the window; None where the source has one sample."""
+    """Standard deviation in the window. None if the source has one sample."""
     capacity: int
-    """The capacity of the node, or else its allocatable amount; 0 where the node reports neither."""
+    """The capacity of the node, else its allocatable amount. 0 if the node reports neither."""
 
 
 class UsageOnNode(msgspec.Struct, frozen=True, gc=False):
     """The last measurement of a node."""
 
     measured_at: int | None
-    """Seconds since 1970; None: the node was not measured, and the plugins pass it over."""
+    """Seconds since 1970. None if the node was not measured, so the plugins ignore it."""
     too_old: bool
-    """Whether the measurement is too old, so that the plugins pass the node over."""
+    """Whether the measurement is too old, so the plugins ignore it."""
     resources: Sequence[MeasuredResource]
     pods_not_covered: int
-    """Pods that count as not measured yet: the plugins add their predicted usage."""
+    """Pods that are not measured yet. The plugins add their predicted usage."""
 
 
 class UsageInCluster(msgspec.Struct, frozen=True, gc=False):
-    """The nodes by their measurement; those without a usable one are passed over."""
+    """The nodes by measurement. The plugins ignore nodes without a usable one."""
 
     measured: int
     too_old: int
@@ -44,7 +44,7 @@ class UsageInCluster(msgspec.Struct, frozen=True, gc=False):
 
 
 def usage_on_node(decision: Diagnosis, position: int) -> UsageOnNode | None:
-    """Return the measurement of a node; None where no plugin follows the load."""
+    """Return the measurement of a node, or None if no plugin follows node load."""
     plugin = _load_plugin(decision)
     node = decision.node(position)
     if plugin is None or node is None:
@@ -64,7 +64,7 @@ def usage_on_node(decision: Diagnosis, position: int) -> UsageOnNode | None:
 
 
 def usage_in_cluster(decision: Diagnosis) -> UsageInCluster | None:
-    """Return how many nodes have a usable measurement; None where no plugin follows the load."""
+    """Return how many nodes have a usable measurement, or None if no plugin follows node load."""
     if _load_plugin(decision) is None:
         return None
     usage = decision.mirror.derived(NodeUsage)

@@ -1,6 +1,6 @@
-"""Claims and volumes in the way: bound elsewhere, in use by another pod, or too many for a driver on a node.
+"""Claims and volumes that prevent scheduling: bound elsewhere, used by another pod, or over a driver's limit.
 
-Each is judged by the function of its plugin: VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits.
+A function of the respective plugin judges each: VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ from core.plugins.volumerestrictions.volumes_in_use import disks_of, in_conflict
 from core.plugins.volumezone import VolumeZone, ZoneConstraints, volume_topologies
 
 MAX_CLAIMS: Final = 16
-"""Claims and disks that are reported. A pod may name hundreds."""
+"""How many claims and disks are reported. A pod may name hundreds."""
 _MAX_TERMS: Final = 3
 _MAX_VALUES: Final = 5
 
@@ -51,7 +51,7 @@ class BoundElsewhere(msgspec.Struct, frozen=True, gc=False):
 
 
 class BoundElsewhereInCluster(msgspec.Struct, frozen=True, gc=False):
-    """Such a claim, with the number of nodes that cannot reach the volume."""
+    """A bound claim, with the number of nodes that cannot reach its volume."""
 
     plugin: str
     claim: str
@@ -61,22 +61,22 @@ class BoundElsewhereInCluster(msgspec.Struct, frozen=True, gc=False):
 
 
 class DriverOnNode(msgspec.Struct, frozen=True, gc=False):
-    """A CSI driver that the pod has volumes of, on one node."""
+    """A CSI driver of the pod's volumes, on one node."""
 
     driver: str
     limit: int | None
-    """How many volumes it attaches there; None: any number."""
+    """How many volumes the driver can attach to the node. None means no limit."""
     attached: int
     added: int
     """Volumes that the pod would add."""
 
 
 class DriverInCluster(msgspec.Struct, frozen=True, gc=False):
-    """A CSI driver that the pod has volumes of, over the nodes that limit it."""
+    """A CSI driver of the pod's volumes, over the nodes that limit it."""
 
     driver: str
     added: int
-    """Volumes of the pod, though some may be attached to a node already."""
+    """Volumes of the pod, including any that are already attached to a node."""
     nodes: int
     """Nodes with a limit."""
     most_free: int
@@ -89,7 +89,7 @@ class InUse(msgspec.Struct, frozen=True, gc=False):
     name: str
     """NAMESPACE/NAME of a claim, or the name of the pod's volume that is the disk."""
     pods: Sequence[str]
-    """NAMESPACE/NAME of pods that use it; of claims none, where there are too many pods to look for them."""
+    """NAMESPACE/NAME of pods that use it. For a claim, empty if there are too many pods to search."""
 
 
 class _Bound(NamedTuple):
@@ -111,7 +111,7 @@ def bound_elsewhere_on_node(decision: Diagnosis, position: int) -> Sequence[Boun
 
 
 def bound_elsewhere_in_cluster(decision: Diagnosis) -> Sequence[BoundElsewhereInCluster]:
-    """Return the claims whose volumes any node cannot reach."""
+    """Return the claims whose volumes some node cannot reach."""
     if not len(decision.known):
         return ()
     counted = ((each, int(np.count_nonzero(each.refused))) for each in _bound(decision, decision.batch))
@@ -123,7 +123,7 @@ def bound_elsewhere_in_cluster(decision: Diagnosis) -> Sequence[BoundElsewhereIn
 
 
 def drivers_on_node(decision: Diagnosis, position: int) -> Sequence[DriverOnNode]:
-    """Return the CSI drivers of the pod's volumes on a node that the mirror knows, with their limits there."""
+    """Return the CSI drivers of the pod's volumes on a known node, with their limits there."""
     state = decision.state_of(NodeVolumeLimits.name)
     if not isinstance(state, NewVolumes) or position in decision.batch.strangers:
         return ()
@@ -147,7 +147,7 @@ def drivers_on_node(decision: Diagnosis, position: int) -> Sequence[DriverOnNode
 
 
 def drivers_in_cluster(decision: Diagnosis) -> Sequence[DriverInCluster]:
-    """Return the CSI drivers of the pod's volumes with the free attachments of the nodes that limit them."""
+    """Return the CSI drivers of the pod's volumes, with the free attachments of the nodes that limit them."""
     state = decision.state_of(NodeVolumeLimits.name)
     if not isinstance(state, NewVolumes) or not len(decision.known):
         return ()
@@ -169,7 +169,7 @@ def drivers_in_cluster(decision: Diagnosis) -> Sequence[DriverInCluster]:
 
 
 def claims_in_use(decision: Diagnosis, limit: int) -> Sequence[InUse]:
-    """Return the pod's ReadWriteOncePod claims that other pods use; they keep it off every node."""
+    """Return the pod's ReadWriteOncePod claims that other pods use. They exclude every node."""
     state = decision.state_of(VolumeRestrictions.name)
     if not isinstance(state, Restrictions) or not state.exclusive_claim_in_use:
         return ()
@@ -178,9 +178,9 @@ def claims_in_use(decision: Diagnosis, limit: int) -> Sequence[InUse]:
 
 
 def claim_users(decision: Diagnosis) -> dict[str, list[Pod]]:
-    """Return the pods that use each ReadWriteOncePod claim of the pod; it costs a pass over all pods of the mirror.
+    """Return the pods that use each ReadWriteOncePod claim of the pod. Costs a pass over all pods of the mirror.
 
-    No pods where the search for pods has taken too long, see PodSearch.
+    No pods if the search has taken too long, see PodSearch.
     """
     mirror, pod = decision.mirror, decision.pod
     claims = (find_claim(mirror, pod, each) for each in named_claims(pod))
@@ -197,7 +197,7 @@ def claim_users(decision: Diagnosis) -> dict[str, list[Pod]]:
 
 
 def disks_on_node(decision: Diagnosis, position: int, limit: int) -> Sequence[InUse]:
-    """Return the disks of the pod that pods of a node have mounted, not all of them to read."""
+    """Return the disks of the pod that pods of a node have mounted, unless all mounts are read-only."""
     state = decision.state_of(VolumeRestrictions.name)
     if not isinstance(state, Restrictions) or position in decision.batch.strangers:
         return ()

@@ -1,1 +1,1 @@
-"""Remedies for a pod that fits nowhere: small changes, each tried with the plugins that reject it."""
+"""Remedies for a pod that fits on no node: small changes, each tried with the plugins that reject the pod."""

@@ -28,13 +28,13 @@ _OF_KIND: Final[Mapping[Kind, int]] = {
 }
 _OF_MORE_STEPS: Final = 20
 _OF_UNWELL_NODE: Final = 60
-"""Of tolerating a taint of node.kubernetes.io: the node is not ready, or short of something."""
+"""Cost of tolerating a taint of node.kubernetes.io: the node is not ready, or short of a resource."""
 _OF_WHOLE_REQUEST: Final = 100
 _OF_FORBIDDEN_EVICTION: Final = 30
 
 
 def cost(decision: Diagnosis, kind: Kind, steps: Sequence[Step]) -> int:
-    """Return the cost of the steps: of the kind, of each step after the first, and of the share of requests."""
+    """Return the cost of the steps: of the kind, of each step after the first, and of the reduced share of requests."""
     found = _OF_KIND[kind] + _OF_MORE_STEPS * (len(steps) - 1)
     requests = decision.mirror.counted(decision.pod).requests
     for step in steps:

@@ -1,4 +1,4 @@
-"""The steps after which one plugin passes one node, or None if no step of its kind helps there."""
+"""For each plugin, the steps after which it passes one node, or None if no step of the kind helps there."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -57,11 +57,11 @@ _FACTS: Final = frozenset(
         "failure-domain.beta.kubernetes.io/region",
     }
 )
-"""Labels that identify a node. To change them would be to lie."""
+"""Labels with facts about a node, such as its identity. A changed value would be wrong."""
 
 
 def lower_requests(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Lower all requests that are too large for a node, each to the free amount; None if it has too many pods."""
+    """Lower all requests that are too large for a node to the free amounts. None if the node has too many pods."""
     steps = []
     for each in obstacles.rooms(np.array([position])):
         if each.short[0]:
@@ -72,13 +72,13 @@ def lower_requests(obstacles: Obstacles, position: int) -> Sequence[Step] | None
 
 
 def lowered(resource: str, asked: int, free: int) -> LowerRequest:
-    """Return the step that lowers a request to the free amount; without any, to 0, which is not checked."""
+    """Return the step that lowers a request to the free amount, or to 0, which is never checked, if none is free."""
     to = max(free, 0)
     return LowerRequest(resource, asked - to, to)
 
 
 def tolerate_taints(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Tolerate all taints of a node that keep the pod off, but for the one that goes when the node is uncordoned."""
+    """Tolerate all taints of a node that keep the pod off, except for the one that uncordoning removes."""
     decision = obstacles.decision
     cordoned = is_cordoned(decision, position)
     return [
@@ -94,7 +94,7 @@ def uncordon(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
 
 
 def drop_requirements(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Drop the requirements that a node does not meet; None where the scheduler asks for them, not the pod."""
+    """Remove the requirements that a node does not meet. None if they are the scheduler's, not the pod's."""
     node, choices = obstacles.decision.node(position), choices_of(obstacles.decision)
     unmet = () if node is None else best_unmet(choices, node)
     if not unmet or any(each.source is Source.ADDED_AFFINITY for each in unmet):
@@ -103,7 +103,7 @@ def drop_requirements(obstacles: Obstacles, position: int) -> Sequence[Step] | N
 
 
 def label_node(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Give a node the labels that it lacks; None for its name, and for labels that identify a node."""
+    """Set the labels that a node lacks. None for its name, and for labels that identify a node."""
     node, choices = obstacles.decision.node(position), choices_of(obstacles.decision)
     if node is None:
         return None
@@ -122,12 +122,12 @@ def label_node(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
 
 
 def raise_max_skew(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Raise maxSkew of the pod's own constraints that a node fails; None where it has no such topology key."""
+    """Raise maxSkew of the pod's own constraints that a node fails. None if the node lacks the topology key."""
     decision = obstacles.decision
     places = [place for place, each in enumerate(decision.pod.spread) if each.when_unsatisfiable == DO_NOT_SCHEDULE]
     steps: list[Step] = []
     measured = measured_constraints(decision, decision.batch.part(np.array([position])))
-    for place, each in zip(places, measured, strict=False):  # default constraints have no place in the pod
+    for place, each in zip(places, measured, strict=False):  # default constraints have no index in the pod
         value_id = ABSENT if each.column is None else int(each.column.topology_ids()[0])
         if value_id == ABSENT:
             return None
@@ -139,7 +139,7 @@ def raise_max_skew(obstacles: Obstacles, position: int) -> Sequence[Step] | None
 
 
 def spread_less(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Raise maxSkew where that can help, and let the constraints be preferences where it cannot."""
+    """Raise maxSkew where that can help. Otherwise make the constraint a preference."""
     return raise_max_skew(obstacles, position) or relax_spread(obstacles, position)
 
 
@@ -154,11 +154,11 @@ FIXES: Final[Mapping[str, Fix]] = {
     InterPodAffinity.name: run_pod,
     **dict.fromkeys(VOLUME_PLUGINS, provide),
 }
-"""Plugin -> the function that changes the pod, or the node's state, so that it passes."""
+"""Plugin -> the function that changes the pod, or the node's state, so that the plugin passes the node."""
 
 
 def _label(key: str, wanted: Sequence[Asked], node: Node) -> SetLabel | None:
-    """Return the label that meets all that is wanted of a key; None where nothing can."""
+    """Return the label that meets all requirements on a key, or None if no value can."""
     asked = [
         each.requirement
         for each in wanted

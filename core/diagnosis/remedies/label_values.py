@@ -10,7 +10,7 @@ _ANY_VALUE: Final = "true"
 
 
 def label_meeting(key: str, asked: Sequence[Requirement | Comparison]) -> Mapping[str, str] | None:
-    """Return the label of a key that meets all requirements, empty where it must not be there; None if none does."""
+    """Return the label of a key that meets all requirements (empty: the label must be missing), or None if none can."""
     values: list[str | None] = []
     for each in asked:
         if isinstance(each, Comparison):

@@ -1,4 +1,4 @@
-"""One more node like one that there is: each kind of node once, the smallest first, and for each the zones it is in."""
+"""Proposals for one more node, like an existing one: each kind of node once, smallest first, in each of its zones."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -13,7 +13,7 @@ from core.diagnosis.remedies.volume_proposals import labels_of_volumes, name_in
 from core.objects.node import Node
 
 MAX_LOOKED_AT: Final = 128
-"""Nodes that are looked at for their kind, at equal distances in the order of the decision."""
+"""How many nodes are checked for their kind, at equal distances in the order of the decision."""
 MAX_KINDS: Final = 4
 MAX_ZONES: Final = 3
 
@@ -21,9 +21,9 @@ MAX_ZONES: Final = 3
 def more_nodes(decision: Diagnosis) -> Iterator[list[Proposal]]:
     """Yield for each kind of node the copies to try, one for each zone that has nodes of the kind.
 
-    Nodes are of one kind if their copies differ in nothing but name and zone. Kinds come first that offer all that the
-    pod requests, then by cpu and memory, the smallest first. Where the volumes of the pod or its node's name ask for a
-    node of certain labels or a name, each kind has one copy that has them.
+    Nodes are of one kind if their copies differ only in name and zone. Kinds that offer all resources of the pod come
+    first, then by cpu and memory, smallest first. If the pod's volumes or its nodeName require certain labels or a
+    name, each kind has one copy with them.
     """
     wanted = labels_of_volumes(decision)
     name = name_in(wanted, decision)

@@ -17,7 +17,7 @@ from core.plugins.noderesources.columns import PODS
 
 
 class Room(msgspec.Struct, frozen=True):
-    """The free amount of a resource beside nominated pods by node, and whether it is too little for the pod."""
+    """The free amount of a resource by node, less nominated pods, and whether it is too little for the pod."""
 
     resource: str
     asked: int
@@ -26,7 +26,7 @@ class Room(msgspec.Struct, frozen=True):
 
 
 class Obstacles:
-    """The plugins that refuse each node, whatever the others say, with the pods nominated for it and without."""
+    """The plugins that reject each node, each judged independently, with and without the nominated pods."""
 
     def __init__(self, decision: Diagnosis) -> None:
         self.decision: Final = decision
@@ -37,10 +37,10 @@ class Obstacles:
         self.number: Final[Int64Array] = sum(
             (each.astype(np.int64) for each in refused.values()), np.zeros(len(decision.batch), np.int64)
         )
-        """Of plugins that refuse each node."""
+        """Number of plugins that reject each node."""
 
     def only(self, plugins: Collection[str]) -> IntpArray:
-        """Return the known nodes that some of these plugins refuse, and no other one."""
+        """Return the known nodes that only plugins among these reject."""
         these = sum(
             (each.astype(np.int64) for name, each in self.refused.items() if name in plugins),
             np.zeros(len(self.number), np.int64),
@@ -50,24 +50,24 @@ class Obstacles:
         return found
 
     def some_of(self, positions: IntpArray, number: int) -> Sequence[int]:
-        """Return up to so many of these nodes, at equal distances, which differ more than neighbours do."""
+        """Return up to `number` of these nodes, at equal distances, because neighbours are often alike."""
         places = np.linspace(0, len(positions) - 1, min(len(positions), number)).astype(np.intp)
         chosen: list[int] = positions[places].tolist()
         return chosen
 
     def of(self, position: int) -> Sequence[str]:
-        """Return the plugins that refuse a node, in the order of the profile."""
+        """Return the plugins that reject a node, in the order of the profile."""
         names = (plugin.name for plugin in self.decision.profile.filters)
         return [name for name in names if name in self.refused and self.refused[name][position]]
 
     def rooms(self, positions: IntpArray) -> Sequence[Room]:
-        """Return the free amounts of `pods`, then of the pod's resources; nothing without nodes."""
+        """Return the free amounts of `pods`, then of the pod's resources. Empty without nodes."""
         if not len(positions):
             return ()
         found = []
         for each in measured_resources(self.decision, self.decision.batch.part(positions)):
             free = each.allocatable - each.in_use
-            left = (free < each.asked) & ~each.short  # resources that NodeResourcesFit leaves to devices
+            left = (free < each.asked) & ~each.short  # NodeResourcesFit leaves these resources to devices
             for place in np.flatnonzero(np.isin(positions, [*self._nominated])).tolist():
                 free[place] -= self._nominated[int(positions[place])].get(each.resource, 0)
             found.append(Room(each.resource, each.asked, free, (free < each.asked) & ~left))

@@ -1,4 +1,4 @@
-"""Proposals about the pod's ports, its node's name, its spread, and the pods that it must run beside."""
+"""Proposals about the pod's ports, its nodeName, its spread, and the pods that it must run beside."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 _LOOKED_AT: Final = 4
 _NEAREST: Final = 8
 _NEXT_PORTS: Final = 256
-"""Ports after one in use among which one that no pod has is looked for."""
+"""How many ports after a used one are checked for one that no pod has."""
 _MAX_PORT: Final = 65535
 _MAX_NAMESPACES: Final = 64
 _MAX_TERMS: Final = 16
 _MAX_SELECTED: Final = 256
-"""Requirements and values of all terms together. A larger one is not written by hand."""
+"""Limit of requirements and values of all terms together. A selector written by hand is smaller."""
 
 
 def change_ports(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose host ports that no pod has, for nodes that nothing else refuses, where the fewest are in the way."""
+    """Propose host ports that no pod has, for nodes that no other plugin rejects, with the fewest conflicts first."""
     decision = obstacles.decision
     found = []
     for position in obstacles.some_of(obstacles.only({NodePorts.name}), _NEAREST):
@@ -46,7 +46,7 @@ def change_ports(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def change_host_ports(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Change the host ports that pods of a node hold to the next ones that no pod has; None where there is none."""
+    """Change the host ports that pods of a node hold to the next ones that no pod has. None if there are none."""
     decision = obstacles.decision
     held = {(port.port, port.protocol) for _, ports in port_holders(decision, position) for port in ports}
     own = {(port.port, port.protocol) for port in decision.pod.host_ports}
@@ -66,19 +66,19 @@ def change_host_ports(obstacles: Obstacles, position: int) -> Sequence[Step] | N
 
 
 def drop_name(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose to let a scheduler choose the node, where a node would do that is not the one the pod names."""
+    """Propose that a scheduler chooses the node, if another node than the named one would fit."""
     decision = obstacles.decision
     for position in obstacles.some_of(obstacles.only({NodeName.name}), 1):
         yield Proposal(Kind.DROP_NODE_NAME, decision.batch.names[position], [DropNodeName(decision.pod.node_name)])
 
 
 def drop_node_name(obstacles: Obstacles, _position: int) -> Sequence[Step] | None:
-    """Let a scheduler choose the node."""
+    """Remove nodeName, so that a scheduler chooses the node."""
     return [DropNodeName(obstacles.decision.pod.node_name)]
 
 
 def relax(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose to let the constraints that a node fails be preferences, for nodes that nothing else refuses."""
+    """Propose to make the constraints that a node fails preferences, for nodes that no other plugin rejects."""
     decision = obstacles.decision
     for position in obstacles.some_of(obstacles.only({PodTopologySpread.name}), _LOOKED_AT):
         steps = relax_spread(obstacles, position)
@@ -87,12 +87,12 @@ def relax(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def relax_spread(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Let the pod's own constraints be preferences that a node fails; None where it fails none of them."""
+    """Make the pod's own constraints that a node fails preferences. None if the node fails none of them."""
     decision = obstacles.decision
     places = [place for place, each in enumerate(decision.pod.spread) if each.when_unsatisfiable == DO_NOT_SCHEDULE]
     measured = measured_constraints(decision, decision.batch.part(np.array([position])))
     steps: list[Step] = []
-    for place, each in zip(places, measured, strict=False):  # default constraints have no place in the pod
+    for place, each in zip(places, measured, strict=False):  # default constraints have no index in the pod
         value_id = ABSENT if each.column is None else int(each.column.topology_ids()[0])
         if value_id == ABSENT or each.skews[value_id] > each.constraint.max_skew:
             steps.append(RelaxSpread(place, each.constraint.topology_key))
@@ -100,7 +100,7 @@ def relax_spread(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
 
 
 def run_beside(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose a pod that all required affinity terms select, in domains of nodes that nothing else refuses."""
+    """Propose a pod that all required affinity terms select, in domains of nodes that no other plugin rejects."""
     decision = obstacles.decision
     seen: list[Mapping[str, str]] = []
     for position in obstacles.some_of(obstacles.only({InterPodAffinity.name}), _NEAREST):
@@ -111,7 +111,7 @@ def run_beside(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def run_pod(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Run a pod on a node that all required affinity terms select; None where there can be no such pod."""
+    """Run a pod on a node that all required affinity terms select. None if no such pod is possible."""
     decision = obstacles.decision
     node, terms = decision.node(position), decision.pod.affinity.required_affinity
     if node is None or not 0 < len(terms) <= _MAX_TERMS or any(each.topology_key not in node.labels for each in terms):
@@ -125,7 +125,7 @@ def run_pod(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
 
 
 def _labels(matchers: Sequence[PodMatcher]) -> Mapping[str, str] | None:
-    """Return labels that all selectors match; None if there are none, or too much to look at."""
+    """Return labels that all selectors match, or None if there are none, or the selectors are too large."""
     selectors = [each.selector for each in matchers]
     if any(each.nothing for each in selectors) or sum(each.size for each in selectors) > _MAX_SELECTED:
         return None
@@ -142,7 +142,7 @@ def _labels(matchers: Sequence[PodMatcher]) -> Mapping[str, str] | None:
 
 
 def _namespace(decision: Diagnosis, matchers: Sequence[PodMatcher]) -> str | None:
-    """Return a namespace whose pods all terms speak of, the pod's own if it is one; None if none is found."""
+    """Return a namespace that all terms select, preferably the pod's own, or None if none is found."""
     known = decision.mirror.namespaces
     named = {name for matcher in matchers for name in sorted(matcher.namespaces)[:_MAX_NAMESPACES]}
     candidates = dict.fromkeys((decision.pod.namespace, *sorted(named), *sorted(known)))

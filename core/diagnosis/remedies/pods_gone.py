@@ -1,6 +1,6 @@
 """Pods whose deletion would let the pod fit, found by the counts of each plugin.
 
-Knowledge about the pods only rules candidates out. Whether the pod fits without one, the plugins say.
+The counts only exclude candidates. The plugins decide whether the pod fits without a candidate.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,27 +29,27 @@ from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.plugins.volumerestrictions.plugin import Restrictions, VolumeRestrictions
 
 MAX_NODES: Final = 6
-"""Nodes on which pods are looked for."""
+"""How many nodes are searched for pods."""
 MAX_ON_NODE: Final = 4
-"""Pods that are proposed for one node, the smallest first."""
+"""How many pods are proposed for one node, smallest first."""
 
 
 class Gone(msgspec.Struct, frozen=True, gc=False):
-    """A pod that might be gone, and the node that it is on."""
+    """A pod that may be removed, and its node."""
 
     pod: Pod
     node: str
 
 
 Candidates: TypeAlias = Mapping[str, Gone]
-"""Uid -> the pod."""
+"""UID -> the pod."""
 
 
 def pods_gone(obstacles: Obstacles) -> Iterator[Sequence[Proposal]]:
-    """Yield for some nodes the pods without which the pod may fit there, the smallest first.
+    """Yield for some nodes the pods without which the pod may fit there, smallest first.
 
-    Nodes come first that the fewest plugins refuse, and of those, the nodes that miss the least. A pod is the smaller,
-    the smaller its largest share of the node is.
+    Nodes that the fewest plugins reject come first, then nodes with the smallest shortage. The size of a pod is its
+    largest share of the node.
     """
     for position in _nearest(obstacles):
         found = [_CANDIDATES[plugin](obstacles, position) for plugin in obstacles.of(position)]
@@ -75,13 +75,13 @@ def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:
         each
         for each in covering
         if len(covering) > 1
-        or (each.disruptions_allowed <= 0 and pod.name not in each.disrupted_pods)  # else it is on its way already
+        or (each.disruptions_allowed <= 0 and pod.name not in each.disrupted_pods)  # else already being evicted
     ]
     return tuple(sorted(BudgetName(each.full_name) for each in forbidding))
 
 
 def _nearest(obstacles: Obstacles) -> Sequence[int]:
-    """Return up to MAX_NODES nodes; of many that are equally near, some at equal distances, which differ more."""
+    """Return up to MAX_NODES nodes. Among many equally near nodes, some at equal distances, which differ more."""
     positions = obstacles.only(_CANDIDATES)
     if not len(positions):
         return ()
@@ -115,14 +115,14 @@ def _with_enough(obstacles: Obstacles, position: int) -> Candidates:
 
 
 def _only_holder(obstacles: Obstacles, position: int) -> Candidates:
-    """Return the pod that holds all ports in the way; none where several pods do."""
+    """Return the pod that holds all conflicting ports, or none if several pods do."""
     name = obstacles.decision.batch.names[position]
     holders = [pod for pod, _ in port_holders(obstacles.decision, position)]
     return {pod.uid: Gone(pod, name) for pod in holders} if len(holders) == 1 else {}
 
 
 def _only_blocker(obstacles: Obstacles, position: int) -> Candidates:
-    """Return the one pod, on any node, that makes each term of inter-pod affinity keep the pod off a node."""
+    """Return the only pod, on any node, that makes each inter-pod affinity term reject the node."""
     decision = obstacles.decision
     found: dict[str, Gone] = {}
     for term in decision.terms:
@@ -141,7 +141,7 @@ def _only_blocker(obstacles: Obstacles, position: int) -> Candidates:
 
 
 def _spread(obstacles: Obstacles, position: int) -> Candidates:
-    """Return the pods of a node that any of the constraints counts which the node fails."""
+    """Return the pods of a node that are counted by any constraint that the node fails."""
     decision, candidates = obstacles.decision, _on_node(obstacles, position)
     selectors = [
         each.constraint.selector
@@ -178,7 +178,7 @@ _CANDIDATES: Final[Mapping[str, Callable[[Obstacles, int], Candidates]]] = {
     VolumeRestrictions.name: _volume_users,
     NodeVolumeLimits.name: _with_volumes,
 }
-"""Plugin -> the pods; deletion of one lets the plugin pass a node."""
+"""Plugin -> candidates: the deletion of one may let the plugin pass a node."""
 
 
 def _size(obstacles: Obstacles, gone: Gone) -> tuple[float, int, str]:
@@ -189,7 +189,7 @@ def _size(obstacles: Obstacles, gone: Gone) -> tuple[float, int, str]:
 
 
 def share(pod: Pod, allocatable: Mapping[str, int]) -> float:
-    """Return the largest share of a node's allocatable resources that a pod requests; 1 for a missing resource."""
+    """Return the largest share of a node's allocatable resources that a pod requests, 1 if a resource is missing."""
     return max(
         (
             amount / allocatable[name] if allocatable.get(name) else 1.0

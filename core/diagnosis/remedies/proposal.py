@@ -1,4 +1,4 @@
-"""A proposal of a remedy, which is not tried out yet."""
+"""A proposal of a remedy that has not been tried yet."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ import msgspec
 from core.diagnosis.remedies.remedy import Kind, Step
 
 MAX_STEPS: Final = 8
-"""Steps of a remedy. With more steps it would be another pod, or another cluster."""
+"""How many steps a remedy may have. More steps would make it another pod, or another cluster."""
 
 
 class Proposal(msgspec.Struct, frozen=True):

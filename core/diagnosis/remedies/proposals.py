@@ -1,4 +1,4 @@
-"""Proposals of one kind, the smallest first, none of them tried out yet."""
+"""Proposals of one kind, smallest first. None of them has been tried yet."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -32,15 +32,15 @@ from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.plugins.tainttoleration import TaintsAndTolerations, TaintToleration
 
 NEAREST: Final = 8
-"""Nodes that are looked at one by one for a kind."""
+"""How many nodes are checked individually for a kind."""
 _MAX_DISTINCT: Final = 256
-"""Distinct lists of taints that are looked at."""
+"""How many distinct lists of taints are checked."""
 
 
 def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose for each resource to lower its request alone, to the most that is free where nothing else is short.
+    """Propose for each resource to lower only its request, to the most that is free on a node without other shortages.
 
-    Or else to lower several at once on the node that asks for the least of that, by the sum of their shares.
+    If no single request suffices, propose to lower several on the node with the smallest sum of their shares.
     """
     positions = obstacles.only({NodeResourcesFit.name})
     rooms = obstacles.rooms(positions)
@@ -63,9 +63,9 @@ def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose the sets of taints of nodes that nothing else refuses, but none that holds another one.
+    """Propose the sets of taints of nodes that no other plugin rejects, without supersets of other sets.
 
-    The smallest come first, taints of node.kubernetes.io last: such a node has a problem of its own.
+    The smallest sets come first. Sets with taints of node.kubernetes.io come last, because such a node has a problem.
     """
     decision = obstacles.decision
     positions = obstacles.only({TaintToleration.name})
@@ -78,7 +78,7 @@ def tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def uncordon_node(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose to uncordon nodes that nothing else refuses, but for the taint that comes with it."""
+    """Propose to uncordon nodes that no other plugin rejects, except for the taint of a cordoned node."""
     for position in obstacles.only({NodeUnschedulable.name, TaintToleration.name})[:NEAREST].tolist():
         left = set(untolerated_taints(obstacles.decision, position)) - {UNSCHEDULABLE}
         if not left and NodeUnschedulable.name in obstacles.of(position):
@@ -86,19 +86,19 @@ def uncordon_node(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def drop(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose to drop the requirements that the nearest of the nodes lack that nothing else refuses."""
+    """Propose to remove unmet requirements, for the nearest of the nodes that no other plugin rejects."""
     for position in _nearest_by_labels(obstacles):
         yield from _proposed(obstacles, Kind.DROP_REQUIREMENTS, position)
 
 
 def label(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose to give these nodes the labels that they lack."""
+    """Propose to set the missing labels on these nodes."""
     for position in _nearest_by_labels(obstacles):
         yield from _proposed(obstacles, Kind.LABEL_NODE, position)
 
 
 def raise_skew(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose for each constraint to raise its maxSkew alone, to the least skew of any node that fails nothing else."""
+    """Propose for each constraint to raise only its maxSkew, to the least skew of a node with no other failure."""
     decision = obstacles.decision
     positions = obstacles.only({PodTopologySpread.name})
     if not len(positions):
@@ -124,9 +124,9 @@ def raise_skew(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def combine(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose all that it takes on the nodes that the fewest plugins refuse, for plugins that a step can satisfy.
+    """Propose all necessary steps on the nodes that the fewest plugins reject, if a step exists for each plugin.
 
-    Those come first that change the least, see `cost`.
+    The smallest changes come first, see `cost`.
     """
     positions = obstacles.only(FIXES)
     nearest = positions[np.argsort(obstacles.number[positions], kind="stable")][:NEAREST]
@@ -135,7 +135,7 @@ def combine(obstacles: Obstacles) -> Iterator[Proposal]:
         parts = [FIXES[plugin](obstacles, position) for plugin in obstacles.of(position)]
         steps: list[Step] = []
         for step in (step for part in parts for step in part or ()):
-            if step not in steps:  # several plugins may miss the same claim
+            if step not in steps:  # several plugins may report the same missing claim
                 steps.append(step)
         if all(part is not None for part in parts) and 0 < len(steps) <= MAX_STEPS:
             proposals.append(Proposal(Kind.COMBINED, obstacles.decision.batch.names[position], steps))
@@ -159,7 +159,7 @@ def _proposed(obstacles: Obstacles, kind: Kind, position: int) -> Iterator[Propo
 
 
 def missing_shares(rooms: Sequence[Room]) -> Int64Array:
-    """Return how much of its requests the pod would have to give up on each node, in thousandths, summed up."""
+    """Return for each node the sum of the shares of requests that do not fit, in thousandths."""
     return sum(
         ((each.asked - each.free).clip(0, each.asked) * 1000 // each.asked for each in rooms),
         np.zeros(len(rooms[0].free), np.int64),
@@ -178,7 +178,7 @@ def _one_of_each(obstacles: Obstacles, positions: IntpArray) -> Sequence[int]:
 
 
 def _nearest_by_labels(obstacles: Obstacles) -> Sequence[int]:
-    """Return some nodes that lack the fewest requirements, of those that nothing but NodeAffinity refuses."""
+    """Return some nodes with the fewest unmet requirements, among those that only NodeAffinity rejects."""
     positions = obstacles.only({NodeAffinity.name})
     if not len(positions):
         return ()

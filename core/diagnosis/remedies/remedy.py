@@ -1,4 +1,4 @@
-"""A remedy: the steps after which the pod fits on a node, with all that applying them by hand takes."""
+"""A remedy: the steps after which the pod fits on a node, with the details for applying them by hand."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -38,16 +38,16 @@ class Kind(Enum):
 
 
 class LowerRequest(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="lowerRequest"):
-    """Let the pod request less of a resource: cpu in millicores, all others in their own unit."""
+    """Lower the pod's request of a resource: cpu in millicores, all others in their own unit."""
 
     resource: str
     by: int
     to: int
-    """The most that fits; 0 where the pod fits only without this request."""
+    """The largest amount that fits. 0 if the pod fits only without this request."""
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         by = quantity_text(self.resource, self.by, round_up=True)
         if not self.to:
             return f"drop the {self.resource} request of {by}"
@@ -63,37 +63,38 @@ class TolerateTaint(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         return f"tolerate the taint {taint_text(self.key, self.value, self.effect)}"
 
 
 class DropRequirement(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="dropRequirement"):
-    """Take a requirement out of the pod's nodeSelector, or out of a term of its required node affinity.
+    """Remove a requirement from the pod's nodeSelector, or from a term of its required node affinity.
 
-    If the term has no other requirement, the whole required node affinity goes: an empty term matches no node.
+    If the term has no other requirement, the whole required node affinity is removed, because an empty term matches no
+    node.
     """
 
     asked: AskedOfNode
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         place = "nodeSelector" if self.asked.source is Source.NODE_SELECTOR else "required node affinity"
         return f"drop {requirement_text(self.asked)} from the pod's {place}"
 
 
 class SetLabel(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="setLabel"):
-    """Give a node a label, or take it away."""
+    """Set a label of a node, or remove it."""
 
     node: str
     key: str
     value: str | None
-    """None: take it away."""
+    """None means that the label is removed."""
     had: str | None
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         if self.value is None:
             return f"take the label {self.key}={self.had} from {self.node}"
         instead = f" instead of {self.had}" if self.had else ""
@@ -101,13 +102,13 @@ class SetLabel(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="set
 
 
 class Uncordon(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="uncordon"):
-    """Uncordon a node: spec.unschedulable and the taint node.kubernetes.io/unschedulable go."""
+    """Uncordon a node: reset spec.unschedulable, and remove the taint node.kubernetes.io/unschedulable."""
 
     node: str
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         return f"uncordon {self.node}"
 
 
@@ -115,34 +116,34 @@ class RaiseMaxSkew(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag=
     """Raise maxSkew of a topology spread constraint of the pod."""
 
     constraint: int
-    """Its place among the pod's constraints."""
+    """Its index among the pod's constraints."""
     topology_key: str
     domain: str
-    """Where the pod then fits."""
+    """The domain in which the pod then fits."""
     max_skew: int
     to: int
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         return f"raise maxSkew for {self.topology_key} from {self.max_skew} to {self.to}"
 
 
 class RelaxSpread(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="relaxSpread"):
-    """Let whenUnsatisfiable of a topology spread constraint of the pod be ScheduleAnyway."""
+    """Set whenUnsatisfiable of a topology spread constraint of the pod to ScheduleAnyway."""
 
     constraint: int
-    """Its place among the pod's constraints."""
+    """Its index among the pod's constraints."""
     topology_key: str
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         return f"set whenUnsatisfiable for {self.topology_key} to ScheduleAnyway"
 
 
 class ChangeHostPort(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="changeHostPort"):
-    """Let the pod take another host port, which no pod has on any node."""
+    """Change a host port of the pod to one that no pod has on any node."""
 
     port: int
     protocol: str
@@ -150,33 +151,33 @@ class ChangeHostPort(msgspec.Struct, frozen=True, gc=False, tag_field="step", ta
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         return f"use the host port {self.to}/{self.protocol} instead of {self.port}"
 
 
 class DropNodeName(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="dropNodeName"):
-    """Take spec.nodeName out of the pod, so that a scheduler chooses its node."""
+    """Remove spec.nodeName of the pod, so that a scheduler chooses its node."""
 
     name: str
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         return f"drop nodeName {self.name} from the pod"
 
 
 class RunPod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="runPod"):
-    """Run another pod with certain labels on the node, which requests nothing."""
+    """Run another pod with certain labels and without requests on the node."""
 
     namespace: str
     labels: Mapping[str, str]
     node: str
     domains: Mapping[str, str]
-    """Topology key -> the domain that the pod has to run in: any node of all of them will do."""
+    """Topology key -> the domain in which the pod must run. Any node in all of these domains is suitable."""
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         labels = ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()))
         which = f" with {labels}" if labels else ""
         where = " and ".join(f"{key}={value}" for key, value in sorted(self.domains.items()))
@@ -184,18 +185,18 @@ class RunPod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="runPo
 
 
 class RemovePod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="removePod"):
-    """Let a pod be gone from its node."""
+    """Remove a pod from its node."""
 
     pod: str
     """NAMESPACE/NAME"""
     uid: str
     node: str
     budgets: Sequence[str] = ()
-    """NAMESPACE/NAME of the PodDisruptionBudgets, of those that are mirrored, that forbid its eviction now."""
+    """NAMESPACE/NAME of the mirrored PodDisruptionBudgets that forbid its eviction now."""
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         forbids = "forbids" if len(self.budgets) == 1 else "forbid"
         names = [piece for budget in self.budgets for piece in (" and ", budget)][1:]
         forbidden = (", whose eviction ", *names, f" {forbids} now") if names else ()
@@ -203,25 +204,25 @@ class RemovePod(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="re
 
 
 class AddNode(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="addNode"):
-    """Add a node without pods that is like another one.
+    """Add a node without pods that is like an existing one.
 
-    It has the labels (kubernetes.io/hostname is its own name, others are in `labels`), allocatable amounts, conditions,
-    images and declared features of that node. It has its taints, too, except those of node.kubernetes.io. It has no
-    CSINode, so no volume limits.
+    It has the labels, allocatable amounts, conditions, images and declared features of that node.
+    kubernetes.io/hostname is its own name, and `labels` has other differing labels. It has the same taints, except for
+    node.kubernetes.io taints. It has no CSINode, so no volume limits.
     """
 
     name: str
     like: str
     zone: str
-    """Of topology.kubernetes.io/zone; empty where the node has none."""
+    """Value of topology.kubernetes.io/zone. Empty if the node has none."""
     zones: Sequence[str] = ()
-    """The zones of other nodes of this kind: one more node there would do as well."""
+    """The other zones with nodes of this kind. One more node there would also help."""
     labels: Mapping[str, str] = {}
-    """Labels that it has otherwise than that node: those that bound volumes of the pod ask for."""
+    """Labels that differ from that node's, because bound volumes of the pod require them."""
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         more = f", or in {' or '.join(self.zones)}" if self.zones else ""
         labels = ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()) if key != ZONE)
         other = "" if self.name.startswith(f"{self.like}-copy") else f" named {self.name}"
@@ -254,19 +255,19 @@ class Remedy(msgspec.Struct, frozen=True, gc=False):
 
     kind: Kind
     node: str
-    """A node that it then fits on."""
+    """A node on which the pod then fits."""
     steps: Sequence[Step]
     text: str
-    """One line for people."""
+    """The remedy in one line."""
 
 
 def taint_text(key: str, value: str, effect: str) -> str:
-    """Return a taint as kubectl writes it."""
+    """Return a taint in kubectl's notation."""
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
 
 
 def requirement_text(asked: AskedOfNode) -> str:
-    """Return a requirement as kubectl takes selectors (-l)."""
+    """Return a requirement in kubectl's notation of selectors (-l)."""
     values = ", ".join(asked.values)
     match asked.operator:
         case "In" if len(asked.values) == 1:

@@ -1,4 +1,4 @@
-"""Steps of a remedy, made to happen: to the pod as a value, to the cluster as a supposition."""
+"""Applies the steps of a remedy: to the pod as a value, and to the cluster as a supposition."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -38,14 +38,14 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 """The taint that the node lifecycle controller keeps on cordoned nodes."""
 SUPPOSED: Final = "supposed"
-"""Name of a pod that is supposed to run, and in front of its uid. No uid of the API server has a slash."""
+"""Name of a supposed pod, and prefix of its UID. No UID of the API server has a slash."""
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 NODE_CONDITIONS: Final = "node.kubernetes.io/"
 """Prefix of the taints that the control plane sets for the state of a node."""
 
 
 def changed_pod(pod: Pod, steps: Sequence[Step]) -> Pod:
-    """Return a pod after the steps that change it. Its requests must be those that count (ClusterMirror.counted)."""
+    """Return a pod after the steps that change it. It must have its counted requests (ClusterMirror.counted)."""
     for step in steps:
         match step:
             case LowerRequest():
@@ -100,7 +100,7 @@ def suppose(mirror: ClusterMirror, supposed: Supposition, steps: Sequence[Step])
 
 
 def copy_of(node: Node, name: str, labels: Mapping[str, str] = NO_LABELS) -> Node:
-    """Return a new node like another one, of another name and with other labels; see AddNode."""
+    """Return a new node like `node`, with another name and other labels. See AddNode."""
     own = {HOSTNAME: name} if HOSTNAME in node.labels else NO_LABELS
     labels = {**node.labels, **own, **labels}
     taints = tuple(taint for taint in node.taints if not taint.key.startswith(NODE_CONDITIONS))
@@ -148,12 +148,12 @@ def _term_without(term: NodeSelectorTerm, dropped: AskedOfNode) -> NodeSelectorT
 
 
 def _node_names(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """Return the only nodes that the fields of the terms allow, as NodeAffinity.node_names of the parsed terms."""
+    """Return the only nodes that the fields of the terms allow, like NodeAffinity.node_names of the parsed terms."""
     names: set[str] = set()
     for term in terms:
         values = {each.value for each in term.fields if each.key == NODE_NAME and not each.negated}
         if not values:
             return None
-        if len(values) == 1:  # several contradict each other
+        if len(values) == 1:  # several names contradict each other
             names |= values
     return frozenset(names)

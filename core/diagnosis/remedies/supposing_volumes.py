@@ -1,4 +1,4 @@
-"""Steps about claims and volumes, made to happen to the cluster as a supposition."""
+"""Applies the steps about claims and volumes to the cluster, as a supposition."""
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from core.objects.volumes import ClaimRef, PersistentVolume, PersistentVolumeCla
 
 
 def suppose_volumes(mirror: ClusterMirror, supposed: Supposition, step: Step) -> None:
-    """Suppose a step, if it is about claims and volumes. Raises WhatIfError for a missing object."""
+    """Suppose a step if it is about claims or volumes. Raises WhatIfError for a missing object."""
     match step:
         case CreateClaim():
             namespace, _, name = step.claim.partition("/")
@@ -32,7 +32,7 @@ def suppose_volumes(mirror: ClusterMirror, supposed: Supposition, step: Step) ->
 
 
 def _bind(supposed: Supposition, claim: PersistentVolumeClaim, volume: str) -> None:
-    """Suppose a volume that every node reaches, and the claim bound to it."""
+    """Suppose a volume that every node can reach, and the claim bound to it."""
     name = volume or claim.full_name  # no volume has a slash in its name
     supposed.put_object(
         PersistentVolume(

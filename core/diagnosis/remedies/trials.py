@@ -14,18 +14,18 @@ from core.mirror.work import WorkLimitError
 from core.scheduling_cycle import filter_nodes
 
 MAX_TRIALS: Final = 48
-"""Evaluations of one search. Most look at one node, and take about 0.3 ms."""
+"""How many evaluations one search may make. Most judge one node, and take about 0.3 ms."""
 MAX_UNITS: Final = 30_000_000
-"""Units of work (see core/mirror/work.py) of one search; ordinary pods are charged next to nothing."""
+"""Units of work (core/mirror/work.py) for one search. Ordinary pods are charged almost none."""
 
 
 class Trials:
-    """How many trials one search may still make, and their making. Stale after the next event."""
+    """Makes trials, and counts how many one search may still make. Stale after the next event."""
 
     def __init__(self, decision: Diagnosis) -> None:
         self._decision: Final = decision
         self._pod: Final = decision.mirror.counted(decision.pod)
-        self._everywhere: Final = decision.batch.part(decision.known)  # no step changes a slot of these
+        self._everywhere: Final = decision.batch.part(decision.known)  # no step changes the slot of these nodes
         self._left = MAX_TRIALS
         self._units = MAX_UNITS
 
@@ -35,10 +35,10 @@ class Trials:
         return self._left > 0 and self._units > 0
 
     def fitting(self, steps: Sequence[Step], node: str | None = None) -> str | None:
-        """Return a node on which the pod fits after the steps: this one (None: the first known one of the decision).
+        """Return a node on which the pod fits after the steps: `node`, or else the first known node of the decision.
 
-        None where there is none or the steps cannot be supposed, for a pod that takes too much work then, and once no
-        trials are left.
+        Returns None if there is no such node, or if the steps cannot be supposed. Also returns None if the changed pod
+        takes too much work, or if no trials are left.
         """
         if not self.are_left:
             return None

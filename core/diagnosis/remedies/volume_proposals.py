@@ -1,4 +1,4 @@
-"""Proposals about claims and volumes: claims that are missing or unbound, and where their volumes may be made."""
+"""Proposals about claims and volumes: missing or unbound claims, and the topologies in which volumes may be created."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -21,22 +21,21 @@ from core.plugins.volumerestrictions.plugin import VolumeRestrictions
 from core.plugins.volumezone import WAIT_FOR_FIRST_CONSUMER, VolumeZone, volume_topologies
 
 VOLUME_PLUGINS: Final = (VolumeBinding.name, VolumeZone.name, VolumeRestrictions.name, NodeVolumeLimits.name)
-"""All of them refuse a pod on every node whose claim is missing."""
+"""If the claim of a pod is missing, all of these plugins reject the pod on every node."""
 MAX_CLASSES: Final = 2
-"""StorageClasses that are tried for a claim that is missing, by name."""
+"""How many StorageClasses are tried for a missing claim, ordered by name."""
 _LOOKED_AT: Final = 3
-"""Nodes that are proposed."""
+"""How many nodes are proposed."""
 _MAX_NAME: Final = 253
-"""Characters of the name of a node."""
+"""Maximum length of the name of a node."""
 _MEASURED: Final = 8
-"""Nodes whose room for volumes is looked at."""
+"""How many nodes are checked for capacity for volumes."""
 
 
 def provide_claims(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose to create the missing claims, and to bind those that cannot be bound.
+    """Propose to create missing claims, and to bind claims that cannot be bound.
 
-    Claims that are missing are tried with the StorageClasses that wait for the first consumer before they are tried
-    without one.
+    A missing claim is first tried with the StorageClasses that wait for the first consumer, then without a class.
     """
     positions = obstacles.some_of(obstacles.only(VOLUME_PLUGINS), _LOOKED_AT)
     variants = _variants(obstacles.decision) if positions else []
@@ -47,13 +46,13 @@ def provide_claims(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def provide(obstacles: Obstacles, _position: int) -> Sequence[Step] | None:
-    """Create or bind the claims that are missing or unbound; None where there are none."""
+    """Create or bind the missing or unbound claims. None if there are none."""
     variants = _variants(obstacles.decision)
     return variants[-1] if variants else None
 
 
 def allow_topology(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose to let the StorageClasses of claims that wait for the pod have the topology of a node."""
+    """Propose to add the topology of a node to the StorageClasses of claims that wait for the pod."""
     positions = obstacles.only({VolumeBinding.name})
     if not len(positions):
         return
@@ -65,7 +64,7 @@ def allow_topology(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def resize_claim(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose for each claim that waits to request no more than there is room for, on the node with the most room."""
+    """Propose for each waiting claim to request at most the free capacity of the node with the most."""
     positions = obstacles.some_of(obstacles.only({VolumeBinding.name}), _MEASURED)
     decision = obstacles.decision
     for claim in _waiting(decision) if positions else ():
@@ -81,9 +80,9 @@ def resize_claim(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def labels_of_volumes(decision: Diagnosis) -> Mapping[str, str]:
-    """Return labels that a node needs to reach the volumes of the pod's bound claims, as far as they name values.
+    """Return the labels that a node needs to reach the volumes of the pod's bound claims, if they name values.
 
-    For a volume with several terms, those of the first one.
+    For a volume with several terms, these are the labels of the first term.
     """
     found: dict[str, str] = {}
     volumes = decision.mirror.objects(PersistentVolume)
@@ -101,14 +100,14 @@ def labels_of_volumes(decision: Diagnosis) -> Mapping[str, str]:
 
 
 def name_in(labels: Mapping[str, str], decision: Diagnosis) -> str:
-    """Return the name that a new node has to have for the pod or the volumes' labels; empty for any, or no name."""
+    """Return the name that the pod or the volumes' labels require of a new node, or the empty text for any name."""
     names = decision.pod.node_affinity.node_names
     name = decision.pod.node_name or labels.get(HOSTNAME, "") or (min(names) if names else "")
     return name if len(name) <= _MAX_NAME else ""
 
 
 def _variants(decision: Diagnosis) -> list[Sequence[Step]]:
-    """Return the sets of claims to repair, the smallest first: missing or unbound ones, then waiting ones, too."""
+    """Return the sets of claims to repair, smallest first: missing or unbound claims, then also waiting ones."""
     bound: list[Step] = []
     missing: list[str] = []
     for name, claim in _claims(decision).items():
@@ -129,21 +128,21 @@ def _variants(decision: Diagnosis) -> list[Sequence[Step]]:
 
 
 def _provided(decision: Diagnosis, claim: PersistentVolumeClaim) -> ProvideVolume | None:
-    """Return the step that gives a claim a volume; None for one whose volume is there, or being provisioned."""
+    """Return the step that gives a claim a volume, or None if its volume exists or is being provisioned."""
     if claim.volume in decision.mirror.objects(PersistentVolume) or claim.selected_node is not None:
         return None
     return ProvideVolume(claim.full_name, claim.volume, claim.storage_class, claim.requested or 0)
 
 
 def _claims(decision: Diagnosis) -> Mapping[str, PersistentVolumeClaim | None]:
-    """Return the claims that the pod names itself, by NAMESPACE/NAME; None for one that is missing."""
+    """Return the claims that the pod names itself, by NAMESPACE/NAME. A missing claim is None."""
     mirror, pod = decision.mirror, decision.pod
     named = islice(named_claims(pod), MAX_STEPS + 1)
     return {f"{pod.namespace}/{each.name}": find_claim(mirror, pod, each) for each in named}
 
 
 def _waiting(decision: Diagnosis) -> Sequence[PersistentVolumeClaim]:
-    """Return the claims whose volumes are to be chosen or made for the node that the pod gets."""
+    """Return the claims whose volumes are chosen or created after the pod has a node."""
     claims = (claim for claim in _claims(decision).values() if claim is not None)
     return [claim for claim in claims if _waits(decision, claim)]
 
@@ -165,7 +164,7 @@ def _classes_for_new_claims(decision: Diagnosis) -> Sequence[str]:
 
 
 def _room(decision: Diagnosis, storage_class: str, position: int) -> int:
-    """Return the largest volume of a class that there is room for on a node, in bytes."""
+    """Return the largest volume of a class for which a node has capacity, in bytes."""
     node = decision.node(position)
     room = decision.mirror.derived(Offers).room(storage_class)
     largest = None if node is None else next(room.reached(node.labels), None)

@@ -8,10 +8,10 @@ _BYTES = "ephemeral-storage"
 
 
 class CreateClaim(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="createClaim"):
-    """Create a PersistentVolumeClaim that the pod names.
+    """Create a missing PersistentVolumeClaim of the pod.
 
-    It has the StorageClass, which waits for the first consumer, and requests as much as there is room for. Without a
-    class it is bound to a volume that every node reaches.
+    With a StorageClass, which waits for the first consumer, the claim requests the available capacity. Without a class
+    it is bound to a volume that every node can reach.
     """
 
     claim: str
@@ -20,7 +20,7 @@ class CreateClaim(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         how = (
             f"of StorageClass {self.storage_class}" if self.storage_class else "bound to a volume that the node reaches"
         )
@@ -28,20 +28,20 @@ class CreateClaim(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="
 
 
 class ProvideVolume(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="provideVolume"):
-    """Bind a claim to a new PersistentVolume, which has all that the claim asks for and which every node reaches."""
+    """Bind a claim to a new PersistentVolume that meets the claim's requirements, and that every node can reach."""
 
     claim: str
     """NAMESPACE/NAME"""
     volume: str
-    """The name that the claim has for it; empty for any name."""
+    """The volume name in the claim. Empty if any name is possible."""
     storage_class: str
-    """Of claim and volume; empty for none."""
+    """The class of claim and volume. Empty for none."""
     capacity: int
-    """In bytes; 0 where the claim requests none."""
+    """Bytes, or 0 if the claim requests none."""
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         name = f" {self.volume}" if self.volume else ""
         size = f" of {quantity_text(_BYTES, self.capacity, round_up=True)}" if self.capacity else ""
         where = f" in StorageClass {self.storage_class}" if self.storage_class else ""
@@ -49,28 +49,28 @@ class ProvideVolume(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag
 
 
 class AllowTopology(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="allowTopology"):
-    """Let allowedTopologies of a StorageClass have the topology of the node."""
+    """Add the topology of the node to allowedTopologies of a StorageClass."""
 
     storage_class: str
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         return f"add the node's topology to allowedTopologies of StorageClass {self.storage_class}"
 
 
 class ResizeClaim(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag="resizeClaim"):
-    """Let a claim request less. A claim that exists cannot shrink: it has to be created anew."""
+    """Lower the request of a claim. An existing claim cannot shrink, and must be created anew."""
 
     claim: str
     """NAMESPACE/NAME"""
     requested: int
     """In bytes."""
     to: int
-    """The largest volume that there is room for."""
+    """The largest volume for which there is capacity, in bytes."""
 
     @property
     def text(self) -> str:
-        """Return it as an instruction."""
+        """Return the step as an instruction."""
         less = quantity_text(_BYTES, self.to)
         return f"create the claim {self.claim} anew with {less} instead of {quantity_text(_BYTES, self.requested)}"

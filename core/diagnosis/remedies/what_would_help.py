@@ -1,4 +1,4 @@
-"""The search for remedies: proposals of each kind are tried out until one of the kind helps, within bounds."""
+"""The search for remedies: it tries proposals of each kind until one helps, within bounds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -44,9 +44,9 @@ from core.diagnosis.remedies.volume_proposals import allow_topology, provide_cla
 from core.diagnosis.remedies.volume_steps import AllowTopology, CreateClaim, ProvideVolume, ResizeClaim
 
 _PER_KIND: Final = 2
-"""Remedies of one kind."""
+"""How many remedies of one kind are reported."""
 _FAILURES: Final = 4
-"""Proposals of one kind that did not help, after which the search goes on with the next kind."""
+"""After this many proposals of one kind that did not help, the search continues with the next kind."""
 
 _SINGLE: Final[Sequence[Callable[[Obstacles], Iterator[Proposal]]]] = (
     uncordon_node,
@@ -82,27 +82,29 @@ _KINDS: Final[Mapping[type[Step], Kind]] = {
     AddNode: Kind.ADD_NODE,
 }
 _NAMES_NODE: Final = frozenset({Kind.UNCORDON_NODE, Kind.LABEL_NODE, Kind.ADD_NODE})
-"""Kinds whose steps say where the pod then fits."""
+"""Kinds whose steps name the node on which the pod then fits."""
 
 
 def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
-    """Return up to `limit` of the smallest changes, each of which alone lets the pod fit on a node.
+    """Return up to `limit` of the smallest changes. Each change alone lets the pod fit on a node.
 
-    None where it fits on a node already, and none that is not tried out: filter_nodes passes the node for the changed
-    pod, over the mirror with the change supposed. Each is the smallest of its kind, as far as trials are left. With one
-    unit more of a single lowered request, or without any one of several steps, the pod fits on no known node. A pod
-    that is removed is the smallest on its node of those that help, of the four smallest that could. Combined remedies
-    are looked for where no step or steps of one kind help, but to remove a pod or to add a node. In the order of how
-    little they change, roughly.
+    If the pod already fits on a node, there are none. Each remedy has been tried: filter_nodes passes the node for the
+    changed pod, over the mirror with the change supposed.
 
-    At most 48 trials are made, most of them over one node, and as many as 30 million units of work allow (see Trials).
-    Stale after the next event.
+    While trials are left, each remedy is the smallest of its kind. With one unit more of a single lowered request, or
+    without any one of several steps, the pod fits on no known node. A removed pod is the smallest on its node that
+    helps, of the four smallest candidates. Combined remedies are searched only if no single step, and no steps of one
+    kind, help, except for the removal of a pod or a new node. The remedies are roughly ordered by the size of the
+    change.
+
+    The search makes at most 48 trials, most of them over one node, within 30 million units of work (see Trials). Stale
+    after the next event.
     """
     if not limit or len(decision.fitting) or not len(decision.known):
         return ()
     trials, obstacles = Trials(decision), Obstacles(decision)
     found = [remedy for kind in _SINGLE for remedy in _tried(kind(obstacles), trials)]
-    found += _tried(provide_claims(obstacles), trials, most=1)  # the next ones are other ways to the same
+    found += _tried(provide_claims(obstacles), trials, most=1)  # further proposals do the same in other ways
     if not found:
         found += _tried(combine(obstacles), trials, most=1)
     found += _nodes_added(decision, trials)
@@ -134,7 +136,7 @@ def _tried(proposals: Iterable[Proposal], trials: Trials, most: int = _PER_KIND)
 
 
 def _least(steps: Sequence[Step], node: str, trials: Trials) -> tuple[Sequence[Step], str]:
-    """Return the steps without those that can be left out, and a node on which the pod fits after them."""
+    """Return the steps without the unnecessary ones, and a node on which the pod fits after them."""
     left = [*steps]
     for step in steps:
         fewer = [each for each in left if each is not step]
@@ -145,7 +147,7 @@ def _least(steps: Sequence[Step], node: str, trials: Trials) -> tuple[Sequence[S
 
 
 def _nodes_added(decision: Diagnosis, trials: Trials) -> list[Remedy]:
-    """Return the nodes that help if there is one more like them, each with the other zones in which it would."""
+    """Return the remedies of one more node, each with the other zones in which it would also help."""
     found: list[Remedy] = []
     for proposals in more_nodes(decision):
         helping = [each.steps[0] for each in proposals if trials.fitting(each.steps, each.node)]

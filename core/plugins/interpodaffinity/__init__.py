@@ -1,1 +1,1 @@
-"""InterPodAffinity: pods that want to be near, or away from, other pods."""
+"""InterPodAffinity: places pods near other pods, or away from them."""

@@ -1,4 +1,4 @@
-"""Sums over topology domains, looked up for the nodes of a batch, for filtering and scoring."""
+"""Sums over topology domains for the nodes of a batch, for filtering and scoring."""
 
 from collections.abc import Iterable
 
@@ -11,13 +11,13 @@ from core.mirror.topology import Int64Array, TopologyColumn
 
 
 class DomainSums:
-    """Weighted counts, added up per topology key and domain, so that each key is looked up once per batch."""
+    """Sums weighted counts per topology key and domain, so that each key is looked up once per batch."""
 
     __slots__ = ("_by_column",)
 
     def __init__(self, weighted: Iterable[tuple[DomainCounts, int]]) -> None:
-        # By column, not by key: a pod with more terms than counters are kept can evict a column that it reads itself,
-        # and then has two of the same key, with other value ids.
+        # By column, not by key. A pod with more terms than the limit of counters can evict a column that it reads
+        # itself. Then two columns have the same key, with different value ids.
         self._by_column: dict[TopologyColumn, list[tuple[DomainCounts, int]]] = {}
         for domains, weight in weighted:
             if domains.counts.nonzero:
@@ -25,15 +25,15 @@ class DomainSums:
 
     @property
     def empty(self) -> bool:
-        """Whether no pod was counted in any domain. Weights that cancel out, or are 0, were still counted."""
+        """Whether no domain has a counted pod. Weights that cancel out, or are 0, still count as counted."""
         return not self._by_column
 
     def versions(self) -> Versions:
-        """Return the versions of the counters; those that count nothing have no part in any sum, and are left out."""
+        """Return the versions of the counters. Counters without pods add nothing to a sum, and are left out."""
         return tuple(domains.version for weighted in self._by_column.values() for domains, _ in weighted)
 
     def per_node(self, batch: NodeBatch) -> Int64Array:
-        """Return the sum over the keys of the node's domain, for each node of the batch."""
+        """Return for each node of the batch the sum of its domains' counts over the keys."""
         total = np.zeros(len(batch), np.int64)
         for column, weighted in self._by_column.items():
             sums = column.sums()

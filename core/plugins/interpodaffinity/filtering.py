@@ -22,7 +22,7 @@ ANTI_AFFINITY_RULES: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't match p
 EXISTING_ANTI_AFFINITY_RULES: Final = Status(
     Code.UNSCHEDULABLE, ("node(s) didn't satisfy existing pods anti-affinity rules",)
 )
-# In the order in which they are judged: the first failure is a node's verdict.
+# In the order of evaluation: the first failure is a node's verdict.
 _STATUSES: Final = (SUCCESS, AFFINITY_RULES, ANTI_AFFINITY_RULES, EXISTING_ANTI_AFFINITY_RULES)
 
 
@@ -33,7 +33,7 @@ class PreFilterState:
 
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
         terms = pod.affinity.required_affinity
-        # One and the same pod has to meet all terms, so together they are one counter, per topology key.
+        # One pod must match all terms, so together they are one counter per topology key.
         matchers = tuple(term.matcher for term in terms)
         keys = dict.fromkeys([term.topology_key for term in terms])
         counts = mirror.affinity
@@ -47,13 +47,14 @@ class PreFilterState:
             for owner in counts.owners(pod.namespace, pod.labels)
             if owner.owner_term.role is Role.REQUIRED_ANTI_AFFINITY
         )
-        # Or a series of pods that want each other would be pending for ever: the first may go anywhere (with the keys).
+        # Without this rule, a series of pods that require each other would stay pending: the first may go to any node
+        # with the keys.
         self.first_of_its_kind = not any(
             domains.counts.nonzero for domains in self.affinity
         ) and counts.matches.selects_all(matchers, pod)
 
     def versions(self) -> Versions:
-        """Return the versions of all counters that the verdicts follow from, and whether the pod is the first one."""
+        """Return the versions of all counters that the verdicts depend on, and `first_of_its_kind`."""
         return (
             self.first_of_its_kind,
             tuple(domains.version for domains in self.affinity),
@@ -62,7 +63,7 @@ class PreFilterState:
         )
 
     def judge(self, batch: NodeBatch) -> Verdicts:
-        """Give each node its verdict."""
+        """Return the verdict on each node."""
         codes = np.zeros(len(batch), np.uint8)
         if not self.existing_anti_affinity.empty:
             codes[self.existing_anti_affinity.per_node(batch) > 0] = _STATUSES.index(EXISTING_ANTI_AFFINITY_RULES)
@@ -73,7 +74,7 @@ class PreFilterState:
         return Verdicts(codes, _STATUSES)
 
     def _attracted(self, batch: NodeBatch) -> BoolArray:
-        """Tell for each node whether it has all topology keys and pods that are sought in each of its domains."""
+        """Return for each node whether it has all topology keys, and matching pods in each of its domains."""
         attracted = np.ones(len(batch), np.bool_)
         for domains in self.affinity:
             if not attracted.any():
@@ -84,5 +85,5 @@ class PreFilterState:
             else:
                 sums = domains.column.sums()
                 domains.counts.add_into(sums)
-                attracted &= sums[value_ids] > 0  # ABSENT looks up 0
+                attracted &= sums[value_ids] > 0  # ABSENT reads 0
         return attracted

@@ -50,11 +50,11 @@ _INVALIDATED_BY = (
 
 
 class InterPodAffinity:
-    """Filter and score by inter-pod (anti-)affinity, exactly as the in-tree plugin.
+    """Filters and scores by inter-pod (anti-)affinity, exactly as the in-tree plugin.
 
-    A required affinity term of an existing pod adds `hard_pod_affinity_weight`, 0..100, to the score of a pod that it
-    selects. `ignore_preferred_terms_of_existing_pods` skips scoring for pods without preferences of their own.
-    Raises ValueError for a weight out of range, as upstream's ValidateInterPodAffinityArgs.
+    Each required affinity term of an existing pod that selects the incoming pod adds `hard_pod_affinity_weight`,
+    0..100, to the score. With `ignore_preferred_terms_of_existing_pods`, pods without preferences of their own are not
+    scored. Raises ValueError if the weight is out of range, as upstream's ValidateInterPodAffinityArgs.
     """
 
     name = "InterPodAffinity"
@@ -76,11 +76,11 @@ class InterPodAffinity:
 
     @property
     def hard_pod_affinity_weight(self) -> int:
-        """The amount that a required affinity term of an existing pod adds to the score of a pod that it selects."""
+        """The weight of a required affinity term of an existing pod in the score of a pod that the term selects."""
         return self._hard_pod_affinity_weight
 
     def scores_for(self, pod: Pod) -> bool:
-        """Return whether a pod is scored at all: not without preferences of its own, if those of others are ignored."""
+        """Return whether a pod is scored. With `ignore_preferred_terms_of_existing_pods` it must have preferences."""
         has_preferences = pod.affinity.preferred_affinity or pod.affinity.preferred_anti_affinity
         return bool(has_preferences) or not self._ignore_preferred_terms_of_existing_pods
 
@@ -88,7 +88,7 @@ class InterPodAffinity:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState | None]:
-        """Resolve the pod's hard rules to counters; fails for a pod whose terms could not be parsed."""
+        """Resolve the pod's hard rules to counters. Fails for a pod whose terms could not be parsed."""
         if pod.affinity.errors:
             return _unparsable(mirror, pod), None
         state = PreFilterState(mirror, pod)
@@ -103,11 +103,11 @@ class InterPodAffinity:
         return state.judge(batch)
 
     def filter_versions(self, state: PreFilterState) -> Versions:
-        """Return the versions of all counters that the verdicts follow from."""
+        """Return the versions of all counters that the verdicts depend on."""
         return state.versions()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, DomainSums | None]:
-        """Resolve the preferences to counters; SKIP when nothing at all was counted."""
+        """Resolve the preferences to counters. SKIP if no pod was counted."""
         if pod.affinity.errors:
             return _unparsable(mirror, pod), None
         if not self.scores_for(pod):
@@ -120,11 +120,11 @@ class InterPodAffinity:
         return state.per_node(batch)
 
     def score_versions(self, state: DomainSums) -> Versions:
-        """Return the versions of all counters that the raw scores follow from."""
+        """Return the versions of all counters that the raw scores depend on."""
         return state.versions()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Spread the raw scores of the nodes asked over 0..100."""
+        """Normalise the raw scores of the requested nodes to 0..100."""
         return normalized(raw)
 
 

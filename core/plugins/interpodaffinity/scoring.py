@@ -18,12 +18,12 @@ from core.plugins.interpodaffinity.domains import DomainSums
 
 
 def preferences(mirror: ClusterMirror, pod: Pod, hard_pod_affinity_weight: int) -> DomainSums:
-    """Return the weighted counts of all that draws the pod to domains or repels it. Stale after the next event."""
+    """Return the weighted counts of all terms that attract or repel the pod. Stale after the next event."""
     return DomainSums((*_own(mirror, pod), *_of_existing_pods(mirror, pod, hard_pod_affinity_weight)))
 
 
 def normalized(raw: Int64Array) -> Int64Array:
-    """Spread raw scores over 0..100, truncated as Go's int64() does; all 0 where they are equal."""
+    """Normalise raw scores to 0..100, truncated like Go's int64(). Equal scores all become 0."""
     if not len(raw):
         return raw
     lowest, highest = int(raw.min()), int(raw.max())

@@ -1,1 +1,1 @@
-"""Plugins that follow the load of nodes: the measured usage, and the predicted usage of pods not measured yet."""
+"""Plugins that score by node load: measured usage, plus predicted usage of pods that are not measured yet."""

@@ -1,4 +1,4 @@
-"""The base of the plugins that follow the load of nodes: the states that they read, and the events that matter."""
+"""The base of the plugins that follow node load: the states that they read, and their invalidation rules."""
 
 from collections.abc import Callable
 from typing import Final
@@ -52,7 +52,7 @@ INVALIDATED_BY: Final = (
 
 
 class LoadPlugin:
-    """Base of these plugins. Their scores of a node depend on the node, its measurement and its pods alone."""
+    """Base of these plugins. A node's score depends only on the node, its measurement and its pods."""
 
     kinds: tuple[Kind, ...] = (Node, Pod, NodeMetrics)
     invalidated_by = INVALIDATED_BY
@@ -64,7 +64,7 @@ class LoadPlugin:
 
     @property
     def states(self) -> tuple[Callable[[ClusterMirror], Listener], ...]:
-        """The states that the mirror keeps for the plugin; see core.derived_states."""
+        """The states that the mirror keeps for the plugin. See core.derived_states."""
         return NodeUsage, self._unmeasured
 
     def unmeasured(self, mirror: ClusterMirror) -> UnmeasuredUsage:
@@ -79,5 +79,5 @@ class LoadPlugin:
         return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores, which are 0..100 already (the originals normalise nothing)."""
+        """Return the scores, which are already 0..100. The original plugins do not normalise."""
         return raw

@@ -1,9 +1,10 @@
-"""The plugin LoadAware: refuse nodes whose estimated usage exceeds a threshold, and prefer the least used ones.
+"""The plugin LoadAware: reject nodes whose estimated usage exceeds a threshold, and prefer the least used nodes.
 
 Source: koordinator pkg/scheduler/plugins/loadaware (load_aware.go, pod_assign_cache.go, estimator/default_estimator.go)
 and its design, 20220510-load-aware-scheduling. The estimated usage of a node is the sum of its measured usage, the
 estimated usage of its pods that are not measured yet, and the estimated usage of the incoming pod. Each resource scores
-100 * (allocatable - used) / allocatable, and 0 where more is used than allocatable. The score is their weighted mean.
+100 * (allocatable - used) / allocatable, or 0 if the used amount exceeds the allocatable one. The score is the weighted
+mean.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +28,7 @@ DEFAULT_THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
 """Percent of the allocatable amount."""
 DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {"cpu": 1, "memory": 1}
 DEFAULT_SCALING_FACTORS: Final[Mapping[str, int]] = {"cpu": 85, "memory": 70}
-"""The estimated usage of a pod in percent of the larger one of its request and limit."""
+"""The estimated usage of a pod, as a percentage of the larger of its request and limit."""
 
 EXPIRED: Final = Status(Code.UNSCHEDULABLE, ("node(s) nodeMetric expired",))
 EXCEEDED: Final = tuple(Status(Code.UNSCHEDULABLE, (f"node(s) {name} usage exceed threshold",)) for name in RESOURCES)
@@ -38,7 +39,7 @@ _UNSTATED: Final = (250, 200 * 2**20)
 
 
 class EstimatedUsage(msgspec.Struct, frozen=True):
-    """A share of the larger one of request and limit, at most the limit; a default without either."""
+    """A share of the larger of request and limit, at most the limit. A default if the pod has neither."""
 
     factors: tuple[int, int]
 
@@ -60,7 +61,7 @@ def _estimate(request: int, limit: int, factor: int, unstated: int) -> int:
 
 
 class EstimateState(msgspec.Struct, frozen=True):
-    """The estimated usage of one incoming pod, of each of RESOURCES. Stale after the next event."""
+    """The estimated usage of one incoming pod for each of RESOURCES. Stale after the next event."""
 
     asked: tuple[int, int]
     usage: NodeUsage
@@ -74,11 +75,11 @@ class EstimateState(msgspec.Struct, frozen=True):
 
 
 class LoadAware(LoadPlugin):
-    """Filter and score by the usage of nodes.
+    """Filters and scores by the usage of nodes.
 
-    A resource that is not measured refuses no node and scores 0. By default, a measurement that is too old counts as
-    none. In the original, `enableScheduleWhenNodeMetricsExpired` has another default: there the node is refused.
-    Raises ValueError for an argument out of its range.
+    A resource without a measurement rejects no node and scores 0. By default, a measurement that is too old counts as
+    missing. The original's `enableScheduleWhenNodeMetricsExpired` has another default: such a node is rejected. Raises
+    ValueError for an argument out of its range.
     """
 
     name = "LoadAware"
@@ -110,13 +111,13 @@ class LoadAware(LoadPlugin):
         super().__init__(self._prediction)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, EstimateState | None]:
-        """Estimate the usage of the pod; SKIP for a pod of a DaemonSet, which has only one node to go to."""
+        """Estimate the usage of the pod. SKIP for a pod of a DaemonSet, which has only one possible node."""
         if pod.of_daemon_set or not any(self._thresholds):
             return SKIP, None
         return SUCCESS, self._state(mirror, pod)
 
     def filter(self, state: EstimateState, batch: NodeBatch) -> Verdicts:
-        """Refuse the nodes that would use more than a threshold, by the first such resource."""
+        """Reject the nodes that would exceed a threshold. The first such resource gives the reason."""
         codes: Int64Array = np.zeros(len(batch), np.int64)
         for resource, threshold in reversed([*enumerate(self._thresholds)]):
             if threshold:
@@ -132,7 +133,7 @@ class LoadAware(LoadPlugin):
         return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, EstimateState | None]:
-        """Estimate the usage of the pod; SKIP where no resource has a weight."""
+        """Estimate the usage of the pod. SKIP if no resource has a weight."""
         if not (any(self._weights) or self._dominant_weight):
             return SKIP, None
         return SUCCESS, self._state(mirror, pod)

@@ -5,8 +5,8 @@ The mean utilisation mu includes the pod: it is the measured usage as a share of
 share of the allocatable amount. The standard deviation sigma is a share of the capacity. The formulas are
 risk = (mu + margin * sigma^(1/sensitivity)) / 2 and score = 100 * (1 - risk). The lower score of cpu and memory counts.
 
-Here mu also includes the requests of the pods that are not measured yet. The original adds the incoming pod
-alone, so that all pods of a burst find a node as idle as the first one did.
+Here mu also includes the requests of the pods that are not measured yet. The original adds only the incoming pod, so
+every pod of a burst finds a node as idle as the first one did.
 """
 
 from math import inf
@@ -31,7 +31,7 @@ DEFAULT_SENSITIVITY: Final = 1.0
 
 
 class RequestedUsage(msgspec.Struct, frozen=True):
-    """Predicts that a pod uses its requests."""
+    """Predicts that a pod uses as much as it requests."""
 
     def __call__(self, pod: Pod) -> tuple[int, int]:
         """Return millicores and bytes."""
@@ -40,7 +40,7 @@ class RequestedUsage(msgspec.Struct, frozen=True):
 
 
 class RiskState(msgspec.Struct, frozen=True):
-    """The requests of one incoming pod, of each of RESOURCES. Stale after the next event."""
+    """The requests of one incoming pod for each of RESOURCES. Stale after the next event."""
 
     asked: tuple[int, int]
     usage: NodeUsage
@@ -48,10 +48,10 @@ class RiskState(msgspec.Struct, frozen=True):
 
 
 class LoadVariationRiskBalancing(LoadPlugin):
-    """Score by the risk that the usage of a node exceeds its resources.
+    """Scores by the risk that the usage of a node exceeds its resources.
 
-    Where only one of cpu and memory is measured, it alone decides; a node without a usable measurement gets 0, as in
-    the original. Raises ValueError for an argument out of its range.
+    If only cpu or only memory is measured, that one decides. A node without a usable measurement gets 0, as in the
+    original. Raises ValueError for an argument out of its range.
     """
 
     name = "LoadVariationRiskBalancing"
@@ -70,7 +70,7 @@ class LoadVariationRiskBalancing(LoadPlugin):
         super().__init__(self._prediction)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, RiskState]:
-        """Gather the requests of the pod."""
+        """Collect the requests of the pod."""
         asked = self._prediction(pod)
         return SUCCESS, RiskState(asked, mirror.derived(NodeUsage), self.unmeasured(mirror))
 
@@ -85,7 +85,7 @@ class LoadVariationRiskBalancing(LoadPlugin):
         return rounded_all(np.where(measured[0] & measured[1], lower, higher))
 
     def _scored(self, usage: ResourceUsage, asked: Int64Array) -> Float64Array:
-        """Return 100 less the risk of one resource; 0 where it is not measured, or the node has none of it."""
+        """Return 100 less the risk of one resource, or 0 if the node has no measurement or none of the resource."""
         capacity = np.maximum(usage.capacity, 1).astype(np.float64)
         allocatable = np.maximum(usage.allocatable, 1).astype(np.float64)
         # As in the original: usage is a share of the capacity, and requests are a share of the allocatable amount.

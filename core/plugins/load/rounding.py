@@ -15,7 +15,7 @@ _HALF: Final = 0.5
 def rounded(amount: float) -> int:
     """Return the nearest integer."""
     whole = int(amount)
-    return whole + (amount - whole >= _HALF)  # not int(amount + 0.5): the sum may round up itself
+    return whole + (amount - whole >= _HALF)  # not int(amount + 0.5), whose sum may round up
 
 
 def rounded_all(amounts: Float64Array) -> Int64Array:

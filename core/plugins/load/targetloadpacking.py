@@ -1,8 +1,8 @@
-"""The plugin TargetLoadPacking: fill nodes up to a target utilisation of their cpu, and spread beyond it.
+"""The plugin TargetLoadPacking: fill nodes up to a target cpu utilisation, and spread pods beyond it.
 
 Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/targetloadpacking/targetloadpacking.go, and its design, KEP-61. With
-t the target and u the predicted utilisation in percent, the score is (100 - t) * u / t + t up to the target,
-t * (100 - u) / (100 - t) from there to 100, and 0 beyond.
+t the target and u the predicted utilisation in percent, the score is (100 - t) * u / t + t up to the target, t * (100 -
+u) / (100 - t) from there to 100, and 0 beyond.
 """
 
 from typing import Final
@@ -31,7 +31,7 @@ _MAX_MULTIPLIER: Final = 1000.0
 
 
 class PredictedCpu(msgspec.Struct, frozen=True):
-    """The limit of each container, else its request times a factor, else a default, and the overhead (millicores)."""
+    """Millicores: the limit of each container, else its request times a factor, else a default, plus the overhead."""
 
     multiplier: float
     default: int
@@ -52,7 +52,7 @@ class PackingState(msgspec.Struct, frozen=True):
 
 
 class TargetLoadPacking(LoadPlugin):
-    """Score by the cpu that a node would use with the pod, counting pods that are not measured yet.
+    """Scores by the cpu that a node would use with the pod, including pods that are not measured yet.
 
     A node without a usable measurement gets 0, as in the original. Raises ValueError for an argument out of its range.
     """

@@ -1,10 +1,10 @@
 """The predicted usage of the pods that a node's last measurement does not cover yet, updated by every event.
 
 Source: sigs.k8s.io/scheduler-plugins pkg/trimaran (PodAssignEventHandler, TargetLoadPacking.Score) and koordinator
-pkg/scheduler/plugins/loadaware (podAssignCache): both count a pod that was assigned later than 60 s before the end of
-the measured window. They take the time of the assignment from their own clock, or from the condition PodScheduled. Here
-it is the start of the pod, so that a restart, another replica and a dump find the same. An assumed pod has not started,
-and neither has a pod that its kubelet has not seen.
+pkg/scheduler/plugins/loadaware (podAssignCache). Both count a pod that was assigned later than 60 s before the end of
+the measured window. They take the time of assignment from their own clock, or from the condition PodScheduled. Here it
+is the start of the pod, so that a restart, another replica and a dump give the same result. An assumed pod has not
+started, nor has a pod that its kubelet has not seen.
 """
 
 from typing import NamedTuple, Protocol
@@ -24,7 +24,7 @@ _MOST: int = 2**50
 
 
 class Prediction(Protocol):
-    """Predicts the usage of a pod from its object alone. It is hashable: equal ones share one state."""
+    """Predicts the usage of a pod from its object alone. Predictions are hashable: equal ones share one state."""
 
     def __call__(self, pod: Pod) -> tuple[int, int]:
         """Return millicores and bytes."""
@@ -37,14 +37,14 @@ class _Part(NamedTuple):
 
 
 class UnmeasuredUsage:
-    """Predicted cpu and memory by slot, of the pods that count as not measured; a derived state.
+    """Predicted cpu and memory by slot, of the pods that are not measured yet. A derived state.
 
-    Nothing is counted on a node without a measurement, as the plugins ignore the sums there. A pod leaves once a
+    A node without a measurement has no counted pods, because the plugins ignore its sums. A pod is removed once a
     measurement covers it, so the state has the pods of the last minutes, not all pods.
     """
 
     def __init__(self, mirror: ClusterMirror, prediction: Prediction) -> None:
-        """Count the pods of all measured nodes; from then on `changed` must get every change."""
+        """Count the pods of all measured nodes. From then on `changed` must receive every change."""
         self._mirror = mirror
         self._prediction = prediction
         self._sums: Int64Array = np.zeros((2, mirror.nodes.capacity), np.int64)
@@ -57,14 +57,14 @@ class UnmeasuredUsage:
             self._add(slot, pod)
 
     def changed(self, change: Change) -> None:
-        """Follow pods as they come, start and go, and measurements."""
+        """Follow pods that are added, start or are removed, and measurements."""
         if isinstance(change, PodChange):
             if change.before is not None:
                 self._remove(change.slot, change.before.uid)
             if change.after is not None:
                 self._add(change.slot, change.after)
         elif isinstance(change, NodeChange):
-            if change.before is None and change.after is not None:  # the changes of its pods come next
+            if change.before is None and change.after is not None:  # the changes of its pods follow
                 self._begin(change.slot, self._mirror.objects(NodeMetrics).get(change.after.name))
             elif change.after is None:
                 self._begin(change.slot, None)
@@ -72,7 +72,7 @@ class UnmeasuredUsage:
             self._measured(change.slot, change.after)
 
     def of(self, resource: int, batch: NodeBatch) -> Int64Array:
-        """Return the predicted amounts on the nodes of a batch; resources as core.mirror.node_usage has them."""
+        """Return the predicted amounts on the nodes of a batch. `resource` is an index as in core.mirror.node_usage."""
         found: Int64Array = self._sums[resource].take(batch.slots)
         if batch.strangers:
             found[list(batch.strangers)] = 0
@@ -83,7 +83,7 @@ class UnmeasuredUsage:
         return len(self._parts.get(slot, ()))
 
     def _begin(self, slot: int, metrics: NodeMetrics | None) -> None:
-        """Count on a node from its measurement on, with no pod yet."""
+        """Start counting for a newly measured node, with no pod yet."""
         if slot >= self._sums.shape[1]:
             more = max(slot + 1 - self._sums.shape[1], self._sums.shape[1])
             self._sums = np.pad(self._sums, ((0, 0), (0, more)))
@@ -108,7 +108,7 @@ class UnmeasuredUsage:
     def _add_all(self, slot: int, name: str) -> None:
         pods = self._mirror.pods
         for row in self._mirror.nodes.infos[name].rows:
-            if pods.slot_of_row[row] == slot:  # else it is supposed to be gone
+            if pods.slot_of_row[row] == slot:  # else the pod is supposed gone
                 self._add(slot, pods.pods[row])
 
     def _add(self, slot: int, pod: Pod) -> None:
@@ -135,10 +135,10 @@ class UnmeasuredUsage:
 
 
 class UnmeasuredBy(msgspec.Struct, frozen=True):
-    """Makes the state of a prediction. Equal ones are one key of `ClusterMirror.derived`."""
+    """Creates the state of a prediction. Equal values are one key of `ClusterMirror.derived`."""
 
     prediction: Prediction
 
     def __call__(self, mirror: ClusterMirror) -> UnmeasuredUsage:
-        """Make the state over a mirror."""
+        """Create the state over a mirror."""
         return UnmeasuredUsage(mirror, self.prediction)

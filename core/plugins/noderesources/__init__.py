@@ -1,1 +1,1 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: allocatable resources of nodes against requests of pods."""
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: requests of pods against allocatable resources of nodes."""

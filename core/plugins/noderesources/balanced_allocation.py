@@ -1,4 +1,4 @@
-"""The plugin NodeResourcesBalancedAllocation: nodes whose resources would be used up evenly.
+"""NodeResourcesBalancedAllocation: prefers nodes whose resources would be used evenly.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
 """
@@ -22,6 +22,7 @@ from core.objects.pod import Pod
 from core.plugins.noderesources.allocation import (
     CPU_AND_MEMORY,
     Allocation,
+    NodeAllocation,
     ResourceSpec,
     Scorer,
     ScoreState,
@@ -61,16 +62,16 @@ _INVALIDATED_BY: Final = (
 
 
 class BalanceState(msgspec.Struct, frozen=True):
-    """The requests of one incoming pod, and the score of its node. Stale after the next event."""
+    """The requests of one incoming pod, and the scoring function. Stale after the next event."""
 
     resources: ScoreState
     scorer: Scorer
 
 
 class NodeResourcesBalancedAllocation:
-    """Score by how evenly the node's resources are requested, exactly as the in-tree plugin.
+    """Scores by how evenly the node's resources are requested, exactly as the in-tree plugin.
 
-    Raises ValueError for resources that upstream's ValidateNodeResourcesBalancedAllocationArgs refuses.
+    Raises ValueError for resources that upstream's ValidateNodeResourcesBalancedAllocationArgs rejects.
     """
 
     name = "NodeResourcesBalancedAllocation"
@@ -90,10 +91,10 @@ class NodeResourcesBalancedAllocation:
         """Return None: the pod's fields name no other object."""
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, BalanceState | None]:
-        """Gather the pod's requests; SKIP for a pod without any of the resources (kubernetes issue 129138)."""
+        """Collect the pod's requests. SKIP for a pod without any of the resources (kubernetes issue 129138)."""
         if not any(pod.requests.get(resource.name) for resource in self._resources):
             return SKIP, None
-        scorer = _improvement if mirror.rules.balance_of_change else _balance
+        scorer = _IMPROVEMENT if mirror.rules.balance_of_change else _BALANCE
         return SUCCESS, BalanceState(ScoreState(mirror.derived(ResourceColumns), pod.requests, non_zero=False), scorer)
 
     def score(self, state: BalanceState, batch: NodeBatch) -> Int64Array:
@@ -105,7 +106,7 @@ class NodeResourcesBalancedAllocation:
         return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores, which are 0..100 already (upstream has no NormalizeScore)."""
+        """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""
         return in_range(raw)
 
 
@@ -119,7 +120,7 @@ def _errors(resources: Sequence[ResourceSpec]) -> Iterator[str]:
 
 
 def _improvement(allocations: Sequence[Allocation], length: int) -> Int64Array:
-    """Return by how much the pod makes the node more even: 75 for not at all, 50 to 100 (since v1.36)."""
+    """Return how much more even the pod makes the node: 75 for no change, 50 to 100 (since v1.36)."""
     without_pod = [each.requested - each.asked for each in allocations]
     half = MAX_NODE_SCORE // 2
     change = _balance(allocations, length) - _balance_of(allocations, without_pod, length)
@@ -131,8 +132,31 @@ def _balance(allocations: Sequence[Allocation], length: int) -> Int64Array:
     return _balance_of(allocations, [each.requested for each in allocations], length)
 
 
+def _improvement_of_one(allocations: Sequence[NodeAllocation]) -> int | None:
+    if len(allocations) != _PAIR:
+        return None
+    without_pod = _balance_of_pair(allocations, [each.requested - each.asked for each in allocations])
+    half = MAX_NODE_SCORE // 2
+    return half + (half + _balance_of_pair(allocations, [each.requested for each in allocations]) - without_pod) // 2
+
+
+def _balance_of_one(allocations: Sequence[NodeAllocation]) -> int | None:
+    if len(allocations) != _PAIR:
+        return None
+    return _balance_of_pair(allocations, [each.requested for each in allocations])
+
+
+def _balance_of_pair(allocations: Sequence[NodeAllocation], amounts: Sequence[int]) -> int:
+    """Return the result of `_balance_of` for two resources of one node. It is never below 50."""
+    (first, second), (one, other) = allocations, amounts
+    if not (first.allocatable and second.allocatable):
+        return MAX_NODE_SCORE
+    difference = min(one / first.allocatable, 1.0) - min(other / second.allocatable, 1.0)
+    return int((1 - abs(difference) / _PAIR) * float(MAX_NODE_SCORE))
+
+
 def _balance_of(allocations: Sequence[Allocation], amounts: Sequence[Int64Array], length: int) -> Int64Array:
-    """Return 100 less the standard deviation of the shares of amounts, in the very float64 operations of upstream."""
+    """Return 100 less the standard deviation of the shares of amounts, in exactly upstream's float64 operations."""
     if len(allocations) < _PAIR:
         return np.full(length, MAX_NODE_SCORE, np.int64)
     shares = [np.minimum(amount / each.allocatable, 1.0) for each, amount in zip(allocations, amounts, strict=True)]
@@ -141,20 +165,20 @@ def _balance_of(allocations: Sequence[Allocation], amounts: Sequence[Int64Array]
         deviation = np.where(first.offered & second.offered, np.abs(one - other) / _PAIR, 0.0)
     else:
         deviation = _deviation(np.stack([each.offered for each in allocations]), np.stack(shares))
-    with np.errstate(invalid="ignore"):  # shares of sums that have overflowed may be any number, see in_range
+    with np.errstate(invalid="ignore"):  # shares of overflowed sums may be any number, see in_range
         return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
 
 
 def _deviation(offered: BoolArray, shares: Float64Array) -> Float64Array:
     number: Int64Array = offered.sum(axis=0, dtype=np.int64)
-    # Of two shares upstream takes half of their difference, which needs no root; of one there is no deviation.
+    # For two shares upstream takes half of their difference, which needs no root. One share has no deviation.
     largest, least = np.where(offered, shares, -np.inf).max(axis=0), np.where(offered, shares, np.inf).min(axis=0)
     of_pair = np.where(number == _PAIR, (largest - least) / _PAIR, 0.0)
     return np.where(number > _PAIR, _standard_deviation(offered, shares, number), of_pair)
 
 
 def _standard_deviation(offered: BoolArray, shares: Float64Array, number: Int64Array) -> Float64Array:
-    # Added up one after the other, as numpy's own sums may take another order, and then round otherwise.
+    # Summed in order: numpy's own sums may use another order, and then round differently.
     divisor = np.maximum(number, 1)
     total, squares = np.zeros(len(number)), np.zeros(len(number))
     for there, share in zip(offered, shares, strict=True):
@@ -163,3 +187,7 @@ def _standard_deviation(offered: BoolArray, shares: Float64Array, number: Int64A
     for there, share in zip(offered, shares, strict=True):
         squares += np.where(there, (share - mean) * (share - mean), 0.0)
     return np.sqrt(squares / divisor)
+
+
+_IMPROVEMENT: Final = Scorer(_improvement, _improvement_of_one)
+_BALANCE: Final = Scorer(_balance, _balance_of_one)

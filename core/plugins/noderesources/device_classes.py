@@ -1,4 +1,4 @@
-"""Extended resources that a DeviceClass stands for, which are left to kube-scheduler's own DynamicResources.
+"""Extended resources that a DeviceClass provides, and that are left to kube-scheduler's DynamicResources plugin.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go (shouldDelegateResourceToDRA; in v1.34
 withDeviceClass and fitsRequest).
@@ -20,17 +20,17 @@ _QUOTA_PREFIX: Final = "requests."
 
 
 class LeftToDevices:
-    """Which resources of one pod are left to devices, and on which nodes. Stale after the next event."""
+    """The resources of one pod that are left to devices, and on which nodes. Stale after the next event."""
 
     __slots__ = ("_listed", "_resources")
 
     def __init__(self, resources: Iterable[str] = (), listed: NodeValues[frozenset[str]] | None = None) -> None:
-        """Take the resources, and those that each node lists with 0, if these are checked nevertheless."""
+        """Resources in `listed` are checked nevertheless: each node lists them with 0."""
         self._resources = frozenset(resources)
         self._listed = listed
 
     def on(self, resource: str, columns: ResourceColumns, offered: Offered, batch: NodeBatch) -> BoolArray | None:
-        """Return for each node whether DynamicResources serves the resource there; None: on no node."""
+        """Return for each node whether DynamicResources handles the resource there, or None if on no node."""
         if resource not in self._resources:
             return None
         left: BoolArray = columns.allocatable_of(resource, batch, offered) <= 0
@@ -53,17 +53,17 @@ def left_to_devices(mirror: ClusterMirror, requests: Mapping[str, int]) -> LeftT
     named = _stood_for(mirror).intersection(asked)
     if rule is DeviceClassResources.LEFT_UNLESS_ALLOCATABLE:
         return LeftToDevices(named)
-    # v1.34 looks for classes only if the pod asks for an extended resource; else it leaves whatever is not listed.
+    # v1.34 reads classes only if the pod requests an extended resource. Else it leaves every unlisted resource.
     return LeftToDevices(named if any(map(is_extended, asked)) else asked, mirror.derived(_listed_as_none))
 
 
 def is_extended(resource: str) -> bool:
-    """Return whether a resource is an extended one (v1helper.IsExtendedResourceName), if it is accounted at all."""
+    """Return whether a resource is an extended one (v1helper.IsExtendedResourceName), if Kindred accounts for it."""
     return "/" in resource and _NATIVE_DOMAIN not in resource and not resource.startswith(_QUOTA_PREFIX)
 
 
 def stands_for(device_class: DeviceClass | None) -> frozenset[str]:
-    """Return the resources that a class stands for: the one that it names, and one that every class does."""
+    """Return the resources that a class provides: the one that it names, and the implicit one of every class."""
     if device_class is None:
         return frozenset()
     return frozenset({device_class.extended_resource, IMPLICIT_PREFIX + device_class.name} - {""})

@@ -1,7 +1,7 @@
 """The plugin NodeResourcesFit: its arguments and its extension points.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go. The devices that back an extended
-resource are not scored: for that upstream reads ResourceSlices and their allocations.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go. Devices that back an extended resource
+are not scored, because upstream reads ResourceSlices and their allocations for that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,10 +56,10 @@ _INVALIDATED_BY: Final = (
 
 
 class NodeResourcesFit:
-    """Filter by all requests of a pod, and score by the requested amounts, exactly as the in-tree plugin.
+    """Filters by all requests of a pod, and scores by the requested amounts, exactly as the in-tree plugin.
 
-    `ignored_resources` and `ignored_resource_groups` name extended resources that the filter does not look at, because
-    another extender does. Raises ValueError for arguments that upstream's ValidateNodeResourcesFitArgs rejects.
+    `ignored_resources` and `ignored_resource_groups` name extended resources that the filter ignores, because another
+    extender checks them. Raises ValueError for arguments that upstream's ValidateNodeResourcesFitArgs rejects.
     """
 
     name = "NodeResourcesFit"
@@ -91,7 +91,7 @@ class NodeResourcesFit:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState]:
-        """Gather the pod's requests; never skipped, because every pod takes one of the node's pods."""
+        """Collect the pod's requests. Never skipped, because every pod counts against the node's pods."""
         left = left_to_devices(mirror, pod.requests)
         return SUCCESS, PreFilterState(mirror.derived(ResourceColumns), pod.requests, self._ignored, left)
 
@@ -104,12 +104,12 @@ class NodeResourcesFit:
         return ()
 
     def room_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Room:
-        """Return how many of some pods each node can hold, by the resources that the filter checks; see room_for."""
+        """Return how many of some pods each node can hold, by the resources that the filter checks. See room_for."""
         return room_for(mirror, pods, self._ignored, batch)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
-        """Gather the pod's amounts for scoring."""
-        # Not the amounts of a pod on a node: upstream's scorer looks at the containers of the incoming pod alone.
+        """Collect the pod's amounts for scoring."""
+        # Not the amounts of a pod on a node: upstream's scorer reads only the containers of the incoming pod.
         asked = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
         return SUCCESS, ScoreState(mirror.derived(ResourceColumns), asked, non_zero=True)
 
@@ -122,7 +122,7 @@ class NodeResourcesFit:
         return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores, which are 0..100 already (upstream has no NormalizeScore)."""
+        """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""
         return in_range(raw)
 
 

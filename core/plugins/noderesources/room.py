@@ -1,4 +1,4 @@
-"""How many of some pods the resources of a node can hold together, at most."""
+"""Upper bounds for how many of some pods the resources of a node can hold together."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -25,20 +25,27 @@ class Room(NamedTuple):
 
     most: Int64Array
     """An upper bound of the pods on the node, in any placement that NodeResourcesFit allows."""
-    times: Float64Array
-    """How many times over all of them fit there, by the scarcest resource."""
+    shares: Float64Array
+    """The free amount by resource and node, as a share of the sum of their requests: first of pods, then of the other
+    resources by name."""
+
+    @property
+    def times(self) -> Float64Array:
+        """How many times over all of them fit on each node, by the scarcest resource."""
+        times: Float64Array = self.shares.min(axis=0)
+        return times
 
 
 def room_for(mirror: ClusterMirror, pods: Sequence[Pod], ignored: IgnoredResources, batch: NodeBatch) -> Room:
     """Return how many of some pods, at least one, each node can hold. Stale after the next event.
 
-    For each resource, `most` counts the smallest requests first. A resource that devices back on some
-    node sets no bound.
+    For each resource, `most` counts the smallest requests first. A resource that devices back on some node sets no
+    bound.
     """
     columns = mirror.derived(ResourceColumns)
     free = columns.allocatable_of(PODS, batch) - columns.requested_of(PODS, batch)
     most: Int64Array = np.clip(free, 0, len(pods))
-    times: Float64Array = np.maximum(free, 0) / len(pods)
+    shares: list[Float64Array] = [np.maximum(free, 0) / len(pods)]
     requests = [mirror.counted(pod).requests for pod in pods]
     for resource in sorted({name for each in requests for name, amount in each.items() if amount > 0}):
         if resource in ignored or _is_left_to_devices(mirror, requests, resource, batch):
@@ -47,8 +54,8 @@ def room_for(mirror: ClusterMirror, pods: Sequence[Pod], ignored: IgnoredResourc
         sums = np.array([min(each, _MOST) for each in accumulate(asked)], np.int64)
         free = columns.allocatable_of(resource, batch) - columns.requested_of(resource, batch)
         most = np.minimum(most, len(pods) - len(asked) + np.searchsorted(sums, free, side="right"))
-        times = np.minimum(times, np.maximum(free, 0) / sums[-1])
-    return Room(most, times)
+        shares.append(np.maximum(free, 0) / sums[-1])
+    return Room(most, np.array(shares))
 
 
 def _is_left_to_devices(

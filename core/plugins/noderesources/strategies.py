@@ -16,8 +16,12 @@ from core.mirror.topology import Int64Array
 from core.plugins.noderesources.allocation import (
     CPU_AND_MEMORY,
     Allocation,
+    NodeAllocation,
     ResourceSpec,
     Scorer,
+    ScorerOfAll,
+    ScorerOfOne,
+    not_alone,
     quotient,
     with_default_weights,
 )
@@ -37,14 +41,14 @@ class UtilizationShapePoint(msgspec.Struct, frozen=True, gc=False):
 
 
 class ScoringStrategy(msgspec.Struct, frozen=True, gc=False):
-    """How nodes are scored, and by which resources; `shape` is read by RequestedToCapacityRatio alone."""
+    """The way to score nodes, and the scored resources. Only RequestedToCapacityRatio reads `shape`."""
 
     type: str = "LeastAllocated"
     resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY
     shape: tuple[UtilizationShapePoint, ...] = ()
 
     def errors(self) -> Iterator[str]:
-        """Yield its errors, by upstream's names (ValidateNodeResourcesFitArgs)."""
+        """Yield the errors of the strategy, by upstream's field names (ValidateNodeResourcesFitArgs)."""
         if self.type not in _TYPES:
             yield f"{_PATH}.type: must be one of {', '.join(_TYPES)}, got {self.type}"
         for index, resource in enumerate(with_default_weights(self.resources)):
@@ -60,10 +64,10 @@ class ScoringStrategy(msgspec.Struct, frozen=True, gc=False):
     def scorer(self) -> Scorer:
         """Return the scorer. The strategy must be without errors."""
         if self.type == "LeastAllocated":
-            return _weighted_mean(_least_requested)
+            return Scorer(_weighted_mean(_least_requested), _weighted_mean_of_one(_least_requested_of_one))
         if self.type == "MostAllocated":
-            return _weighted_mean(_most_requested)
-        return _requested_to_capacity_ratio(_score_by_utilization(self.shape))
+            return Scorer(_weighted_mean(_most_requested), _weighted_mean_of_one(_most_requested_of_one))
+        return Scorer(_requested_to_capacity_ratio(_score_by_utilization(self.shape)), not_alone)
 
 
 def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[str]:
@@ -81,7 +85,7 @@ def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[str]:
             yield f"{path}[{index}].score: not in valid range [0, {MAX_CUSTOM_PRIORITY_SCORE}], got {point.score}"
 
 
-def _weighted_mean(score_of: Callable[[Int64Array, Int64Array], Int64Array]) -> Scorer:
+def _weighted_mean(score_of: Callable[[Int64Array, Int64Array], Int64Array]) -> ScorerOfAll:
     def scorer(allocations: Sequence[Allocation], length: int) -> Int64Array:
         scores, weights = np.zeros(length, np.int64), np.zeros(length, np.int64)
         for each in allocations:
@@ -93,36 +97,56 @@ def _weighted_mean(score_of: Callable[[Int64Array, Int64Array], Int64Array]) -> 
     return scorer
 
 
+def _weighted_mean_of_one(score_of: Callable[[int, int], int]) -> ScorerOfOne:
+    def scorer(allocations: Sequence[NodeAllocation]) -> int:
+        score = weights = 0
+        for each in allocations:
+            if each.allocatable:
+                score += score_of(each.requested, each.allocatable) * each.weight
+                weights += each.weight
+        return score // max(weights, 1)
+
+    return scorer
+
+
+def _least_requested_of_one(requested: int, capacity: int) -> int:
+    return 0 if requested > capacity else (capacity - requested) * MAX_NODE_SCORE // capacity
+
+
+def _most_requested_of_one(requested: int, capacity: int) -> int:
+    return min(requested, capacity) * MAX_NODE_SCORE // capacity
+
+
 def _least_requested(requested: Int64Array, capacity: Int64Array) -> Int64Array:
     return np.where(requested > capacity, 0, quotient((capacity - requested) * MAX_NODE_SCORE, capacity))
 
 
 def _most_requested(requested: Int64Array, capacity: Int64Array) -> Int64Array:
-    # More than there is may be asked for, as pods that ask for nothing are taken to use some.
+    # `requested` may exceed the capacity, because scoring assumes a usage for pods without requests.
     return quotient(np.minimum(requested, capacity) * MAX_NODE_SCORE, capacity)
 
 
-def _requested_to_capacity_ratio(by_utilization: Int64Array) -> Scorer:
+def _requested_to_capacity_ratio(by_utilization: Int64Array) -> ScorerOfAll:
     def scorer(allocations: Sequence[Allocation], length: int) -> Int64Array:
         scores, weights = np.zeros(length, np.int64), np.zeros(length, np.int64)
         for each in allocations:
             utilization = quotient(each.requested * MAX_UTILIZATION, each.allocatable)
             utilization[each.requested > each.allocatable] = MAX_UTILIZATION
-            # Products that overflow are out of range; there the function is as it is at its ends.
+            # Products that overflow are out of range. There the function has the value of its end.
             score = by_utilization[np.clip(utilization, 0, MAX_UTILIZATION)]
-            # A score of 0 has no weight either, so that it does not lower the mean of the others.
+            # A score of 0 has no weight, so it does not lower the mean of the others.
             weight = (each.offered & (score > 0)) * np.int64(each.weight)
             scores += score * weight
             weights += weight
         divisor = np.maximum(weights, 1)
-        # math.Round of the mean, exactly: no score is below 0.
+        # Exactly math.Round of the mean, as no score is below 0.
         return quotient(2 * scores + divisor, 2 * divisor)
 
     return scorer
 
 
 def _score_by_utilization(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
-    """Return the broken linear function of the shape at 0..MAX_UTILIZATION (BuildBrokenLinearFunction)."""
+    """Return the values of the shape's broken linear function at 0..MAX_UTILIZATION (BuildBrokenLinearFunction)."""
     factor = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
     by_utilization = np.full(MAX_UTILIZATION + 1, shape[-1].score * factor, np.int64)
     by_utilization[: shape[0].utilization + 1] = shape[0].score * factor

@@ -1,1 +1,1 @@
-"""NodeVolumeLimits: no more volumes on a node than its CSI drivers can attach."""
+"""NodeVolumeLimits: rejects nodes whose CSI drivers cannot attach more volumes."""

@@ -1,7 +1,7 @@
-"""Which volumes of a pod are attached to its node by a CSI driver, and so count against the driver's limit there.
+"""The volumes of a pod that a CSI driver attaches to its node, and that count against the driver's limit there.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (filterAttachableVolumes) and
-utils.go (isCSIMigrationOn).
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (filterAttachableVolumes) and utils.go
+(isCSIMigrationOn).
 """
 
 from collections.abc import Callable
@@ -30,16 +30,16 @@ from core.objects.volumes import CSIDriver, CSINode, PersistentVolume, Persisten
 from core.releases import MissingDriver, Rules
 
 ObjectKey: TypeAlias = tuple[Kind, str]
-"""An object by kind and full name, there or not."""
+"""An object by kind and full name. It need not exist."""
 DriversByVolume: TypeAlias = dict[str, str]
-"""Unique name of a volume -> name of the driver that attaches it."""
+"""Unique name of a volume -> name of the driver that attaches the volume."""
 
-# Prefix of the name of a claim that has no volume yet; no handle begins so (upstream takes 32 random characters).
+# Prefix of the name of a claim without a volume. No handle begins with it (upstream takes 32 random characters).
 _UNBOUND = "\0"
 
 
 class UncountableError(Exception):
-    """A pod whose volumes cannot be counted; the status says why."""
+    """The volumes of a pod cannot be counted. The status says why."""
 
     def __init__(self, code: Code, reason: str) -> None:
         super().__init__(reason)
@@ -47,43 +47,43 @@ class UncountableError(Exception):
 
 
 class Migration(IntEnum):
-    """Which in-tree plugins' volumes a node attaches by CSI."""
+    """The in-tree plugins whose volumes a node attaches by CSI."""
 
     NONE = 0
-    """It has no CSINode."""
+    """The node has no CSINode."""
     ALL_BUT_PORTWORX = 1
-    """Whatever the CSINode says: their in-tree code is gone."""
+    """Regardless of the CSINode, because the in-tree code of these plugins no longer exists."""
     ALL = 2
-    """Portworx, too."""
+    """All plugins, including Portworx."""
 
     @classmethod
     def of(cls, csi_node: CSINode | None, rules: Rules) -> "Migration":
-        """Tell by the node's CSINode; since v1.36 Portworx needs no word of it."""
+        """Return the migration for the node's CSINode. Since v1.36 Portworx needs no annotation there."""
         if csi_node is None:
             return cls.NONE
         migrated = PORTWORX in csi_node.migrated_plugins or not rules.portworx_needs_annotation
         return cls.ALL if migrated else cls.ALL_BUT_PORTWORX
 
     def covers(self, plugin: str) -> bool:
-        """Return whether it is on for a plugin."""
+        """Return whether a plugin's volumes are migrated."""
         return self is not Migration.NONE and plugin in CSI_DRIVERS and (self is Migration.ALL or plugin != PORTWORX)
 
 
 class StorageObjects:
-    """Claims, volumes and classes by full name. `asked` has the looked-up objects, found or not."""
+    """Claims, volumes and classes by full name. `asked` has the objects that were looked up, found or not."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self.asked: set[ObjectKey] = set()
         self._mirror = mirror
 
     def get(self, kind: type[HeldObject], full_name: str) -> HeldObject | None:
-        """Look up an object, None if there is none."""
-        self.asked.add((kind, full_name))  # type: ignore[arg-type]  # the bound of HeldObject says less than Kind
+        """Look up an object. Returns None if it does not exist."""
+        self.asked.add((kind, full_name))  # type: ignore[arg-type]  # HeldObject's bound is wider than Kind
         return self._mirror.objects(kind).get(full_name)
 
 
 def required_drivers(mirror: ClusterMirror) -> Callable[[str], bool]:
-    """Return the check whether a node must have a driver of a pod's volumes (checkCSIDriverOnNode)."""
+    """Return a check whether a node must have a given driver of a pod's volumes (checkCSIDriverOnNode)."""
     rule, drivers = mirror.rules.missing_driver, mirror.objects(CSIDriver)
     if rule is MissingDriver.ALLOWED:
         return lambda _: False
@@ -103,9 +103,9 @@ def is_counted(pod: Pod) -> bool:
 def attachable_volumes(
     objects: StorageObjects, pod: Pod, migration: Migration, *, is_new: bool = False
 ) -> DriversByVolume:
-    """Return the volumes of a pod that a CSI driver attaches. Raises UncountableError for the first one at fault.
+    """Return the volumes of a pod that a CSI driver attaches. Raises UncountableError for the first faulty one.
 
-    A missing claim is a fault of a new pod, which cannot run without; that of an existing pod is not counted.
+    A missing claim is a fault of a new pod, which cannot run without the claim. For an existing pod it does not count.
     """
     found: DriversByVolume = {}
     for volume in pod.volumes:
@@ -149,7 +149,7 @@ def _of_claim(
 def _volume_of(objects: StorageObjects, claim: PersistentVolumeClaim, migration: Migration) -> CSIVolume | None:
     """Upstream getCSIDriverInfo. A volume that cannot be translated does not count."""
     volume = objects.get(PersistentVolume, claim.volume) if claim.volume else None
-    if volume is None:  # not bound yet, or gone
+    if volume is None:  # not bound yet, or deleted
         return _volume_to_come(objects, claim, migration)
     source = volume.source
     if source is None:
@@ -165,7 +165,7 @@ def _volume_of(objects: StorageObjects, claim: PersistentVolumeClaim, migration:
 
 
 def _volume_to_come(objects: StorageObjects, claim: PersistentVolumeClaim, migration: Migration) -> CSIVolume | None:
-    """Upstream getCSIDriverInfoFromSC: a volume that the class's provisioner will make counts already."""
+    """Upstream getCSIDriverInfoFromSC: a volume that the class's provisioner will create already counts."""
     storage_class = objects.get(StorageClass, claim.storage_class) if claim.storage_class else None
     if storage_class is None or storage_class.provisioner in NEVER_COUNTED:
         return None

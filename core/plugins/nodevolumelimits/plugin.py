@@ -1,6 +1,6 @@
 """The plugin: its extension points, and its invalidation rules.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go. In the equivalence class design it is
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go. The equivalence class design calls it
 MaxEBSVolumeCount, MaxGCEPDVolumeCount, MaxAzureDiskVolumeCount and MaxCSIVolumeCount.
 """
 
@@ -162,11 +162,11 @@ class NewVolumes:
         self._required = required_drivers(mirror)
 
     def missing(self, new: DriversByVolume) -> Iterator[str]:
-        """Yield the drivers of new volumes that a node has to have, in the order of the volumes."""
+        """Yield the drivers of new volumes that a node must have but lacks, in the order of the volumes."""
         return (driver for driver in dict.fromkeys(new.values()) if self._required(driver))
 
     def on(self, migration: Migration) -> DriversByVolume | Status:
-        """Return the pod's volumes on nodes with this migration, or why they cannot be counted."""
+        """Return the pod's volumes on nodes with this migration, or the status if they cannot be counted."""
         found = self._by_migration.get(migration)
         if found is None:
             try:
@@ -178,10 +178,10 @@ class NewVolumes:
 
 
 class NodeVolumeLimits:
-    """Filter by how many volumes of each CSI driver a node can attach, exactly as the in-tree plugin.
+    """Filters by how many volumes of each CSI driver a node can attach, exactly as the in-tree plugin.
 
-    Limits come from the CSINodes, for in-tree volumes too, which their drivers have taken over. A driver that a node
-    does not have comes before any limit, where the release or the CSIDriver says so.
+    The limits come from the CSINodes. They include in-tree volumes, which CSI drivers have taken over. A missing driver
+    is reported before any limit, if the release or the CSIDriver requires the driver.
     """
 
     name = "NodeVolumeLimits"
@@ -203,7 +203,7 @@ class NodeVolumeLimits:
         return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NewVolumes | None]:
-        """SKIP for a pod without volumes that could count. Each node reports their error for itself."""
+        """SKIP for a pod without volumes that could count. An error in the volumes is reported per node, by Filter."""
         return (SUCCESS, NewVolumes(mirror, pod)) if is_counted(pod) else (SKIP, None)
 
     def filter(self, state: NewVolumes, batch: NodeBatch) -> Verdicts:
@@ -228,7 +228,7 @@ class NodeVolumeLimits:
 
 
 def _codes_by_slot(state: NewVolumes, migration: Migration, statuses: dict[Status, int]) -> Int64Array:
-    """Return the verdict of every slot whose node has this migration; other verdicts mean nothing."""
+    """Return the verdict of every slot whose node has this migration. Values of other slots have no meaning."""
     in_use, new = state.in_use, state.on(migration)
     codes = np.zeros(len(in_use.limited), np.int64)
     if isinstance(new, Status):
@@ -238,7 +238,7 @@ def _codes_by_slot(state: NewVolumes, migration: Migration, statuses: dict[Statu
         for slot, error in in_use.errors.items():
             if in_use.limited[slot]:
                 codes[slot] = statuses.setdefault(error, len(statuses))
-        for driver in reversed([*state.missing(new)]):  # the first one that is missing is the reason
+        for driver in reversed([*state.missing(new)]):  # reversed, so that the first missing driver gives the reason
             lacking = np.ones(len(codes), np.bool_)
             lacking[list(in_use.having.get(driver, ()))] = False
             codes[lacking] = statuses.setdefault(_not_installed(driver), len(statuses))

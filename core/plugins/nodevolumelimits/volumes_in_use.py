@@ -1,4 +1,4 @@
-"""How many volumes every node has attached, by driver, kept by events.
+"""How many volumes every node has attached, by driver, updated by events.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (Filter, getVolumeLimits,
 getNodeVolumeAttachmentInfo).
@@ -34,10 +34,10 @@ NO_LIMIT: Final = 2**62
 
 
 class NodeVolumes(msgspec.Struct, frozen=True, kw_only=True):
-    """The volumes of one node, and how many there may be. `drivers` are those that the node has.
+    """The volumes of one node with its limits. `drivers` are the node's CSI drivers.
 
-    `in_use` are those of its pods; `attached` is, by driver, how many there are with those that are attached without a
-    pod that uses them. `error` is set when the volumes of a pod of the node cannot be counted.
+    `in_use` are the volumes of the node's pods. `attached` is the number of volumes by driver, including volumes that
+    are attached but that no pod uses. `error` is set if the volumes of a pod of the node cannot be counted.
     """
 
     migration: Migration = Migration.NONE
@@ -47,10 +47,10 @@ class NodeVolumes(msgspec.Struct, frozen=True, kw_only=True):
     attached: Mapping[str, int] = {}
     error: Status | None = None
     asked: frozenset[ObjectKey] = frozenset()
-    """The objects that it follows from."""
+    """The objects that were looked up for this value."""
 
     def exceeded_by(self, new: DriversByVolume) -> bool:
-        """Return whether the node would have too many volumes with new ones; those in use already are not new."""
+        """Return whether new volumes would exceed a limit of the node. Volumes already in use do not count as new."""
         added = Counter(driver for volume, driver in new.items() if volume not in self.in_use)
         return any(
             self.attached.get(driver, 0) + number > self.limits.get(driver, NO_LIMIT)
@@ -62,24 +62,24 @@ _NOTHING: Final = NodeVolumes()
 
 
 class VolumesInUse:
-    """The NodeVolumes of all known nodes, in columns by slot. `refresh` before anything is read.
+    """The NodeVolumes of all known nodes, in columns by slot. Call `refresh` before any read.
 
-    An event only marks the nodes to recount: those that looked up the changed object.
+    An event only marks nodes to recount: those whose value depends on the changed object.
     """
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self.migration = np.zeros(0, np.int8)  # slot -> Migration
         self.limited: BoolArray = np.zeros(0, np.bool_)  # slot -> whether its node has any limit
-        self.having: defaultdict[str, set[int]] = defaultdict(set)  # driver -> slots whose nodes have it
-        self.limits: dict[str, Int64Array] = {}  # driver -> slot -> limit, NO_LIMIT where there is none
+        self.having: defaultdict[str, set[int]] = defaultdict(set)  # driver -> slots whose nodes have the driver
+        self.limits: dict[str, Int64Array] = {}  # driver -> slot -> limit, NO_LIMIT for none
         self.attached: dict[str, Int64Array] = {}  # driver -> slot -> number of volumes
-        self.users: defaultdict[str, set[int]] = defaultdict(set)  # volume -> slots whose pods use it
+        self.users: defaultdict[str, set[int]] = defaultdict(set)  # volume -> slots whose pods use the volume
         self.errors: dict[int, Status] = {}  # slot -> why its volumes cannot be counted
         self._mirror = mirror
         self._names: dict[int, str] = {}  # slot -> node name
         self._pods: defaultdict[int, dict[str, Pod]] = defaultdict(dict)  # slot -> uid -> pod with volumes that count
         self._attachments: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)  # by node and full name
-        self._readers: defaultdict[ObjectKey, set[int]] = defaultdict(set)  # object -> slots that follow from it
+        self._readers: defaultdict[ObjectKey, set[int]] = defaultdict(set)  # object -> slots that depend on it
         self._held: dict[int, NodeVolumes] = {}  # slot -> its values in the columns
         self._stale: set[int] = set()
         for slot, node in mirror.nodes:
@@ -105,7 +105,7 @@ class VolumesInUse:
             elif change.before is None:
                 self._names[change.slot] = change.after.name
                 self._stale.add(change.slot)
-        elif isinstance(change, RulesChange):  # by which other volumes are attached
+        elif isinstance(change, RulesChange):  # the rules decide which volumes are attached
             self._stale.update(self._names)
 
     def refresh(self) -> None:
@@ -117,7 +117,7 @@ class VolumesInUse:
         self._stale.clear()
 
     def of_unknown(self, name: str) -> NodeVolumes:
-        """Return the volumes of a node that the mirror does not know: no pods, but perhaps limits and attachments."""
+        """Return the volumes of an unknown node: it has no pods, but may have limits and attachments."""
         return self._counted(name, ())
 
     def _pod_changed(self, change: PodChange) -> None:

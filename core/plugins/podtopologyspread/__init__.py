@@ -1,1 +1,1 @@
-"""PodTopologySpread: pods that want to be spread evenly over the domains of node labels."""
+"""PodTopologySpread: spreads pods evenly over the domains of node labels."""

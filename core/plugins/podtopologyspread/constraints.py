@@ -1,4 +1,4 @@
-"""The constraints that hold for one pod: its own, or else the default ones with a selector deduced for the pod.
+"""The constraints that apply to a pod: its own, or the default ones with a selector derived for the pod.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (filterTopologySpreadConstraints,
 buildDefaultConstraints) and apis/config/validation/validation_pluginargs.go (ValidatePodTopologySpreadArgs).
@@ -25,13 +25,13 @@ _ACTIONS: Final = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
 
 
 class BrokenConstraintError(ValueError):
-    """A constraint of a pod whose selector could not be parsed; the message is upstream's."""
+    """The selector of a pod's constraint could not be parsed. The message is upstream's."""
 
 
 def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
-    """Return the pod's constraints of an action, with the additions of matchLabelKeys to the selector.
+    """Return the pod's constraints of an action. matchLabelKeys are added to the selectors.
 
-    Raises BrokenConstraintError for the first of them that has a broken selector.
+    Raises BrokenConstraintError for the first constraint with an invalid selector.
     """
     chosen = [constraint for constraint in pod.spread if constraint.when_unsatisfiable == action]
     for constraint in chosen:
@@ -43,14 +43,14 @@ def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
 def default_constraints(
     constraints: Iterable[SpreadConstraint], action: str, selector: Selector
 ) -> tuple[SpreadConstraint, ...]:
-    """Return the default constraints of an action for pods that the selector selects, if there is one."""
+    """Return the default constraints of an action with the selector, or none if the selector is empty."""
     if selector.everything:
         return ()
     return tuple(replace(each, selector=selector) for each in constraints if each.when_unsatisfiable == action)
 
 
 def check_arguments(defaulting_type: str, constraints: Sequence[SpreadConstraint]) -> None:
-    """Raise ValueError for arguments that upstream does not allow, named as there."""
+    """Raise ValueError for arguments that upstream rejects, with upstream's field names."""
     if defaulting_type not in ("System", "List"):
         raise ValueError(f"defaultingType: must be System or List, got {defaulting_type}")
     if defaulting_type == "System" and constraints:
@@ -66,7 +66,7 @@ def check_arguments(defaulting_type: str, constraints: Sequence[SpreadConstraint
 
 
 def _with_match_labels(constraint: SpreadConstraint, labels: Mapping[str, str]) -> SpreadConstraint:
-    """Source: mergeLabelSetWithSelector; a selector that is null selects nothing all the same."""
+    """Source: mergeLabelSetWithSelector. A null selector still selects no pods."""
     added = [requirement(key, Operator.IN, [labels[key]]) for key in constraint.match_label_keys if key in labels]
     if not added or constraint.selector.nothing:
         return constraint

@@ -1,4 +1,4 @@
-"""The selector of the default constraints, deduced from the Services and the controller of a pod.
+"""The selector of the default constraints, derived from the Services and the controller of a pod.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector, GetPodServices).
 """
@@ -25,11 +25,11 @@ CONTROLLERS: Final[Mapping[tuple[str, str], type[Controller]]] = MappingProxyTyp
         ("apps/v1", "StatefulSet"): StatefulSet,
     }
 )
-"""(apiVersion, kind) in an owner reference -> the controllers whose selectors count."""
+"""(apiVersion, kind) in an owner reference -> the kind of the controller. Selectors of other owners do not count."""
 
 
 class ServiceSelectors:
-    """The selectors of all Services, so that those that select a pod are found without looking at the others."""
+    """The selectors of all Services, indexed so that a pod's Services are found without a loop over the others."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._services = mirror.objects(Service)
@@ -38,7 +38,7 @@ class ServiceSelectors:
             self._index.add(service.full_name, _matcher(service))
 
     def selecting(self, pod: Pod) -> set[Requirement]:
-        """Return the requirements of all Services that select a pod, together; stale after the next event."""
+        """Return the union of the requirements of all Services that select a pod. Stale after the next event."""
         requirements: set[Requirement] = set()
         for name in self._index.candidates(pod.namespace, pod.labels):
             selector = self._services[name].selector
@@ -47,7 +47,7 @@ class ServiceSelectors:
         return requirements
 
     def changed(self, change: Change) -> None:
-        """Take over the selector of a Service."""
+        """Update the selector of a Service."""
         if not isinstance(change, ObjectChange) or change.kind is not Service:
             return
         if change.before is not None:
@@ -57,11 +57,11 @@ class ServiceSelectors:
 
 
 def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
-    """Return the selector of the pods that belong together with a pod; the empty selector without one.
+    """Return the selector of the pods that belong with a pod, or the empty selector if there are none.
 
-    That is what all Services that select the pod demand, and its controller; an absent or broken selector demands
-    nothing. A ReplicationController's labels take the place of the Services' for the same keys: they differ where its
-    selector, which can change, is not met by the pod any more.
+    It has the requirements of all Services that select the pod, and of its controller. A missing or invalid selector
+    requires nothing. For the same keys, a ReplicationController's labels replace the Services' labels. The two can
+    differ if the controller's selector was changed and no longer matches the pod.
     """
     requirements = mirror.derived(ServiceSelectors).selecting(pod)
     controller = _controller(mirror, pod)
@@ -74,7 +74,7 @@ def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
 
 
 def _controller(mirror: ClusterMirror, pod: Pod) -> Controller | None:
-    """Return the controller by its name: upstream does not ask whether it still is the one with the reference's uid."""
+    """Return the controller by name. Like upstream, this does not compare its UID with the owner reference."""
     owner = pod.controller
     kind = CONTROLLERS.get((owner.api_version, owner.kind)) if owner is not None else None
     return None if owner is None or kind is None else mirror.objects(kind).get(f"{pod.namespace}/{owner.name}")

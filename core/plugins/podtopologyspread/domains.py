@@ -1,4 +1,4 @@
-"""Topology domains, made of the nodes that a constraint counts: with the labels it needs, and by its policies.
+"""Topology domains of the nodes that a constraint counts, by its labels and its policies.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (matchNodeInclusionPolicies,
 nodeLabelsMatchSpreadConstraints).
@@ -26,18 +26,20 @@ from core.objects.topology_spread import HONOR, SpreadConstraint
 from core.plugins.podtopologyspread.pod_counts import PodCounter
 
 MAX_COUNTED: Final = 64
-"""Sets of counted nodes that are kept while no node changes, 40 KB each at 5,000 nodes."""
+"""How many sets of counted nodes are kept while no node changes. One costs 40 KB at 5,000 nodes."""
 MAX_DOMAINS: Final = 128
-"""Topology keys over such sets whose domains are kept, 20 to 60 KB each at 5,000 nodes. To make one takes 0.1 ms."""
+"""How many domains (topology key and counted nodes) are kept. At 5,000 nodes, one costs 20 to 60 KB and 0.1 ms."""
 _MAX_SIZE: Final = 256
-"""Labels, requirements, values and tolerations up to which a constraint's node rules are kept. Kept for every pod, the
-rules of large pods would take megabytes each."""
+"""Up to this many labels, requirements, values and tolerations, a constraint's node rules are kept.
+
+The rules of a large pod would take megabytes.
+"""
 
 _KEEP_PODS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class CountedNodes(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """Which nodes are counted: those with all the labels that meet the affinity and are tolerated (None: any)."""
+    """Selects the counted nodes: those with all the labels, that meet the affinity and are tolerated (None: any)."""
 
     labels: tuple[str, ...]
     affinity: NodeAffinity | None
@@ -45,7 +47,7 @@ class CountedNodes(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     @classmethod
     def of(cls, constraint: SpreadConstraint, pod: Pod, labels: tuple[str, ...]) -> "CountedNodes":
-        """Apply the policies of a constraint of a pod; affinity that requires nothing is none."""
+        """Apply the policies of a pod's constraint. An affinity without requirements counts as none."""
         required = pod.node_affinity.required is not None or not pod.node_affinity.selector.everything
         honored = required and constraint.node_affinity_policy == HONOR
         return cls(
@@ -56,13 +58,13 @@ class CountedNodes(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     @property
     def size(self) -> int:
-        """How much it holds: labels, requirements, values and tolerations."""
+        """Size of the value: the number of labels, requirements, values and tolerations."""
         affinity = 0 if self.affinity is None else self.affinity.size
         return len(self.labels) + affinity + len(self.tolerations or ())
 
 
 class Domains:
-    """The domains of one topology key; `ids` are the value ids of those that have a counted node.
+    """The domains of one topology key. `ids` are the value ids of the domains with a counted node.
 
     Stale after the next change of a node.
     """
@@ -76,17 +78,17 @@ class Domains:
         self._value_ids = value_ids.astype(np.int32)
 
     def sums(self, counter: PodCounter) -> Int64Array:
-        """Return the number of pods on the counted nodes by value id; UNSEEN and ABSENT look up 0."""
+        """Return the number of pods on the counted nodes by value id. UNSEEN and ABSENT read 0."""
         sums = self.column.sums()
         if counter.counts_any:
             on_nodes = counter.per_slot(len(self.column.of_slot))[self._slots]
-            numbers = np.bincount(self._value_ids, weights=on_nodes)  # floats, exact up to 2**53
+            numbers = np.bincount(self._value_ids, weights=on_nodes)  # floats are exact up to 2**53
             sums[: len(numbers)] = numbers
         return sums
 
 
 class Counted:
-    """The counted nodes of a constraint, by slot; compared by identity."""
+    """The counted nodes of a constraint, by slot. Compared by identity."""
 
     __slots__ = ("slots",)
 
@@ -95,7 +97,7 @@ class Counted:
 
 
 class NodeDomains:
-    """The recently requested domains, and the fields of every node that they are made from."""
+    """The recently requested domains, and the fields of every node that domains are made from."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
@@ -105,7 +107,7 @@ class NodeDomains:
         self._everyone: NodeBatch | None = None
 
     def counted(self, which: CountedNodes) -> Counted:
-        """Return the nodes that are counted; stale after the next event."""
+        """Return the counted nodes. Stale after the next event."""
         found = self._counted.get(which)
         if found is not None:
             self._counted.move_to_end(which)
@@ -119,10 +121,10 @@ class NodeDomains:
         return found
 
     def of(self, column: TopologyColumn, counted: Counted) -> Domains:
-        """Return the domains of the topology key of a column, with its value ids; stale after the next event.
+        """Return the domains of the topology key of a column, with its value ids. Stale after the next event.
 
-        A node without the label, where the counted nodes need not have it, is in the domain of the empty value, as a
-        Go map has it.
+        If the counted nodes need not have the label, a node without it is in the domain of the empty value, as in a Go
+        map.
         """
         found = self._domains.get((counted, column))
         if found is not None:
@@ -138,10 +140,10 @@ class NodeDomains:
         return found
 
     def changed(self, change: Change) -> None:
-        """Read a node again of which something has changed that domains are made from."""
+        """Read a changed node again if one of these fields changed."""
         if isinstance(change, NodeChange) and domains_differ(change.before, change.after):
             self._taints.changed(change)
-        elif not isinstance(change, RulesChange):  # by which taints are tolerated that were not
+        elif not isinstance(change, RulesChange):  # the rules decide which taints are tolerated
             return
         self._counted.clear()
         self._domains.clear()
@@ -176,11 +178,11 @@ class ConstrainedDomains:
     __slots__ = ("_counted", "_domains", "_labels", "_pod")
 
     def __init__(self, mirror: ClusterMirror, pod: Pod, labels: tuple[str, ...]) -> None:
-        """`labels` are those that counted nodes have."""
+        """`labels` are the labels that counted nodes must have."""
         self._domains = mirror.derived(NodeDomains)
         self._pod = pod
         self._labels = labels
-        self._counted: dict[tuple[bool, bool], Counted] = {}  # whether affinity and taints are honored -> nodes
+        self._counted: dict[tuple[bool, bool], Counted] = {}  # (affinity honored, taints honored) -> nodes
 
     def of(self, constraint: SpreadConstraint, column: TopologyColumn) -> Domains:
         """Return the domains of a constraint, with the value ids of a column of its topology key."""
@@ -193,7 +195,7 @@ class ConstrainedDomains:
 
 
 def having_all(labels: BatchLabels, keys: Iterable[str], batch: NodeBatch) -> BoolArray:
-    """Return which nodes of a batch have all of these labels; an unknown node has none."""
+    """Return which nodes of a batch have all of these labels. An unknown node has none."""
     having = np.ones(len(batch), np.bool_)
     for key in keys:
         column = labels.of(key)
@@ -204,7 +206,7 @@ def having_all(labels: BatchLabels, keys: Iterable[str], batch: NodeBatch) -> Bo
 
 
 def domains_differ(before: Node | None, after: Node | None) -> bool:
-    """Return whether a node's change can move it to another domain, or let it be counted or not."""
+    """Return whether a node's change can move it to another domain, or change whether it is counted."""
     if before is None or after is None:
         return True
     return before.labels != after.labels or before.taints != after.taints

@@ -1,4 +1,4 @@
-"""The filter side: constraints that must hold where the pod goes.
+"""The filter side: hard constraints.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/filtering.go.
 """
@@ -32,8 +32,8 @@ _MIN_OF_NO_DOMAINS: Final = 2**31 - 1  # newCriticalPaths
 class MeasuredConstraint(msgspec.Struct, frozen=True):
     """One hard constraint of a pod: the pods by domain, and the domain of each node of a batch.
 
-    `numbers` and `skews` are by value id of `column`, and `domains` are the value ids of the domains that count.
-    `skews` are the skews with the pod there. `column` is None where no node has the topology key.
+    `numbers` and `skews` are by value id of `column`. `domains` are the value ids of the domains that count. `skews`
+    include the incoming pod. `column` is None if no node has the topology key.
     """
 
     constraint: SpreadConstraint
@@ -47,7 +47,7 @@ class MeasuredConstraint(msgspec.Struct, frozen=True):
 class PreFilterState:
     """The hard constraints of one incoming pod, resolved to counters. Stale after the next event.
 
-    Domains are only made when nodes are judged: a look at versions alone does not make them.
+    Domains are created only when nodes are judged. A read of the versions does not create them.
     """
 
     __slots__ = ("_constraints", "_counters", "_mirror", "_pod")
@@ -60,14 +60,14 @@ class PreFilterState:
         self._counters = [counts.of(pod.namespace, constraint.selector) for constraint in constraints]
 
     def versions(self) -> Versions:
-        """Return the versions of all counters that the verdicts follow from."""
+        """Return the versions of all counters that the verdicts depend on."""
         return tuple(counter.version for counter in self._counters)
 
     def judge(self, batch: NodeBatch) -> Verdicts:
-        """Give each node its verdict: of the first constraint that it fails.
+        """Return the verdict on each node: the first constraint that fails there.
 
-        A node that is not known is judged as if it were one of the cluster without pods. That it would be an empty
-        domain, and the fewest pods of any domain then 0, makes no difference to itself, and others are not asked.
+        An unknown node is judged as if it were a node of the cluster without pods. It would add an empty domain, which
+        lowers the minimum to 0. This does not change the node's own verdict, and no other node is judged with it.
         """
         codes: Codes | None = None
         keys = tuple(sorted({constraint.topology_key for constraint in self._constraints}))
@@ -75,7 +75,7 @@ class PreFilterState:
         domains = ConstrainedDomains(self._mirror, self._pod, keys)
         for constraint, counter in zip(self._constraints, self._counters, strict=True):
             column = labels.of(constraint.topology_key)
-            if column is None:  # no node has the label: whatever is counted, all that passed so far fail here
+            if column is None:  # no node has the label, so all nodes that passed so far fail here
                 found: Codes = np.full(len(batch), _STATUSES.index(LABEL_MISSING), np.uint8)
             else:
                 by_value = self._judge_domains(constraint, domains.of(constraint, column.column), counter)
@@ -101,7 +101,7 @@ class PreFilterState:
             yield MeasuredConstraint(constraint, column, numbers, skews, of_constraint.ids, fewest)
 
     def _judge_domains(self, constraint: SpreadConstraint, domains: Domains, counter: PodCounter) -> Codes:
-        """Give each value id the code of its nodes."""
+        """Return the code of each value id's nodes."""
         _, _, skews = self._skews(constraint, domains, counter)
         codes = np.where(skews > constraint.max_skew, np.uint8(_STATUSES.index(CONSTRAINTS_NOT_MATCHED)), np.uint8(0))
         codes[ABSENT] = _STATUSES.index(LABEL_MISSING)
@@ -110,7 +110,7 @@ class PreFilterState:
     def _skews(
         self, constraint: SpreadConstraint, domains: Domains, counter: PodCounter
     ) -> tuple[Int64Array, int, Int64Array]:
-        """Return the pods by value id, the fewest of any domain, and the skews by value id with the pod there."""
+        """Return the pods by value id, the minimum of any domain, and the skews by value id with the pod there."""
         numbers = domains.sums(counter)
         fewest = int(numbers[domains.ids].min(initial=_MIN_OF_NO_DOMAINS))
         if len(domains.ids) < constraint.min_domains:

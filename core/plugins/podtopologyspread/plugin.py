@@ -54,11 +54,11 @@ _INVALIDATED_BY: Final = (
 
 
 class PodTopologySpread:
-    """Filter and score by how evenly pods are spread over topology domains, exactly as the in-tree plugin.
+    """Filters and scores by how evenly pods are spread over topology domains, exactly as the in-tree plugin.
 
     Pods without constraints get the default ones: upstream's two for `defaulting_type` System, else
-    `default_constraints`, which have no selector, as it is deduced from the Services and the controller of the pod.
-    Raises ValueError for arguments that upstream's ValidatePodTopologySpreadArgs rejects.
+    `default_constraints`. Default constraints have no selector, because it is derived from the Services and the
+    controller of the pod. Raises ValueError for arguments that upstream's ValidatePodTopologySpreadArgs rejects.
     """
 
     name = "PodTopologySpread"
@@ -82,11 +82,11 @@ class PodTopologySpread:
             self.class_fields += ("controller",)
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Selector | None:
-        """Return the selector of the default constraints, if they apply: it follows from Services and controllers."""
+        """Return the selector of the default constraints if they apply. It depends on Services and controllers."""
         return default_selector(mirror, pod) if self._defaults and not pod.spread else None
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState | None]:
-        """Resolve the hard constraints to counters; an error for a pod that has a broken one."""
+        """Resolve the hard constraints to counters. Returns an error for a pod with an invalid constraint."""
         try:
             constraints = self._constraints(mirror, pod, DO_NOT_SCHEDULE)
         except resolving.BrokenConstraintError as error:
@@ -102,11 +102,11 @@ class PodTopologySpread:
         return state.judge(batch)
 
     def filter_versions(self, state: PreFilterState) -> Versions:
-        """Return the versions of all counters that the verdicts follow from."""
+        """Return the versions of all counters that the verdicts depend on."""
         return state.versions()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, PreScoreState | None]:
-        """Resolve the soft constraints to counters, and weigh them by the domains of the nodes asked."""
+        """Resolve the soft constraints to counters, weighted by the number of domains among the requested nodes."""
         try:
             constraints = self._constraints(mirror, pod, SCHEDULE_ANYWAY)
         except resolving.BrokenConstraintError as error:
@@ -115,20 +115,20 @@ class PodTopologySpread:
         if not constraints:
             return SKIP, None
         mirror.derived(PodCounts).charge(pod.namespace, constraints, len(batch))
-        # A node without a zone is still scored by its hostname where upstream's own constraints apply.
+        # With upstream's own constraints, a node without a zone is still scored by its hostname.
         require_all_topologies = bool(pod.spread) or not self._system_defaulted
         return SUCCESS, PreScoreState(mirror, pod, constraints, batch, require_all_topologies=require_all_topologies)
 
     def score(self, state: PreScoreState, batch: NodeBatch) -> Int64Array:
-        """Return the raw score of every node: the weighted pods of its domains, the fewer the better."""
+        """Return the raw score of every node: the weighted pods of its domains. Fewer is better."""
         return state.score(batch)
 
     def score_versions(self, state: PreScoreState) -> Versions:
-        """Return the versions of all counters that the raw scores follow from."""
+        """Return the versions of all counters that the raw scores depend on."""
         return state.versions()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Turn the raw scores round and into 0..100."""
+        """Invert the raw scores and normalise them to 0..100."""
         return normalized(raw)
 
     def _constraints(self, mirror: ClusterMirror, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:

@@ -22,23 +22,23 @@ from core.objects.pod import Pod
 from core.objects.topology_spread import SpreadConstraint
 
 MAX_POD_COUNTERS: Final = 2048
-"""Counters kept. One costs about 5 KB where it counts pods on 50 nodes, and at most 33 KB over 5,000 nodes."""
+"""How many counters are kept. One costs about 5 KB if it counts pods on 50 nodes, and 33 KB at most."""
 MAX_BYTES: Final = 16 * 2**20
-"""Size of the counters kept, about, as they were when they were made."""
+"""Approximate size limit of the kept counters. Each counts with its size when it was made."""
 _COUNTER_BYTES: Final = 2000
 _NODE_BYTES: Final = 100
 _MAX_NODE_BYTES: Final = 30_000
-"""Numbers by node are a dict, and an array where there are many."""
+"""Maximum size of the numbers by node: a dict, or an array if many nodes have pods."""
 _VALUE_BYTES: Final = 200
-"""A value of a selector: its text, its place in the selector, and where the counter is found by it."""
+"""Size of a value in a selector: its text, its place in the selector, and its entry in the index of counters."""
 
 # Units of work, see core/mirror/work.py.
 _PER_CONSTRAINT: Final = 40_000
 _PER_NODE: Final = 5
 _FEW_CONSTRAINTS: Final = 8
-"""So many are never too much work, and ordinary pods have no more: nothing is added up for them."""
+"""Up to this many constraints, the work is never too much. Ordinary pods have no more, so their work is not summed."""
 
-_SENTINELS: Final = 2  # TopologyCounts leaves the last two sums alone
+_SENTINELS: Final = 2  # TopologyCounts does not use the last two sums
 _versions: Final = count()
 
 _selects_namespace: Final = partial(namespace_is_selected, labels=None)
@@ -47,58 +47,58 @@ _selects_namespace: Final = partial(namespace_is_selected, labels=None)
 class PodCounter:
     """Numbers of pods per node slot.
 
-    `version` is another one after every change, and never the version of another counter.
+    Every change gives `version` a new value, which no other counter ever has.
     """
 
     __slots__ = ("_counts", "nbytes", "version")
 
     def __init__(self, counts: TopologyCounts, size: int = 0) -> None:
-        """`size` is that of the selector that selects the pods."""
+        """`size` is the size of the selector that selects the pods."""
         self._counts = counts
         self.nbytes = _COUNTER_BYTES + _VALUE_BYTES * size + min(_NODE_BYTES * counts.nonzero, _MAX_NODE_BYTES)
         self.version = next(_versions)
 
     @property
     def counts_any(self) -> bool:
-        """Whether any node has a pod that is counted."""
+        """Whether any node has a counted pod."""
         return self._counts.nonzero > 0
 
     def add(self, slot: int, delta: int) -> None:
-        """Count a pod on the node of a slot (delta 1), or no longer (delta -1)."""
+        """Add a pod to the count of its node's slot (delta 1), or remove it (delta -1)."""
         self._counts.add(slot, delta)
         self.version = next(_versions)
 
     def per_slot(self, capacity: int) -> Int64Array:
-        """Return the number of pods on the node of each slot; NO_SLOT looks up 0."""
+        """Return the number of pods on the node of each slot. NO_SLOT reads 0."""
         numbers = np.zeros(capacity + _SENTINELS, np.int64)
         self._counts.add_into(numbers)
         return numbers
 
 
 class PodCounts:
-    """Counters of the placed pods by namespace and selector, for recently requested ones.
+    """Counters of the placed pods by namespace and selector, for recent requests.
 
-    Terminating pods are not counted (kubernetes issue 87621). The columns of pods do not tell them from others, so that
-    they are kept apart here, and taken off when a counter is made.
+    Terminating pods are not counted (kubernetes issue 87621). The columns of pods do not mark them, so this class
+    records them separately, and subtracts them from a new counter.
     """
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
-        self._counters: OrderedDict[PodMatcher, PodCounter] = OrderedDict()  # least recently asked first
+        self._counters: OrderedDict[PodMatcher, PodCounter] = OrderedDict()  # least recently used first
         self._index: TermIndex[PodMatcher] = TermIndex()
         self._terminating: dict[str, dict[str, tuple[int, Pod]]] = {}  # namespace -> uid -> (slot, pod)
         self._none = PodCounter(TopologyCounts())
-        self._told: dict[str, PodCounter] = {}  # namespace -> its pods that came since PreFilter, less those that went
+        self._told: dict[str, PodCounter] = {}  # namespace -> pods supposed since PreFilter, less those removed
         self.nbytes = 0
         for slot, pod in mirror.placed_pods():
             if pod.terminating:
                 self._note_terminating(pod, slot, 1)
 
     def of(self, namespace: str, selector: Selector) -> PodCounter:
-        """Return how many pods of the namespace the selector selects; stale after the next event.
+        """Return how many pods of the namespace the selector selects. Stale after the next event.
 
-        The empty selector `{}`, which matches everything elsewhere, counts no pods; but by AddPod and RemovePod it does
-        (filtering.go, updateWithPod).
+        The empty selector `{}`, which matches every pod elsewhere, counts no pods here. But pods that AddPod and
+        RemovePod report do count (filtering.go, updateWithPod).
         """
         if selector.nothing:
             return self._none
@@ -119,7 +119,7 @@ class PodCounts:
         return counter
 
     def charge(self, namespace: str, constraints: Sequence[SpreadConstraint], nodes: int) -> None:
-        """Charge the work of judging nodes by constraints, before it is done. Raises WorkLimitError."""
+        """Charge the work of judging nodes by constraints before it is done. Raises WorkLimitError."""
         if len(constraints) <= _FEW_CONSTRAINTS:
             return
         matchers = (PodMatcher(frozenset((namespace,)), NOTHING, each.selector) for each in constraints)
@@ -128,7 +128,7 @@ class PodCounts:
         self._mirror.work.spend(units, "spec.topologySpreadConstraints", len(constraints))
 
     def changed(self, change: Change) -> None:
-        """Count a pod that comes, goes, changes its labels or begins to terminate."""
+        """Update the counters for a pod that is added or removed, changes its labels, or begins to terminate."""
         if not isinstance(change, PodChange):
             return
         before, after = change.before, change.after
@@ -151,7 +151,7 @@ class PodCounts:
                 self._counters[matcher].add(slot, delta)
 
     def _count_told(self, pod: Pod | None, slot: int, delta: int) -> None:
-        """Count for the empty selector; suppositions are taken back in the end, and then nothing is left."""
+        """Count for the empty selector. Suppositions are undone in the end, and then no count is left."""
         if pod is not None:
             counter = self._told.setdefault(pod.namespace, PodCounter(TopologyCounts()))
             counter.add(slot, delta)

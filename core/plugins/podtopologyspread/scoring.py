@@ -1,4 +1,4 @@
-"""The score side: constraints that should hold; the fewer pods in a node's domains, the better.
+"""The score side: soft constraints. The fewer pods in a node's domains, the better.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/scoring.go.
 """
@@ -29,7 +29,8 @@ _HALF: Final = 0.5
 class PreScoreState:
     """The soft constraints of one incoming pod over the nodes of a request. Stale after the next event.
 
-    Counts of a constraint are added to the totals at once: kept for each of many, they would take 40 KB at 5,000 nodes.
+    Counts of a constraint are added to the totals at once. Stored for each constraint, they would take 40 KB at 5,000
+    nodes.
     """
 
     __slots__ = ("_batch", "_constraints", "_keys", "_labels", "_mirror", "_needed", "_pod", "_scored", "_weights")
@@ -43,7 +44,7 @@ class PreScoreState:
         *,
         require_all_topologies: bool,
     ) -> None:
-        """`require_all_topologies` leaves out the nodes that lack a label of any constraint."""
+        """`require_all_topologies` excludes nodes that lack a label of any constraint."""
         self._mirror = mirror
         self._pod = pod
         self._constraints = constraints
@@ -55,11 +56,11 @@ class PreScoreState:
         self._weights: dict[str, float] = {}  # topology key -> weight
 
     def versions(self) -> Versions:
-        """Return the versions of all counters that the raw scores follow from."""
+        """Return the versions of all counters that the raw scores depend on."""
         return tuple(self._counter(constraint).version for constraint in self._constraints)
 
     def score(self, batch: NodeBatch) -> Int64Array:
-        """Return the raw score of each node, the lower the better; NOT_SCORED for those that are left out."""
+        """Return the raw score of each node, where lower is better, or NOT_SCORED for an excluded node."""
         labels, scored = self._labels, self._scored
         if batch is not self._batch:
             labels = BatchLabels(self._mirror, batch, self._keys)
@@ -85,9 +86,9 @@ class PreScoreState:
         return scored
 
     def _weight(self, key: str) -> float:
-        """Weigh a topology key by its domains among the requested nodes, so that many small domains keep their weight.
+        """Return the weight of a topology key: the more domains among the requested nodes, the greater it is.
 
-        For the hostname, each node counts.
+        So many small domains keep their influence. For the hostname, each node is a domain.
         """
         weight = self._weights.get(key)
         if weight is None:
@@ -104,7 +105,7 @@ class PreScoreState:
         column: BatchColumn,
         domains: ConstrainedDomains,
     ) -> FloatArray:
-        """Return the score of a constraint for each node of the batch: 0 without its label."""
+        """Return the score of a constraint for each node of the batch, 0 without its label."""
         counter, ids = self._counter(constraint), column.topology_ids()
         if constraint.topology_key == HOSTNAME:
             numbers = counter.per_slot(self._mirror.nodes.capacity)[batch.slots]
@@ -114,13 +115,13 @@ class PreScoreState:
 
 
 def rounded(numbers: FloatArray) -> Int64Array:
-    """Round as Go's math.Round does, halves up; `floor(number + 0.5)` would round some numbers below a half up, too."""
+    """Round like Go's math.Round, halves up. `floor(number + 0.5)` would also round up some numbers below a half."""
     whole = np.floor(numbers)
     return (whole + (numbers - whole >= _HALF)).astype(np.int64)
 
 
 def normalized(raw: Int64Array) -> Int64Array:
-    """Turn the raw scores of the nodes asked round and into 0..100: 100 for all where none counts any pods."""
+    """Invert the raw scores of the requested nodes, and normalise them to 0..100. Without counted pods, all get 100."""
     scored = raw != NOT_SCORED
     if not scored.any():
         return np.zeros_like(raw)
@@ -132,14 +133,14 @@ def normalized(raw: Int64Array) -> Int64Array:
 
 
 def _number_of_domains(column: BatchColumn | None, scored: BoolArray) -> int:
-    """Count the values of the label among the nodes that are scored; one that lacks it has the empty value.
+    """Count the values of the label among the scored nodes. A node without the label has the empty value.
 
-    Source: initPreScoreState, where a Go map has it so.
+    Source: initPreScoreState, where a missing key of a Go map gives the empty value.
     """
     if column is None:
         return int(scored.any())
     ids = column.ids[scored]
-    present = np.bincount(ids + 1) > 0  # ABSENT is 0
+    present = np.bincount(ids + 1) > 0  # ABSENT gives 0
     empty = column.id_of("")
     if len(present) and present[0] and empty is not None and empty + 1 < len(present) and present[empty + 1]:
         present[0] = False

@@ -1,1 +1,1 @@
-"""VolumeBinding: nodes that can reach the pod's volumes, or where volumes can be found or made for it."""
+"""VolumeBinding: finds nodes that can reach the pod's volumes, or for which volumes can be found or created."""

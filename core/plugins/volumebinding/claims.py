@@ -19,7 +19,7 @@ from core.objects.pod_volumes import PodClaim
 from core.objects.volumes import PersistentVolumeClaim, StorageClass
 
 LOST: Final = "Lost"
-"""Phase of a claim whose volume is gone."""
+"""Phase of a claim whose volume was deleted."""
 
 UNBOUND_IMMEDIATE: Final = Status(
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("pod has unbound immediate PersistentVolumeClaims",)
@@ -29,7 +29,7 @@ _WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 
 
 class ClaimError(Exception):
-    """Claims for which a pod fails on all nodes; the status says why."""
+    """Claims for which a pod fails on all nodes. The status says why."""
 
     def __init__(self, code: Code, reason: str) -> None:
         super().__init__(reason)
@@ -37,18 +37,18 @@ class ClaimError(Exception):
 
 
 class PodVolumeClaims(msgspec.Struct, frozen=True):
-    """The claims of a pod that are bound, and those whose volumes wait for it, in the order of its volumes."""
+    """The bound claims of a pod, and the claims whose volumes wait for the pod, in the order of its volumes."""
 
     bound: tuple[PersistentVolumeClaim, ...]
     unbound: tuple[PersistentVolumeClaim, ...]
 
 
 def claims_of(mirror: ClusterMirror, pod: Pod) -> PodVolumeClaims:
-    """Find the claims of a pod. Raises ClaimError."""
+    """Return the claims of a pod. Raises ClaimError."""
     bound: list[PersistentVolumeClaim] = []
     unbound: list[PersistentVolumeClaim] = []
     immediate = False
-    for claim in tuple(_usable(mirror, pod)):  # all of them, before anything else is looked at
+    for claim in tuple(_usable(mirror, pod)):  # check all claims before any further step
         if claim.volume and claim.bind_completed:
             bound.append(claim)
         elif _waits(mirror, claim) and not claim.volume:

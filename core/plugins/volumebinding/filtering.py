@@ -1,4 +1,4 @@
-"""Whether a node can reach the volumes of a pod, judged once for all nodes that are alike.
+"""Whether a node can reach the volumes of a pod, judged once for all equal nodes.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (FindPodVolumes, checkBoundClaims,
 findMatchingVolumes, checkVolumeProvisions, tryTranslatePVToCSI).
@@ -39,10 +39,10 @@ _REASONS: Final = (NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSIN
 
 
 class NodeView(msgspec.Struct, frozen=True, gc=False):
-    """All that is read of a node.
+    """The fields of a node that the plugin reads.
 
-    `migrated_plugins` are the in-tree plugins whose volumes it attaches by CSI; `selected` is whether claims of the pod
-    are being provisioned for it.
+    `migrated_plugins` are the in-tree plugins whose volumes the node attaches by CSI. `selected` is true if claims of
+    the pod are being provisioned for the node.
     """
 
     labels: Mapping[str, str]
@@ -51,14 +51,14 @@ class NodeView(msgspec.Struct, frozen=True, gc=False):
 
 
 class BoundVolume:
-    """The volume of a bound claim, with its affinity as it is and as its CSI driver has it."""
+    """The volume of a bound claim, with its own affinity and the affinity that its CSI driver gives it."""
 
     def __init__(self, volume: PersistentVolume) -> None:
         self._affinity = volume.node_affinity
         self._translated = volume.node_affinity
         self._error = ""
         self.plugin = ""
-        """The in-tree plugin whose migration affects the result, empty if there is none."""
+        """The in-tree plugin whose migration affects the result. Empty for none."""
         if volume.source is not None and is_migratable(volume.source):
             self.plugin = volume.source.plugin
             try:
@@ -73,7 +73,7 @@ class BoundVolume:
 
     @property
     def keys(self) -> set[str]:
-        """The label keys of nodes that decide."""
+        """The node labels, by key, that decide."""
         return label_keys(self._affinity) | label_keys(self._translated)
 
     def reached_from(self, node: NodeView) -> bool:
@@ -87,7 +87,7 @@ class BoundVolume:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One claim that waits: the volumes that it could take (None: there are none), or how one could be made."""
+    """One waiting claim: the volumes that it could take (None: none), or how one could be created."""
 
     storage_class: str
     volumes: MatchingVolumes | None
@@ -96,12 +96,12 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class UnboundClaims:
-    """The claims of a pod that wait for it, with the volumes and capacity for them."""
+    """The claims of a pod that wait for it, with volumes and capacity for them."""
 
     def __init__(self, mirror: ClusterMirror, claims: tuple[PersistentVolumeClaim, ...]) -> None:
         self._work = mirror.work
         self._selected = [claim for claim in claims if claim.selected_node is not None]
-        # The smallest first, so that each takes the smallest volume; those of one size as the pod has them.
+        # The smallest claim first, so that each takes the smallest volume. Claims of one size stay in the pod's order.
         self._wanting = sorted(
             (claim for claim in claims if claim.selected_node is None), key=lambda claim: claim.requested or 0
         )
@@ -110,19 +110,19 @@ class UnboundClaims:
 
     @property
     def selected_nodes(self) -> set[str | None]:
-        """The names of the nodes for which claims are being provisioned, and so the only ones for the pod."""
+        """The names of the nodes for which claims are being provisioned. The pod fits no other node."""
         return {claim.selected_node for claim in self._selected}
 
     @property
     def keys(self) -> set[str]:
-        """The label keys of nodes that decide."""
+        """The node labels, by key, that decide."""
         volumes = [step.volumes.keys for step in self._steps if step.volumes is not None]
         provisioning = {id(step.provisioning): step.provisioning for step in self._steps}
         return set[str]().union(*volumes, *(each.keys for each in provisioning.values()))
 
     @property
     def error(self) -> str:
-        """Why no volume can be looked for, empty where nothing is wrong."""
+        """Why no volume can be looked for. Empty if there is no error."""
         for claim in self._wanting:
             if claim.selector_error:
                 problem = said(self._mirror, claim.selector_error)
@@ -130,7 +130,7 @@ class UnboundClaims:
         return ""
 
     def conflict(self, node: NodeView) -> str:
-        """Return why a node has no volumes for the claims, empty if it has."""
+        """Return why a node has no volumes for the claims, or the empty text if it has."""
         if self._selected and not node.selected:
             return BIND_CONFLICT
         taken: set[str] = set()
@@ -146,7 +146,7 @@ class UnboundClaims:
     def storage_on(self, node: NodeView) -> Mapping[str, Storage]:
         """Return by class the storage that the claims would take of a node that fits.
 
-        Where any claim takes a volume that is there, only such claims count; else those for which one is made.
+        If any claim takes an existing volume, only such claims count. Else the claims with a new volume count.
         """
         taken: set[str] = set()
         there: defaultdict[str, Storage] = defaultdict(Storage)
@@ -163,16 +163,16 @@ class UnboundClaims:
 
     @cached_property
     def _all_steps(self) -> Sequence[Step]:
-        """The step for each claim, also if it was done for another one."""
+        """The step for each claim, including equal ones."""
         return [*self._made(self._mirror, None)]
 
     def _made(self, mirror: ClusterMirror, seen: set[tuple[str, int | None]] | None) -> Iterator[Step]:
         """Yield the steps for the claims, in their order.
 
-        With `seen`, not twice what has the same answer again, and which of the others there were.
+        With `seen`, steps with an equal result are yielded once, and `seen` records them.
         """
         offers = mirror.derived(Offers)
-        classes = mirror.objects(StorageClass)  # each claim has one, or it would not wait for a consumer
+        classes = mirror.objects(StorageClass)  # each claim has one, else it would not wait for a consumer
         of_classes: dict[str, Provisioning] = {}
         wishes = Wishes(offers, self._work)
         for claim in (*self._selected, *self._wanting):
@@ -193,13 +193,13 @@ class UnboundClaims:
 
 
 class PodVolumes:
-    """The volumes of one incoming pod, as demands on a node. Stale after the next event."""
+    """The volumes of one incoming pod, as requirements on a node. Stale after the next event."""
 
     def __init__(self, mirror: ClusterMirror, claims: PodVolumeClaims) -> None:
         volumes = mirror.objects(PersistentVolume)
         found = [volumes.get(claim.volume) for claim in claims.bound]
         bound = [None if volume is None else BoundVolume(volume) for volume in found]
-        # In the order of the pod; those that the same nodes can reach once.
+        # In the order of the pod. Volumes that the same nodes can reach occur once.
         self._bound = [*{None if each is None else each.reach: each for each in bound}.values()]
         self._work = mirror.work
         self._unbound = UnboundClaims(mirror, claims.unbound) if claims.unbound else None
@@ -211,23 +211,23 @@ class PodVolumes:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The label keys of nodes that decide."""
+        """The node labels, by key, that decide."""
         bound = [volume.keys for volume in self._bound if volume is not None]
         return tuple(sorted(set[str]().union(*bound, () if self._unbound is None else self._unbound.keys)))
 
     @property
     def reads_migration(self) -> bool:
-        """Whether it matters which in-tree plugins a node attaches by CSI."""
+        """Whether the result depends on the in-tree plugins that a node attaches by CSI."""
         return any(volume is not None and volume.plugin for volume in self._bound)
 
     def judge(self, node: NodeView) -> Status:
-        """Give a node its verdict."""
+        """Return the verdict on a node."""
         try:
             conflicts = {self._bound_conflict(node)}
         except TranslationError as error:
             return Status(Code.ERROR, (str(error),))
         if self._unbound is not None:
-            # Upstream does not look for volumes on nodes other than the selected one, and so does not see the error.
+            # Upstream searches for volumes only on the selected nodes, so on other nodes it does not see the error.
             elsewhere = bool(self.selected_nodes) and not node.selected
             if self._unbound.error and not elsewhere:
                 return Status(Code.ERROR, (self._unbound.error,))
@@ -236,7 +236,7 @@ class PodVolumes:
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons) if reasons else SUCCESS
 
     def score(self, node: NodeView) -> int:
-        """Return how little of its storage a node would give to the pod, 0 to 100; 0 for a node that does not fit."""
+        """Return how little of its storage a node would give to the pod, 0 to 100, or 0 if the node does not fit."""
         if self._unbound is None or self.judge(node) is not SUCCESS:
             return 0
         return score_of(self._unbound.storage_on(node))

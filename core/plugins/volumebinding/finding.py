@@ -1,4 +1,4 @@
-"""For one claim without a volume: the volumes that it could take, and where one could be made for it.
+"""For one claim without a volume: the volumes that it could take, and where one could be created for it.
 
 Source: k8s.io/component-helpers storage/volume/pv_helpers.go (FindMatchingVolume), k8s.io/kubernetes
 pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity).
@@ -23,19 +23,19 @@ BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind
 NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
 
 UNITS: Final = 700
-"""Work of looking at a volume, see core.mirror.work."""
+"""Work of a check of one volume, see core.mirror.work."""
 FIELD: Final = "spec.volumes"
 
 _NO_PROVISIONER: Final = ("", "kubernetes.io/no-provisioner")
 
 
 class Wish:
-    """The requirements of one class's claims on a volume beside its size. Claims that ask for the same share it."""
+    """The requirements of a claim on a volume, except for its size. Claims with equal requirements share a wish."""
 
     def __init__(self, free: FreeVolumes, claim: PersistentVolumeClaim, work: Work) -> None:
         self._claim = claim
         self.free = free
-        # The volumes that no label rules out are looked at once, and not for every node.
+        # Volumes that no label excludes are checked once, not for every node.
         work.spend(UNITS * free.by_topology.loose, FIELD, free.by_topology.loose)
         self.anywhere = free.by_topology.anywhere(self.accepts)
 
@@ -68,7 +68,7 @@ class Wishes:
 
 
 class MatchingVolumes:
-    """The volumes that a claim could take, the best one first."""
+    """The volumes that a claim could take, best first."""
 
     def __init__(self, offers: Offers, wish: Wish, claim: PersistentVolumeClaim) -> None:
         # Upstream takes volumes of one size in the order of a map.
@@ -87,18 +87,19 @@ class MatchingVolumes:
 
     @property
     def none(self) -> bool:
-        """Whether there is no volume for the claim on any node."""
+        """Whether the claim has no volume on any node."""
         return not self._reserved and self._start >= len(self._wish.free)
 
     @property
     def keys(self) -> set[str]:
-        """The label keys of nodes that decide."""
+        """The node labels, by key, that decide."""
         return self._wish.free.by_topology.keys.union(*(label_keys(volume.node_affinity) for volume in self._reserved))
 
     def find(self, labels: Mapping[str, str], taken: Collection[str], work: Work) -> PersistentVolume | None:
-        """Return the volume for a node; None: none that is not taken.
+        """Return the volume for a node, or None if each is taken.
 
-        A volume that is reserved for the claim decides, even if the node cannot reach it.
+        If a volume is reserved for the claim, no other volume is returned, even if the node cannot reach the reserved
+        one.
         """
         for volume in self._reserved:
             if volume.name not in taken:
@@ -116,28 +117,28 @@ class MatchingVolumes:
 
 
 class Provisioning:
-    """Where volumes of a class could be made."""
+    """Where volumes of a class could be created."""
 
     def __init__(self, mirror: ClusterMirror, offers: Offers, storage_class: StorageClass) -> None:
         self._possible = storage_class.provisioner not in _NO_PROVISIONER
         self._topologies = storage_class.allowed_topologies
-        self._room: ByTopology[CSIStorageCapacity] | None = None  # None: there is room everywhere
+        self._room: ByTopology[CSIStorageCapacity] | None = None  # None: capacity is not limited
         driver = mirror.objects(CSIDriver).get(storage_class.provisioner)
         if driver is not None and driver.storage_capacity:
             self._room = offers.room(storage_class.name)
 
     @property
     def by_size(self) -> bool:
-        """Whether it matters how large a volume is."""
+        """Whether the result depends on the size of the volume."""
         return self._room is not None
 
     @property
     def keys(self) -> set[str]:
-        """The label keys of nodes that decide."""
+        """The node labels, by key, that decide."""
         return label_keys(self._topologies) | (set() if self._room is None else self._room.keys)
 
     def conflict(self, labels: Mapping[str, str], requested: int | None) -> str:
-        """Return why no volume of the size (None: of any) can be made for a node, empty if one can."""
+        """Return why no volume of the size (None: any) can be created for a node, or the empty text if one can."""
         if not self._possible or (self._topologies is not None and not self._topologies.matches(labels)):
             return BIND_CONFLICT
         if self._room is None or requested is None:
@@ -146,9 +147,9 @@ class Provisioning:
         return NOT_ENOUGH_SPACE if largest is None or (largest.limit or 0) < requested else ""
 
     def capacity(self, labels: Mapping[str, str]) -> CSIStorageCapacity | None:
-        """Return the largest published capacity for a volume on a node; None if none is published, or none is needed.
+        """Return the largest published capacity for a volume on a node, or None if none is published or needed.
 
-        Upstream takes the first one that is large enough, in the order of a map.
+        Upstream takes the first sufficient capacity, in the order of a map.
         """
         return None if self._room is None else next(self._room.reached(labels), None)
 

@@ -1,4 +1,4 @@
-"""Which in-tree plugins each node attaches by CSI, as its CSINode says, kept by events."""
+"""The in-tree plugins that each node attaches by CSI, according to its CSINode, updated by events."""
 
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ _NONE: Plugins = frozenset()
 
 
 class MigratedPlugins:
-    """Node slot -> the plugins; no value where there are none."""
+    """Node slot -> the plugins. A node without any has no value."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
@@ -23,7 +23,7 @@ class MigratedPlugins:
             self._column.assign(slot, self._of(node.name) or None)
 
     def changed(self, change: Change) -> None:
-        """Take note of a node or of a CSINode that comes, goes or has changed."""
+        """Handle a node or CSINode that is added, removed or changed."""
         if isinstance(change, NodeChange):
             self._column.grow(change.slot + 1)
             self._column.assign(change.slot, None if change.after is None else self._of(change.after.name) or None)
@@ -31,8 +31,8 @@ class MigratedPlugins:
             self._column.assign(change.slot, None if change.after is None else change.after.migrated_plugins or None)
 
     def of(self, batch: NodeBatch) -> tuple[Int32Array, list[Plugins]]:
-        """Return for each node the place of its plugins in a list of those that there are."""
-        places: Int32Array = self._column.of_slot[batch.slots] + 1  # ABSENT is the first; NO_SLOT is corrected below
+        """Return for each node the index of its plugins in the returned list."""
+        places: Int32Array = self._column.of_slot[batch.slots] + 1  # ABSENT gives 0; NO_SLOT is corrected below
         plugins = [_NONE, *self._column.values]
         for position, node in batch.strangers.items():
             places[position] = len(plugins)

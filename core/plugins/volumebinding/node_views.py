@@ -13,7 +13,7 @@ from core.plugins.volumebinding.migrated_plugins import MigratedPlugins
 
 
 def node_views(mirror: ClusterMirror, volumes: PodVolumes, batch: NodeBatch) -> tuple[IntpArray, Sequence[NodeView]]:
-    """Return for each node the place of its view in a list of the distinct ones."""
+    """Return for each node the index of its view in the returned list of distinct views."""
     keys = volumes.keys
     combined, labels = _label_values(mirror, keys, batch)
     plugins = [frozenset[str]()]
@@ -43,7 +43,7 @@ def _label_values(
 
 
 def _named(mirror: ClusterMirror, names: set[str | None], batch: NodeBatch) -> BoolArray:
-    """Tell for each node whether these names, all of them, are its own."""
+    """Return for each node whether `names` has its name and no other."""
     if len(names) > 1:
         return np.zeros(len(batch), np.bool_)
     (name,) = names

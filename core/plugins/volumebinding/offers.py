@@ -1,4 +1,4 @@
-"""The offers for claims without a volume: free volumes, reserved ones and capacity for new ones, updated by events."""
+"""Offers for claims without a volume: free and reserved volumes, and capacity for new ones, updated by events."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -20,7 +20,7 @@ _NONE: Final[Mapping[str, PersistentVolume]] = MappingProxyType({})
 
 
 class FreeVolumes:
-    """The free volumes of a class, the smallest first; those of one size by name, which upstream leaves to a map."""
+    """The free volumes of a class, smallest first, then by name. Upstream has equal sizes in the order of a map."""
 
     def __init__(self, volumes: Iterable[PersistentVolume]) -> None:
         ordered = sorted(volumes, key=lambda volume: (volume.capacity, volume.name))
@@ -31,19 +31,19 @@ class FreeVolumes:
         return len(self._capacities)
 
     def first_of(self, capacity: int) -> int:
-        """Return the place of the first volume that is as large."""
+        """Return the index of the first volume that is at least this large."""
         return bisect_left(self._capacities, capacity)
 
 
 class Offers:
-    """Volumes and capacities by whom they are for, so that a claim looks at no others."""
+    """Volumes and capacities by class or claim, so that a claim visits no others."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._free: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)  # class -> name -> volume
         self._reserved: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)  # claim -> name -> volume
         # class -> full name -> capacity
         self._capacities: defaultdict[str, dict[str, CSIStorageCapacity]] = defaultdict(dict)
-        # By class, made when first asked for, and dropped with the next change.
+        # By class. Made at the first call, and dropped with the next change.
         self._free_volumes: dict[str, FreeVolumes] = {}
         self._rooms: dict[str, ByTopology[CSIStorageCapacity]] = {}
         for volume in mirror.objects(PersistentVolume).values():
@@ -52,7 +52,7 @@ class Offers:
             self._capacities[capacity.storage_class][capacity.full_name] = capacity
 
     def changed(self, change: Change) -> None:
-        """Take note of a volume or a capacity that has changed."""
+        """Handle a change of a volume or a capacity."""
         if not isinstance(change, ObjectChange):
             return
         if change.kind is PersistentVolume:
@@ -70,7 +70,7 @@ class Offers:
                 self._capacities[change.after.storage_class][change.after.full_name] = change.after
 
     def free(self, storage_class: str) -> FreeVolumes:
-        """Return the volumes of a class that are there for any claim."""
+        """Return the volumes of a class that any claim may take."""
         found = self._free_volumes.get(storage_class)
         if found is None:
             found = FreeVolumes(self._free.get(storage_class, _NONE).values())
@@ -79,7 +79,7 @@ class Offers:
         return found
 
     def reserved(self, claim: PersistentVolumeClaim) -> Iterable[PersistentVolume]:
-        """Return the volumes that are there for this claim alone.
+        """Return the volumes that only this claim may take.
 
         Source: k8s.io/component-helpers storage/volume/pv_helpers.go (IsVolumeBoundToClaim).
         """
@@ -88,7 +88,7 @@ class Offers:
                 yield volume
 
     def room(self, storage_class: str) -> ByTopology[CSIStorageCapacity]:
-        """Return the published capacity for new volumes of a class, the largest first."""
+        """Return the published capacity for new volumes of a class, largest first."""
         found = self._rooms.get(storage_class)
         if found is None:
             published = [each for each in self._capacities.get(storage_class, {}).values() if each.limit is not None]

@@ -1,7 +1,7 @@
 """The plugin: its extension points, and its invalidation rules.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go. In the equivalence class
-design it is CheckVolumeBinding.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go. The equivalence class design
+calls it CheckVolumeBinding.
 """
 
 from collections.abc import Hashable
@@ -40,12 +40,12 @@ _ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
 
 def _claim(claim: PersistentVolumeClaim | None) -> PersistentVolumeClaim | None:
-    """Keep only the fields of a claim that are read: not the history of its binding."""
+    """Keep only the fields of a claim that the plugin reads, without the history of its binding."""
     return None if claim is None else replace(claim, phase=_known(claim.phase, LOST), resource_version="")
 
 
 def _volume(volume: PersistentVolume | None) -> PersistentVolume | None:
-    """Keep only the fields of a volume that are read: not the handle of a CSI source, nor unselected labels."""
+    """Keep only the fields of a volume that the plugin reads: no handle of a CSI source, no unselected labels."""
     if volume is None:
         return None
     migratable = is_migratable(volume.source)
@@ -154,16 +154,16 @@ _INVALIDATED_BY: Final = (
 
 
 class BindingState(msgspec.Struct, frozen=True):
-    """A pod's volumes, with the mirror that knows the nodes. Stale after the next event."""
+    """A pod's volumes, with the mirror. Stale after the next event."""
 
     mirror: ClusterMirror
     volumes: PodVolumes
 
 
 class VolumeBinding:
-    """Filter by the volumes of claims: those that they have, could take, or could be made for them.
+    """Filters by the volumes of the pod's claims: bound volumes, volumes to take, and volumes to create.
 
-    Exactly as the in-tree plugin's Filter and, if the release has one, its Score; it does not bind.
+    It gives the results of the in-tree plugin's Filter and, if the release has one, its Score. It does not bind.
     """
 
     name = "VolumeBinding"
@@ -186,7 +186,10 @@ class VolumeBinding:
         return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BindingState | None]:
-        """Find the pod's claims; SKIP for a pod without any, and a failure for claims that no node can help."""
+        """Collect the pod's claims. SKIP for a pod without claims.
+
+        Fails for claims that cannot be satisfied on any node.
+        """
         if not any(isinstance(volume, PodClaim) for volume in pod.volumes):
             return SKIP, None
         try:
@@ -196,31 +199,31 @@ class VolumeBinding:
         return SUCCESS, BindingState(mirror, PodVolumes(mirror, claims))
 
     def filter(self, state: BindingState, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch, those once that are alike."""
+        """Judge every node of the batch. Equal nodes are judged once."""
         places, views = node_views(state.mirror, state.volumes, batch)
         statuses = {SUCCESS: 0}  # status -> code
         codes = [statuses.setdefault(state.volumes.judge(view), len(statuses)) for view in views]
         return Verdicts(np.array(codes, np.int64)[places], tuple(statuses))
 
     def filter_versions(self, _state: BindingState) -> Versions:
-        """Return none: no counters are read."""
+        """Return no versions: the plugin reads no counters."""
         return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, BindingState | None]:
-        """Find the pod's claims; SKIP where the release does not score (StorageCapacityScoring), or for no claims."""
+        """Collect the pod's claims. SKIP without claims, or if the release does not score (StorageCapacityScoring)."""
         if not mirror.rules.storage_capacity_scored:
             return SKIP, None
         return self.pre_filter(mirror, pod)
 
     def score(self, state: BindingState, batch: NodeBatch) -> Int64Array:
-        """Return how little of its storage every node would give, 0..100, those once that are alike."""
+        """Return how little of its storage every node would give, 0..100. Equal nodes are scored once."""
         places, views = node_views(state.mirror, state.volumes, batch)
         return np.array([state.volumes.score(view) for view in views], np.int64)[places]
 
     def score_versions(self, _state: BindingState) -> Versions:
-        """Return none: no counters are read."""
+        """Return no versions: the plugin reads no counters."""
         return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores, which are 0..100 already (upstream has no NormalizeScore)."""
+        """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""
         return raw

@@ -1,7 +1,7 @@
 """How much of its storage a node would give to the claims of a pod.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (Score) and scorer.go, with
-the default shape of VolumeBindingArgs: 100 where nothing is used, 0 where all is.
+the default shape of VolumeBindingArgs: 100 if no storage is used, 0 if all is.
 """
 
 from collections.abc import Mapping
@@ -22,18 +22,18 @@ class Storage:
         self._capacity = 0
 
     def add(self, requested: int, capacity: int) -> None:
-        """Count a claim with a volume of its own."""
+        """Add a claim with a volume of its own."""
         self._requested = _wrapped(self._requested + requested)
         self._capacity = _wrapped(self._capacity + capacity)
 
     def take_from(self, requested: int, capacity: int) -> None:
-        """Count a claim whose volume is made from the same capacity as that of every other one of the class."""
+        """Add a claim with a new volume. All such claims of a class take from the same capacity."""
         self._requested = _wrapped(self._requested + requested)
         self._capacity = capacity
 
     @property
     def score(self) -> int:
-        """100 less the requested share, in percent, rounded down; 0 if there is too little, or none."""
+        """100 less the requested share, in percent, rounded down. 0 if the capacity is 0 or too small."""
         if not self._capacity or self._requested > self._capacity:
             return 0
         used = _wrapped(self._requested * MAX_NODE_SCORE) // self._capacity
@@ -41,7 +41,7 @@ class Storage:
 
 
 def score_of(by_class: Mapping[str, Storage]) -> int:
-    """Return the mean of the scores of the classes, rounded to the nearest; 0 if there are none."""
+    """Return the mean of the scores of the classes, rounded to the nearest integer, or 0 without classes."""
     if not by_class:
         return 0
     total, number = sum(storage.score for storage in by_class.values()), len(by_class)
@@ -49,5 +49,5 @@ def score_of(by_class: Mapping[str, Storage]) -> int:
 
 
 def _wrapped(amount: int) -> int:
-    """Return an amount as Go's int64 holds it."""
+    """Return an amount wrapped to an int64, as in Go."""
     return amount if -_INT64 <= amount < _INT64 else (amount + _INT64) % (2 * _INT64) - _INT64

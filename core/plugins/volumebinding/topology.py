@@ -1,4 +1,4 @@
-"""Things that only some nodes can reach, found by the nodes' labels without a look at each of them."""
+"""Finds the things that a node can reach by the node's labels, without a check of each thing."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -13,17 +13,17 @@ Thing = TypeVar("Thing")
 
 
 class ByTopology(Generic[Thing]):
-    """Things in an order, each with the nodes that can reach it; None: all nodes.
+    """Things in an order, each with a selector of the nodes that can reach it (None: all nodes).
 
-    A local volume has a term with one host name, so that a node is compared with only a few of 5,000 volumes.
+    A local volume has a term with one host name, so a node is compared with only a few of 5,000 volumes.
     """
 
     def __init__(self, things: Iterable[tuple[Thing, NodeSelector | None]]) -> None:
         self.keys: set[str] = set()
-        """The label keys that decide."""
+        """The node labels, by key, that decide."""
         self._things: list[tuple[Thing, NodeSelector | None]] = []  # each with the remaining requirements on labels
-        self._anywhere: list[int] = []  # places of things that no label alone rules out
-        # label key -> value -> places of things that want it
+        self._anywhere: list[int] = []  # indices of things that no single label excludes
+        # label key -> value -> indices of things that require it
         self._anchored: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for place, (thing, selector) in enumerate(things):
             anchors = _anchors(selector)
@@ -40,19 +40,19 @@ class ByTopology(Generic[Thing]):
 
     @property
     def loose(self) -> int:
-        """How many things no label alone rules out."""
+        """How many things no single label excludes."""
         return len(self._anywhere)
 
     def anywhere(self, wanted: Callable[[Thing], bool]) -> list[int]:
-        """Return the places of the things that no label alone rules out and that are wanted, for `reached`."""
+        """Return the indices of the wanted things that no single label excludes, for `reached`."""
         return [place for place in self._anywhere if wanted(self._things[place][0])]
 
     def reached(
         self, labels: Mapping[str, str], *, start: int = 0, anywhere: Sequence[int] | None = None
     ) -> Iterator[Thing]:
-        """Yield the volumes that a node with these labels can reach, in the order, from a place on.
+        """Yield the things that a node with these labels can reach, in their order, from index `start` on.
 
-        `anywhere` are the only ones to look at of those that no label alone rules out.
+        Of the things that no single label excludes, only those in `anywhere` are checked.
         """
         anywhere = self._anywhere if anywhere is None else anywhere
         found = [anywhere] if anywhere else []
@@ -76,14 +76,14 @@ def label_keys(selector: NodeSelector | None) -> set[str]:
 
 
 def selected_nodes(selector: Selector) -> NodeSelector | None:
-    """Return a label selector as the node selector that selects the same nodes, None for all of them."""
+    """Return a label selector as the node selector for the same nodes, or None for all nodes."""
     if selector.everything:
         return None
     return NodeSelector(() if selector.nothing else (NodeSelectorTerm(selector.requirements),))
 
 
 def _anchors(selector: NodeSelector | None) -> list[Requirement] | None:
-    """Return for each term a requirement of certain values; None if a term has none."""
+    """Return for each term a requirement that lists values, or None if a term has none."""
     if selector is None:
         return None
     anchors = [_anchor(term) for term in selector.terms]

@@ -1,7 +1,7 @@
 """The plugin: its arguments and its extension points.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go. In the equivalence
-class design it is NoDiskConflict.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go. The equivalence
+class design calls it NoDiskConflict.
 """
 
 from collections.abc import Hashable
@@ -22,14 +22,14 @@ from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.volumerestrictions.volumes_in_use import Disk, VolumesInUse, disks_of
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
-"""The access mode of a claim that one pod in the cluster can use."""
+"""The access mode of a claim that only one pod in the cluster can use."""
 
 _CLAIM_IN_USE: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
 DISK_CONFLICT: Final = Status(Code.UNSCHEDULABLE, ("node(s) had no available disk",))
 READ_WRITE_ONCE_POD_CONFLICT: Final = Status(Code.UNSCHEDULABLE, (_CLAIM_IN_USE,))
-# In the order in which they are judged: the first failure is a node's verdict.
+# In the order of evaluation: the first failure is a node's verdict.
 _STATUSES: Final = (SUCCESS, DISK_CONFLICT, READ_WRITE_ONCE_POD_CONFLICT)
 
 _ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
@@ -81,13 +81,13 @@ class Restrictions:
         self.exclusive_claim_in_use = exclusive_claim_in_use
 
     def judge(self, batch: NodeBatch) -> Verdicts:
-        """Give each node its verdict; a stranger has no pods, and so no disk in use."""
+        """Return the verdict on each node. A stranger has no pods, so no disk is in use there."""
         elsewhere = _STATUSES.index(READ_WRITE_ONCE_POD_CONFLICT if self.exclusive_claim_in_use else SUCCESS)
         if not self._taken:
             return Verdicts(np.full(len(batch), elsewhere, np.uint8), _STATUSES)
         by_slot = np.full(self._capacity, elsewhere, np.uint8)
         by_slot[list(self._taken)] = _STATUSES.index(DISK_CONFLICT)
-        codes = by_slot[batch.slots]  # NO_SLOT looks up the last slot, and is corrected below
+        codes = by_slot[batch.slots]  # NO_SLOT reads the last slot, corrected below
         codes[list(batch.strangers)] = elsewhere
         return Verdicts(codes, _STATUSES)
 
@@ -105,7 +105,7 @@ class VolumeRestrictions:
         return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Restrictions | None]:
-        """Look for the pod's disks and claims; fails if a claim is not there, SKIP if nothing can be in conflict."""
+        """Look up the pod's disks and claims. Fails if a claim is missing. SKIP if no conflict is possible."""
         if not pod.volumes:
             return SKIP, None
         exclusive_claims: list[str] = []
@@ -126,5 +126,5 @@ class VolumeRestrictions:
         return state.judge(batch)
 
     def filter_versions(self, state: Restrictions) -> Versions:
-        """Return whether a claim of the pod is in use; disks are counted by the node."""
+        """Return whether a claim of the pod is in use. Disks need no version, because rules for nodes cover them."""
         return (state.exclusive_claim_in_use,)

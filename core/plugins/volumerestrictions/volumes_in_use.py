@@ -1,4 +1,4 @@
-"""Which disks pods have mounted on each node, and which claims they use anywhere."""
+"""The disks that pods have mounted on each node, and the claims that they use anywhere."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
@@ -16,7 +16,7 @@ DiskKey: TypeAlias = tuple[str, ...]
 """The identity of a disk."""
 
 EXCLUSIVE_PLUGINS: Final = frozenset({"kubernetes.io/gce-pd", "kubernetes.io/aws-ebs", "kubernetes.io/iscsi"})
-"""In-tree plugins whose disks two pods on a node cannot both write. Azure disks and Cinder volumes are none of them."""
+"""In-tree plugins whose disks two pods on a node cannot both write. Azure disks and Cinder volumes are not included."""
 
 
 def disks_of(pod: Pod) -> tuple[Disk, ...]:
@@ -31,18 +31,18 @@ def _is_exclusive(volume: PodVolume) -> TypeGuard[Disk]:
 
 
 class VolumesInUse:
-    """The volumes of the pods on known nodes, kept by every event."""
+    """The volumes of the pods on known nodes, updated by every event."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
-        # (disk, whether mounted read-only) -> slot -> number of volumes
+        # (disk, mounted read-only) -> slot -> number of volumes
         self.disks: defaultdict[tuple[DiskKey, bool], Counter[int]] = defaultdict(Counter)
-        self.claims: Counter[str] = Counter()  # NAMESPACE/NAME of a claim -> number of volumes; ephemeral ones apart
+        self.claims: Counter[str] = Counter()  # NAMESPACE/NAME of a claim -> number of volumes, without ephemeral ones
         for slot, pod in mirror.placed_pods():
             if pod.volumes:
                 self._count(pod, slot, 1)
 
     def changed(self, change: Change) -> None:
-        """Count the volumes of a pod that has come, has gone, or has become another."""
+        """Update the counts for a pod that was added, removed or changed."""
         if not isinstance(change, PodChange):
             return
         before, after = change.before, change.after
@@ -54,7 +54,7 @@ class VolumesInUse:
             self._count(after, change.slot, 1)
 
     def conflicts(self, disks: Iterable[Disk]) -> set[int]:
-        """Return the slots of the nodes where a pod has mounted one of the disks, and not both only read it.
+        """Return the slots of the nodes where a pod has mounted one of the disks, unless both pods only read the disk.
 
         Upstream isVolumeConflict. Only GCE, iSCSI and RBD disks can be shared by readers.
         """
@@ -80,12 +80,12 @@ class VolumesInUse:
 
 
 def in_conflict(disk: Disk, other: Disk) -> bool:
-    """Return whether two disks are the same one, unless both only read it, as `VolumesInUse.conflicts` does."""
+    """Return whether two disks are the same and not both read-only, as `VolumesInUse.conflicts` does."""
     return not (disk.read_only and other.read_only) and not set(_keys(disk)).isdisjoint(_keys(other))
 
 
 def _keys(disk: Disk) -> Collection[DiskKey]:
-    """Return a key for each way to the disk: RBD images are the same if they have any monitor in common."""
+    """Return a key for each way to reach the disk: RBD images are the same if they share any monitor."""
     if isinstance(disk, RBDImage):
         return [("kubernetes.io/rbd", monitor, disk.pool, disk.image) for monitor in disk.monitors]
     return [(disk.source.plugin, disk.source.volume)]

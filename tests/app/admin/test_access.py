@@ -120,7 +120,7 @@ def test_so_many_namespaces_are_reviewed_for_one_request_and_more_for_the_next()
     first = asyncio.run(sight.of(MANY))
     assert len(server.asked) == 1 + MAX_REVIEWED
     assert [namespace for namespace in MANY if first(namespace)] == MANY[:MAX_REVIEWED]
-    assert "more than 64 namespaces" in first.why
+    assert "at most 64 namespaces" in first.why
     second = asyncio.run(sight.of(MANY))
     assert all(map(second, MANY))
     assert second.why == ""
@@ -148,10 +148,10 @@ def test_all_reviews_of_a_request_have_one_limit_of_time(monkeypatch: pytest.Mon
     monkeypatch.setattr(access, "_PATIENCE", 0.01)
     seen = asyncio.run(Sight(Hanging({}).reviews(), ANN).of(("shop",)))
     assert not seen("shop")
-    assert seen.why == "names of pods are hidden: the API server did not answer within 0.01 s"
+    assert seen.why == "names of pods are hidden: the API server did not respond within 0.01 s"
     assert seen.status is HTTPStatus.SERVICE_UNAVAILABLE
 
 
 def test_a_dump_has_nobody_to_review_callers() -> None:
-    with pytest.raises(SettingsError, match=r"^KINDRED_EXPLAIN_ACCESS: review needs an API server to ask"):
+    with pytest.raises(SettingsError, match=r"^KINDRED_EXPLAIN_ACCESS: review needs an API server"):
         create_service(Settings(admin_port=0, explain_access="review"), shop(), None)

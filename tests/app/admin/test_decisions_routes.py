@@ -184,7 +184,7 @@ def test_what_cannot_be_asked_again_is_a_conflict(app: FastAPI, asking: Asking) 
     refused = ask(app, "POST", "/debug/decisions/1/replay")
     assert (refused.status_code, refused.json()["detail"]) == (
         409,
-        "decision 1: neither its request nor its pod is known any more",
+        "decision 1: the service no longer has its request or its pod",
     )
 
 
@@ -224,7 +224,7 @@ def test_a_pod_that_only_the_mirror_knows_any_more_is_taken_from_there(app: Fast
 def test_without_its_pod_a_decision_is_no_case(app: FastAPI, asking: Asking) -> None:
     asking.ask(b"{}")
     refused = ask(app, "GET", "/debug/decisions/1/case")
-    assert (refused.status_code, refused.json()["detail"]) == (409, "decision 1: its pod is not known any more")
+    assert (refused.status_code, refused.json()["detail"]) == (409, "decision 1: the service no longer has its pod")
 
 
 def test_what_cannot_be_written_of_the_cluster_is_a_conflict_that_names_it(app: FastAPI, asking: Asking) -> None:

@@ -133,7 +133,7 @@ def test_the_streams_end_when_the_process_is_about_to_and_no_other_begins() -> N
             assert await chunk(reader) == b""
             writer.write(GET)
             status, _, body = await answer(reader)
-            assert (status, json.loads(body)) == (503, {"detail": "the service is about to end"})
+            assert (status, json.loads(body)) == (503, {"detail": "the service is ending"})
 
     run(story)
 

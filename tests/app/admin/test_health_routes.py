@@ -192,7 +192,7 @@ def test_above_the_memory_watermark_it_is_not_ready_and_says_which_kind_takes_mo
     told = ask(app, "GET", "/readyz")
     assert told.status_code == 503
     (problem,) = told.json()["problems"]
-    assert problem.startswith("memory: 950 B held, above the watermark of 900 B (the limit of the cgroup: 1000 B); ")
+    assert problem.startswith("memory: 950 B in use, above the watermark of 900 B (the limit of the cgroup: 1000 B); ")
     assert problem.endswith("; pods: 7 objects, 14 KiB on the wire")
     assert ask(app, "GET", "/livez").status_code == 200
     held[0] = 800

@@ -265,6 +265,21 @@ def test_the_victims_that_a_pod_waits_for_are_named_to_those_who_may_see_them() 
     }
 
 
+def test_the_victims_in_the_list_of_pending_pods_are_named_to_those_who_may_see_them() -> None:
+    app = service(ReviewingServer(ALLOWED)).admin
+    victims = {}
+    for token in ("of-ours", "of-all"):
+        _, text = response(app, "GET", Asked("/pending"), bearing(token))
+        pods = {each["pod"]: each for each in explained_in(text)["pods"]}
+        found = pods[f"{OURS}/{SEEN}-waits"]["waits_for"]
+        victims[token] = [(each["name"], each["uid"], each["node"]) for each in found]
+    victim = theirs("victim-n2")
+    assert victims == {
+        "of-ours": [(PLACEHOLDER, "", "n2")],
+        "of-all": [(f"{THEIRS}/{victim.name}", victim.identity, "n2")],
+    }
+
+
 def explained_in(text: str) -> Any:  # noqa: ANN401  # decoded JSON
     return json.loads(text.partition("\n")[2])
 

@@ -39,7 +39,7 @@ async def no_sleep(_: float) -> None:
 
 
 def followed(server: FakeApiServer) -> ClusterMirror:
-    """Give a mirror that was told everything that the server has."""
+    """Return a mirror that was told everything that the server has."""
     mirror = ClusterMirror()
     for resource in RESOURCES.values():
         for stored in server.objects(resource.path):

@@ -154,7 +154,7 @@ def test_the_admin_port_has_the_page_and_what_it_asks(admin: FastAPI) -> None:
     of_taints, of_all = 3, 11  # the weights of the full profile; its other plugins have nothing to score here
     assert (drawn["names"], drawn["verdict"], drawn["score"]) == (["n1"], [0], [100 * of_taints // of_all])
     state = ask(admin, "GET", "/explain/state").json()
-    assert (state["mirror"]["nodes"], state["recent_pods"]) == (1, [])
+    assert (state["mirror"]["nodes"], state["recent_pods"], state["units"]) == (1, [], False)
 
 
 @pytest.mark.parametrize(

@@ -49,5 +49,5 @@ def test_a_service_that_places_nothing_together_says_what_that_needs() -> None:
     response = ask(app, "GET", "/units")
     assert (response.status_code, response.json()["detail"]) == (
         404,
-        "groups: off, as they need `answer: decide` and a cluster",
+        "groups: off, because they need `answer: decide` and a cluster",
     )

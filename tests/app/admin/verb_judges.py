@@ -22,16 +22,16 @@ class Judge:
         self._answered = jsonschema_rs.Draft202012Validator({**answered, **components})
 
     def allows(self, question: object) -> bool:
-        """Tell whether a decoded body is one that the verb takes."""
+        """Return whether a decoded body is one that the verb takes."""
         return self._asked.is_valid(question)
 
     def knows(self, answer: object) -> bool:
-        """Tell whether a decoded answer is one that the verb may give."""
+        """Return whether a decoded answer is one that the verb may give."""
         return self._answered.is_valid(answer)
 
 
 def judges() -> Mapping[str, Judge]:
-    """Give a judge for the path of each verb."""
+    """Return a judge for the path of each verb."""
     description = describe(create_service(Settings(), ClusterMirror(), None).app)
     return {
         path: Judge(operations["post"], description["components"]["schemas"])

@@ -50,11 +50,11 @@ class ApiServer:
 
     @property
     def url(self) -> str:
-        """Give the base URL."""
+        """Return the base URL."""
         return f"{self._scheme}://127.0.0.1:{self.port}"
 
     def logins(self) -> list[str]:
-        """Give the Authorization headers of the requests so far."""
+        """Return the Authorization headers of the requests so far."""
         return [request.headers.get("authorization", "") for request in self.requests]
 
     async def asked(self, times: int) -> None:

@@ -63,24 +63,24 @@ def runs(folder: Path) -> int:
 
 
 def printing(status: str, version: str = V1) -> str:
-    """Give the script of a plugin that prints a status."""
+    """Return the script of a plugin that prints a status."""
     return f"""cat <<'END'
 {{"apiVersion": "{version}", "kind": "ExecCredential", "status": {status}}}
 END"""
 
 
 def exec_user(plugin: Path, **fields: object) -> dict[str, object]:
-    """Give the user of a kubeconfig that runs a plugin."""
+    """Return the user of a kubeconfig that runs a plugin."""
     return {"exec": {"apiVersion": V1, "command": str(plugin), "interactiveMode": "Never", **fields}}
 
 
 def authorization(credentials: Credentials, *, refresh: bool = False) -> str | None:
-    """Give the Authorization header of now."""
+    """Return the Authorization header of now."""
     return asyncio.run(credentials.headers(refresh=refresh)).get("Authorization")
 
 
 def certificate_status(certificates: Certificates, name: str) -> str:
-    """Give the status of a plugin that has a certificate in two files."""
+    """Return the status of a plugin that has a certificate in two files."""
     crt = certificates.crt(name).read_text().replace("\n", "\\\\n")
     key = certificates.key(name).read_text().replace("\n", "\\\\n")
     return f'{{"clientCertificateData": "{crt}", "clientKeyData": "{key}"}}'.replace("\\\\", "\\")

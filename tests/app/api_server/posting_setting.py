@@ -19,7 +19,7 @@ async def post(client: ApiClient, _: ApiServer) -> bytes:
 
 
 def fails(setting: Setting, answer: Answer, **limits: float) -> tuple[type[ApiError], str]:
-    """Give how a POST fails, which leaves open whether it was done."""
+    """Return how a POST fails, which leaves open whether it was done."""
 
     async def exchange(client: ApiClient, server: ApiServer) -> tuple[type[ApiError], str]:
         with pytest.raises(ApiError) as caught:
@@ -32,7 +32,7 @@ def fails(setting: Setting, answer: Answer, **limits: float) -> tuple[type[ApiEr
 
 
 def connections(setting: Setting, answer: Answer, times: int = 2) -> list[int]:
-    """Give the connections on which successful POSTs came, one after the other."""
+    """Return the connections on which successful POSTs came, one after the other."""
 
     async def exchange(client: ApiClient, server: ApiServer) -> list[int]:
         for _ in range(times):

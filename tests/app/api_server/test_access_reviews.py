@@ -157,10 +157,10 @@ def test_a_token_that_is_not_accepted_is_asked_about_once(setting: Setting) -> N
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (response(b"{}", status="500 Internal Server Error"), "the API server could not be asked: "),
-        (response(b'{"kind":"Status","code":403}', status="403 Forbidden"), "the API server could not be asked: "),
-        (response(b'{"status":{"allowed":"yes"}}', status="201 Created"), "the API server did not answer a review"),
-        (response(b"{}", status="201 Created"), "the API server did not answer a review"),
+        (response(b"{}", status="500 Internal Server Error"), "the API server could not be reached: "),
+        (response(b'{"kind":"Status","code":403}', status="403 Forbidden"), "the API server could not be reached: "),
+        (response(b'{"status":{"allowed":"yes"}}', status="201 Created"), "the API server sent no valid review"),
+        (response(b"{}", status="201 Created"), "the API server sent no valid review"),
     ],
 )
 def test_without_a_clear_answer_nothing_is_known(setting: Setting, answer: bytes, message: str) -> None:
@@ -182,7 +182,7 @@ def test_a_server_that_hangs_is_waited_for_so_long_and_no_longer(monkeypatch: py
             raise AssertionError
 
     monkeypatch.setattr(access_reviews, "_PATIENCE", 0.01)
-    with pytest.raises(ReviewError, match=r"^the API server did not answer within 0\.01 s$"):
+    with pytest.raises(ReviewError, match=r"^the API server did not respond within 0\.01 s$"):
         asked(Hanging({}).reviews(), (ANN, "shop"))
 
 

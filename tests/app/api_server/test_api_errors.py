@@ -72,7 +72,7 @@ def test_a_status_may_be_all_but_empty() -> None:
             "Too many requests,\ntry later.",
             id="text",
         ),
-        pytest.param(502, b"<html>" * 100, "text/html", "the answer is text/html", id="page"),
+        pytest.param(502, b"<html>" * 100, "text/html", "the response is text/html", id="page"),
         pytest.param(500, b"", "", "", id="nothing"),
         pytest.param(500, b'{"kind": "Sta', "application/json", '{"kind": "Sta', id="cut"),
         pytest.param(404, b'{"kind": "Pod"}', "application/json", '{"kind": "Pod"}', id="another-kind"),

@@ -15,7 +15,7 @@ def run(script: str, seconds: float = 20.0, most: int = 100_000) -> Output:
 
 
 def failure(script: str, seconds: float = 20.0, most: int = 100_000) -> str:
-    """Give why a command was killed, which must not take much longer than it may."""
+    """Return why a command was killed, which must not take much longer than it may."""
     began = time.monotonic()
     with pytest.raises(CommandError) as caught:
         run(script, seconds, most)

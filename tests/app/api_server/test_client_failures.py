@@ -33,13 +33,13 @@ HEAD = f"GET {PODS} at SERVER"
 
 
 def told(error: BaseException, server: str) -> str:
-    """Give the message, the same on all ports."""
+    """Return the message, the same on all ports."""
     assert "\n" not in str(error)
     return str(error).replace(server, "SERVER")
 
 
 def fails(setting: Setting, answer: Answer, **limits: float) -> tuple[type[ApiError], str]:
-    """Give how a request fails."""
+    """Return how a request fails."""
 
     async def exchange(client: ApiClient, server: ApiServer) -> tuple[type[ApiError], str]:
         with pytest.raises(ApiError) as caught:
@@ -50,7 +50,7 @@ def fails(setting: Setting, answer: Answer, **limits: float) -> tuple[type[ApiEr
 
 
 def fails_at(setting: Setting, url: str, **limits: float) -> str:
-    """Give how a connection fails."""
+    """Return how a connection fails."""
 
     async def main() -> str:
         client = setting.client(url, **limits)
@@ -189,20 +189,20 @@ def test_a_server_without_tls(setting: Setting) -> None:
         ),
         pytest.param(
             [response(b"<html>", kind="text/html; charset=utf-8")],
-            "the answer is text/html, not application/json: is a proxy or a login page in between?",
+            "the response is text/html, not application/json: is a proxy or a login page in between?",
             id="html",
         ),
         pytest.param(
             [b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"],
-            "the answer is of no type, not application/json: is a proxy or a login page in between?",
+            "the response is of no type, not application/json: is a proxy or a login page in between?",
             id="no-type",
         ),
         pytest.param(
-            [response(b"x", Content_Encoding="br")], "Content-Encoding br was not asked for", id="unknown-encoding"
+            [response(b"x", Content_Encoding="br")], "Content-Encoding br was not requested", id="unknown-encoding"
         ),
         pytest.param(
             [response(b"x", Content_Encoding="gzip, gzip")],
-            "Content-Encoding gzip, gzip was not asked for",
+            "Content-Encoding gzip, gzip was not requested",
             id="one-in-another",
         ),
     ],
@@ -361,7 +361,7 @@ def test_an_answer_without_end_is_refused_at_the_limit(setting: Setting) -> None
     kind, text = fails(setting, endless(head(Transfer_Encoding="chunked")))
     assert kind is ResponseTooLargeError
     assert text.startswith("GET /api/v1/pods ")
-    assert text.endswith(": answers more than 16777216 bytes")
+    assert text.endswith(": the response has more than 16777216 bytes")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024  # KiB
 
 

@@ -19,7 +19,7 @@ from tests.app.api_server.kubeconfigs import (
     write_plugin,
 )
 
-KEPT = "going on with what was read before"
+KEPT = "keeping the previous version"
 
 
 def test_nobody_has_no_header(tmp_path: Path) -> None:

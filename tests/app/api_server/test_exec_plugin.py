@@ -21,7 +21,7 @@ def plugin(script: Path, *arguments: str, **options: object) -> ExecPlugin:
 
 
 def failure(script: Path, **options: object) -> str:
-    """Give the message of a plugin that fails, without its name."""
+    """Return the message of a plugin that fails, without its name."""
     with pytest.raises(CredentialsError) as caught:
         plugin(script, **options).get()
     text = str(caught.value)
@@ -150,12 +150,12 @@ def test_a_command_is_looked_for_in_the_path(tmp_path: Path, monkeypatch: pytest
         ),
         pytest.param(
             printing('{"token": "t", "clientKeyData": "K"}'),
-            "no credentials in its output: status: of client certificate and key only one",
+            "no credentials in its output: status: only one of client certificate and key",
             id="key-alone",
         ),
         pytest.param(
             printing('{"clientCertificateData": "C"}'),
-            "no credentials in its output: status: of client certificate and key only one",
+            "no credentials in its output: status: only one of client certificate and key",
             id="certificate-alone",
         ),
         pytest.param(

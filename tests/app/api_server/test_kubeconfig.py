@@ -210,7 +210,7 @@ def test_a_plugin_is_not_told_what_it_does_not_want(tmp_path: Path) -> None:
 
 
 def refusal(folder: Path, **parts: object) -> str:
-    """Give the message without the place that every one begins with."""
+    """Return the message without the place that every one begins with."""
     with pytest.raises(ConfigurationError) as caught:
         read(folder, **parts)  # type: ignore[arg-type]  # parts of one test each
     where = f"kubeconfig {folder}/config, context here: "
@@ -228,7 +228,7 @@ def refusal(folder: Path, **parts: object) -> str:
         ),
         pytest.param(
             {"cluster": {"certificate-authority": "ca", "insecure-skip-tls-verify": True}},
-            "a certificate-authority and insecure-skip-tls-verify, too",
+            "certificate-authority and insecure-skip-tls-verify exclude each other",
             id="insecure-and-authority",
         ),
         pytest.param(
@@ -241,9 +241,11 @@ def refusal(folder: Path, **parts: object) -> str:
             "proxy-url: socks5://h is not a proxy that begins with http:// or https://",
             id="proxy",
         ),
-        pytest.param({"user": {"token": "t", "username": "ann"}}, "a token and a username, too", id="two-logins"),
         pytest.param(
-            {"user": {"tokenFile": "t", "username": "ann"}}, "a token and a username, too", id="file-and-name"
+            {"user": {"token": "t", "username": "ann"}}, "token and username exclude each other", id="two-logins"
+        ),
+        pytest.param(
+            {"user": {"tokenFile": "t", "username": "ann"}}, "token and username exclude each other", id="file-and-name"
         ),
         pytest.param({"user": {"token": "a\nb"}}, "token: not a token", id="token"),
         pytest.param({"user": {"token": 7}}, "user u: user.token: expected str | null, got int", id="number"),
@@ -265,7 +267,7 @@ def refusal(folder: Path, **parts: object) -> str:
         ),
         pytest.param(
             {"user": exec_user(Path("sh"), interactiveMode="Always")},
-            "exec plugin sh wants a terminal (interactiveMode: Always)",
+            "exec plugin sh needs a terminal (interactiveMode: Always)",
             id="terminal",
         ),
         pytest.param(
@@ -284,11 +286,11 @@ def test_what_can_never_work_is_named(tmp_path: Path, parts: dict[str, object], 
     [
         pytest.param("there", "current-context: here", "FILE: no context there; there are: a, b", id="no-context"),
         pytest.param("a", "", "FILE, context a: no cluster", id="context-without-cluster"),
-        pytest.param("b", "", "FILE, context b: no cluster c; there is no cluster at all", id="no-cluster"),
+        pytest.param("b", "", "FILE, context b: no cluster c; there is no cluster", id="no-cluster"),
         pytest.param(
             "b",
             f"clusters: [{{name: c, cluster: {{server: '{SERVER}'}}}}]",
-            "FILE, context b: no user u; there is no user at all",
+            "FILE, context b: no user u; there is no user",
             id="no-user",
         ),
     ],

@@ -62,8 +62,8 @@ def test_without_current_context_it_says_which_there_are(tmp_path: Path) -> None
     ("document", "expected"),
     [
         pytest.param(clusters("a", "b"), "here: no cluster z; there are: a, b", id="others"),
-        pytest.param({"clusters": None}, "here: no cluster z; there is no cluster at all", id="none"),
-        pytest.param({"clusters": [{"name": 7}]}, "here: no cluster z; there is no cluster at all", id="nameless"),
+        pytest.param({"clusters": None}, "here: no cluster z; there is no cluster", id="none"),
+        pytest.param({"clusters": [{"name": 7}]}, "here: no cluster z; there is no cluster", id="nameless"),
         pytest.param(
             {"clusters": [{"name": "z", "cluster": {"server": 7}}]},
             "here: cluster z: cluster.server: expected str, got int",
@@ -88,7 +88,7 @@ def test_an_entry_without_contents_is_an_empty_one(tmp_path: Path) -> None:
     assert KubeconfigFiles([file]).entry("here", "cluster", "a", Cluster).value == Cluster()
 
 
-SHAPE = "empty or not a kubeconfig: clusters, contexts and users are lists of things with a name"
+SHAPE = "empty or not a kubeconfig: clusters, contexts and users are lists of entries with a name"
 
 
 @pytest.mark.parametrize(

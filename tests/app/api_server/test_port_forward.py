@@ -93,7 +93,7 @@ def answering(answer: bytes, asked: list[bytes] | None = None) -> Serve:
 
 @contextmanager
 def forwarded(serve: Serve) -> Iterator[tuple[str, ForwardingServer]]:
-    """Give the URL of a server that forwards to what `serve` answers, and the server."""
+    """Yield the URL of a server that forwards to what `serve` answers, and the server."""
     with listening(serve) as behind:
         server = ForwardingServer(behind)
         with listening(server) as port:

@@ -39,11 +39,11 @@ pytestmark = pytest.mark.usefixtures("both_loops")
     [
         pytest.param([END], "Server disconnected without sending a response.", id="closed"),
         pytest.param([RESET], "Connection reset by peer", id="reset"),
-        pytest.param([b"220 mail ready\r\n\r\n"], "the answer is not HTTP: ", id="not-http"),
+        pytest.param([b"220 mail ready\r\n\r\n"], "the response is not HTTP: ", id="not-http"),
         pytest.param([b"HTTP/1.1 200 OK\r\nCon", END], "Server disconnected without sending a response.", id="head"),
         pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n", END], "Server disconnected without", id="only-continue"),
         pytest.param(
-            [b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"], "the answer is", id="101"
+            [b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"], "the response is", id="101"
         ),
         pytest.param([head(Content_Length="99") + b"{}", END], "peer closed connection within its response", id="cut"),
         pytest.param(
@@ -51,9 +51,9 @@ pytestmark = pytest.mark.usefixtures("both_loops")
         ),
         pytest.param([head(Transfer_Encoding="chunked") + chunk(b"{}"), RESET], "Connection reset by peer", id="torn"),
         pytest.param([head(Connection="close") + b"{}", RESET], "Connection reset by peer", id="torn-until-the-end"),
-        pytest.param([head(Transfer_Encoding="chunked") + b"zz\r\n"], "the answer is not HTTP: ", id="no-chunk"),
-        pytest.param([response(b"<html>", kind="text/html")], "the answer is text/html, not application", id="html"),
-        pytest.param([response(b"x", Content_Encoding="br")], "Content-Encoding br was not asked for", id="brotli"),
+        pytest.param([head(Transfer_Encoding="chunked") + b"zz\r\n"], "the response is not HTTP: ", id="no-chunk"),
+        pytest.param([response(b"<html>", kind="text/html")], "the response is text/html, not application", id="html"),
+        pytest.param([response(b"x", Content_Encoding="br")], "Content-Encoding br was not requested", id="brotli"),
         pytest.param([response(b"\x1f\x8b\x08no", Content_Encoding="gzip")], "Error -", id="broken-gzip"),
         pytest.param([b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000], "headers of more than 65536 bytes", id="headers"),
         pytest.param([b"HTTP/1.1 100 A\r\n\r\n" * 20_000], "headers of more than 65536 bytes", id="endless-continue"),
@@ -103,7 +103,7 @@ def test_an_answer_that_is_too_large_is_refused(setting: Setting, kind: str) -> 
     large = in_turn([response(gzip.compress(b"x" * 200_000_000), Content_Encoding="gzip")])
     kind_of_error, text = fails(setting, endless if kind == "plain" else large)
     assert kind_of_error is ResponseTooLargeError
-    assert text == f"{HEAD}: answers more than 16777216 bytes"
+    assert text == f"{HEAD}: the response has more than 16777216 bytes"
 
 
 def test_a_refusal_that_is_cut_stalls_or_is_endless_is_still_told(setting: Setting) -> None:

@@ -117,7 +117,7 @@ def test_volumes_features_and_names_are_told() -> None:
 def test_remedies_and_events_are_lists() -> None:
     decision = decision_of(asking(cpu="9"), make_node(LONG).allocatable(cpu=8, pods=10))
     said = lines(remedies_text(what_would_help(decision, 5)))
-    assert said[0] == "What would help, each by itself"
+    assert said[0] == "Changes that would help, each by itself"
     assert said[1].startswith("  - lower the cpu request by 1 to 8")
     assert lines(wakes_text(wakes(decision))) == [
         "kube-scheduler tries it again after",

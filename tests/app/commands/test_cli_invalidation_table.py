@@ -20,7 +20,7 @@ def printed(*options: str) -> Result:
 
 
 def read_back(text: str) -> list[list[str]]:
-    """Give the cells of the rows below the headings, by the columns in which the headings stand."""
+    """Return the cells of the rows below the headings, by the columns in which the headings stand."""
     heading, *lines = text.splitlines()
     starts = [heading.index(each) for each in HEADINGS]
     rows: list[list[str]] = []

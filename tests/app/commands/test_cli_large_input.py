@@ -1,7 +1,5 @@
 """Input without end, or as large as the memory, given to the command line: refused at once, with what is wrong."""
 
-import gc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,13 +9,6 @@ from app.commands.cli import main
 from app.watch.process_memory import MemoryLimit
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.builders import make_node, make_pod
-
-
-@pytest.fixture(autouse=True)
-def _thaw() -> Iterator[None]:
-    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

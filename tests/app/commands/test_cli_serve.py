@@ -53,7 +53,7 @@ def test_the_demo_prints_its_page_first_then_its_address_and_curl_lines_that_can
         assert lines[1:4] == [
             f"Debugging at {page}debug/mirror",
             f"Kindred {__version__} answers at {service.url}",
-            "Ask it, from another terminal:",
+            "Send requests from another terminal:",
         ]
         assert [line for line in lines[4:] if not line.startswith("  curl -s http://127.0.0.1:")] == []
         assert len(lines) == 7
@@ -153,7 +153,7 @@ def test_clients_that_go_away_midway_leave_the_service_as_it_was(tmp_path: Path)
         assert service.end(signal.SIGTERM) == 0
         # One line for the bad request, and none for those that never came to be.
         (line,) = (json.loads(line) for line in service.stderr.splitlines()[1:])
-        assert (line["level"], line["message"], line["outcome"]) == ("warning", "question", "bad_request")
+        assert (line["level"], line["message"], line["outcome"]) == ("warning", "request", "bad_request")
         assert "NodeNames" not in str(line), "what a request says is in no line above level debug"
 
 

@@ -81,7 +81,7 @@ def test_the_rest_of_a_gang_that_has_started_has_its_places_before_the_first_dec
     ("behaviour", "told"),
     [
         pytest.param(
-            ABSENT, "podgroups: the API server does not have scheduling.x-k8s.io/v1alpha1, passed over", id="absent"
+            ABSENT, "podgroups: the API server does not have scheduling.x-k8s.io/v1alpha1, skipped", id="absent"
         ),
         pytest.param(FORBIDDEN, RULE.replace('"', r"\""), id="forbidden"),
     ],

@@ -84,7 +84,7 @@ def test_certificate_and_authorities_are_replaced_while_questions_are_answered(
         assert not answered(old.client_tls("scheduler"))
         assert not answered(old.client_tls("scheduler", trusted=new))
         assert service.end(signal.SIGTERM) == 0
-    assert "extender port: new connections get the certificates and authorities" in service.stderr
+    assert "extender port: reloaded certificates and authorities" in service.stderr
     assert "Traceback" not in service.stderr
 
 

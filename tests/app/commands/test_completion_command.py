@@ -27,7 +27,7 @@ def printed(shell: str) -> str:
 
 
 def completed(*words: str) -> list[str]:
-    """Give what bash offers for the last word."""
+    """Return what bash offers for the last word."""
     script = BASH.format(words=" ".join(word or "''" for word in words), place=len(words))
     environment = {"PATH": f"{SCRIPTS}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
     command = ["bash", "--norc", "-c", script]

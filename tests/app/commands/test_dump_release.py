@@ -1,8 +1,6 @@
 """Which release of Kubernetes a command answers for over a dump: by kubelets, a golden case, or the settings."""
 
-import gc
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +10,9 @@ from tests.app.dump.dumps import as_json, kinded, listed
 from tests.builders import make_namespace, make_node
 
 
-@pytest.fixture(autouse=True)
-def _thaw() -> Iterator[None]:
-    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
-    yield
-    gc.unfreeze()
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a folder with the manifest of a pod."""
+    """Return a folder with the manifest of a pod."""
     (tmp_path / "pod.json").write_text(json.dumps(POD))
     return tmp_path
 

@@ -95,7 +95,7 @@ def test_all_of_a_pod_that_fits_nowhere_is_told(small: ClusterMirror) -> None:
         "  1  node(s) didn't satisfy existing pods anti-affinity rules",
         "     (InterPodAffinity, Unschedulable) b1",
         "",
-        "What would help, each by itself",
+        "Changes that would help, each by itself",
         "  - remove pod default/web from a1 (then it fits on a1)",
         "  - remove pod default/shy from b1 (then it fits on b1)",
         "  - add a node like b1 in zone b",
@@ -133,7 +133,7 @@ def test_all_of_a_pod_that_fits_nowhere_is_told(small: ClusterMirror) -> None:
         "",
         "Class     " + class_of(small, NEXT) + ", not cached",
         f"Mirror    fresh, at generation {small.generation}: 3 nodes, 2 pods",
-        "Release   Kubernetes 1.34, the default: nothing says which release it is",
+        "Release   Kubernetes 1.34, the default: no source reports the release",
     ]
 
 
@@ -185,15 +185,15 @@ def test_scores_come_with_their_parts_and_the_best_nodes(small: ClusterMirror) -
     assert lines[lines.index("  Score 100") + 2] == "    InterPodAffinity       1   10         100"
 
 
-def test_a_plugin_without_an_opinion_is_said_to_have_none(small: ClusterMirror) -> None:
+def test_a_plugin_that_skips_the_pod_has_no_score(small: ClusterMirror) -> None:
     lines = Setting(small, affinity_profile()).lines({"pod": make_pod("plain").obj()})
-    assert "  nothing to say of this pod: InterPodAffinity" in lines
+    assert "  no score for this pod: InterPodAffinity" in lines
 
 
 def test_the_first_pod_of_its_kind_is_told_so(small: ClusterMirror) -> None:
     first = make_pod("db").label("app", "db").required_affinity(term(ZONE, {"matchLabels": {"app": "db"}}))
     lines = Setting(small, affinity_profile()).lines({"pod": first.obj()}, "a1")
-    assert "it would be the first of its kind, and may be anywhere" in " ".join(" ".join(lines).split())
+    assert "the first one of its kind may be in any domain" in " ".join(" ".join(lines).split())
     assert any(line.startswith("    satisfied, as it would be the first pod of its kind: ") for line in lines)
 
 
@@ -249,7 +249,7 @@ def test_the_class_and_what_is_kept_of_it_are_told(small: ClusterMirror) -> None
     setting = Setting(small, affinity_profile())
     setting.extender.filter(json.dumps({"Pod": NEXT.obj(), "NodeNames": ["a1"]}).encode())
     lines = setting.lines({"pod": NEXT.obj()}, "a1", "b1")
-    told = "first asked about for default/next: 1 question, 0 hits, 1 miss"
+    told = "first pod default/next: 1 request, 0 hits, 1 miss"
     assert told in " ".join(" ".join(lines).split()).partition("Class ")[2]
     assert "    InterPodAffinity: does not fit: node(s) didn't match pod anti-affinity rules" in lines
     assert any(line.startswith("    InterPodAffinity: invalid (") for line in lines)

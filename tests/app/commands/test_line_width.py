@@ -69,7 +69,7 @@ def commands(group: click.Group, name: str = "") -> Iterator[tuple[str, click.Co
 
 
 def formats(command: click.Command) -> set[str]:
-    """Give the formats of a command's -o."""
+    """Return the formats of a command's -o."""
     for parameter in command.params:
         if set(parameter.opts) >= OF_PEOPLE:
             assert isinstance(parameter.type, click.Choice)

@@ -1,6 +1,5 @@
 """`kindred pending`: of a dump as of a running service, by namespace, in every format, and of bad input."""
 
-import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,13 +25,6 @@ PODS = [
     make_pod("small").requests(cpu=1).created("2026-01-03T00:00:00Z"),
     make_pod("bound").requests(cpu=1).on("n1"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _thaw() -> Iterator[None]:
-    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from app.commands.pending_text import pending_text
 from app.commands.text_columns import WIDTH
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
 from core.diagnosis.not_judged import NotJudged
+from core.diagnosis.victim_waits import AwaitedVictim
 
 TAINT = "node(s) had untolerated taint {dedicated: batch}"
 OLD = PendingPod(
@@ -88,6 +89,20 @@ def test_wide_text_has_the_scheduler_the_nominated_node_and_what_would_help_too(
     assert found[3].endswith("; or ".join(NOWHERE.helps))
     assert "  default-scheduler  -  " in found[3]
     assert found[5].split()[-3:] == ["mine", "n7", "-"]
+
+
+def test_a_pod_that_waits_for_victims_of_preemption_says_so_behind_its_reason() -> None:
+    victims = [AwaitedVictim(f"shop/batch-{number}", "u", "node-7", 40.4) for number in range(5)]
+    one, many, fits = replace(OLD, waits_for=victims[:1]), replace(OLD, waits_for=victims), replace(WAITING, place=0)
+    pods = (one, many, replace(fits, waits_for=victims[:1]))
+    classes = (replace(SOMEWHERE, pods=3, state=PendingState.UNSCHEDULABLE, first_reason="Insufficient cpu"),)
+    found = lines(replace(PENDING, pods=pods, classes=classes), wide=True)[3:]
+    waits = "waits for shop/batch-{} on node-7 to end, since 40 s"
+    assert f"  Insufficient cpu; {waits.format(0)}  " in found[0]
+    assert f"; {waits.format(1)}; {waits.format(2)}; and for 2 more victims  " in found[1]
+    silent = replace(SOMEWHERE, pods=1)
+    (alone,) = lines(replace(PENDING, pods=(pods[2],), classes=(silent,)), wide=True)[3:]
+    assert f"17/5,000  {waits.format(0)}  " in alone
 
 
 def test_pods_that_the_caller_may_not_see_are_counted_with_why() -> None:

@@ -26,30 +26,30 @@ def lines(replay: Replay, *, of_a_dump: bool = False) -> list[str]:
     return found
 
 
-def test_the_same_answer_is_told_with_how_both_ended() -> None:
+def test_the_same_result_is_shown_with_both_outcomes() -> None:
     assert lines(SAME) == [
-        "Decision 7, filter of pod shop/web: the same answer.",
+        "Decision 7, filter of pod shop/web: the same result.",
         "",
-        "                     THEN                      NOW",
-        "  Answered           2025-11-22T12:00:00.000Z  now",
-        "  Generation         41                        41",
-        "  Kubernetes         1.36                      1.36",
-        "  Outcome            fit                       fit",
-        "  Nodes asked about  5,000                     5,000",
-        "  Nodes passed       4,100                     4,100",
+        "                    THEN                      NOW",
+        "  Answered          2025-11-22T12:00:00.000Z  now",
+        "  Generation        41                        41",
+        "  Kubernetes        1.36                      1.36",
+        "  Outcome           fit                       fit",
+        "  Nodes in request  5,000                     5,000",
+        "  Nodes passed      4,100                     4,100",
     ]
 
 
 def test_nodes_that_differ_are_told_with_all_that_is_said_of_them() -> None:
     told = lines(OTHER)
-    assert told[0] == "Decision 7, filter of pod shop/web: another answer for 4,100 nodes."
+    assert told[0] == "Decision 7, filter of pod shop/web: another result for 4,100 nodes."
     assert told[10:] == [
         "Nodes that differ",
         "  NODE  THEN                                 NOW",
         "  a1    fits                                 node(s) had untolerated taint",
         "                                             {dedicated: batch}, node(s) didn't",
         "                                             match pod anti-affinity rules",
-        "  b1    node(s) had untolerated taint        (nothing said)",
+        "  b1    node(s) had untolerated taint        (no reason)",
         "        {dedicated: batch}, node(s) didn't",
         "        match pod anti-affinity rules",
         "  c1    0                                    100",
@@ -58,19 +58,19 @@ def test_nodes_that_differ_are_told_with_all_that_is_said_of_them() -> None:
 
 
 def test_a_dump_has_no_generation_that_could_be_compared() -> None:
-    assert lines(OTHER, of_a_dump=True)[4] == "  Generation         41                        of the dump"
+    assert lines(OTHER, of_a_dump=True)[4] == "  Generation        41                        of the dump"
 
 
 def test_what_cannot_be_compared_is_said() -> None:
     told = lines(UNKNOWN)
     assert told[:5] == [
-        "Decision 7, filter of pod shop/web: it ends as it did then.",
-        "No nodes are compared, because the old response was too large to be kept, or",
-        "named none: only the outcome, how many nodes passed, and the error.",
+        "Decision 7, filter of pod shop/web: the same outcome.",
+        "No nodes are compared: the old response was too large to keep, or named none.",
+        "Only the outcome, the number of nodes that passed and the error are compared.",
         "All known nodes are compared: the nodes of the old request are unknown.",
         "",
     ]
-    assert "it ends differently" in lines(replace(UNKNOWN, now=OTHER.now))[0]
+    assert "another outcome" in lines(replace(UNKNOWN, now=OTHER.now))[0]
 
 
 def test_errors_are_told_and_a_pod_that_is_not_known_is_not() -> None:
@@ -78,12 +78,12 @@ def test_errors_are_told_and_a_pod_that_is_not_known_is_not() -> None:
         UNKNOWN, pod="", then=replace(THEN, outcome=VerbOutcome.STALE, passed=0, error="the mirror is stale")
     )
     told = lines(stale)
-    assert told[0] == "Decision 7, filter: it ends differently."
-    assert told[-1] == "  Error              the mirror is stale       -"
+    assert told[0] == "Decision 7, filter: another outcome."
+    assert told[-1] == "  Error             the mirror is stale       -"
 
 
 def test_prioritize_scores_nodes() -> None:
-    assert lines(replace(SAME, verb="prioritize"))[-1] == "  Nodes scored       4,100                     4,100"
+    assert lines(replace(SAME, verb="prioritize"))[-1] == "  Nodes scored      4,100                     4,100"
 
 
 def test_no_node_is_named_where_none_is_asked_for() -> None:

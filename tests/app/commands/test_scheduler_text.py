@@ -42,7 +42,7 @@ def test_a_scheduler_without_a_profile_is_told() -> None:
 
 
 def test_the_profile_and_the_extender_are_named() -> None:
-    assert text(profile_text(state(), 10)) == "Scheduler profile mine; Kindred is no extender of it"
+    assert text(profile_text(state(), 10)) == "Scheduler profile mine; Kindred is not its extender"
     extender = SchedulerRules("mine", has_profile=True, extender="http://kindred:8888")
     assert text(profile_text(state(extender), 10)).endswith("; Kindred is its extender http://kindred:8888")
     assert not [*profile_text(state(SchedulerRules("other")), 10), *profile_text(None, 10)]

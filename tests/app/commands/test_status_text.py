@@ -110,7 +110,7 @@ def test_a_dump_without_a_cache_and_without_decisions_says_so() -> None:
     status = STATUS._replace(readiness=readiness, cache=None, decisions=LastDecisions(0, 0, []))
     found = lines(status)
     assert found[4:] == [
-        "Resources   none is followed: the mirror is loaded from a dump",
+        "Resources   none is watched: the mirror is loaded from a dump",
         "Leader      no leader election",
         "Cache       off",
         "Decisions   0 since the start",
@@ -120,7 +120,7 @@ def test_a_dump_without_a_cache_and_without_decisions_says_so() -> None:
 
 def test_mismatches_of_the_cache_are_said() -> None:
     wrong = Totals(1, 0, 1024 * 1024, {}, Cells(0, {}), None, 0, 10, 2, [])
-    expected = "Cache       1 class, 0.0 of 1 MiB, nothing looked up yet, 2 mismatches"
+    expected = "Cache       1 class, 0.0 of 1 MiB, no lookup yet, 2 mismatches"
     assert expected in lines(STATUS._replace(cache=wrong))
 
 

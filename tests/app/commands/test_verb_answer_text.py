@@ -1,8 +1,6 @@
 """`kindred filter` and `kindred prioritize` in every format."""
 
-import gc
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +28,9 @@ FILTERED: dict[str, Any] = {
 SCORED = [{"Host": "a1", "Score": 0}, {"Host": "b1", "Score": 100}, {"Host": "c1", "Score": 0}]
 
 
-@pytest.fixture(autouse=True)
-def _thaw() -> Iterator[None]:
-    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
-    yield
-    gc.unfreeze()
-
-
 @pytest.fixture
 def asked(tmp_path: Path) -> list[str]:
-    """Give the arguments for a pod that must not be beside the one on b1."""
+    """Return the arguments for a pod that must not be beside the one on b1."""
     pod = make_pod("next").required_anti_affinity(term(HOST, WEB))
     nodes = (make_node(name).label(HOST, name) for name in ("a1", "b1"))
     dump = listed(*kinded(*nodes, make_pod("web").label("app", "web").on("b1"), make_namespace("default")))

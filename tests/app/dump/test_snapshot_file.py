@@ -115,7 +115,7 @@ def test_all_kinds_are_counted_in_one_line() -> None:
         "2 nodes, 1 pods, 0 namespaces, 1 persistentvolumes, 1 persistentvolumeclaims, 1 storageclasses, 1 csinodes, "
         "1 csidrivers, 1 csistoragecapacities, 1 volumeattachments, 1 services, 1 poddisruptionbudgets, 1 replicasets, "
         "1 statefulsets, 1 replicationcontrollers, 1 deviceclasses, 1 podgroups (1 pods pending or ended: not "
-        "counted); passed over: 1 Widget"
+        "counted); skipped: 1 Widget"
     )
 
 
@@ -145,7 +145,7 @@ def test_other_kinds_are_passed_over_and_named() -> None:
     ]
     mirror, summary = load(as_json(listed(*others, *ITEMS)))
     assert summary.other_kinds == {"Deployment": 2, "ConfigMap": 1, "NodeMetrics": 1}
-    assert str(summary) == "2 nodes, 2 pods, 1 namespaces; passed over: 1 ConfigMap, 2 Deployment, 1 NodeMetrics"
+    assert str(summary) == "2 nodes, 2 pods, 1 namespaces; skipped: 1 ConfigMap, 2 Deployment, 1 NodeMetrics"
     assert list(mirror.nodes.slots) == ["n1", "n2"]
 
 
@@ -162,7 +162,7 @@ def test_a_node_of_another_api_is_not_a_node_of_the_cluster(foreign: Object) -> 
     dump = yaml.safe_dump_all([listed(*ITEMS), foreign if "items" in foreign else listed(foreign)]).encode()
     mirror, summary = load(dump)
     assert list(mirror.nodes.slots) == ["n1", "n2"]
-    assert str(summary) == "2 nodes, 2 pods, 1 namespaces; passed over: 1 Node of longhorn.io/v1beta2"
+    assert str(summary) == "2 nodes, 2 pods, 1 namespaces; skipped: 1 Node of longhorn.io/v1beta2"
 
 
 def test_a_list_of_another_kind_is_passed_over_without_item_kinds() -> None:

@@ -158,7 +158,7 @@ LINE = json.dumps(CASE).encode()
         ),
         pytest.param(
             as_json({**CASE, "pods": [POD.obj(), POD.obj()]}),
-            "pods[1] (Pod default/web): metadata.name: the same as that of the Pod at pods[0]",
+            "pods[1] (Pod default/web): metadata.name: already used by the Pod at pods[0]",
             id="twice",
         ),
         pytest.param(

@@ -60,21 +60,21 @@ BROKEN: dict[str, tuple[object, str, str]] = {
         "PodDisruptionBudget x",
         "spec.selector: expected object | null, got int",
     ),
-    "node-twice": (kinded(make_node("n1"))[0], "Node n1", "metadata.name: the same as that of the Node at items[0]"),
+    "node-twice": (kinded(make_node("n1"))[0], "Node n1", "metadata.name: already used by the Node at items[0]"),
     "pod-twice": (
         kinded(make_pod("web").uid("other"))[0],
         "Pod default/web",
-        "metadata.name: the same as that of the Pod at items[1]",
+        "metadata.name: already used by the Pod at items[1]",
     ),
     "uid-twice": (
         kinded(make_pod("other").uid("default/web"))[0],
         "Pod default/other",
-        "metadata.uid: the same as that of the Pod at items[1]",
+        "metadata.uid: already used by the Pod at items[1]",
     ),
     "namespace-twice": (
         kinded(make_namespace("default"))[0],
         "Namespace default",
-        "metadata.name: the same as that of the Namespace at items[2]",
+        "metadata.name: already used by the Namespace at items[2]",
     ),
 }
 
@@ -105,7 +105,7 @@ def test_a_broken_object_can_be_left_out_and_is_counted(broken: object, identity
 
 def test_an_object_of_any_kind_is_refused_the_second_time() -> None:
     with pytest.raises(
-        SnapshotError, match=r"^items\[1\] \(Service shop/web\): metadata\.name: the same as that of the Service"
+        SnapshotError, match=r"^items\[1\] \(Service shop/web\): metadata\.name: already used by the Service"
     ):
         load(as_json(listed(SERVICE, SERVICE)))
     elsewhere = {**SERVICE, "metadata": {"name": "web", "namespace": "other"}}

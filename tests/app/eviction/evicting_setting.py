@@ -41,7 +41,7 @@ def deleted(name: str) -> Write:
 
 
 def writes(scheduler: Scheduler) -> list[Write]:
-    """Give the requests that were to change pods, in their order."""
+    """Return the requests that were to change pods, in their order."""
     return [Write(request.kind, request.path) for request in requests(scheduler)]
 
 
@@ -50,21 +50,21 @@ def requests(scheduler: Scheduler) -> list[LoggedRequest]:
 
 
 def stored(scheduler: Scheduler, name: str) -> Any:  # noqa: ANN401 - JSON
-    """Give a pod as the server has it."""
+    """Return a pod as the server has it."""
     found = scheduler.server.store.get(PODS.path, name, "default")
     assert found is not None
     return found
 
 
 def mirrored(scheduler: Scheduler, pod: Object) -> Pod:
-    """Give a pod as the mirror has it."""
+    """Return a pod as the mirror has it."""
     found = scheduler.mirror.get_pod(pod["metadata"]["uid"])
     assert found is not None
     return found
 
 
 def terminates(scheduler: Scheduler, *names: str) -> list[bool]:
-    """Tell which pods of the server are on their way out."""
+    """Return which pods of the server are on their way out."""
     return ["deletionTimestamp" in stored(scheduler, name)["metadata"] for name in names]
 
 
@@ -103,7 +103,7 @@ async def until_counted(scheduler: Scheduler, **results: int) -> None:
 
 
 async def counted(scheduler: Scheduler) -> dict[str, int]:
-    """Give the results that were counted."""
+    """Return the results that were counted."""
     samples = await scheduler.metrics(*(_SAMPLE.format(each.value) for each in EvictionResult))
     counts = dict(zip((each.value for each in EvictionResult), samples, strict=True))
     return {result: int(count) for result, count in counts.items() if count}

@@ -54,7 +54,7 @@ async def answer(scheduler: Scheduler, pod: Object, *nodes: str) -> Any:  # noqa
 
 
 async def node_for(scheduler: Scheduler, pod: Object, *nodes: str) -> str:
-    """Give the node that is decided for; empty if there is none."""
+    """Return the node that is decided for. Empty if there is none."""
     found = await answer(scheduler, pod, *nodes)
     assert found["Error"] == ""
     names = found["NodeNames"]

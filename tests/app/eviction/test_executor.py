@@ -47,7 +47,7 @@ def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def events(scheduler: Scheduler) -> list[Any]:
-    """Give the Events that the server has."""
+    """Return the Events that the server has."""
     return scheduler.server.objects(EVENTS.path)
 
 
@@ -59,7 +59,7 @@ async def pending(scheduler: Scheduler, name: str, priority: int, node: str) -> 
 
 
 def nominated(scheduler: Scheduler, *names: str) -> list[str]:
-    """Give the nominated nodes of pods of the server."""
+    """Return the nominated nodes of pods of the server."""
     return [stored(scheduler, name)["status"].get("nominatedNodeName", "") for name in names]
 
 

@@ -17,7 +17,7 @@ class Preempted:
         self.preemptions = Preemptions(self.mirror, lambda: self.now)
 
     def going(self) -> dict[str, tuple[str, ...]]:
-        """Give the victims that are not gone, by node."""
+        """Return the victims that are not gone, by node."""
         return {each.node: each.victims for each in self.preemptions.going().values()}
 
 

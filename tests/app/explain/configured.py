@@ -14,27 +14,27 @@ from core.profile import Profile, affinity_profile
 
 
 def configured(profile: dict[str, Any], **members: Any) -> dict[str, Any]:  # noqa: ANN401  # any YAML
-    """Give a configuration with one profile."""
+    """Return a configuration with one profile."""
     return {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile], **members}
 
 
 def with_args(plugin: str, **args: Any) -> dict[str, Any]:  # noqa: ANN401  # any YAML
-    """Give a configuration whose profile has arguments of a plugin."""
+    """Return a configuration whose profile has arguments of a plugin."""
     return configured({"pluginConfig": [{"name": plugin, "args": args}]})
 
 
 def config_of(document: dict[str, Any]) -> SchedulerConfig:
-    """Give a configuration as it is read."""
+    """Return a configuration as it is read."""
     reading = parse_scheduler_config(yaml.safe_dump(document))
     assert reading.config is not None, reading.findings
     return reading.config
 
 
 def scheduler_profiles(document: dict[str, Any], served: Profile | None = None) -> SchedulerProfiles:
-    """Give the profiles of a configuration, beside a Kindred that serves `affinity` or another profile."""
+    """Return the profiles of a configuration, beside a Kindred that serves `affinity` or another profile."""
     return SchedulerProfiles(config_of(document), Settings(), every_rule(served or affinity_profile()))
 
 
 def names(items: Sequence[Any]) -> list[str]:
-    """Give what the items are called."""
+    """Return what the items are called."""
     return [each.plugin for each in items]

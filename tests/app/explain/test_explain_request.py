@@ -96,10 +96,8 @@ def test_a_pod_is_asked_about_by_name_with_what_is_to_be_supposed() -> None:
         pytest.param({"pod": 7}, "pod", "expected object, got int", id="number"),
         pytest.param({"pod": {"metadata": {}}}, "pod.metadata.name", "required", id="no-name"),
         pytest.param({"pod": "a/b", "removed": []}, "", "unknown field removed", id="unknown-field"),
-        pytest.param({"pod": "a/b", "node_names": []}, "node_names", "empty; leave it out", id="no-nodes"),
-        pytest.param(
-            {"pod": "a/b", "node_names": ["n", "m", "n"]}, "node_names[2]", "n stands at position 0", id="twice"
-        ),
+        pytest.param({"pod": "a/b", "node_names": []}, "node_names", "empty; omit it", id="no-nodes"),
+        pytest.param({"pod": "a/b", "node_names": ["n", "m", "n"]}, "node_names[2]", "n is at position 0", id="twice"),
         pytest.param({"pod": "a/b", "remove": [1]}, "remove[0]", "expected str, got int", id="remove-number"),
         pytest.param({"pod": "a/b", "assume": [{"pod": "a/c"}]}, "assume[0].node", "required", id="no-place"),
         pytest.param({"pod": "a/b", "assume": [{"node": "n"}]}, "assume[0].pod", "required", id="nobody"),
@@ -116,7 +114,7 @@ def test_a_pod_is_asked_about_by_name_with_what_is_to_be_supposed() -> None:
             "expected object",
             id="template",
         ),
-        pytest.param({"Pod": POD, "NodeNames": ["n", "n"]}, "NodeNames[1]", "n stands at position 0", id="args"),
+        pytest.param({"Pod": POD, "NodeNames": ["n", "n"]}, "NodeNames[1]", "n is at position 0", id="args"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_field(body: object, field: str, message: str) -> None:

@@ -14,6 +14,7 @@ from app.settings import Settings
 from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import every_rule
+from core.diagnosis.victim_waits import AwaitedVictim, victims_by_pod
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.profile import affinity_profile
@@ -29,7 +30,7 @@ def cluster(*pods: PodBuilder) -> ClusterMirror:
     return load([], nodes, [pod.obj() for pod in pods])
 
 
-def explainer_of(mirror: ClusterMirror) -> PendingPodsExplainer:
+def explainer_of(mirror: ClusterMirror, now: float = 0.0) -> PendingPodsExplainer:
     work = LongWork()
     explainer = Explainer(
         every_rule(affinity_profile()),
@@ -40,7 +41,7 @@ def explainer_of(mirror: ClusterMirror) -> PendingPodsExplainer:
         release=AnsweredRelease(Settings(), mirror),
         work=work,
     )
-    return PendingPodsExplainer(explainer, work, lambda: NOON)
+    return PendingPodsExplainer(explainer, work, lambda: NOON, waits=lambda: victims_by_pod(mirror, now))
 
 
 def pending(mirror: ClusterMirror, namespace: str | None = None) -> PendingPods:
@@ -86,6 +87,18 @@ def test_pods_that_plugins_cannot_tell_apart_are_judged_once_and_by_every_rule()
     assert first.helps
     assert "cpu" in first.helps[0]
     assert second.helps == []
+
+
+def test_a_pod_that_waits_for_victims_of_preemption_says_for_which_and_since_when() -> None:
+    high, other = make_pod("high").priority(9).nominated("n1"), make_pod("other")
+    victim = make_pod("low").in_namespace("shop").uid("v").on("n1").terminating()
+    mirror = cluster(high, other, victim)
+    mirror.preemptors.follow(10.0)
+    explainer = explainer_of(mirror, now=50.0)
+    judged = asyncio.run(explainer.judge())
+    waits = {each.pod: each.waits_for for each in explainer.view(judged).told().pods}
+    assert waits == {"default/high": [AwaitedVictim("shop/low", "v", "n1", 40.0)], "default/other": ()}
+    assert {*judged.namespaces("default")} == {"default", "shop"}
 
 
 def test_gates_come_before_what_nodes_say() -> None:

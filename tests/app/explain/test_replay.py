@@ -179,8 +179,8 @@ def test_a_bad_request_is_as_bad_as_it_was(asking: Asking) -> None:
 @pytest.mark.parametrize(
     ("verb", "request_kept", "why"),
     [
-        pytest.param("bind", b"", "only filter and prioritize are asked again, and this was bind", id="bind"),
-        pytest.param("filter", b"", "neither its request nor its pod is known any more", id="unknown"),
+        pytest.param("bind", b"", "only filter and prioritize can be replayed, and this was bind", id="bind"),
+        pytest.param("filter", b"", "the service no longer has its request or its pod", id="unknown"),
     ],
 )
 def test_what_cannot_be_asked_again_is_refused(asking: Asking, verb: str, request_kept: bytes, why: str) -> None:
@@ -198,7 +198,7 @@ def test_without_nodes_there_is_nothing_to_ask_about(asking: Asking) -> None:
     decision = asking.decisions.get(1)
     assert decision is not None
     empty = ClusterMirror()
-    with pytest.raises(NotReplayableError, match="the mirror has no node to ask about"):
+    with pytest.raises(NotReplayableError, match="the mirror has no node"):
         Replayer(empty, lambda _: create_extender(Settings(), empty)).replay(
             decision._replace(request=b"", response=b""), 100
         )

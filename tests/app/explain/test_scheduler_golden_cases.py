@@ -22,7 +22,7 @@ OFF = {"plugins": {"multiPoint": {"disabled": [{"name": FIT}]}}}
 
 
 def told(decision: Diagnosis) -> Any:  # noqa: ANN401  # JSON
-    """Give all that an explanation says, but for the scheduler and who judges."""
+    """Return all that an explanation says, but for the scheduler and who judges."""
     details = [node_detail(decision, position, 3) for position in range(len(decision.batch))]
     return _without(decode(encode([summary(decision, 3), details])))
 
@@ -42,7 +42,7 @@ def decided(explained: ExplainedProfile, case: Members) -> Diagnosis:
 
 
 def profiles_of(document: dict[str, Any], case: Members, settings: Settings) -> ExplainedProfile:
-    """Give what is explained of the pod of a case by a configuration with one profile."""
+    """Return what is explained of the pod of a case by a configuration with one profile."""
     pod = decoded_pod(case["pod"])
     document["profiles"][0]["schedulerName"] = pod.scheduler_name or "default-scheduler"
     every = explained_profile(settings, create_profile(settings))

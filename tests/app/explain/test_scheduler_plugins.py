@@ -35,7 +35,7 @@ def fitting(found: Diagnosis) -> list[str]:
 
 
 def raw(found: Diagnosis, plugin: str) -> dict[str, int]:
-    """Give a plugin's raw score of each node that fits; empty where it has nothing to say."""
+    """Return a plugin's raw score of each node that fits. Empty if it has nothing to say."""
     scores = found.raw_scores(next(each for each, _ in found.profile.scores if each.name == plugin))
     return {} if scores is None else dict(zip(fitting(found), scores.tolist(), strict=True))
 

@@ -60,7 +60,7 @@ class Clock:
         return self._offset + self._rate * self._time.now
 
     def date(self) -> datetime:
-        """Give the date."""
+        """Return the date."""
         return _BEGIN + timedelta(seconds=self())
 
 

@@ -156,7 +156,7 @@ def test_without_an_api_server_the_leader_stops_before_the_lease_runs_out_and_ca
                 assert time.monotonic() - refused < DURATION
                 assert a.elector.problem().startswith("the lease was not renewed in time (GET ")
                 assert a.elector.seconds_left() > 0, "others wait longer"
-                await until(lambda: "leads no more: the lease was not renewed in time" in caplog.text)
+                await until(lambda: "no longer leads: the lease was not renewed in time" in caplog.text)
             await until(a.elector.leads)
             assert a.caught_up == 2
 

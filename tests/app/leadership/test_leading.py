@@ -135,7 +135,7 @@ def test_a_binding_that_the_server_keeps_waiting_does_not_outlast_the_lease() ->
             server.faults.add(Stall(before_head=True), LEASE, times=None)
             began = time.monotonic()
             error = await scheduler.bind(pod, "n1")
-            assert "the API server has not answered within" in error
+            assert "the API server did not respond within" in error
             assert time.monotonic() - began < DURATION + 1.0
             assert not await scheduler.is_ready()
 

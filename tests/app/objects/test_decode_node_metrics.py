@@ -93,5 +93,5 @@ def test_no_node_uses_such_an_amount(amount: float) -> None:
 
 
 def test_a_time_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no time"):
+    with pytest.raises(ValueError, match="is not a time"):
         covered_until(1e300)

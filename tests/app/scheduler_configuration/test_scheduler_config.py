@@ -32,8 +32,8 @@ def config(text: str) -> SchedulerConfig:
     ("text", "message"),
     [
         pytest.param("a: [", "no YAML: line 1: ", id="no YAML"),
-        pytest.param("", "no KubeSchedulerConfiguration: expected fields with values", id="nothing"),
-        pytest.param("- a", "no KubeSchedulerConfiguration: expected fields with values", id="a list"),
+        pytest.param("", "not a KubeSchedulerConfiguration: expected fields with values", id="nothing"),
+        pytest.param("- a", "not a KubeSchedulerConfiguration: expected fields with values", id="a list"),
         pytest.param("[" * 5000, "no YAML: too deep", id="too deep"),
     ],
 )
@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match=r"latin\.yaml: not UTF-8"):
         read_scheduler_config(tmp_path / "latin.yaml")
     (tmp_path / "list.yaml").write_text("- a")
-    with pytest.raises(UnreadableError, match=r"list\.yaml: no KubeSchedulerConfiguration"):
+    with pytest.raises(UnreadableError, match=r"list\.yaml: not a KubeSchedulerConfiguration"):
         read_scheduler_config(tmp_path / "list.yaml")
 
 
@@ -192,7 +192,7 @@ def written(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        pytest.param("profiles: [{plugin: {}}]", "profiles[0].plugin: there is no such field", id="unknown field"),
+        pytest.param("profiles: [{plugin: {}}]", "profiles[0].plugin: unknown field", id="unknown field"),
         pytest.param("percentageOfNodesToScore: 101", "percentageOfNodesToScore: 101: must be 0..100", id="percentage"),
         pytest.param(
             "profiles: [{percentageOfNodesToScore: -1}]",

@@ -213,7 +213,7 @@ class Told(NamedTuple):
 
 
 def told(path: str, method: str, headers: Mapping[str, str], state: dict[str, object], **proofs: Any) -> Told | int:  # noqa: ANN401  # of AdminAuthentication
-    """Give what the guarded app is told, or the status of the refusal."""
+    """Return what the guarded app is told, or the status of the refusal."""
     found: list[Told] = []
 
     async def app(scope: Scope, _: Receive, __: Send) -> None:

@@ -109,7 +109,7 @@ def test_an_api_server_that_never_answers_does_not_keep_it_beyond_the_time_for_a
                 await server.until(lambda: len(server.requests.of(None, "bind")) == 1, PATIENCE)
                 began = time.monotonic()
                 service.process.send_signal(signal.SIGTERM)
-                assert "the API server has not answered within 1.5 s" in (await asked).json()["Error"]
+                assert "the API server did not respond within 1.5 s" in (await asked).json()["Error"]
                 assert await asyncio.to_thread(service.process.wait, PATIENCE) == 0
                 assert time.monotonic() - began < 10
             assert nodes_of(server) == {"p": ""}

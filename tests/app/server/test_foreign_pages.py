@@ -89,7 +89,7 @@ def test_a_name_that_others_may_have_made_ours_is_refused_and_told_what_is_not(f
     ]
     port = admin()
     told = asked(port, *([first, f"Host: {host}", "Sec-Fetch-Site: same-origin"] for host in hosts))
-    rule = "expected localhost or an IP address, as KINDRED_ADMIN_TOKEN_FILE is not set"
+    rule = "expected localhost or an IP address, because KINDRED_ADMIN_TOKEN_FILE is not set"
     assert told == [(421, {"detail": f"Host {host!r}: {rule}"}) for host in hosts]
     assert port.connections.refused[Refusal.HOST] == len(hosts)
 
@@ -112,7 +112,7 @@ def test_a_page_of_another_site_is_not_answered(first: str) -> None:
     ]
     told = asked(port, *([first, "Host: localhost:NUMBER", *headers] for headers in foreign))
     named = [headers[0].partition(": ") for headers in foreign]
-    rule = "the admin port does not answer pages of other sites"
+    rule = "the admin port serves no page of another site"
     assert told == [(403, {"detail": f"{name} {value!r}: {rule}"}) for name, _, value in named]
     assert port.connections.refused[Refusal.CROSS_SITE] == len(foreign)
 
@@ -137,8 +137,8 @@ def test_the_page_itself_is_answered_and_whoever_types_an_address() -> None:
 
 def test_what_is_refused_is_logged_without_what_was_sent(caplog: pytest.LogCaptureFixture) -> None:
     asked(admin(), [FIRST, "Host: evil.example"], [FIRST, "Host: localhost", "Origin: http://evil.example"])
-    assert "admin port: turned away 127.0.0.1: foreign host" in caplog.text
-    assert "admin port: turned away 127.0.0.1: cross site" in caplog.text
+    assert "admin port: rejected 127.0.0.1: foreign host" in caplog.text
+    assert "admin port: rejected 127.0.0.1: cross site" in caplog.text
     assert "evil" not in caplog.text
 
 

@@ -99,7 +99,7 @@ def test_the_admin_port_reads_the_body_too(upgrade: bytes) -> None:
 
 
 def malformed() -> Iterator[tuple[str, bytes]]:
-    """Give an id, and a request whose body somebody else may see elsewhere."""
+    """Yield an id, and a request whose body somebody else may see elsewhere."""
     post = b"POST /filter HTTP/1.1\r\nHost: k\r\n"
     for number, line in enumerate((b"HTTP/2.0", b"HTTP/0.9", b"HTTP/1.2", b"HTTP/3.0", b"http/1.1", b"")):
         yield f"version-{number}", b"POST /filter " + line + b"\r\nHost: k\r\n" + LENGTH

@@ -76,7 +76,7 @@ FRAMINGS: Final = {
 @pytest.mark.parametrize("path", ["/filter", "/filter?by=asgi"])
 def test_what_is_around_a_body_counts_as_head(path: str, framing: bytes, piece: int) -> None:
     port = verbs()
-    expected = b"The head of the request, with what frames its body, is larger than 1024 bytes."
+    expected = b"The head of the request, with the framing of its body, is larger than 1024 bytes."
     assert told(port, head(path) + framing, piece) == (431, expected)
     assert port.connections.refused[Refusal.LARGE_HEAD] == 1
 

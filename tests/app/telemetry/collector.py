@@ -25,7 +25,7 @@ class Collector(HTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def spans(self) -> list[Span]:
-        """Give the spans of all batches."""
+        """Return the spans of all batches."""
         return [
             span
             for _, request in self.received

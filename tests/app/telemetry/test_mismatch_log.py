@@ -34,7 +34,7 @@ def mismatch_of(pod: Pod, first_pod: str = "shop/first") -> Mismatch:
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> tuple[str, Object]:
-    """Give the only message in front of its JSON, and the JSON."""
+    """Return the only message in front of its JSON, and the JSON."""
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
     text, brace, rest = record.getMessage().partition("{")

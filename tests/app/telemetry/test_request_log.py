@@ -118,7 +118,7 @@ def test_a_storm_is_told_by_a_few_lines_a_second_and_their_number(
     assert caplog.records == []
     clock.pass_by(0.2)
     (last,) = caplog.records
-    assert last.getMessage() == "questions left out"
+    assert last.getMessage() == "requests not logged"
     assert fields(last, "verb", "outcome", "left_out") == ["filter", "shed", 1000 - MAX_LINES]
 
 
@@ -131,7 +131,7 @@ def test_after_a_storm_there_are_lines_again(clock: Clock, caplog: pytest.LogCap
     for _ in range(3):
         log(REFUSED)
         clock.pass_by(0.5)
-    assert [record.getMessage() for record in caplog.records] == 3 * ["question"]
+    assert [record.getMessage() for record in caplog.records] == 3 * ["request"]
 
 
 def test_a_slow_stream_of_problems_is_told_whole(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
@@ -139,4 +139,4 @@ def test_a_slow_stream_of_problems_is_told_whole(clock: Clock, caplog: pytest.Lo
     for _ in range(5 * MAX_LINES):
         log(REFUSED)
         clock.pass_by(1 / MAX_LINES + 0.001)
-    assert [record.getMessage() for record in caplog.records] == 5 * MAX_LINES * ["question"]
+    assert [record.getMessage() for record in caplog.records] == 5 * MAX_LINES * ["request"]

@@ -21,7 +21,7 @@ SPAN: Final = "b7ad6b7169203331"
 
 
 def spans_of(*observations: Observation, share: float = 1.0, drawn: float = 0.5) -> list[ReadableSpan]:
-    """Give the spans of questions, in the order in which they ended."""
+    """Return the spans of questions, in the order in which they ended."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(ALWAYS_ON, shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))

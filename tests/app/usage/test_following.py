@@ -24,7 +24,7 @@ PACKING: Final[dict[str, Any]] = {"profile": "TargetLoadPacking", "usage_source"
 
 
 async def scores_beside(usage: FakeUsage, nodes: int) -> dict[str, int]:
-    """Give the scores of both nodes once so many are measured."""
+    """Return the scores of both nodes once so many are measured."""
     async with (
         FakeApiServer(Behaviour(other_apis=usage.apis)) as server,
         scheduling(server, N1, N2, **PACKING) as scheduler,

@@ -100,8 +100,8 @@ def test_a_measurement_becomes_too_old_though_the_source_says_nothing_more(caplo
     setting.aged()
     assert {name: each.too_old for name, each in setting.held.items()} == {"n1": True, "n2": False}
     assert setting.feed.counts() == {"measured": 1, "too_old": 1, "not_measured": 0}
-    assert [line for line in caplog.messages if "passed over" in line] == [
-        "node usage: nodes measured more than 180 s ago, passed over: 1, n1 first"
+    assert [line for line in caplog.messages if "ignored" in line] == [
+        "node usage: nodes measured more than 180 s ago, ignored: 1, n1 first"
     ]
 
 
@@ -118,8 +118,8 @@ def test_a_measurement_that_is_hours_old_is_held_as_too_old_and_stays_so() -> No
         pytest.param(
             StatusError(404, "NotFound", "GET /apis: 404 NotFound"), "Status", "404 NotFound (try something)", id="404"
         ),
-        pytest.param(REFUSED, "ConnectionFailed", "Connection refused; asked", id="unreachable"),
-        pytest.param(DecodeError("", "malformed JSON"), "Decode", "malformed JSON; asked", id="no-json"),
+        pytest.param(REFUSED, "ConnectionFailed", "Connection refused; retried", id="unreachable"),
+        pytest.param(DecodeError("", "malformed JSON"), "Decode", "malformed JSON; retried", id="no-json"),
     ],
 )
 def test_a_failure_is_said_once_and_leaves_what_is_held(
@@ -132,7 +132,7 @@ def test_a_failure_is_said_once_and_leaves_what_is_held(
     assert len(caplog.messages) == 1
     assert text in caplog.messages[0]
     setting.polled()
-    assert caplog.messages[1:] == ["node usage: source: answers again"]
+    assert caplog.messages[1:] == ["node usage: source: responds again"]
 
 
 def test_values_that_cannot_be_used_are_said_once_until_they_are_others(caplog: pytest.LogCaptureFixture) -> None:
@@ -140,8 +140,8 @@ def test_values_that_cannot_be_used_are_said_once_until_they_are_others(caplog: 
     setting = Setting(Source(good(problems=first), good(problems=first), good(problems=[*first, *second])))
     setting.polled(3)
     assert caplog.messages == [
-        f"node usage: source: passed over: {'; '.join(first[:3])}; and 2 more",
-        "node usage: source: passed over: node n9: x",
+        f"node usage: source: ignored: {'; '.join(first[:3])}; and 2 more",
+        "node usage: source: ignored: node n9: x",
     ]
     assert setting.feed.unusable == 16
 
@@ -149,7 +149,7 @@ def test_values_that_cannot_be_used_are_said_once_until_they_are_others(caplog: 
 def test_a_clock_that_is_ahead_is_said_and_its_measurement_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     setting = Setting(Source(good(measured("n1", age=-60), measured("n2", age=-61)))).polled()
     assert set(setting.held) == {"n1"}
-    assert caplog.messages == ["node usage: source: passed over: node n2: its clock is ahead"]
+    assert caplog.messages == ["node usage: source: ignored: node n2: its clock is ahead"]
 
 
 def test_the_age_is_that_of_the_oldest_measurement_in_use() -> None:

@@ -137,6 +137,6 @@ async def test_a_pod_that_passes_is_bound_though_the_mirror_was_never_complete(s
         web, other = scheduler.create(WEB), scheduler.create(loner("other"))
         assert await scheduler.decide(web, "n1") == ""
         assert scheduler.node_of(web) == "n1"
-        release = "release of Kubernetes: not known yet (GET /version was not answered)"
+        release = "release of Kubernetes: not known yet (no response to GET /version)"
         lacks = [release, *(f"{resource}: not synced" for resource in ("nodes", "pods", "namespaces"))]
         assert await scheduler.bind(other, "n1") == f"the mirror is not synced: {'; '.join(lacks)}"

@@ -175,27 +175,27 @@ BAD_ARGS: dict[str, tuple[bytes, str, list[str] | None]] = {
     ),
     "name-twice": (
         args(Pod=POD.obj(), NodeNames=["a1", "c1", "b1", "c1", "a1"]),
-        "NodeNames[3]: c1 stands at position 1 already",
+        "NodeNames[3]: c1 is at position 1 already",
         ["a1", "c1", "b1", "c1", "a1"],
     ),
     "unknown-name-twice": (
         args(Pod=POD.obj(), NodeNames=["ghost", "a1", "ghost"]),
-        "NodeNames[2]: ghost stands at position 0 already",
+        "NodeNames[2]: ghost is at position 0 already",
         ["ghost", "a1", "ghost"],
     ),
     "name-twice-beside-an-unknown-one": (
         args(Pod=POD.obj(), NodeNames=["ghost", "a1", "a1"]),
-        "NodeNames[2]: a1 stands at position 1 already",
+        "NodeNames[2]: a1 is at position 1 already",
         ["ghost", "a1", "a1"],
     ),
     "whole-node-twice": (
         args(Pod=POD.obj(), Nodes=nodes(A1, C1, A1)),
-        "Nodes.items[2]: a1 stands at position 0 already",
+        "Nodes.items[2]: a1 is at position 0 already",
         ["a1", "c1", "a1"],
     ),
     "unknown-whole-node-twice": (
         args(Pod=POD.obj(), Nodes=nodes(make_node("x").obj(), make_node("x").label("a", "b").obj())),
-        "Nodes.items[1]: x stands at position 0 already",
+        "Nodes.items[1]: x is at position 0 already",
         ["x", "x"],
     ),
 }

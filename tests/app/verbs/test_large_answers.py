@@ -52,7 +52,7 @@ class Served:
         return (admission.in_flight, admission.bytes_held) == (0, 0)
 
     def unsent(self) -> int:
-        """Give the bytes that wait to be sent on the only connection."""
+        """Return the bytes that wait to be sent on the only connection."""
         (connection,) = self.port.connections.connections
         size: int = connection.transport.get_write_buffer_size()
         return size

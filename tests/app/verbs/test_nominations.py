@@ -40,15 +40,15 @@ class Asked:
         )
 
     def refused(self) -> list[str]:
-        """Give the nodes that the preemptor was refused on."""
+        """Return the nodes that the preemptor was refused on."""
         return self._refused.of_this_attempt(pod_of(preemptor()).uid)
 
     def answer(self, pod: PodBuilder) -> VerbResponse:
-        """Give an answer about both nodes."""
+        """Return an answer about both nodes."""
         return self._extender.filter(by_name(pod, "n0", "n1"))
 
     def error(self, pod: PodBuilder, *names: str) -> str:
-        """Give the error of an answer, which is empty where the nodes are judged."""
+        """Return the error of an answer, which is empty where the nodes are judged."""
         answer = decoded(self._extender.filter(by_name(pod, *(names or ("n0", "n1")))).body)
         if not answer["Error"]:
             assert set(answer["FailedNodes"].values()) <= {ANTI_AFFINITY_RULES}

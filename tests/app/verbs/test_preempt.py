@@ -55,7 +55,7 @@ class Setting:
         self.refused_nodes.note(value, batch, verdicts)
 
     def ask(self, pod: PodBuilder, offers: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
-        """Give the nodes of the answer."""
+        """Return the nodes of the answer."""
         body = json.dumps({"Pod": pod.obj(), "NodeNameToMetaVictims": offers}).encode()
         response = self.preempter.preempt(body)
         self.results.append(response.result)

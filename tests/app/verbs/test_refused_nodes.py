@@ -43,11 +43,11 @@ class Noting:
         self._refused.note(Pod(uid, "default", uid), self._mirror.batch(names[: len(codes)]), verdicts)
 
     def all_of_last_filter(self) -> list[str]:
-        """Give the names."""
+        """Return the names."""
         return self._refused.all_of_last_filter("u")
 
     def known(self, uid: str = "u") -> list[str]:
-        """Give the names."""
+        """Return the names."""
         return self._refused.of_this_attempt(uid)
 
 

@@ -132,7 +132,7 @@ def test_one_hundred_megabytes_are_refused_while_no_more_than_the_largest_body_i
     assert peak <= LARGEST + 2 * MIB
     assert held <= MIB
     (record,) = caplog.records
-    assert (record.getMessage(), vars(record)["outcome"]) == ("question", "bad_request")
+    assert (record.getMessage(), vars(record)["outcome"]) == ("request", "bad_request")
     assert before == state(mirror)
     assert ask(app, "POST", "/filter", QUESTION).json()["NodeNames"] == ["a1"]
 

@@ -176,8 +176,8 @@ def test_a_body_is_decoded_once_whether_its_pod_is_refused_or_passes(
 @pytest.mark.parametrize(
     ("bounds", "reason", "message"),
     [
-        ({"deadline": -1.0}, "deadline", "it has waited for longer than the deadline (KINDRED_DEADLINE)"),
-        ({"max_bytes": 10}, "bytes", "requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)"),
+        ({"deadline": -1.0}, "deadline", "the request waited longer than the deadline (KINDRED_DEADLINE)"),
+        ({"max_bytes": 10}, "bytes", "the bodies of requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)"),
     ],
     ids=["deadline", "bytes"],
 )

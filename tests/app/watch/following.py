@@ -169,7 +169,7 @@ class Following:
     # What is there.
 
     def expected(self, kind: Kind) -> dict[str, Object]:
-        """Give the objects of a kind that the server has, that can be read and are to be followed, by full name."""
+        """Return the objects of a kind that the server has, that can be read and are to be followed, by full name."""
         resource = RESOURCES[kind]
         found = {}
         for each in self.server.objects(resource.path):
@@ -195,7 +195,7 @@ class Following:
     # What was asked of the server.
 
     def requests(self, kind: Kind = Pod) -> list[LoggedRequest]:
-        """Give the requests for a resource since the last `mark`."""
+        """Return the requests for a resource since the last `mark`."""
         return [request for request in self.server.requests.of(RESOURCES[kind].path) if request.time >= self._marked_at]
 
     def counts(self, kind: Kind = Pod) -> Counts:

@@ -59,7 +59,7 @@ class SimulatedServer(ApiClient):
         self._version = 1
 
     def follows(self, path: str, followed_at: float) -> bool:
-        """Tell whether a watch stands open that has shown, by that time, that it is followed."""
+        """Return whether a watch stands open that has shown, by that time, that it is followed."""
         return any(
             watch.path == path and not watch.ended.done() and watch.accepted_at <= followed_at for watch in self.watches
         )

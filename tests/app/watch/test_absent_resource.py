@@ -37,7 +37,7 @@ async def test_a_resource_that_the_server_does_not_have_is_not_waited_for(
             assert (state.absent, state.problem, state.failures.total()) == (True, "", 0)
             assert following.freshness.age(state) is None
     told = [each.message for each in caplog.records if "deviceclasses" in each.message]
-    assert told == ["deviceclasses: the API server does not have resource.k8s.io/v1, passed over"]
+    assert told == ["deviceclasses: the API server does not have resource.k8s.io/v1, skipped"]
 
 
 @scenario()

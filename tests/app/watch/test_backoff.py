@@ -6,7 +6,7 @@ from app.watch.backoff import Backoff
 
 
 def waits(backoff: Backoff, *successes: float) -> list[float]:
-    """Give the waits after failures, each after so many seconds that went well."""
+    """Return the waits after failures, each after so many seconds that went well."""
     return [backoff.delay(success) for success in successes]
 
 

@@ -50,7 +50,7 @@ def failing() -> Failing:
 
 
 def status(code: int, retry_after: float | None = None) -> StatusError:
-    """Give a refusal."""
+    """Return a refusal."""
     return StatusError(code, "Reason", "message", retry_after)
 
 

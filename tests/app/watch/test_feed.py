@@ -104,7 +104,7 @@ def deleted_unknown(fed: Fed) -> None:
         (bound_elsewhere, [(logging.WARNING, "pods: default/p: assumed on n1, but bound to n2")]),
         (moved, [(logging.WARNING, "pods: default/p: moved from n1 to n2")]),
         (deleted_while_assumed, [(logging.INFO, "pods: default/p: deleted while assumed on n1")]),
-        (deleted_unknown, [(logging.DEBUG, "pods: default/p: deleted, and was not known")]),
+        (deleted_unknown, [(logging.DEBUG, "pods: default/p: deleted, but was not in the mirror")]),
     ],
     ids=["confirmed", "mismatch", "move", "deleted-while-assumed", "unknown-delete"],
 )

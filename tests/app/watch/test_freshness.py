@@ -16,7 +16,7 @@ RULE: Final = 'the RBAC rule that is missing: apiGroups: [""], resources: ["pods
 
 
 def state_of(kind: Kind, followed_at: float | None) -> ResourceState:
-    """Give the state of a resource that was followed then, or never synced."""
+    """Return the state of a resource that was followed then, or never synced."""
     state = ResourceState(RESOURCES[kind])
     if followed_at is not None:
         state.synced, state.followed_at = True, followed_at

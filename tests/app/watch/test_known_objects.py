@@ -31,7 +31,7 @@ class Told:
         self.events.append((event.action, event.object))
 
     def take(self) -> list[tuple[str, object]]:
-        """Give the events since the last time."""
+        """Return the events since the last time."""
         events, self.events = self.events, []
         return events
 

@@ -10,7 +10,7 @@ from app.watch.loop_share import LoopShare
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Give a clock as a list of one."""
+    """Return a clock as a list of one."""
     now = [100.0]
     monkeypatch.setattr(loop_share_module, "perf_counter", lambda: now[0])
     return now

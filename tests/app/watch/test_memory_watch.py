@@ -38,7 +38,7 @@ class Process:
 
 
 def state_of(kind: type[Pod | Node], objects: int, size: int) -> ResourceState:
-    """Give the state of a resource with objects of a size in bytes."""
+    """Return the state of a resource with objects of a size in bytes."""
     state = ResourceState(RESOURCES[kind])
     state.objects, state.read_objects, state.read_bytes = objects, 10, 10 * size
     return state
@@ -54,12 +54,12 @@ def test_below_the_mark_there_is_no_problem() -> None:
 def test_above_the_mark_the_kinds_that_take_most_are_named_with_their_sizes() -> None:
     watch = Process(950).watch(state_of(Node, 5_000, 10_000), state_of(Pod, 450_000, 4_500))
     expected = (
-        "memory: 950 MiB held, above the watermark of 922 MiB (the limit of the cgroup: 1.0 GiB); "
+        "memory: 950 MiB in use, above the watermark of 922 MiB (the limit of the cgroup: 1.0 GiB); "
         "pods: 450,000 objects, 1.9 GiB on the wire; nodes: 5,000 objects, 48 MiB on the wire"
     )
     assert watch.problem() == expected
     assert (watch.is_full(), watch.room()) == (False, 0)
-    with pytest.raises(MemoryPressureError, match=r"^memory: 950 MiB held"):
+    with pytest.raises(MemoryPressureError, match=r"^memory: 950 MiB in use"):
         watch.refuse(0)
 
 

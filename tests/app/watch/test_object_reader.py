@@ -19,7 +19,7 @@ METADATA = {"name": "p", "namespace": "x", "uid": "u", "resourceVersion": "7"}
 
 
 def raw(body: object) -> msgspec.Raw:
-    """Give an object as a list or watch has it."""
+    """Return an object as a list or watch has it."""
     return msgspec.Raw(json.dumps(body).encode())
 
 
@@ -38,42 +38,40 @@ def test_a_readable_object_is_given_as_the_core_knows_it(caplog: pytest.LogCaptu
         pytest.param(
             {"metadata": {**METADATA, "labels": 3}},
             Unreadable("x/p", "u", "7"),
-            "pods: passed over x/p: metadata.labels: expected object",
+            "pods: skipped x/p: metadata.labels: expected object",
             id="labels",
         ),
         pytest.param(
             {"metadata": METADATA, "spec": {"nodeName": 1}},
             Unreadable("x/p", "u", "7"),
-            "pods: passed over x/p: spec.nodeName: expected str",
+            "pods: skipped x/p: spec.nodeName: expected str",
             id="spec",
         ),
         pytest.param(
             {"kind": "Node", "metadata": METADATA},
             Unreadable("x/p", "u", "7"),
-            "pods: passed over x/p: kind: expected Pod, got Node",
+            "pods: skipped x/p: kind: expected Pod, got Node",
             id="other-kind",
         ),
         pytest.param(
             {"metadata": {"name": "p\n\x1b[0m", "namespace": "x", "labels": 3}},
             Unreadable("x/p\n\x1b[0m"),
-            "pods: passed over x/p\\n\\x1b[0m: metadata.labels: expected object",
+            "pods: skipped x/p\\n\\x1b[0m: metadata.labels: expected object",
             id="name-that-would-break-the-log",
         ),
         pytest.param(
             {"metadata": {"uid": "u"}},
             Unreadable(),
-            "pods: passed over an object without a readable name: metadata.name: required",
+            "pods: skipped an object without a readable name: metadata.name: required",
             id="no-name",
         ),
         pytest.param(
             {"metadata": {"name": {}}},
             Unreadable(),
-            "pods: passed over an object without a readable name: metadata.name: expected str",
+            "pods: skipped an object without a readable name: metadata.name: expected str",
             id="name-of-no-text",
         ),
-        pytest.param(
-            [], Unreadable(), "pods: passed over an object without a readable name: expected object", id="list"
-        ),
+        pytest.param([], Unreadable(), "pods: skipped an object without a readable name: expected object", id="list"),
     ],
 )
 def test_an_unreadable_object_is_identified_counted_and_named(
@@ -173,7 +171,7 @@ def test_an_object_larger_than_any_that_is_stored_is_passed_over_by_name(
     state = ResourceState(RESOURCES[Pod])
     assert ObjectReader(state).read(raw(body)) == Unreadable("x/p", "u", "7")
     assert state.decode_errors == 1
-    assert caplog.messages == [f"pods: passed over x/p: {message}"]
+    assert caplog.messages == [f"pods: skipped x/p: {message}"]
 
 
 def test_an_object_as_large_as_a_pod_can_be_as_json_is_read() -> None:

@@ -20,7 +20,7 @@ class Client:
         assert (path, most) == ("/pods", MAX_PAGE_BYTES)
         self.asked.append((params["limit"], params.get("continue", "")))
         if int(params["limit"]) > self._most[0]:
-            raise ResponseTooLargeError("GET /pods: answers more than N bytes")
+            raise ResponseTooLargeError("GET /pods: the response has more than N bytes")
         self._most.pop(0)
         return b"{}"
 

@@ -41,7 +41,7 @@ async def test_near_the_limit_nothing_is_asked_for_and_below_it_goes_on(server: 
         states = following.states.values()
         await following.until(lambda: all(state.failures["MemoryPressure"] > 2 for state in states), "refused")
         assert not server.requests.of(PODS)
-        assert following.freshness.problems()[1].startswith("pods: not synced (memory: 99 B held, above the watermark")
+        assert following.freshness.problems()[1].startswith("pods: not synced (memory: 99 B in use, above the ")
         memory.held = FREE
         await following.until_equal()
         assert following.freshness.problems() == []

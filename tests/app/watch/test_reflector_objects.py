@@ -21,7 +21,7 @@ BOTH_SYNCS: Final = pytest.mark.parametrize(
 
 
 def broken_pod(name: str, uid: str = "") -> dict[str, Any]:
-    """Give a pod that cannot be decoded, but for its identity."""
+    """Return a pod that cannot be decoded, but for its identity."""
     return {"metadata": {"name": name, "namespace": "default", **({"uid": uid} if uid else {}), **BROKEN}}
 
 
@@ -36,7 +36,7 @@ async def relist(following: Following, change: Callable[[], object]) -> None:
 
 
 def known(following: Following, name: str) -> Pod | None:
-    """Give what is known of a pod."""
+    """Return what is known of a pod."""
     found = {each.full_name: each for each in following.reflectors[Pod].known}.get(f"default/{name}")
     assert isinstance(found, Pod | None)
     return found
@@ -142,7 +142,7 @@ async def test_an_unreadable_object_is_left_out_of_a_sync_and_named(
             "default/waits",
         }
         assert following.states[Pod].decode_errors == 1
-        assert "pods: passed over default/odd: metadata.labels: " in caplog.text
+        assert "pods: skipped default/odd: metadata.labels: " in caplog.text
         # Once it can be read, it is taken.
         update(server, make_pod("odd").on("n2"))
         await following.until_equal()
@@ -163,7 +163,7 @@ async def test_an_unreadable_event_leaves_what_was_known_until_a_readable_one(
         await following.until(lambda: known(following, "behind") is not None, "told what came behind")
         assert known(following, "db") is before is not None
         assert following.states[Pod].decode_errors == 1
-        assert "pods: passed over default/db: metadata.labels: " in caplog.text
+        assert "pods: skipped default/db: metadata.labels: " in caplog.text
         update(server, make_pod("db").on("n1"))
         await following.until_equal()
         assert following.counts() == Counts({"watch-list": 1})

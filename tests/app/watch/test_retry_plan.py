@@ -47,11 +47,11 @@ class Cluster:
         return [self.plan.followed(self.all[each]) for each in resources]
 
     def is_unwell(self) -> bool:
-        """Tell whether the server is."""
+        """Return whether the server is."""
         return self.plan.is_unwell
 
     def has_own_trouble(self, resource: int) -> bool:
-        """Tell whether the trouble of a resource is its own."""
+        """Return whether the trouble of a resource is its own."""
         return self.all[resource].has_own_trouble
 
     def due(self) -> tuple[int, float, Cause | None]:

@@ -86,7 +86,7 @@ def follows(tell: Callable[[float], Told], look: Callable[[Asking], Coroutine[An
         asking = Asking(tell)
         asking.sync()
         assert asking.freshness.status() is SyncStatus.NOT_SYNCED
-        assert asking.freshness.problems() == ["release of Kubernetes: not known yet (GET /version was not answered)"]
+        assert asking.freshness.problems() == ["release of Kubernetes: not known yet (no response to GET /version)"]
         await asyncio.sleep(_FIRST)
         try:
             await look(asking)
@@ -217,7 +217,7 @@ def test_a_server_that_does_not_say_is_answered_for_by_default_and_that_is_logge
     follows(lambda _: told, look)
     (line,) = [each.message for each in caplog.records if each.name == "app.watch.server_release"]
     assert line.startswith("GET /version: ")
-    assert line.endswith("; answers as Kubernetes 1.34, the default: nothing says which release it is")
+    assert line.endswith("; answers as Kubernetes 1.34, the default: no source reports the release")
 
 
 def test_a_server_that_only_fails_to_say_its_version_is_not_waited_for_long() -> None:

@@ -16,7 +16,7 @@ HOST: Final = "kubernetes.io/hostname"
 
 
 def roomy(name: str, cpu: str = "8", memory: str = "16Gi", **labels: str) -> NodeBuilder:
-    """Give a node with a hostname, room and labels, in which `_` stands for `-`."""
+    """Return a node with a hostname, room and labels, in which `_` stands for `-`."""
     node = make_node(name).label(HOST, name).allocatable(cpu=cpu, memory=memory, pods=10)
     for key, value in labels.items():
         node = node.label(ZONE if key == "zone" else key.replace("_", "-"), value)
@@ -24,12 +24,12 @@ def roomy(name: str, cpu: str = "8", memory: str = "16Gi", **labels: str) -> Nod
 
 
 def asking(**requests: str | int) -> PodBuilder:
-    """Give the pod in question, with requests."""
+    """Return the pod in question, with requests."""
     return make_pod("next").uid("next").image("i").requests(**requests)
 
 
 def using(name: str, node: str, **requests: str | int) -> PodBuilder:
-    """Give a pod on a node, with requests."""
+    """Return a pod on a node, with requests."""
     return make_pod(name).uid(name).image("i").requests(**requests).on(node)
 
 

@@ -37,7 +37,7 @@ some_parts = pytest.mark.parametrize("number", range(min(PARTS, tries(default=3,
 
 
 def part(number: int) -> Iterator[Members]:
-    """Give every twelfth case, so that a failure is found without all others."""
+    """Yield every twelfth case, so that a failure is found without all others."""
     yield from golden()[number::PARTS]
 
 
@@ -156,7 +156,7 @@ def test_the_terms_of_a_node_add_up_to_its_verdict_and_its_score(number: int) ->
 
 
 def blockers(detail: NodeDetail) -> list[CountedPod]:
-    """Give the pods but for which the node would not be refused by anti-affinity."""
+    """Return the pods but for which the node would not be refused by anti-affinity."""
     return [pod for term in detail.terms if term.effect is Effect.BLOCKS for pod in term.named]
 
 

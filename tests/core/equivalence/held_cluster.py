@@ -47,7 +47,7 @@ class HeldCluster:
             self.mirror.apply(ClusterEvent("Delete", each))
 
     def answers(self, pod: Pod) -> Mapping[str, tuple[str, ...]]:
-        """Give the reasons why nodes do not fit, by node, of all filters; they have to be those of a fresh run."""
+        """Return the reasons why nodes do not fit, by node, of all filters; they have to be those of a fresh run."""
         batch = whole(self.mirror)
         found: dict[str, tuple[str, ...]] = dict.fromkeys(batch.names, ())
         for plugin in self.filters:
@@ -80,5 +80,5 @@ def on(node: str, pod: Pod, name: str = "") -> Pod:
 
 
 def affinity(*nodes: Node) -> HeldCluster:
-    """Give a cluster of these nodes, else of all three, that is asked about inter-pod affinity."""
+    """Return a cluster of these nodes, else of all three, that is asked about inter-pod affinity."""
     return HeldCluster(*(nodes or (A, B, C)), filters=(InterPodAffinity(),))

@@ -59,7 +59,7 @@ def plugin_of(name: str) -> Plugin:
 
 
 def rule_names(plugin: Plugin) -> dict[str, list[InvalidationRule]]:
-    """Give the rules by name: those by counters together, the others one by one."""
+    """Return the rules by name: those by counters together, the others one by one."""
     found: dict[str, list[InvalidationRule]] = {}
     for rule in plugin.invalidated_by:
         name = COUNTERS
@@ -136,7 +136,7 @@ def _measured(cpu: int) -> NodeMetrics:
 
 
 def _of_load(plugin: str) -> dict[Row, Fault]:
-    """Give the faults of a plugin that follows the usage of nodes."""
+    """Return the faults of a plugin that follows the usage of nodes."""
     there: Sequence[Object] = [node_of(_ROOMY), _measured(300)]
     return {
         (plugin, "NodeMetrics NODE"): Fault(there, _ASKS, _added(_measured(100))),

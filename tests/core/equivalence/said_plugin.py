@@ -48,7 +48,7 @@ class SaidPlugin:
         self.prepared: list[Pod] = []
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> Hashable:
-        """Give what the test says."""
+        """Return what the test says."""
         return self.reference
 
     def pre_filter(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
@@ -57,14 +57,14 @@ class SaidPlugin:
         return (SUCCESS, pod) if self.outcome is None else (self.outcome, None)
 
     def filter(self, _state: Pod, batch: NodeBatch) -> Verdicts:
-        """Give each node what was said of it, the statuses in the order of the batch."""
+        """Return node -> its status, in the order of the batch."""
         self.asked.append(list(batch.names))
         codes: dict[Status, int] = {SUCCESS: 0}
         found = [codes.setdefault(self.said.get(name, SUCCESS), len(codes)) for name in batch.names]
         return Verdicts(np.array(found, np.uint8), tuple(codes))
 
     def filter_versions(self, _state: Pod) -> Versions:
-        """Give what the test says."""
+        """Return what the test says."""
         return (self.version,)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Pod | None]:
@@ -72,12 +72,12 @@ class SaidPlugin:
         return self.pre_filter(mirror, pod)
 
     def score(self, _state: Pod, batch: NodeBatch) -> Int64Array:
-        """Give each node what was said of it."""
+        """Return node -> its status."""
         self.asked.append(list(batch.names))
         return np.array([self.raw.get(name, 0) for name in batch.names], np.int64)
 
     def score_versions(self, _state: Pod) -> Versions:
-        """Give what the test says."""
+        """Return what the test says."""
         return (self.version,)
 
     def normalize(self, raw: Int64Array) -> Int64Array:
@@ -103,13 +103,13 @@ def whole(mirror: ClusterMirror) -> NodeBatch:
 
 
 def statuses(evaluation: Evaluation, plugin: AnyFilter, batch: NodeBatch) -> list[Status]:
-    """Give the verdicts; where the plugin has none, all nodes pass."""
+    """Return the verdicts; where the plugin has none, all nodes pass."""
     verdicts = evaluation.verdicts(plugin, batch)
     return [SUCCESS if verdicts is None else verdicts.status(position) for position in range(len(batch))]
 
 
 def scores(evaluation: Evaluation, plugin: AnyScore, batch: NodeBatch) -> Sequence[int | None]:
-    """Give the raw scores, None where there are none."""
+    """Return the raw scores, None where there are none."""
     raw = evaluation.raw_scores(plugin, batch)
     numbers: Sequence[int | None] = [None] * len(batch) if raw is None else raw.tolist()
     return numbers

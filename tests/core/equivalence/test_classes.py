@@ -261,7 +261,7 @@ print(equivalence_hash(full_key()))
 
 
 def full_key() -> ClassKey:
-    """Give the key of a pod that has everything, of sets and mappings above all."""
+    """Return the key of a pod that has everything, of sets and mappings above all."""
     builder = (
         make_pod("p").label("app", "web").label("tier", "1").label("team", "red").owned_by("ReplicaSet", "rs", "rs-1")
     )

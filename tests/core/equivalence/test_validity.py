@@ -22,7 +22,7 @@ CSI_NODE, VOLUME = CSINode(name="n"), PersistentVolume(name="v")
 
 
 def told(rules: tuple[InvalidationRule, ...], *changes: ClusterChange) -> Validity:
-    """Give the validity of a plugin with these rules, after the changes."""
+    """Return the validity of a plugin with these rules, after the changes."""
     validities = Validities([SaidPlugin(invalidated_by=rules)], CAPACITY)
     for change in changes:
         validities.changed(change, CAPACITY)
@@ -30,7 +30,7 @@ def told(rules: tuple[InvalidationRule, ...], *changes: ClusterChange) -> Validi
 
 
 def invalid(validity: Validity) -> list[int] | str:
-    """Give the slots that have ever been invalid."""
+    """Return the slots that have ever been invalid."""
     return "all" if validity.all_at else [slot for slot in range(CAPACITY) if validity.changed_at[slot]]
 
 

@@ -39,7 +39,7 @@ class Fake(PlainPlugin):
         )
 
     def pre_filter(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
-        """Give the pod as the state."""
+        """Return the pod as the state."""
         return (SKIP, None) if self.skips else (SUCCESS, pod)
 
     def filter(self, _state: Pod, batch: NodeBatch) -> Verdicts:

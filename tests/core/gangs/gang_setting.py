@@ -15,17 +15,17 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def node(name: str, cpu: int = 2, zone: str = "a") -> NodeBuilder:
-    """Give a node with some CPUs, on which many pods have room."""
+    """Return a node with some CPUs, on which many pods have room."""
     return make_node(name).label(HOSTNAME, name).label(ZONE, zone).allocatable(cpu=cpu, memory="8Gi", pods=20)
 
 
 def member(name: str, minimum: int | str = 2, group: str = "train", cpu: int = 1) -> PodBuilder:
-    """Give a pending member."""
+    """Return a pending member."""
     return make_pod(name).of_group(group, minimum).requests(cpu=cpu)
 
 
 def placer(mirror: ClusterMirror) -> Placer:
-    """Give what places gangs; among equal nodes it takes the first one."""
+    """Return what places gangs; among equal nodes it takes the first one."""
     profile = full_profile()
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
     return Placer(mirror, profile, cache.evaluation, lambda _, best: int(best[0]))
@@ -41,7 +41,7 @@ class GangSetting:
         self.gangs = self.fresh()
 
     def fresh(self) -> Gangs:
-        """Give what a replica has that has just started."""
+        """Return what a replica has that has just started."""
         return Gangs(self.mirror, placer(self.mirror), lambda pod: pod.name not in self.excluded)
 
     def see(self, *pods: PodBuilder) -> None:
@@ -57,7 +57,7 @@ class GangSetting:
         tell(self.mirror, "Delete", node(name))
 
     def place_of(self, pod: PodBuilder) -> str:
-        """Give the node on which a pod counts."""
+        """Return the node on which a pod counts."""
         held = self.mirror.get_pod(pod_of(pod).uid)
         assert held is not None
         return held.node_name
@@ -87,11 +87,11 @@ class GangSetting:
         self.see(pod.on(self.place_of(pod)))
 
     def status(self, key: str = "default/train") -> UnitStatus:
-        """Give the status of a unit that there is."""
+        """Return the status of a unit that there is."""
         found = self.gangs.unit_status(key, self.now)
         assert found is not None
         return found
 
     def assumed(self) -> set[str]:
-        """Give the names of the pods that are assumed, by a reservation or for good."""
+        """Return the names of the pods that are assumed, by a reservation or for good."""
         return {each.pod.name for each in self.mirror.assumed.values()}

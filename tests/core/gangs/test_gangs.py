@@ -144,7 +144,7 @@ def test_reservations_end_with_the_timeout_of_the_group() -> None:
     assert setting.assumed() == {"a"}
     assert setting.gangs.timeouts == 1
     status = setting.status()
-    assert (status.status, status.reason) == (SchedulingStatus.TIMED_OUT, "2 members were not asked about in time")
+    assert (status.status, status.reason) == (SchedulingStatus.TIMED_OUT, "2 members had no request in time")
     assert setting.ask(others[0]).startswith("on ")
     assert setting.assumed() == {"a", "b", "c"}
 

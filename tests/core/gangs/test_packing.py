@@ -2,12 +2,13 @@
 
 import pytest
 
-from core.framework.evaluation import FreshEvaluation
+from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.gangs.attempts import Shortfall
 from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
 from core.objects.pod_group import Packing, PackingWay
-from core.profile import parse_profile
+from core.profile import full_profile, parse_profile
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, member, node, placer
@@ -20,7 +21,7 @@ APP_A = labelled(app="a")
 def placed(
     mirror: ClusterMirror, packing: Packing, *pods: PodBuilder, max_steps: int = 1000, beside: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    """Give pod -> node."""
+    """Return pod -> node."""
     found = placer(mirror).place(
         [pod_of(pod) for pod in pods], 0.0, max_steps=max_steps, packing=packing, beside=beside
     )
@@ -81,6 +82,39 @@ def test_sets_of_domains_are_tried_where_filling_one_after_another_takes_too_man
     nodes = [node(name, 4) for name in ("n0", "n1", "n2")]
     assert len(set(placed(mirror_of(*nodes), PACK, *sizes, max_steps=0).values())) == 3
     assert len(set(placed(mirror_of(*nodes), PACK, *sizes).values())) == 2
+
+
+class Counted:
+    """Counts the evaluations of many nodes."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self.evaluations = 0
+        self._mirror = mirror
+        self.placer = Placer(mirror, full_profile(), self._evaluate, lambda _, best: int(best[0]))
+
+    def pack(self, *cpus: int) -> int:
+        """Place members of these sizes; return the number of nodes."""
+        members = [pod_of(member(f"m{at}", len(cpus), cpu=cpu)) for at, cpu in enumerate(cpus)]
+        found = self.placer.place(members, 0.0, max_steps=1000, packing=PACK)
+        assert not isinstance(found, Shortfall)
+        return len(set(found.values()))
+
+    def _evaluate(self, pod: Pod) -> Evaluation:
+        self.evaluations += 1
+        return FreshEvaluation(self._mirror, pod)
+
+
+def test_no_other_way_is_tried_where_the_sum_of_the_requests_allows_no_fewer_nodes() -> None:
+    """By their number alone, two nodes could hold them: four of the smallest have room on one."""
+    counted = Counted(mirror_of(*(node(f"n{number:02}", 4) for number in range(40))))
+    assert counted.pack(1, 1, 1, 1, 4, 4) == 3
+    assert counted.evaluations == 2 + 3  # a look at all nodes for each size, and for each node that is used
+
+
+def test_spreading_ends_when_it_has_used_as_many_nodes_if_it_cannot_fail() -> None:
+    counted = Counted(mirror_of(*(node(f"n{number:02}", 4) for number in range(40))))
+    assert counted.pack(1, 2, 2, 3) == 2
+    assert counted.evaluations == 3 + 3 + 3  # and for each member that is spread, until three nodes are used
 
 
 def test_members_that_need_each_other_by_zone_are_packed_too() -> None:

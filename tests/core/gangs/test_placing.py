@@ -48,6 +48,15 @@ def test_one_member_too_many_leaves_nothing() -> None:
     assert found.verdicts.status(0).reasons == ("Insufficient cpu",)
 
 
+def test_an_attempt_that_fails_takes_no_generation_and_counts_as_no_assumption() -> None:
+    mirror = mirror_of(*nodes(3, 3))
+    generation = mirror.generation
+    shortfall(mirror, *(member(name, cpu=2) for name in "abc"), member("d"))
+    assert (generation, 0) == (mirror.generation, mirror.pod_states.assumed)
+    assert isinstance(place(mirror, member("a"), member("b")), dict)
+    assert (generation + 2, 2) == (mirror.generation, mirror.pod_states.assumed)
+
+
 def test_the_most_constrained_member_goes_first() -> None:
     picky = member("picky").node_selector({HOSTNAME: "n0"})
     found = place(mirror_of(*nodes(1, 1)), member("any"), picky, max_steps=0)

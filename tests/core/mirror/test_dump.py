@@ -34,7 +34,7 @@ def cluster() -> ClusterMirror:
 
 
 def shown(dump: MirrorDump) -> tuple[dict[str, list[str]], list[str]]:
-    """Give node -> uids of its pods, and the uids of those on unknown nodes."""
+    """Return node -> uids of its pods, and the uids of those on unknown nodes."""
     nodes = {found.name: [each.uid for each in found.pods] for found in dump.nodes}
     return nodes, [each.uid for each in dump.pods_of_unknown_nodes]
 

@@ -17,7 +17,7 @@ KEYS: Final = ("zone", "disk", "gen", "rare")
 
 
 def values_on(mirror: ClusterMirror, key: str) -> dict[str, str]:
-    """Give the value of a label by node, as its column has it."""
+    """Return the value of a label by node, as its column has it."""
     column = mirror.derived(LabelColumns).of((key,)).get(key)
     if column is None:
         return {}
@@ -102,7 +102,7 @@ def test_columns_follow_any_changes_of_nodes(seed: int) -> None:
 
 
 def batch_of(mirror: ClusterMirror) -> NodeBatch:
-    """Give two known nodes, two strangers, and a name of which nothing is known."""
+    """Return two known nodes, two strangers, and a name of which nothing is known."""
     strangers = {1: node("new", labels={"gen": "7", "rare": "x"}), 3: node("newer", labels={"gen": "new"})}
     return mirror.batch(["a", "new", "nobody", "newer", "b"], strangers)
 

@@ -23,7 +23,7 @@ def selecting(*apps: str) -> PodMatcher:
 
 
 def many_terms(key: str = "zone") -> list[MatchTerms]:
-    """Give more terms than are kept, each of which selects WEB_POD."""
+    """Return more terms than are kept, each of which selects WEB_POD."""
     return [MatchTerms((selecting("web", f"other-{number}"),), key) for number in range(MANY)]
 
 

@@ -1,7 +1,7 @@
 """The nodes of the partition by domain."""
 
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_group import NodeGroup, make_node_group
+from core.mirror.node_group import NO_DOMAIN, NodeGroup, make_node_group
 from tests.builders import NodeBuilder, make_node
 from tests.core.decoded import mirror_of, tell
 
@@ -38,6 +38,9 @@ def test_nodes_out_of_the_partition_are_in_no_domain() -> None:
     mirror = mirror_of(node("a", "r1"), node("b", "r1"), node("c", "r2"))
     mirror.set_node_out_of_partition("b")
     group = make_node_group(mirror, RACK)
+    by_slot = group.by_slot(mirror.nodes.capacity)
+    assert len(by_slot) == mirror.nodes.capacity
+    assert [int(by_slot[mirror.nodes.slots[name]]) for name in "abc"] == [0, NO_DOMAIN, 1]
     assert domains(group) == {frozenset("a"), frozenset("c")}
     assert of_slots(mirror, group, "b") == set()
 

@@ -285,7 +285,7 @@ def test_only_known_nodes_are_followed() -> None:
 
 
 def partitioned(*names: str, inside: Sequence[str]) -> NodeTable:
-    """Give a table of nodes of which those named are in the partition, by their labels."""
+    """Return a table of nodes of which those named are in the partition, by their labels."""
     table = NodeTable(GenerationCounter())
     table.partition.set_selector(parse_selector({"ours": "yes"}, ()))
     for name in names:

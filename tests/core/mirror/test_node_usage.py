@@ -37,7 +37,7 @@ class Told:
 
 
 def columns(mirror: ClusterMirror, name: str = "n1") -> list[tuple[int, ...]]:
-    """Give (measured, average, deviation, capacity, allocatable) of cpu and memory."""
+    """Return (measured, average, deviation, capacity, allocatable) of cpu and memory."""
     usage, batch = mirror.derived(NodeUsage), mirror.batch([name])
     found = [usage.of(resource, batch) for resource in range(2)]
     return [(bool(each[0][0]), *(int(column[0]) for column in each[1:])) for each in found]

@@ -19,7 +19,7 @@ def disk(node: Node) -> str | None:
 
 
 def followed(mirror: ClusterMirror) -> NodeValues[str]:
-    """Give values that hear of every change."""
+    """Return values that hear of every change."""
     values = NodeValues(mirror, disk)
     mirror.listen(values)
     return values
@@ -124,7 +124,7 @@ def test_values_kept_by_events_are_those_that_are_read_anew() -> None:
 
 
 def values_of(projections: LabelProjections, mirror: ClusterMirror, *keys: str) -> list[LabelValues | None]:
-    """Give the values of these labels on all nodes."""
+    """Return the values of these labels on all nodes."""
     found: list[LabelValues | None] = []
 
     def note(values: LabelValues | None) -> int:

@@ -22,7 +22,7 @@ NODE = decode_node(
 
 
 def resized(uid: str, node: str = "n") -> Pod:
-    """Give a pod that requests 1 cpu until 1.36, and 5 since 1.37."""
+    """Return a pod that requests 1 cpu until 1.36, and 5 since 1.37."""
     status = {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "5"}}]}
     spec = {"nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
     wire = {"metadata": {"name": uid, "uid": uid}, "spec": spec, "status": status}
@@ -43,7 +43,7 @@ def mirror_of(*pods: Pod) -> ClusterMirror:
 
 
 def requested(mirror: ClusterMirror) -> tuple[int, int]:
-    """Give what is counted of the node's cpu, by the figures and by the plugin's columns."""
+    """Return what is counted of the node's cpu, by the figures and by the plugin's columns."""
     columns = mirror.derived(ResourceColumns).requested_of("cpu", mirror.all_nodes())
     return mirror.figures.guaranteed_requested["cpu"], int(columns[0])
 

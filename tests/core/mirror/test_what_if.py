@@ -1,38 +1,29 @@
-"""Pods and nodes that are supposed: plugins answer so, and afterwards the mirror is as if nobody had asked."""
+"""Pods and nodes that are supposed: plugins answer so, and afterwards the mirror is as before."""
 
 import pytest
 from msgspec.structs import replace
 
 from core.events import ClusterEvent
-from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
+from core.mirror.changes import Change, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
-from core.mirror.pod_states import PodStateCounts
 from core.mirror.what_if import Supposition, WhatIfError
-from core.objects.affinity import PodMatcher
-from core.objects.labels import NOTHING
 from core.objects.volumes import CSINode, PersistentVolume
 from tests.core.decoded import counter_of
-from tests.core.mirror.values import ATTRACTED, REPELLING, mirror_of, node, pod, selecting, tell
-
-N1 = node("n1", labels={"zone": "a"}, cpu=4)
-N2 = node("n2", labels={"zone": "b"}, cpu=4)
-NEW = node("new", labels={"zone": "c"}, cpu=4)
-WEB = PodMatcher(frozenset({"default"}), NOTHING, selecting(app="web"))
-FIRST, SECOND, OTHER = pod("first", "n1", cpu=1, affinity=REPELLING), pod("second", "n1"), pod("other", "n2")
-WAITING = pod("waiting", "new", affinity=REPELLING)
-STRANGER = pod("stranger", affinity=REPELLING)
-
-
-class Told:
-    """Notes every change."""
-
-    def __init__(self, _mirror: ClusterMirror) -> None:
-        self.changes: list[Change] = []
-
-    def changed(self, change: Change) -> None:
-        """Note it."""
-        self.changes.append(change)
+from tests.core.mirror.supposed_cluster import (
+    FIRST,
+    NEW,
+    OTHER,
+    SECOND,
+    STRANGER,
+    WAITING,
+    WEB,
+    Told,
+    cluster,
+    matched,
+    seen,
+)
+from tests.core.mirror.values import ATTRACTED, node, pod, tell
 
 
 class SlotsAtFirst:
@@ -51,10 +42,6 @@ class SlotsAtFirst:
             self.pods.remove(change.before.uid)
 
 
-def cluster() -> ClusterMirror:
-    return mirror_of(N1, N2, FIRST, SECOND, OTHER, WAITING)
-
-
 def suppose_much(supposed: Supposition) -> None:
     """Take every kind of step, some upon others."""
     supposed.remove(FIRST)
@@ -66,29 +53,6 @@ def suppose_much(supposed: Supposition) -> None:
     supposed.remove(WAITING)
     supposed.place(replace(WAITING, labels={"app": "db"}, namespace="elsewhere"), "newer")
     supposed.put_back("other")
-
-
-def matched(mirror: ClusterMirror) -> dict[str, int]:
-    return counter_of(mirror, (WEB,), "zone").by_value()
-
-
-def seen(mirror: ClusterMirror) -> list[object]:
-    """Give all that anybody can see of a mirror, in the order in which it is shown."""
-    return [
-        mirror.dump(),
-        mirror.audit(),
-        list(mirror.placed_pods()),
-        list(mirror.pods.rows.items()),
-        list(mirror.nodes),
-        list(mirror.nodes.infos),
-        mirror.nodes.extent,
-        list(mirror.nodes.known.generations()),
-        list(mirror.affinity.owner_counts().items()),
-        matched(mirror),
-        set(counter_of(mirror, (WEB,), "zone").column.ids),
-        {each: getattr(mirror.pod_states, each) for each in PodStateCounts.__slots__},
-        mirror.figures,
-    ]
 
 
 def test_what_plugins_count_follows_the_supposition() -> None:
@@ -273,82 +237,6 @@ def test_a_pod_that_was_placed_may_be_removed_and_placed_again() -> None:
     assert seen(mirror) == before
 
 
-def test_a_supposed_node_is_known_with_the_pods_that_wait_for_it() -> None:
-    mirror = cluster()
-    derived, other = mirror.derived(Told), Told(mirror)
-    mirror.listen(other)
-    assert matched(mirror) == {"a": 2, "b": 1}
-    with mirror.suppose() as supposed:
-        supposed.add_node(NEW)
-        batch = mirror.batch(["new", "n1"])
-        slot = mirror.nodes.slots["new"]
-        assert (batch.slots.tolist(), batch.strangers) == ([slot, mirror.nodes.slots["n1"]], {})
-        assert mirror.nodes.name(slot) == "new"
-        assert matched(mirror) == {"a": 2, "b": 1, "c": 1}
-        supposed.remove(WAITING)
-        assert matched(mirror) == {"a": 2, "b": 1}
-    assert derived.changes == [
-        NodeChange(slot, None, NEW),
-        PodChange(slot, None, WAITING),
-        PodChange(slot, WAITING, None),
-        PodChange(slot, None, WAITING),
-        PodChange(slot, WAITING, None),
-        NodeChange(slot, NEW, None),
-    ]
-    assert other.changes == []
-    assert mirror.batch(["new"]).unknown == [0]
-
-
-def test_a_supposed_node_is_on_its_side_of_the_partition() -> None:
-    mirror = cluster()
-    mirror.set_partition_selector(selecting(zone="a"))
-    mirror.set_node_out_of_partition("newer")
-    with mirror.suppose() as supposed:
-        for each in (NEW, node("newest", labels={"zone": "a"}), node("newer", labels={"zone": "a"})):
-            supposed.add_node(each)
-        outside = mirror.batch(["new", "newest", "newer", "n1", "n2"]).out_of_partition
-        assert outside is not None
-        assert outside.tolist() == [True, False, True, False, True]
-
-
-def test_so_many_supposed_nodes_that_every_column_grows_leave_nothing_behind() -> None:
-    mirror = cluster()
-    before, lives = seen(mirror), mirror.nodes.lives
-    with mirror.suppose() as supposed:
-        for number in range(100):
-            supposed.add_node(node(f"new-{number}", labels={"zone": f"new-{number}"}))
-            supposed.place(pod(f"new-{number}", affinity=REPELLING), f"new-{number}")
-        assert len(matched(mirror)) == 102
-        assert mirror.nodes.extent > 100
-    assert seen(mirror) == before
-    assert mirror.nodes.lives > lives  # what was found out about slots in the block is of no use
-
-
-def test_nodes_that_come_afterwards_get_the_slots_that_supposed_ones_had() -> None:
-    mirror = cluster()
-    with mirror.suppose() as supposed:
-        supposed.add_node(node("newer", labels={"zone": "a"}))
-        slot = mirror.nodes.slots["newer"]
-    tell(mirror, "Add", NEW)
-    assert mirror.nodes.slots["new"] == slot
-    assert matched(mirror) == {"a": 2, "b": 1, "c": 1}
-    assert not mirror.audit()
-
-
-def test_a_slot_that_was_free_before_is_free_afterwards() -> None:
-    mirror = cluster()
-    slot = mirror.nodes.slots["n2"]
-    tell(mirror, "Delete", N2)
-    before = seen(mirror)
-    with mirror.suppose() as supposed:
-        supposed.add_node(NEW)
-        supposed.add_node(N2)
-        assert matched(mirror) == {"a": 2, "b": 1, "c": 1}
-    assert seen(mirror) == before
-    tell(mirror, "Add", N2)
-    assert mirror.nodes.slots["n2"] == slot
-
-
 def test_a_supposition_may_begin_in_another_one() -> None:
     mirror = cluster()
     before = seen(mirror)
@@ -365,57 +253,7 @@ def test_a_supposition_may_begin_in_another_one() -> None:
     assert seen(mirror) == before
 
 
-def test_another_state_of_a_node_is_followed_and_taken_back() -> None:
-    mirror = cluster()
-    told = mirror.derived(Told)
-    before = seen(mirror)
-    moved = replace(N1, labels={"zone": "b", "new": "yes"})
-    with mirror.suppose() as supposed:
-        supposed.change_node(moved)
-        assert matched(mirror) == {"b": 3}
-        assert mirror.nodes.label_keys["new"] == 1
-        supposed.change_node(replace(moved, labels={}))
-        assert matched(mirror) == {"b": 1}
-        assert not mirror.audit()
-    assert seen(mirror) == before
-    slot = mirror.nodes.slots["n1"]
-    bare = replace(moved, labels={})
-    states = [(N1, moved), (moved, bare), (bare, moved), (moved, N1)]
-    assert [NodeChange(slot, was, then) for was, then in states] == told.changes
-
-
-def test_a_supposed_node_may_have_another_state_and_an_unknown_one_may_not() -> None:
-    mirror = cluster()
-    before = seen(mirror)
-    with mirror.suppose() as supposed:
-        supposed.add_node(NEW)
-        supposed.change_node(replace(NEW, labels={"zone": "a"}))
-        assert matched(mirror) == {"a": 3, "b": 1}
-        with pytest.raises(WhatIfError, match="node gone cannot be changed: there is no such node"):
-            supposed.change_node(node("gone"))
-    assert seen(mirror) == before
-
-
-def test_pods_that_are_supposed_to_be_gone_or_here_stay_so_when_their_node_changes() -> None:
-    mirror = cluster()
-    before = seen(mirror)
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
-        supposed.place(STRANGER, "n1")
-        supposed.change_node(replace(N1, labels={"zone": "c"}))
-        assert matched(mirror) == {"b": 1, "c": 2}
-        supposed.put_back("first")
-        assert matched(mirror) == {"b": 1, "c": 3}
-    assert seen(mirror) == before
-
-
-def test_a_name_that_only_pods_have_has_no_state_to_change() -> None:
-    mirror = mirror_of(WAITING)
-    with pytest.raises(ValueError, match="node new is not known"):
-        mirror.nodes.suppose_state(mirror.nodes.infos["new"], NEW)
-
-
-# The contract of upstream's Snapshot: assume and forget with victims, and the two sides of the partition.
+# The contract of upstream's Snapshot: assume and forget with victims.
 
 
 def on_node(mirror: ClusterMirror, name: str) -> set[str]:
@@ -442,15 +280,88 @@ def test_a_pod_is_assumed_in_the_place_of_its_victims_and_forgotten_with_them_ba
     assert seen(mirror) == before
 
 
-def test_supposed_nodes_are_on_their_side_of_the_partition() -> None:
+def test_what_was_supposed_since_a_mark_is_undone_and_the_rest_stays() -> None:
     mirror = cluster()
-    mirror.set_partition_selector(selecting(zone="a"))
+    before = seen(mirror)
     with mirror.suppose() as supposed:
-        supposed.add_node(node("in", labels={"zone": "a"}))
+        supposed.remove(FIRST)
+        supposed.place(STRANGER, "n2")
+        counts, mark = matched(mirror), supposed.mark()
+        supposed.remove(STRANGER)
         supposed.add_node(NEW)
-        batch = mirror.batch(["n1", "n2", "in", "new"])
-        assert batch.out_of_partition is not None
-        assert batch.out_of_partition.tolist() == [False, True, False, True]
-    batch = mirror.all_nodes()
-    assert batch.out_of_partition is not None
-    assert dict(zip(batch.names, batch.out_of_partition.tolist(), strict=True)) == {"n1": False, "n2": True}
+        later = supposed.mark()
+        supposed.place(FIRST, "new")
+        assert matched(mirror) == {"b": 1, "a": 1, "c": 2}
+        supposed.undo_to(later)
+        assert matched(mirror) == {"b": 1, "a": 1, "c": 1}
+        supposed.undo_to(mark)
+        assert matched(mirror) == counts
+        assert supposed.placed == [replace(STRANGER, node_name="n2")]
+        supposed.undo_to(0)
+        assert seen(mirror) == before
+        assert supposed.placed == []
+    assert seen(mirror) == before
+
+
+def test_a_pod_that_was_gone_at_a_mark_is_not_put_back_as_long_as_the_mark_stands() -> None:
+    mirror = cluster()
+    with mirror.suppose() as supposed:
+        supposed.remove(FIRST)
+        supposed.mark()
+        supposed.remove(SECOND)
+        supposed.put_back("second")
+        with pytest.raises(WhatIfError, match="pod first cannot be put back: it was gone at the last mark"):
+            supposed.put_back("first")
+        supposed.undo_to(0)
+        supposed.remove(FIRST)
+        supposed.put_back("first")
+        assert matched(mirror) == {"a": 2, "b": 1}
+
+
+def test_with_the_cache_following_every_listener_is_told_of_each_change_and_each_undo() -> None:
+    mirror = cluster()
+    derived, other = mirror.derived(Told), Told(mirror)
+    mirror.listen(other)
+    slot = mirror.nodes.slots["n2"]
+    with mirror.suppose(cache_follows=True) as supposed:
+        placed = supposed.place(STRANGER, "n2")
+        supposed.remove(OTHER)
+        supposed.undo_to(1)
+    changes: list[Change] = [PodChange(slot, None, placed), PodChange(slot, OTHER, None)]
+    changes += [PodChange(slot, None, OTHER), PodChange(slot, placed, None)]
+    assert changes == other.changes == derived.changes
+
+
+def test_pods_that_were_placed_are_assumed_as_if_one_by_one_and_nobody_is_told_again() -> None:
+    mirror, twin = cluster(), cluster()
+    told = Told(mirror)
+    mirror.listen(told)
+    generation = mirror.generation
+    pods = [pod("p", cpu=2), replace(STRANGER, labels={"app": "db"})]
+    with mirror.suppose(cache_follows=True) as supposed:
+        supposed.place(pod("taken-back"), "n1")
+        supposed.undo_to(0)
+        for each in pods:
+            supposed.place(each, "n2")
+        assert (mirror.generation, dict(mirror.assumed)) == (generation, {})
+        changes = len(told.changes)
+        kept = mirror.assume_placed(supposed, 7.0)
+    assert [twin.assume(each, "n2", 7.0) for each in pods] == kept
+    assert seen(twin) == seen(mirror)
+    assert dict(twin.assumed) == dict(mirror.assumed)
+    assert changes == len(told.changes) == 4
+    assert list(mirror.nodes.known.changed_since(generation)) == [mirror.nodes.infos["n2"]]
+
+
+@pytest.mark.parametrize("cache_follows", [False, True])
+def test_only_pods_that_were_placed_for_all_to_know_can_be_assumed(cache_follows: bool) -> None:  # noqa: FBT001 - a case
+    mirror = cluster()
+    before = seen(mirror)
+    with mirror.suppose(cache_follows=cache_follows) as supposed:
+        supposed.place(STRANGER, "n2")
+        if cache_follows:
+            supposed.remove(FIRST)
+        with pytest.raises(WhatIfError, match="cannot be kept"):
+            mirror.assume_placed(supposed, 0.0)
+        assert not mirror.assumed
+    assert seen(mirror) == before

@@ -21,7 +21,7 @@ WEB = PodMatcher(frozenset({"default"}), NOTHING, selecting(app="web"))
 
 
 def state(mirror: ClusterMirror) -> list[object]:
-    """Give what pods and nodes there are, and where they count."""
+    """Return what pods and nodes there are, and where they count."""
     return [
         counter_of(mirror, (WEB,), "zone").by_value(),
         mirror.affinity.owner_counts(),

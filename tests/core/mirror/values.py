@@ -73,7 +73,7 @@ def tell(mirror: ClusterMirror, action: Action, *things: Object) -> PodTransitio
 
 
 def mirror_of(*things: Object) -> ClusterMirror:
-    """Give a mirror that was told of the objects, in their order."""
+    """Return a mirror that was told of the objects, in their order."""
     mirror = ClusterMirror()
     tell(mirror, "Add", *things)
     return mirror

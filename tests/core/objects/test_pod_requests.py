@@ -1,4 +1,4 @@
-"""What is reserved for a pod, row by row as PodRequests of component-helpers v0.34.1 adds it up, and ComputePodQOS."""
+"""The reserved amounts of a pod, row by row as in PodRequests of component-helpers v0.34.1, and ComputePodQOS."""
 
 from collections.abc import Mapping
 from random import Random
@@ -6,7 +6,6 @@ from random import Random
 import pytest
 
 from core.objects.pod_requests import (
-    Amounts,
     Container,
     PodResources,
     Resources,
@@ -17,32 +16,11 @@ from core.objects.pod_requests import (
     scored_requests,
 )
 from core.objects.quantity import MAX_INT64, nanos
-from core.releases import Release, RequestCounting, rules_of
+from core.releases import RequestCounting
+from tests.core.objects.container_builders import amounts, asking, resized, sidecar
 
 OLD = RequestCounting()
-"""As v1.34 counts."""
-
-
-def amounts(**quantities: str) -> Amounts:
-    return {name.replace("_", "-"): nanos(text) for name, text in quantities.items()}
-
-
-def asking(**requests: str) -> Container:
-    return Container(Resources(amounts(**requests)))
-
-
-def sidecar(**requests: str) -> Container:
-    return Container(Resources(amounts(**requests)), sidecar=True)
-
-
-def resized(asked: str, *, actual: str | None, allocated: str | None = None, is_sidecar: bool = False) -> Container:
-    return Container(
-        Resources(amounts(cpu=asked)),
-        sidecar=is_sidecar,
-        actual=None if actual is None else amounts(cpu=actual),
-        allocated=None if allocated is None else amounts(cpu=allocated),
-        reported=actual is not None,
-    )
+"""The counting of v1.34."""
 
 
 # Containers and init containers. id -> pod, requests
@@ -283,7 +261,7 @@ def test_the_incoming_pod_is_scored_by_what_its_containers_ask_for(
 
 
 def held_naively(pod: PodResources) -> dict[str, int]:
-    """Add up all that is held while each init container runs, and then by the containers."""
+    """Return the largest sum of requests at one time: beside each init container, and of the containers."""
     running: dict[str, int] = {}
     sidecars: dict[str, int] = {}
     stages: list[dict[str, int]] = []
@@ -317,119 +295,6 @@ def test_what_is_held_is_the_most_of_any_stage(seed: int) -> None:
 def test_sidecars_and_init_containers_cost_the_sum_of_what_they_ask_and_not_the_product() -> None:
     sidecars = [Container(Resources({f"example.com/{number}": 1}), sidecar=True) for number in range(20_000)]
     inits = [Container(Resources({"cpu": nanos("1")})) for _ in range(20_000)]
-    # Each init container with all sidecars would be 400 million additions, minutes.
+    # Adding all sidecars for each init container would be 400 million additions, and take minutes.
     requests = pod_requests(PodResources((), [*sidecars, *inits]), OLD)
     assert (len(requests), requests["cpu"]) == (20_001, 1000)
-
-
-# Later releases.
-
-GATES_1_36 = rules_of(Release(1, 36)).request_counting
-NEW = rules_of(Release(1, 37)).request_counting
-
-
-@pytest.mark.parametrize(
-    ("pod", "old", "new"),
-    [
-        pytest.param(
-            # 1.34 takes the most of each container, 1.37 the most of the sums.
-            PodResources([resized("2", actual="1", allocated="1"), resized("1", actual="2", allocated="1")]),
-            4000,
-            3000,
-            id="maximum-of-sums",
-        ),
-        pytest.param(PodResources([resized("1", actual=None, allocated="5")]), 1000, 5000, id="allocated-alone"),
-        pytest.param(PodResources([], [resized("2", actual="3")]), 2000, 3000, id="init-containers-are-resized-too"),
-        pytest.param(
-            PodResources([resized("9", actual=None)], resize_infeasible=True), 9000, None, id="infeasible-is-nothing"
-        ),
-        pytest.param(
-            PodResources([asking(cpu="1")], pod_level_actual=amounts(cpu="2"), pod_level_allocated=amounts(cpu="3")),
-            1000,
-            3000,
-            id="what-the-status-of-the-pod-sums-up",
-        ),
-        pytest.param(
-            PodResources([asking(cpu="1")], pod_level_actual=amounts(cpu="2")),
-            1000,
-            1000,
-            id="only-where-both-are-there",
-        ),
-    ],
-)
-def test_since_1_37_sums_are_compared_and_not_containers(pod: PodResources, old: int, new: int | None) -> None:
-    assert pod_requests(pod, OLD).get("cpu") == old
-    assert pod_requests(pod, NEW).get("cpu") == new
-    assert pod_requests(pod, GATES_1_36).get("cpu") == old
-
-
-WHOLE = PodResources(
-    [asking(cpu="1")],
-    pod_level=Resources(amounts(cpu="2")),
-    pod_level_actual=amounts(cpu="3", memory="5"),
-    pod_level_allocated=amounts(cpu="1"),
-    pod_level_reported=True,
-)
-
-
-@pytest.mark.parametrize(
-    ("counting", "expected"),
-    [
-        pytest.param(OLD, {"cpu": 2000}, id="1.34-by-the-spec"),
-        pytest.param(GATES_1_36, {"cpu": 3000}, id="1.36-by-the-most-of-what-the-spec-names"),
-        pytest.param(NEW, {"cpu": 3000, "memory": 5}, id="1.37-by-all-that-is-reported"),
-        pytest.param(RequestCounting(pod_level=False), {"cpu": 1000}, id="without-PodLevelResources"),
-    ],
-)
-def test_a_pod_as_a_whole_counts_by_its_status_since_1_36(
-    counting: RequestCounting, expected: Mapping[str, int]
-) -> None:
-    assert pod_requests(WHOLE, counting) == expected
-
-
-def test_an_infeasible_resize_of_a_whole_pod_leaves_its_spec_out() -> None:
-    pod = PodResources(
-        [asking(memory="1")],
-        pod_level=Resources(amounts(cpu="9", memory="9")),
-        pod_level_actual=amounts(cpu="3"),
-        pod_level_reported=True,
-        resize_infeasible=True,
-    )
-    assert pod_requests(pod, GATES_1_36) == {"cpu": 3000, "memory": 0}
-    assert pod_requests(pod, NEW) == {"cpu": 3000}
-
-
-def test_without_status_a_resized_pod_counts_by_its_spec() -> None:
-    pod = PodResources([resized("1", actual="5", allocated="5")])
-    assert pod_requests(pod, RequestCounting(status=False)) == {"cpu": 1000}
-
-
-@pytest.mark.parametrize(
-    ("pod", "alike"),
-    [
-        pytest.param(PodResources([asking(cpu="1")]), True, id="no-status"),
-        pytest.param(PodResources([resized("1", actual="1", allocated="1")]), True, id="status-says-the-spec"),
-        pytest.param(PodResources([resized("1", actual="2")]), False, id="actual-differs"),
-        pytest.param(PodResources([resized("1", actual="1", allocated="2")]), False, id="allocated-differs"),
-        pytest.param(PodResources([], [resized("1", actual="2")]), False, id="init-container"),
-        pytest.param(PodResources([asking(cpu="1")], resize_infeasible=True), False, id="infeasible"),
-        pytest.param(PodResources([asking(cpu="1")], pod_level=Resources()), False, id="pod-level"),
-        pytest.param(
-            PodResources([asking(cpu="1")], pod_level_actual=amounts(cpu="1"), pod_level_allocated=amounts(cpu="1")),
-            True,
-            id="status-of-the-pod-says-the-sum",
-        ),
-        pytest.param(
-            PodResources([asking(cpu="1")], pod_level_actual=amounts(cpu="1"), pod_level_allocated=amounts(cpu="2")),
-            False,
-            id="status-of-the-pod-says-otherwise",
-        ),
-    ],
-)
-def test_a_pod_counts_alike_where_it_is_not_resized(
-    pod: PodResources,
-    alike: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    assert pod.counts_alike is alike
-    if alike:
-        assert pod_requests(pod, OLD) == pod_requests(pod, NEW) == pod_requests(pod, GATES_1_36)

@@ -14,7 +14,7 @@ from core.objects.pod import Pod
 
 
 def random_events(seed: int, pool: Sequence[Object], length: int) -> list[ClusterEvent]:
-    """Give a life in which the objects of a pool come, turn into others of their name, and go."""
+    """Return a life in which the objects of a pool come, turn into others of their name, and go."""
     random = Random(seed)  # noqa: S311 - no secret; the same in every run
     return [ClusterEvent(random.choice(("Update", "Update", "Delete")), random.choice(pool)) for _ in range(length)]
 

@@ -47,7 +47,7 @@ def mirror_with(*pods: Pod) -> ClusterMirror:
 
 
 def conflict(one: HostPort, other: HostPort) -> bool:
-    """Tell whether two pods of one node cannot have these ports (HostPortInfo.CheckConflict)."""
+    """Return whether two pods of one node cannot have these ports (HostPortInfo.CheckConflict)."""
     same = (one.port, one.protocol) == (other.port, other.protocol)
     return same and (one.ip == other.ip or ALL_ADDRESSES in (one.ip, other.ip))
 

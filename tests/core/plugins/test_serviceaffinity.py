@@ -55,7 +55,7 @@ def mirror_with(*objects: Object) -> ClusterMirror:
 
 
 def feasible(mirror: ClusterMirror, pod: Pod, *affinity_labels: str) -> list[str]:
-    """Give the names of the nodes that pass."""
+    """Return the names of the nodes that pass."""
     plugin = ServiceAffinity(affinity_labels=affinity_labels)
     status, state = plugin.pre_filter(mirror, pod)
     if state is None:

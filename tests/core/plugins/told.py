@@ -11,7 +11,7 @@ from core.objects.pod import Pod
 
 
 def mirror_of(*objects: Object) -> ClusterMirror:
-    """Give a mirror that was told of the objects, in their order."""
+    """Return a mirror that was told of the objects, in their order."""
     mirror = ClusterMirror()
     tell(mirror, *objects)
     return mirror

@@ -36,12 +36,12 @@ def _of_keys(size: int) -> list[Object]:
 
 
 def _of_same_pods(size: int) -> list[Object]:
-    """Select the same pods each: what they exclude differs, and is nowhere."""
+    """Terms that all select the same pods. They exclude different labels, which no pod has."""
     return grown(size, lambda index: _term(_expressions(expression("app", "NotIn", [f"v-{index}"])), _KEYS[index % 3]))
 
 
 def _of_nobody(size: int) -> list[Object]:
-    """Select labels that no pod has, of which an explanation looks for those that all terms select."""
+    """Terms that select labels that no pod has. An explanation searches for labels that all terms select."""
     return grown(size, lambda index: _term(_expressions(expression("app", "In", ["nobody", f"v-{index}"])), ZONE))
 
 

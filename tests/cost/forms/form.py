@@ -1,4 +1,4 @@
-"""A form: a declared way to make an attack of any size."""
+"""A form: a recipe for an attack of any size."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from tests.cost.growth import ROOM
 
 Make: TypeAlias = Callable[[int], Any]
 NODES: Final = 5000
-"""Nodes of the largest cluster that is supported, whose names a form may use."""
+"""Nodes of the largest supported cluster. A form may use their names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A name, the part that it is meant to cost, and what makes its document of about so many bytes."""
+    """A name, the attacked part, and a function that makes a document of about the given size."""
 
     name: str
     area: str
     way: Way
     make: Make
     of_issue: bool = False
-    """Whether it was seen to stop a service, once."""
+    """Whether it once stopped a service."""
     sizes: tuple[int, ...] = ()
-    """Bytes that it is measured with, in the place of those of all forms."""
+    """Sizes in bytes for the measurement. Empty: the sizes of all forms."""
 
     def attack(self, size: int) -> Attack:
         """Make the attack of a size."""
@@ -32,7 +32,7 @@ class Form:
 
 
 def of_spec(name: str, area: str, make: Make, *, of_issue: bool = False) -> Form:
-    """Return a form of a pod whose spec has what is made."""
+    """Return a form of a pod with the result of `make` as its spec."""
     return Form(name, area, "pod", lambda size: pod(make(size - ROOM)), of_issue=of_issue)
 
 
@@ -40,7 +40,7 @@ def of_affinity(name: str, member: str, terms: Make, *, preferred: bool = False,
     """Return a form of a pod with terms of podAffinity or podAntiAffinity."""
 
     def spec(size: int) -> Object:
-        made: list[Object] = terms(size * 2 // 3 if preferred else size)  # weights take the rest
+        made: list[Object] = terms(size * 2 // 3 if preferred else size)  # weights need the rest
         if preferred:
             made = [{"weight": 1 + index % 100, "podAffinityTerm": term} for index, term in enumerate(made)]
         return {"affinity": {member: {PREFERRED if preferred else REQUIRED: made}}}
@@ -49,7 +49,7 @@ def of_affinity(name: str, member: str, terms: Make, *, preferred: bool = False,
 
 
 def pod(spec: Object, metadata: Object | None = None, status: Object | None = None) -> Object:
-    """Return a pod of a controller, which is of a class therefore."""
+    """Return a pod with a controller, so that it has a class."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "hostile", "uid": "hostile-set", "controller": True}
     own = {
         "name": "hostile-0",

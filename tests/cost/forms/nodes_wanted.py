@@ -1,4 +1,4 @@
-"""Forms of what a pod asks of its node: node selector, node affinity, tolerations, a name."""
+"""Forms of a pod's requirements for its node: node selector, node affinity, tolerations, a name."""
 
 from collections.abc import Callable
 from typing import Final

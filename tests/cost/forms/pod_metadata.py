@@ -1,4 +1,4 @@
-"""Forms of a pod's metadata, status, and all that no plugin reads."""
+"""Forms of a pod's metadata, status, and fields that no plugin reads."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from tests.cost.growth import ROOM, grown, grown_map, longest
 
 _AREA: Final = "decoding"
 _DEEP: Final = 900
-"""Levels that Python's own JSON writer can write."""
+"""Levels that Python's own JSON encoder supports."""
 
 
 def _of_metadata(name: str, make: Any, area: str = _AREA) -> Form:  # noqa: ANN401 - a function of the size

@@ -23,7 +23,7 @@ def _template(index: int) -> Object:
 
 
 def _claims_and_ports(size: int) -> Object:
-    """Fit nowhere for several reasons, so that an explanation tries what would help against all of them."""
+    """Make a pod that fits nowhere for several reasons, so that an explanation tries remedies for all of them."""
     ports = grown(size // 2, lambda index: {"hostPort": 1 + index % 65535, "containerPort": 1})
     containers = [{"name": "c", "ports": ports, "resources": {"requests": {"cpu": "1000"}}}]
     claims = grown(size // 2, lambda i: {"name": f"v-{i}", "persistentVolumeClaim": {"claimName": f"claim-{i}"}})

@@ -1,4 +1,4 @@
-"""Forms of requests: ExtenderArgs with odd names and nodes, questions to explain, manifests."""
+"""Forms of requests: ExtenderArgs with odd names and nodes, explanations, manifests."""
 
 import base64
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def _yaml(name: str, make: Callable[[int], str], *, of_issue: bool = False) -> F
 
 
 def _one_long_name(size: int) -> list[str]:
-    """Be one long name and many short ones: of 878 KB, 100,000 characters and 90,000 names."""
+    """One long name and many short ones: for 878 KB, a name of 100,000 characters and 90,000 names."""
     return [
         longest(size // 9),
         *grown(size - size // 9, lambda index: base64.b32encode(b"%d" % index).decode()[:5] + str(index)),
@@ -54,7 +54,7 @@ def _item(index: int, **metadata: Any) -> Object:  # noqa: ANN401 - JSON
 
 
 def _wide_pod(index: int) -> Object:
-    """Return a pod with a term of its own, to be supposed."""
+    """Return a pod with its own term, for a supposition."""
     term = {"labelSelector": {"matchExpressions": [expression(f"k-{index}", "Exists")]}, "topologyKey": f"k-{index}"}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     return pod({"affinity": affinity}, {"name": f"s-{index}", "uid": f"s-{index}"})

@@ -1,6 +1,6 @@
-"""Forms of what an API server sends: odd objects of every kind, and very many pods of one oddity each.
+"""Forms of objects from an API server: odd objects of every kind, and very many pods with one oddity each.
 
-Their documents are lists of v1 objects. Cluster-wide objects have no namespace.
+The documents are lists of v1 objects. Cluster-wide objects have no namespace.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def _preferring(index: int) -> Object:
 
 
 def _odd_term(index: int) -> Object:
-    """Select nothing that there is, in a way that no index of labels helps with."""
+    """Return a term that matches no pod, in a way that no index of labels can use."""
     selector = {"matchExpressions": [expression(f"k-{index}", "Exists")]}
     return _required({"labelSelector": selector, "topologyKey": HOST})
 

@@ -1,7 +1,7 @@
 """Forms of HTTP framing, sent to a running service over several connections at once (`tests.cost.exchange`).
 
-A document says on how many `connections` which `pieces` of text (Latin-1) are sent one after the other, each so many
-`times`; or which page is asked for, by `path`, on which `port`, by how many `connections`, and so many `times` by each.
+A document has a number of `connections`, and `pieces` of text (Latin-1). Each connection sends the pieces one after the
+other, each a number of `times`. Or it has a `path` and a `port`, and each connection requests that page `times` times.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ def _flood(name: str, before: str, text: str, connections: int = 4, sizes: tuple
 
 
 def _asked(name: str, path: str, port: str, connections: int, times: int) -> Form:
-    """Return a form of clients that ask for a page."""
+    """Return a form of clients that request a page."""
     document = {"path": path, "port": port, "connections": connections, "times": times}
     return Form(name, "pages", "wire", lambda _: dict(document), sizes=(1024,))
 

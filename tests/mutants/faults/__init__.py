@@ -1,4 +1,4 @@
-"""All planted faults, by area. Half of them are mistakes that a reviewer would see; the other half are subtle."""
+"""All planted faults, by area. A reviewer would see half of them. The other half are subtle."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Faults of who sees the names of which pods on the admin port."""
+"""Faults of the visibility of pod names on the admin port."""
 
 from typing import Final
 

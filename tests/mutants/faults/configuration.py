@@ -1,4 +1,4 @@
-"""Faults of the configuration: which value wins, what is refused, and what is told of it."""
+"""Faults of the configuration: the order of sources, rejected values, and messages."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Faults of the equivalence cache: results that stay too long, are for the wrong pods, or weigh too much."""
+"""Faults of the equivalence cache: results that stay too long, are for the wrong pods, or take too much memory."""
 
 from typing import Final
 
@@ -46,7 +46,7 @@ FAULTS: Final = (
     Fault(
         id="error-for-all-nodes-kept",
         breaks="An error of PreFilter, which may be gone by the next request, is kept for the class.",
-        old="        if status.code is not Code.ERROR:  # which may be gone by the next request\n    ",
+        old="        if status.code is not Code.ERROR:  # an error may not occur again at the next request\n    ",
         new="        if True:\n    ",
         tests=("test_cached_results.py", "test_cached_evaluation.py"),
     ),

@@ -1,4 +1,4 @@
-"""Faults of what people ask: decisions that are kept, replays, explanations, and pods that are logged in full."""
+"""Faults of requests of people: recorded decisions, replays, explanations, and pods that are logged in full."""
 
 from typing import Final
 
@@ -43,7 +43,7 @@ FAULTS: Final = (
     Fault(
         id="placed-pod-explained-where-it-is",
         breaks="The explanation of a placed pod says that it fits its own node alone.",
-        old='            pod = replace(pod, node_name="")  # or NodeName',
+        old='            pod = replace(pod, node_name="")  # else NodeName',
         new="            pod = replace(pod)  # or NodeName",
         tests=("test_explain*.py",),
     ),

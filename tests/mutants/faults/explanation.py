@@ -1,4 +1,4 @@
-"""Faults of explanations: a decision that is told otherwise than it was made."""
+"""Faults of explanations: an explanation that differs from the decision."""
 
 from typing import Final
 
@@ -36,8 +36,8 @@ FAULTS: Final = (
     Fault(
         id="explanation-charged-for-its-terms",
         breaks="A pod that is just within its work is refused an explanation.",
-        old="    with mirror.work.uncharged():  # the decision that they are of",
-        new="    if mirror is not None:  # the decision that they are of",
+        old="    with mirror.work.uncharged():  # the decision was",
+        new="    if mirror is not None:  # the decision was",
         tests=("test_summary.py", "test_work_limit.py"),
     ),
     Fault(
@@ -108,6 +108,6 @@ FAULTS: Final = (
         breaks="Pods that are supposed to be gone count again once their node is supposed in another state.",
         old="            rows = np.flatnonzero(self.pods.slot_of_row == info.slot).tolist()\n",
         new="            rows = sorted(info.rows)\n",
-        tests=("core/mirror/test_what_if.py",),
+        tests=("core/mirror/test_what_if_nodes.py",),
     ),
 )

@@ -1,4 +1,4 @@
-"""Faults in how gangs are packed, and in who waits for which victim."""
+"""Faults of the packing of gangs, and of waiting for victims."""
 
 from typing import Final
 

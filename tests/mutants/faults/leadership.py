@@ -1,4 +1,4 @@
-"""Faults of leader election: two that decide at once, or nobody who does."""
+"""Faults of leader election: two replicas that decide at a time, or none."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Faults of what follows the measured usage of nodes."""
+"""Faults of the code that uses the measured usage of nodes."""
 
 from typing import Final
 
@@ -20,6 +20,13 @@ FAULTS: Final = (
         tests=("core/mirror/test_node_usage.py",),
     ),
     Fault(
+        id="usage-that-is-too-old-is-shown",
+        breaks="The page shows what a node used hours ago as its load.",
+        old="None if found is None or found.too_old else getattr(found, resource)",
+        new="None if found is None else getattr(found, resource)",
+        tests=("core/diagnosis/test_cluster_view.py",),
+    ),
+    Fault(
         id="packing-by-what-is-allocatable",
         breaks="TargetLoadPacking takes usage as a share of what is allocatable, which is less than the capacity.",
         old="np.where(cpu.capacity > 0, 100 * used / np.maximum(cpu.capacity, 1), 0.0)",
@@ -29,7 +36,7 @@ FAULTS: Final = (
     Fault(
         id="negative-usage-is-taken",
         breaks="A node with a negative measurement looks more than idle.",
-        old="if not 0 <= amount <= MAX_AMOUNT:  # nan is in no range",
+        old="if not 0 <= amount <= MAX_AMOUNT:  # also rejects NaN",
         new="if amount > MAX_AMOUNT:",
         tests=("app/objects/test_decode_node_metrics.py",),
     ),

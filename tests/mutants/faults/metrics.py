@@ -1,4 +1,4 @@
-"""Faults of metrics, logs and health: figures that are wrong, and a replica that says it is ready."""
+"""Faults of metrics, logs and health: wrong figures, and a replica that is wrongly ready."""
 
 from typing import Final
 

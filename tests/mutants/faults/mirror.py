@@ -1,4 +1,4 @@
-"""Faults of the mirror: what is counted where, what is forgotten, and who is told."""
+"""Faults of the mirror: wrong counters, lost state, and missing notifications."""
 
 from typing import Final
 
@@ -111,21 +111,21 @@ FAULTS: Final = (
         breaks="A label of a Namespace that changes one of several terms leaves their common counter as it was.",
         old=("            if any(\n                namespace_is_selected(matcher, name, before) != "),
         new=("            if all(\n                namespace_is_selected(matcher, name, before) != "),
-        tests=("test_match_counters.py", "test_affinity_counts.py"),
+        tests=("test_match_counters.py", "test_affinity_namespaces.py"),
     ),
     Fault(
         id="recount-keeps-the-version",
         breaks="Results stay in the cache though a Namespace has changed what their counters count.",
         old="        self.counts = counts\n        self.version += 1\n",
         new="        self.counts = counts\n",
-        tests=("test_match_counters.py", "test_affinity_counts.py", "test_design_table.py"),
+        tests=("test_match_counters.py", "test_affinity_namespaces.py", "test_design_table.py"),
     ),
     Fault(
         id="selector-reaches-missing-namespace",
         breaks="A namespaceSelector that asks for the absence of a label reaches namespaces that do not exist.",
         old="    return labels is not None and matcher.namespace_selector.matches(labels)",
         new="    return matcher.namespace_selector.matches(labels or {})",
-        tests=("test_pod_columns.py", "test_affinity_counts.py"),
+        tests=("test_pod_columns.py", "test_affinity_namespaces.py"),
     ),
     Fault(
         id="work-limit-is-one-too-low",
@@ -151,8 +151,22 @@ FAULTS: Final = (
     Fault(
         id="undone-in-the-order-of-supposing",
         breaks="What was supposed is undone first to last, so that a node goes before its pods.",
-        old="            self._steps.pop().undo()\n\n    def remove",
-        new="            self._steps.pop(0).undo()\n\n    def remove",
+        old="            self._steps.pop().undo()\n        self._marked",
+        new="            self._steps.pop(0).undo()\n        self._marked",
+        tests=("core/mirror/test_what_if.py",),
+    ),
+    Fault(
+        id="cache-misses-what-is-undone",
+        breaks="The equivalence cache keeps what it was told of a supposition that it follows.",
+        old="followers = self._placement.listeners.each if cache_follows else self._derived.values",
+        new="followers = self._derived.values",
+        tests=("core/mirror/test_what_if.py",),
+    ),
+    Fault(
+        id="kept-pod-takes-no-generation",
+        breaks="Copies and figures of the mirror miss the members of a gang.",
+        old="        self._join(self.pods.rows[pod.uid], pod)\n",
+        new="        self.nodes.infos[pod.node_name].rows.add(self.pods.rows[pod.uid])\n",
         tests=("core/mirror/test_what_if.py",),
     ),
 )

@@ -1,4 +1,4 @@
-"""Faults of nominated pods: which of them count when another pod is judged, where, and for whom."""
+"""Faults of nominated pods: which of them count for another pod, and on which node."""
 
 from typing import Final
 

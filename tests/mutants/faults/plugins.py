@@ -1,4 +1,4 @@
-"""Faults of the plugins: rules of upstream that are off by a little."""
+"""Faults of the plugins: slightly wrong rules of upstream."""
 
 from typing import Final
 

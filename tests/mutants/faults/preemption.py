@@ -1,4 +1,4 @@
-"""Faults of preemption: who is evicted, on which node, and who is asked."""
+"""Faults of preemption: wrong victims, wrong nodes, and wrong conditions."""
 
 from typing import Final
 
@@ -92,7 +92,7 @@ FAULTS: Final = (
     Fault(
         id="lost-nomination-set-again-for-the-loser",
         breaks="A preemptor whose node a more important pod has taken is nominated for it again.",
-        old="            self._preemptions.forget(pod.uid)  # or it would be nominated again\n",
+        old="            self._preemptions.forget(pod.uid)  # else the evictor would nominate it again\n",
         new="",
         tests=("test_executor.py",),
     ),

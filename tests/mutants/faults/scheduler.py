@@ -1,4 +1,4 @@
-"""Faults of explanations by the scheduler's configuration: what runs, who judges, and how much it weighs."""
+"""Faults of explanations by the scheduler's configuration: wrong plugins, wrong judge, and wrong weights."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Faults of the verbs: filter, prioritize, bind and preempt, who has a turn, and what a stale mirror answers."""
+"""Faults of the verbs: filter, prioritize, bind and preempt, the queue, and responses from a stale mirror."""
 
 from typing import Final
 

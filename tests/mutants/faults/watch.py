@@ -1,4 +1,4 @@
-"""Faults of list+watch: events that are lost, versions that are mixed up, bounds that do not hold."""
+"""Faults of list+watch: lost events, mixed up versions, and limits that do not hold."""
 
 from typing import Final
 
@@ -43,8 +43,8 @@ FAULTS: Final = (
     Fault(
         id="recreated-object-updated",
         breaks="An object that was deleted and created again is taken for a change of the old one.",
-        old="        elif known.uid != told.uid:\n            # Deleted and created again",
-        new="        elif False:\n            # Deleted and created again",
+        old="        elif known.uid != told.uid:\n            # The object was deleted and created again",
+        new="        elif False:\n            # The object was deleted and created again",
         tests=("test_known_objects.py",),
     ),
     Fault(
@@ -113,7 +113,7 @@ FAULTS: Final = (
     Fault(
         id="backoff-of-an-outage-kept",
         breaks="After an outage a resource that breaks waits as long as if the trouble had been its own.",
-        old="            self._backoff.reset()  # the fault was",
+        old="            self._backoff.reset()  # the whole server had failed",
         new="            pass  # it was",
         tests=("test_failures.py",),
     ),
@@ -225,7 +225,7 @@ FAULTS: Final = (
     Fault(
         id="cancelled-request-ends-the-renewal",
         breaks="A request that is cancelled takes the new login away from all that wait for it.",
-        old="            await asyncio.shield(self._renewal)  # others",
+        old="            await asyncio.shield(self._renewal)  # other calls",
         new="            await self._renewal  # others",
         tests=("test_credentials_freshness.py", "test_credentials.py"),
     ),

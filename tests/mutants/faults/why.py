@@ -1,4 +1,4 @@
-"""Faults of `kindred why`: which pod is explained, by whom, with which rights, and what the read token may do."""
+"""Faults of `kindred why`: the wrong pod, wrong rights, and a read token that may do too much."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ FAULTS: Final = (
     Fault(
         id="login-follows-a-redirect",
         breaks="A port-forward follows redirects, with the caller's login for the API server.",
-        old="                redirect_limit=0,  # the login is for this server\n",
+        old="                redirect_limit=0,  # the login is only for this server\n",
         new="",
         tests=("test_port_forward.py",),
     ),

@@ -148,7 +148,7 @@ FAULTS: Final = (
     Fault(
         id="post-on-connections-of-old-certificates",
         breaks="A POST shows the certificate of before, though the files have been replaced.",
-        old="if self._generation != self._credentials.generation:  # made with certificates of before",
+        old="if self._generation != self._credentials.generation:  # the connection was made with older certificates",
         new="if self._generation > self._credentials.generation:",
         tests=("test_posting.py",),
     ),

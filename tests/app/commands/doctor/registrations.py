@@ -111,17 +111,17 @@ class Case(NamedTuple):
 
 
 def error(check: str, where: str, wrong: Registration, right: Registration) -> Case:
-    """Give a case that is an error."""
+    """Return a case that is an error."""
     return Case(check, Severity.ERROR, where, wrong, right)
 
 
 def warning(check: str, where: str, wrong: Registration, right: Registration) -> Case:
-    """Give a case that is a warning."""
+    """Return a case that is a warning."""
     return Case(check, Severity.WARNING, where, wrong, right)
 
 
 def info(check: str, where: str, wrong: Registration, right: Registration) -> Case:
-    """Give a case that is good to know."""
+    """Return a case that is good to know."""
     return Case(check, Severity.INFO, where, wrong, right)
 
 
@@ -153,20 +153,20 @@ def deciding(
 
 
 def profile_changed(index: int, **fields: object) -> dict[str, Any]:
-    """Give DECIDE with fields of a profile changed."""
+    """Return DECIDE with fields of a profile changed."""
     changed = [dict(each) for each in DECIDE["profiles"]]
     changed[index].update(fields)
     return {**DECIDE, "profiles": changed}
 
 
 def profiles(document: Mapping[str, Any], *plugins: Mapping[str, Any], **fields: object) -> dict[str, Any]:
-    """Give a document with profiles that have these plugins."""
+    """Return a document with profiles that have these plugins."""
     several = [{"schedulerName": f"scheduler-{index}", "plugins": each, **fields} for index, each in enumerate(plugins)]
     return {**document, "profiles": several}
 
 
 def extenders(document: Mapping[str, Any], *before: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a document with other extenders before its own."""
+    """Return a document with other extenders before its own."""
     return {**document, "extenders": [*before, *document["extenders"]]}
 
 

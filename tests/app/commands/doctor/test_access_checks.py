@@ -15,8 +15,8 @@ REVIEW = {"explain_access": "review"}
         ({"admin_port": 0}, []),
         ({"admin_port": 0, "admin_read_token_file": "r"}, ["info: all: callers with the read token"]),
         ({"admin_port": 0, "admin_read_token_file": "r", "admin_token_file": "t", **REVIEW}, []),
-        ({"admin_port": 0, **REVIEW}, ["warning: review, and there is no admin: no caller"]),
-        ({"admin_token_file": "t", **REVIEW}, ["warning: review, and there is no admin port"]),
+        ({"admin_port": 0, **REVIEW}, ["warning: review, but there is no admin: no caller"]),
+        ({"admin_token_file": "t", **REVIEW}, ["warning: review, but there is no admin port"]),
     ],
 )
 def test_what_has_no_effect_is_found(settings: dict[str, object], expected: list[str]) -> None:

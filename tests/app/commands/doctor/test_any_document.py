@@ -44,7 +44,7 @@ KEYS = st.sampled_from(
 
 
 def places(node: Any) -> list[dict[str, Any]]:  # noqa: ANN401  # whatever YAML holds
-    """Give all objects in a document."""
+    """Return all objects in a document."""
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
     return ([node] if isinstance(node, dict) else []) + [place for child in children for place in places(child)]
 

@@ -108,7 +108,7 @@ def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
 
 def test_the_binder_to_keep_is_kindred_if_it_is_one() -> None:
     (finding,) = found(registration(extenders(FULL_OFFLOAD, OTHER_BINDER)), "two-binders")
-    assert finding.fix == "leave bindVerb in extenders[1] alone"
+    assert finding.fix == "keep bindVerb only in extenders[1]"
     (finding,) = found(registration(extenders(SCORE_OFFLOAD, OTHER_BINDER, OTHER_BINDER)), "two-binders")
     assert finding.fix == "take bindVerb out of all but extenders[1]"
 

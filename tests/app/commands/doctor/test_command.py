@@ -182,7 +182,7 @@ def test_a_variable_that_is_no_setting_is_found(
 
 def test_without_settings_the_defaults_are_said_to_be_assumed(tmp_path: Path) -> None:
     told = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD))
-    assert told["inputs"]["settings"] == "the defaults, as none were given"
+    assert told["inputs"]["settings"] == "the defaults, because none were given"
     assert [finding["id"] for finding in told["findings"]] == ["weight-balance"]
 
 
@@ -203,7 +203,7 @@ def test_a_service_that_is_not_there_is_an_error_and_the_rest_is_looked_at() -> 
     told = report("--url", "http://127.0.0.1:1")
     assert [finding["id"] for finding in told["findings"]] == ["service-reachable"]
     needs = {each["id"]: each["needs"] for each in told["skipped"]}
-    assert {"a Kindred that answers at --url"} == {needs[check.id] for check in CHECKS_OF_KINDRED}
+    assert {"a Kindred that responds at --url"} == {needs[check.id] for check in CHECKS_OF_KINDRED}
     assert {"--scheduler-config FILE"} == {needs[check.id] for check in REGISTRATION_CHECKS}
 
 
@@ -211,7 +211,7 @@ def test_an_api_server_that_is_not_there_leaves_rights_and_release_unchecked(tmp
     told = report("--kubeconfig", write_kubeconfig(tmp_path / "config", "http://127.0.0.1:1"))
     needs = {each["id"]: each["needs"] for each in told["skipped"]}
     for check in ("rbac", "kubernetes-release"):
-        assert needs[check].startswith("an answer of the API server: ")
+        assert needs[check].startswith("a response of the API server: ")
     assert told["findings"] == []
 
 

@@ -30,13 +30,13 @@ QUESTION = {"decide_scope": "kindred=question,kindred-volumes=question"}
 
 
 def in_tree(point: str, name: str) -> dict[str, Any]:
-    """Give the plugins of the profile `kindred` with one more enabled."""
+    """Return the plugins of the profile `kindred` with one more enabled."""
     there = NOTHING_IN_TREE.get(point, {})
     return {**NOTHING_IN_TREE, point: {**there, "enabled": [*there.get("enabled", []), {"name": name}]}}
 
 
 def without(*names: str) -> dict[str, Any]:
-    """Give the plugins of the profile `kindred-volumes` with more of them off."""
+    """Return the plugins of the profile `kindred-volumes` with more of them off."""
     disabled = [*CLAIMS_IN_TREE["multiPoint"]["disabled"], *({"name": name} for name in names)]
     return {"multiPoint": {"disabled": disabled}}
 

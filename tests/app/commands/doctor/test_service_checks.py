@@ -30,7 +30,7 @@ def answer(document: object, status: int = 200) -> Answer:
 
 
 def running(*, seconds: float = 0.001, known: KnownSettings = KNOWN, **answers: Answer) -> Running:
-    """Give a Kindred that is well, but for these answers."""
+    """Return a Kindred that is well, but for these answers."""
     well = {
         "version": answer({"version": __version__, "python": "3.11.1"}),
         "readyz": answer(READY),
@@ -199,6 +199,4 @@ def test_the_limit_of_staleness_is_that_of_the_settings() -> None:
     late = readiness(resources=resource(seconds_since_last_byte=181.0, problem="connection refused"))
     (finding,) = found(running(readyz=late, known=patient), "service-stale")
     assert Severity.WARNING is finding.severity
-    assert finding.message.startswith(
-        "nothing heard of pods for 181 s: connection refused; past 300 s, its staleAfter,"
-    )
+    assert finding.message.startswith("no data for pods for 181 s: connection refused; after 300 s, its staleAfter,")

@@ -137,7 +137,7 @@ def test_a_key_of_another_certificate_is_an_error(certificates: Certificates) ->
         for finding in found(with_files(certificates, now, certFile="alice", keyFile="bob"), "tls-files")
         if finding.severity is Severity.ERROR
     ]
-    assert f"{certificates.key('bob')} is no key of {certificates.crt('alice')}" == finding.message
+    assert f"{certificates.key('bob')} is not the key of {certificates.crt('alice')}" == finding.message
 
 
 def test_a_file_that_is_no_certificate_is_an_error(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class SmallCluster:
         self.admin_port = 1
         """What a port-forward reaches, on this machine; nothing listens on 1."""
         self.git_version: str | None = "v1.36.2"
-        """What `GET /version` says; None: it is not found."""
+        """What `GET /version` says. None: it is not found."""
         self.asked: list[Asked] = []
         self.url = ""
 
@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _selected(each: Mapping[str, Any], query: Mapping[str, str]) -> bool:
-    """Tell whether an object is selected by labels, with `=` alone, and by its name."""
+    """Return whether an object is selected by labels, with `=` alone, and by its name."""
     labels = each["metadata"].get("labels", {})
     wanted = [part.split("=") for part in query.get("labelSelector", "").split(",") if part]
     name = query.get("fieldSelector", "").removeprefix("metadata.name=")

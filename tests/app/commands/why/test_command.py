@@ -1,94 +1,18 @@
-"""`kindred why` as a command: of a service by either way, of the cluster alone, and what is said of trouble."""
+"""`kindred why` as a command: through the service proxy, with a listed cluster alone, and its errors."""
 
-import gc
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from fastapi import FastAPI
 
-from app.commands.cli import main
-from app.main import create_service
-from app.settings import Settings
-from core.mirror.cluster import ClusterMirror
 from tests.app.admin.limited_callers import ReviewingServer, limited_service
 from tests.app.api_server.kubeconfigs import write_kubeconfig
-from tests.app.commands.test_debug_command import running
-from tests.app.commands.why.cluster import SmallCluster, small_cluster
-from tests.app.questions import mirror_of
-from tests.builders import NodeBuilder, PodBuilder, make_namespace, make_node, make_pod
-from tests.openssl import Authority
+from tests.app.commands.why.cluster import SmallCluster
+from tests.app.commands.why.command_runs import SMALL, Why, admin_app, mirror, service
+from tests.builders import make_pod
 
-NODES = [make_node(f"n{number}").allocatable(cpu="2", memory="4Gi", pods=10) for number in range(3)]
-BUSY = make_pod("busy").in_namespace("shop").requests(cpu="1").on("n0")
-LARGE = make_pod("large").in_namespace("shop").requests(cpu="3").phase("Pending")
-SMALL = make_pod("small").in_namespace("shop").requests(cpu="1500m").phase("Pending")
 TOKEN = "read-0nly"  # noqa: S105 - of a test
-
-
-@pytest.fixture(autouse=True)
-def _thaw() -> Iterator[None]:
-    """Undo that loading freezes what it made for the life of the process, which here is that of all tests."""
-    yield
-    gc.unfreeze()
-
-
-@pytest.fixture
-def cluster() -> Iterator[SmallCluster]:
-    with small_cluster() as served:
-        served.add("nodes", *(each.obj() for each in NODES))
-        served.add("namespaces", make_namespace("shop").obj())
-        served.add("pods", *(each.obj() for each in (BUSY, LARGE, SMALL)))
-        yield served
-
-
-@pytest.fixture
-def kubeconfig(cluster: SmallCluster, tmp_path: Path) -> str:
-    return write_kubeconfig(tmp_path / "kubeconfig", cluster.url)
-
-
-@pytest.fixture
-def why(kubeconfig: str) -> "Why":
-    return Why(kubeconfig)
-
-
-class Why:
-    """Runs the command with a kubeconfig."""
-
-    def __init__(self, kubeconfig: str) -> None:
-        self._kubeconfig = kubeconfig
-
-    def __call__(self, *arguments: object, namespace: str = "shop") -> Result:
-        options = ["-n", namespace] if namespace else []
-        words = ["why", *map(str, arguments), *options, "--kubeconfig", self._kubeconfig]
-        return CliRunner().invoke(main, words)
-
-
-def mirror() -> ClusterMirror:
-    objects: list[NodeBuilder | PodBuilder] = [*NODES, BUSY]
-    return mirror_of(*objects)
-
-
-def admin_app(token_file: Path | None = None) -> FastAPI:
-    settings = Settings.model_validate({"admin_port": 0, "profile": "full", "admin_read_token_file": token_file})
-    app = create_service(settings, mirror(), None).admin
-    assert app is not None
-    return app
-
-
-def service(name: str, *ports: dict[str, Any]) -> dict[str, Any]:
-    labels = {"app.kubernetes.io/name": "kindred"}
-    spec = {"selector": labels, "ports": list(ports)}
-    return {"metadata": {"name": name, "namespace": "kindred", "labels": labels}, "spec": spec}
-
-
-def replica(name: str, *, is_ready: bool = True) -> dict[str, Any]:
-    conditions = [{"type": "Ready", "status": str(is_ready)}]
-    metadata = {"name": name, "namespace": "kindred", "labels": {"app.kubernetes.io/name": "kindred"}, "uid": name}
-    return {"metadata": metadata, "spec": {"nodeName": "n1"}, "status": {"phase": "Running", "conditions": conditions}}
 
 
 # Without a service.
@@ -161,7 +85,7 @@ def test_a_service_with_an_admin_port_is_asked_through_the_proxy(cluster: SmallC
     result = why("large")
     assert result.exit_code == 1, result.stderr
     assert result.stdout.startswith("Pod shop/large fits on none of 3 nodes.\n")
-    assert result.stderr == "Asking service kindred/kindred-admin through the API server's proxy\n"
+    assert result.stderr == "Calling service kindred/kindred-admin through the API server's proxy\n"
     assert "nodes" not in cluster.lists()
     assert cluster.asked[-1].path == "/api/v1/namespaces/kindred/services/kindred-admin:admin/proxy/explain"
 
@@ -190,8 +114,8 @@ def test_a_service_that_hides_names_says_which_option_shows_who_asks(cluster: Sm
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr.splitlines()[-1] == (
         "Error: pod: no caller is known: send a token of the Kubernetes API in the header Kindred-Caller-Token, or use "
-        "a token of an admin; --send-token sends that of your kubeconfig to the service, which has to be trusted; "
-        "--local asks none"
+        "a token of an admin; --send-token sends the token of your kubeconfig to the service, which you must trust; "
+        "--local calls no service"
     )
     assert "Kindred-Caller-Token" not in cluster.asked[-1].headers
 
@@ -225,7 +149,8 @@ def test_a_right_to_the_proxy_that_is_missing_is_told_and_the_cluster_listed(clu
     cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
     listed = why("large")
     assert listed.exit_code == 1
-    assert "Listing the cluster, as the service cannot be asked: dev may not create services/proxy" in listed.stderr
+    told = "Listing the cluster, because the service cannot be called: dev may not create services/proxy"
+    assert told in listed.stderr
     wanted = why("large", "--service", "kindred-admin")
     assert wanted.exit_code == 2
     assert wanted.stderr.splitlines()[-2:] == [
@@ -239,71 +164,6 @@ def test_a_service_without_a_ready_pod_is_told(cluster: SmallCluster, why: Why) 
     result = why("large", "--service", "kindred-admin")
     assert result.exit_code == 2
     assert "no endpoints available" in result.stderr
-
-
-# By a port-forward.
-
-
-def test_a_service_without_an_admin_port_is_asked_by_a_port_forward(cluster: SmallCluster, why: Why) -> None:
-    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
-    cluster.add("pods", replica("kindred-a", is_ready=False), replica("kindred-b"))
-    with running(admin_app()) as server:
-        cluster.admin_port = int(server.url.rpartition(":")[2])
-        result = why("large", "--why-not", "n1", "-o", "json")
-    assert result.exit_code == 1, result.stderr
-    told = json.loads(result.stdout)
-    assert [each["decision"]["node"] for each in told["nodes"]] == ["n1"]
-    assert result.stderr == "Asking pod kindred/kindred-b by a port-forward\n"
-    assert cluster.asked[-1].path == "/api/v1/namespaces/kindred/pods/kindred-b/portforward"
-    assert cluster.asked[-1].query == {"ports": "8890"}
-
-
-def test_a_pod_whose_admin_port_speaks_tls_is_asked_so(cluster: SmallCluster, why: Why, tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
-    authority.make("server", "subjectAltName=DNS:kindred.kindred.svc")
-    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
-    cluster.add("pods", replica("kindred-a"))
-    with running(admin_app(), authority, wants_certificate=False) as server:
-        cluster.admin_port = int(server.url.rpartition(":")[2])
-        assert why("large", "--service", "kindred").exit_code == 1
-        assert why("large", "--service", "kindred", "--ca-file", authority.crt()).exit_code == 1
-        authority.make("another", "basicConstraints=critical,CA:TRUE", signed=False)
-        refused = why("large", "--service", "kindred", "--ca-file", authority.crt("another"))
-    assert refused.exit_code == 2
-    assert "certificate verify failed" in refused.stderr
-
-
-def test_a_port_on_which_nobody_listens_is_told_and_the_cluster_listed(cluster: SmallCluster, why: Why) -> None:
-    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
-    cluster.add("pods", replica("kindred-a"))
-    listed = why("large", "--admin-port", "8891")
-    assert listed.exit_code == 1
-    assert "an error occurred forwarding 8891" in listed.stderr
-    assert "Connection refused" in listed.stderr
-
-
-def test_the_right_to_forward_that_is_missing_is_told(cluster: SmallCluster, why: Why) -> None:
-    cluster.forbidden.add("get pods/portforward")
-    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
-    cluster.add("pods", replica("kindred-a"))
-    result = why("large", "--service", "kindred")
-    assert result.exit_code == 2
-    assert '- {apiGroups: [""], resources: ["pods/portforward"], verbs: ["get", "create"]}' in result.stderr
-
-
-def test_a_service_that_leads_nowhere_is_told(cluster: SmallCluster, why: Why) -> None:
-    odd = service("odd", {"name": "extender", "port": 8888})
-    cluster.add("services", {**odd, "spec": {**odd["spec"], "selector": None}})
-    result = why("large", "--service", "odd")
-    assert (result.exit_code, "has neither a port 'admin' nor a selector" in result.stderr) == (2, True)
-    assert "no service with the label" in why("large").stderr, "it is not one to be found, either"
-
-
-def test_who_may_not_look_for_a_service_lists_the_cluster(cluster: SmallCluster, why: Why) -> None:
-    cluster.forbidden.add("list services kindred")
-    result = why("large")
-    assert result.exit_code == 1
-    assert "Listing the cluster: this user may not look for services in namespace kindred" in result.stderr
 
 
 def test_another_service_is_told_from_kindred(cluster: SmallCluster, why: Why) -> None:
@@ -325,12 +185,6 @@ def test_a_token_that_cannot_be_read_is_told(
     result = why("large", "--token-file", tmp_path / "token")
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"{tmp_path}/token" in result.stderr
-
-
-def test_a_service_without_a_running_pod_is_told(cluster: SmallCluster, why: Why) -> None:
-    cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
-    result = why("large", "--service", "kindred")
-    assert (result.exit_code, result.stderr) == (2, "Error: service kindred/kindred: no pod of it is running\n")
 
 
 # As whom, and what cannot be.

@@ -34,5 +34,5 @@ def again(found: Object) -> Object:
 
 
 def whole(found: Object) -> Object:
-    """Give a value without what is broken of an existing pod."""
+    """Return a value without what is broken of an existing pod."""
     return without_broken_parts(found) if isinstance(found, Pod) else found

@@ -38,7 +38,7 @@ def taken(mirror: ClusterMirror, pod: object, args: CaseArgs = CaseArgs(), name:
 
 
 def written(case: ConformanceCase) -> dict[str, Any]:
-    """Give the case as whoever reads the line finds it."""
+    """Return the case that a reader of the line finds."""
     line = b"".join(case.pieces())
     assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
     found: dict[str, Any] = json.loads(line)

@@ -19,7 +19,7 @@ class Certificates(Authority):
         self.make("stranger", "subjectAltName=DNS:stranger.example")
 
     def secret(self, server: str = "server") -> dict[str, bytes]:
-        """Give the files that cert-manager writes."""
+        """Return the files that cert-manager writes."""
         return {
             "tls.crt": self.crt(server).read_bytes(),
             "tls.key": self.key(server).read_bytes(),

@@ -98,7 +98,7 @@ async def asked(connection: Connection) -> int:
 
 
 async def is_answered(number: int, tls: ssl.SSLContext) -> bool:
-    """Tell whether a new connection is; the client may be told that it is not at once, or when it asks."""
+    """Return whether a new connection is; the client may be told that it is not at once, or when it asks."""
     try:
         async with connected(number, tls) as connection:
             return await asked(connection) == 200
@@ -194,7 +194,7 @@ def test_files_that_cannot_be_used_change_nothing_until_they_can(
     run(talked())
     (error,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert problem in error
-    assert error.endswith("; going on with what was read before")
+    assert error.endswith("; keeping the previous version")
 
 
 def test_a_certificate_that_has_expired_does_not_replace_another(
@@ -212,14 +212,14 @@ def test_a_certificate_that_has_expired_does_not_replace_another(
             assert await is_answered(number, old.client_tls("scheduler"))
 
     run(talked())
-    assert "has expired; going on with what was read before" in caplog.text
+    assert "has expired; keeping the previous version" in caplog.text
 
 
 def test_a_certificate_that_has_expired_at_the_start_is_told_of(
     secret: MountedSecret, caplog: pytest.LogCaptureFixture
 ) -> None:
     followed(secret, lambda: time.time() + YEAR)
-    assert f"certificate {secret.file('tls.crt')}: has expired; clients that look will refuse it" in caplog.text
+    assert f"certificate {secret.file('tls.crt')}: has expired; clients that verify it will reject it" in caplog.text
 
 
 def test_the_end_of_the_certificate_is_known(secret: MountedSecret) -> None:

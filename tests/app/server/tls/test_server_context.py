@@ -96,7 +96,7 @@ def test_lower_versions_are_refused(
     served = port(certificates, tls_min_version=lowest)
     with pytest.raises((ssl.SSLError, ConnectionError)):
         asked(served, tls)
-    assert "turned away 127.0.0.1: tls handshake: unsupported protocol" in caplog.text
+    assert "rejected 127.0.0.1: tls handshake: unsupported protocol" in caplog.text
     assert served.connections.refused[Refusal.HANDSHAKE] == 1
 
 
@@ -130,7 +130,7 @@ def test_a_client_without_one_is_not(
     with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
         asked(served, tls, loop)
     assert served.connections.refused[Refusal.HANDSHAKE] == 1
-    assert "extender port: turned away 127.0.0.1: tls handshake: " in caplog.text
+    assert "extender port: rejected 127.0.0.1: tls handshake: " in caplog.text
     assert ("peer did not return a certificate" if of == "nobody" else "certificate verify failed") in caplog.text
 
 
@@ -160,7 +160,7 @@ def test_a_client_of_another_name_is_told_that_it_may_not_ask(
     certificates = Certificates(tmp_path / "ca")
     served = port(certificates, tls_client_ca_file=certificates.crt(), tls_client_names=[name])
     status, body = asked(served, certificates.client_tls(client), loop)
-    assert (status, body) == (403, b"The client certificate is not one of those that may ask.")
+    assert (status, body) == (403, b"The client certificate is not allowed.")
     assert served.connections.refused[Refusal.CLIENT_NAME] == 1
     assert "not for one of KINDRED_TLS_CLIENT_NAMES" in caplog.text
 

@@ -10,7 +10,7 @@ from app.telemetry.metrics import Metrics
 
 
 def families(metrics: Metrics) -> dict[str, Metric]:
-    """Give the metrics of a scrape by name, as the parser has it: of a counter without `_total`."""
+    """Return the metrics of a scrape by name, as the parser has it: of a counter without `_total`."""
     text = b"".join(metrics.pieces()).decode()
     parsed = list(text_string_to_metric_families(text))
     named = {family.name: family for family in parsed}
@@ -19,12 +19,12 @@ def families(metrics: Metrics) -> dict[str, Metric]:
 
 
 def samples(metrics: Metrics, name: str) -> dict[tuple[str, ...], float]:
-    """Give the values of one metric by its label values, in the order of the label names."""
+    """Return the values of one metric by its label values, in the order of the label names."""
     return _values(family for family in families(metrics).values() if family.name == name.removesuffix("_total"))[name]
 
 
 def collected(collector: Collector) -> dict[str, dict[tuple[str, ...], float]]:
-    """Give the values of a collector by name and label values, in the order of the label names."""
+    """Return the values of a collector by name and label values, in the order of the label names."""
     return _values(collector.collect())
 
 

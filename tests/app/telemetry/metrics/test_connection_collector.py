@@ -30,7 +30,7 @@ def test_connections_are_counted_by_port_and_refusals_by_reason(caplog: pytest.L
     refused = collected(ConnectionCollector([extender, admin]))["kindred_connections_refused_total"]
     assert refused["admin", "unauthorized"] == 1
     assert sum(refused.values()) == 1
-    assert "admin port: turned away 10.0.0.1: unauthorized" in caplog.text
+    assert "admin port: rejected 10.0.0.1: unauthorized" in caplog.text
 
 
 def test_certificates_have_an_end_and_reloads_a_result(tmp_path: Path) -> None:

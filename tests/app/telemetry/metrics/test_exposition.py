@@ -41,7 +41,7 @@ def metrics_of(mirror: ClusterMirror, *states: ResourceState, node_figures: bool
 
 
 def busy() -> Metrics:
-    """Give the metrics of a service of which everything is known that can be."""
+    """Return the metrics of a service of which everything is known that can be."""
     mirror = ClusterMirror()
     mirror.apply(ClusterEvent("Add", NODE))
     state = ResourceState(RESOURCES[Pod])
@@ -154,7 +154,7 @@ def test_figures_of_nodes_are_exported_only_on_request() -> None:
 
 
 def large(nodes: int) -> Metrics:
-    """Give the metrics of a service for a cluster with three zones, and ten resources on each node."""
+    """Return the metrics of a service for a cluster with three zones, and ten resources on each node."""
     mirror = ClusterMirror()
     resources = {"cpu": 16_000, "memory": 2**36, "pods": 110, **{f"example.com/device-{k}": 8 for k in range(7)}}
     for number in range(nodes):

@@ -24,12 +24,12 @@ def mirror_of(*nodes: Node) -> ClusterMirror:
 
 
 def figures(lines: FigureLines) -> dict[tuple[str, ...], float]:
-    """Give the values of the nodes by (node, class, figure, resource, unit), parsed from the text."""
+    """Return the values of the nodes by (node, class, figure, resource, unit), parsed from the text."""
     return parsed(b"".join(lines.text()), "kindred_node_resource", ("node", "class", "figure", "resource", "unit"))
 
 
 def cluster_figures(mirror: ClusterMirror) -> dict[tuple[str, ...], float]:
-    """Give the values of the cluster by (class, figure, resource, unit), parsed from the text."""
+    """Return the values of the cluster by (class, figure, resource, unit), parsed from the text."""
     return parsed(cluster_text(mirror.figures), "kindred_cluster_resource", ("class", "figure", "resource", "unit"))
 
 

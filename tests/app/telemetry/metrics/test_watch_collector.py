@@ -15,7 +15,7 @@ STALE_AFTER = 180.0
 
 
 def followed() -> ResourceState:
-    """Give the pods as they are after a while."""
+    """Return the pods as they are after a while."""
     state = ResourceState(RESOURCES[Pod])
     state.synced = True
     state.followed_at = NOW - 2.5

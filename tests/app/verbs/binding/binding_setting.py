@@ -51,7 +51,7 @@ class Scheduler:
         return self.server.create(PODS.path, body)
 
     def node_of(self, pod: Object) -> str:
-        """Give the node that the server has for the pod of a name; empty if none, or no pod."""
+        """Return the node that the server has for the pod of a name. Empty if none, or no pod."""
         found = self.server.store.get(PODS.path, pod["metadata"]["name"], pod["metadata"]["namespace"])
         node: str = (found or {"spec": {}})["spec"].get("nodeName", "")
         return node
@@ -86,19 +86,19 @@ class Scheduler:
         return await self._post("preempt", {"Pod": pod, "NodeNameToMetaVictims": victims})
 
     async def is_ready(self) -> bool:
-        """Tell whether /readyz says so."""
+        """Return whether /readyz says so."""
         return (await self._client.get("/readyz")).is_success
 
     async def readiness(self) -> Any:  # noqa: ANN401 - JSON
-        """Give what /readyz says."""
+        """Return what /readyz says."""
         return (await self._client.get("/readyz")).json()
 
     async def metric(self, name: str) -> float:
-        """Give the value of a sample."""
+        """Return the value of a sample."""
         return (await self.metrics(name))[0]
 
     async def metrics(self, *names: str) -> list[float]:
-        """Give the values of samples, of one scrape."""
+        """Return the values of samples, of one scrape."""
         lines = (await self._client.get("/metrics")).text.splitlines()
         values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
         return [float(values[name]) for name in names]
@@ -110,11 +110,11 @@ class Scheduler:
         return stall
 
     def asked(self) -> list[str]:
-        """Give the kinds of requests for single pods so far."""
+        """Return the kinds of requests for single pods so far."""
         return [request.kind for request in self.server.requests.of(None, *POD_KINDS)]
 
     def is_added(self, pod: Object, node: str) -> bool:
-        """Tell whether the watch has shown the pod on a node."""
+        """Return whether the watch has shown the pod on a node."""
         uid = pod["metadata"]["uid"]
         known = self.mirror.get_pod(uid)
         return known is not None and known.node_name == node and not self.mirror.is_assumed(uid)

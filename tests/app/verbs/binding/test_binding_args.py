@@ -30,7 +30,7 @@ def test_names_are_those_that_an_object_can_have(name: str) -> None:
     assert decode_binding_args(body(PodName=name)).name == name
 
 
-NO_NAME = "is no name that an object can have"
+NO_NAME = "is not a valid object name"
 
 
 @pytest.mark.parametrize(

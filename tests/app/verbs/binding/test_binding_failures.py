@@ -54,7 +54,7 @@ async def test_retry_after_is_waited_for(server: FakeApiServer) -> None:
         pytest.param(Answer(200, b"<html>", {"Content-Type": "text/html"}), 1, "text/html", id="login-page"),
         pytest.param(Close(), 1, "Server disconnected without sending a response", id="closed"),
         pytest.param(Close(reset=True), 1, "Connection reset by peer", id="reset"),
-        pytest.param(Stall(before_head=True), 1, "the API server has not answered within 0.75 s", id="silence"),
+        pytest.param(Stall(before_head=True), 1, "the API server did not respond within 0.75 s", id="silence"),
     ],
 )
 @scenario()
@@ -80,7 +80,7 @@ async def test_without_a_connection_nothing_is_bound(server: FakeApiServer) -> N
         async with server.refusing_connections(drop=True):
             assert (await scheduler.bind(pod, "n1")).endswith("Connection refused")
             error = await scheduler.bind(unasked, "n1")
-            assert error.startswith("pod default/unasked could not be looked at: ")
+            assert error.startswith("pod default/unasked could not be read: ")
         assert not scheduler.is_assumed(pod)
 
 
@@ -126,7 +126,7 @@ async def test_what_is_not_known_counts_until_it_is(
         pod = scheduler.create(loner("first"))
         assert (await scheduler.decide(pod, "n1")).endswith("; whether the pod is bound is not known")
         assert scheduler.mirror.assumed[pod["metadata"]["uid"]].deadline is not None
-        assert "could not be looked at" in await scheduler.bind(pod, "n1")
+        assert "could not be read" in await scheduler.bind(pod, "n1")
         assert await scheduler.filter(scheduler.create(loner("second")), "n1", "n2") == ["n2"]
         server.faults.remove(fault)
         error = await scheduler.bind(pod, "n2")

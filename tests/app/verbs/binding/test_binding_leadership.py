@@ -85,7 +85,7 @@ async def test_a_binding_without_an_answer_ends_with_the_time_in_which_no_other_
         server.faults.add(Stall(before_head=True), binding_path("web"), "bind")
         began = time.monotonic()
         said = await scheduler.bind(pod, "n1")
-        assert re.search(r"the API server has not answered within 0\.[1-5]\d? s", said)  # what is left of the time
+        assert re.search(r"the API server did not respond within 0\.[1-5]\d? s", said)  # what is left of the time
         assert time.monotonic() - began < 20
 
 

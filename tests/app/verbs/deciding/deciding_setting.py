@@ -127,7 +127,7 @@ def args(pod: PodBuilder, names: Sequence[str]) -> bytes:
 
 
 def node_of(response: VerbResponse) -> str:
-    """Return the one node of an answer, in either form; empty if there is none."""
+    """Return the one node of an answer, in either form. Empty if there is none."""
     result = json.loads(response.body)
     assert not result["Error"], result
     names = result["NodeNames"]

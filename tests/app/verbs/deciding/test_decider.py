@@ -209,7 +209,7 @@ def test_a_few_nodes_have_a_reason_each_and_many_have_one_together() -> None:
     setting = DecidingSetting(mirror_of(*(node(name) for name in many)), DecideScope.ANY_NODE)
     setting.tell(make_pod("p").required_node_affinity(expressed("no", "Exists")))
     told = json.loads(setting.ask(make_pod("p").required_node_affinity(expressed("no", "Exists")), many[:7]).body)
-    reason = "answer of kindred for 101 nodes: 101 node(s) didn't match Pod's node affinity/selector"
+    reason = "decision of kindred for 101 nodes: 101 node(s) didn't match Pod's node affinity/selector"
     assert told["FailedAndUnresolvableNodes"] == {"m0": reason}
     assert (told["FailedNodes"], told["NodeNames"], told["Error"]) == ({}, [], "")
 
@@ -243,7 +243,7 @@ def test_a_refusal_on_many_nodes_at_once_is_told_for_the_nominated_one(cpu: str,
     told = json.loads(setting.ask(pod, many[:7]).body)
     failed, others = ("FailedNodes", "FailedAndUnresolvableNodes")[:: 1 if resolvable else -1]
     assert told[failed].keys() == {"m9"}
-    assert told[failed]["m9"].startswith("answer of kindred for 102 nodes: ")
+    assert told[failed]["m9"].startswith("decision of kindred for 102 nodes: ")
     assert told[others] == {}
 
 
@@ -264,4 +264,4 @@ def test_where_kube_scheduler_is_not_asked_for_victims_it_looks_for_none_and_kee
     if scope is DecideScope.QUESTION:
         assert reasons == ["Insufficient cpu"] * 4
     else:
-        assert reasons == ["answer of kindred for 4 nodes: 4 Insufficient cpu"]
+        assert reasons == ["decision of kindred for 4 nodes: 4 Insufficient cpu"]

@@ -87,7 +87,7 @@ async def test_unknown_nodes_alone_are_no_matter_where_any_node_will_do(server: 
     ("nodes", "error"),
     [
         pytest.param((), "NodeNames: is empty; there is no node to choose from", id="none"),
-        pytest.param(("n1", "n1"), "NodeNames[1]: n1 stands at position 0 already", id="a-node-twice"),
+        pytest.param(("n1", "n1"), "NodeNames[1]: n1 is at position 0 already", id="a-node-twice"),
     ],
 )
 @scenario()

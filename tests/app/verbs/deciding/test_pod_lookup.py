@@ -161,7 +161,7 @@ def test_nothing_is_decided_if_it_cannot_be_looked_up(monkeypatch: pytest.Monkey
     setting.pods.error = ConnectionFailedError("no route", unsent=True)
     response = asked(setting, monkeypatch)
     assert response.outcome is VerbOutcome.REFUSED
-    assert "not in the watch yet, and could not be looked at: no route" in response.error
+    assert "not in the watch yet, and could not be read: no route" in response.error
     assert setting.assumed() == {}
 
 
@@ -195,5 +195,5 @@ def test_an_api_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytes
 
     looking = Looking()
     monkeypatch.setattr(looking.pods, "get", silence)
-    assert asyncio.run(looking.lookup.ask(LIVE)) == "the API server has not answered within 0.01 s"
+    assert asyncio.run(looking.lookup.ask(LIVE)) == "the API server did not respond within 0.01 s"
     assert looking.lookup.standing(LIVE) is Standing.UNKNOWN

@@ -39,7 +39,7 @@ def test_at_the_start_pods_that_are_pending_get_their_time_once_the_mirror_is_sy
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     line = Timeline(monkeypatch, pending=2)
-    assert line.settling.problem() == "decisions before the start settle"
+    assert line.settling.problem() == "waiting for earlier decisions to settle"
     asyncio.run(line.started(lambda: line.now >= 0.5))
     assert (line.now, line.relists, line.settling.seconds) == (3.5, [3.5], 3.0)
 
@@ -59,7 +59,7 @@ def test_after_an_election_the_pods_are_listed_before_and_after(monkeypatch: pyt
 def test_no_question_is_answered_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     line = Timeline(monkeypatch, pending=0)
     state = ServingState(obstacle=line.settling)
-    told = "decisions before the start settle"
+    told = "waiting for earlier decisions to settle"
     assert (state.may_decide(), state.refusal(), state.problems()) == (False, told, [told])
     asyncio.run(line.started(lambda: True))
     assert (state.may_decide(), state.refusal(), state.problems()) == (True, "", [])

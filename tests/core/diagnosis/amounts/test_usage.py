@@ -23,7 +23,7 @@ NEW: Final = make_pod("new").uid("new").image("a").on("n1").started(AFTER)
 
 
 def measured() -> ClusterMirror:
-    """Give n1, measured with a pod that started later, n2, measured too long ago, and n3, not measured."""
+    """Return n1, measured with a pod that started later, n2, measured too long ago, and n3, not measured."""
     mirror = mirror_of(FOUR_CORES, make_node("n2"), make_node("n3"), NEW)
     mirror.apply(ClusterEvent("Add", metrics(Usage(800, 50), Usage(GIB))))
     mirror.apply(ClusterEvent("Add", metrics(Usage(1), name="n2", too_old=True)))

@@ -14,10 +14,10 @@ ALL: Final = 50
 
 
 def helps(pod: PodBuilder, *builders: Builder, objects: Sequence[Object] = ()) -> list[Remedy]:
-    """Give all remedies of a pod."""
+    """Return all remedies of a pod."""
     return [*what_would_help(decision_of(pod, *builders, objects=objects), ALL)]
 
 
 def of_kind(kind: Kind, remedies: Sequence[Remedy]) -> list[tuple[str, list[Step]]]:
-    """Give those of a kind, each as the node and the steps."""
+    """Return those of a kind, each as the node and the steps."""
     return [(each.node, [*each.steps]) for each in remedies if each.kind is kind]

@@ -14,7 +14,7 @@ NAMES: Final = ["n1", "n2", "n3"]
 
 
 def cluster() -> ClusterMirror:
-    """Give two nodes in zone a, one in zone b, and a pod of each app on the first and the last."""
+    """Return two nodes in zone a, one in zone b, and a pod of each app on the first and the last."""
     nodes = [make_node(name).label("zone", zone).label("host", name) for name, zone in zip(NAMES, "aab", strict=True)]
     web, db = make_pod("web").label("app", "web"), make_pod("db").label("app", "db")
     return mirror_of(*nodes, web.on("n1"), db.on("n3"))

@@ -31,7 +31,7 @@ NOT_RED_WEB: Final = term("zone", labelled(app="web"), namespace_selector=expres
 def raw_scores(
     pods: Sequence[PodBuilder], incoming: PodBuilder, hard_pod_affinity_weight: int = 1
 ) -> dict[str, int] | None:
-    """Score the nodes; None if nothing was counted."""
+    """Score the nodes. None if nothing was counted."""
     mirror = mirror_of(*CLUSTER, *pods)
     state = preferences(mirror, pod_of(incoming), hard_pod_affinity_weight)
     scores = dict(zip(NAMES, state.per_node(mirror.batch(NAMES)).tolist(), strict=True))

@@ -26,7 +26,7 @@ def measured(*pods: PodBuilder) -> tuple[ClusterMirror, UnmeasuredUsage]:
 
 
 def millicores(mirror: ClusterMirror, name: str = "n1") -> int:
-    """Give what is kept for a node, which has to be what a new state counts."""
+    """Return what is kept for a node, which has to be what a new state counts."""
     batch = mirror.batch([name])
     kept = int(mirror.derived(STATE).of(0, batch)[0])
     assert kept == int(UnmeasuredUsage(mirror, STATE.prediction).of(0, batch)[0])

@@ -22,14 +22,14 @@ FOUR_CORES: Final = make_node("n1").allocatable(cpu="4", memory="8Gi", pods=110)
 def metrics(
     cpu: Usage | None = None, memory: Usage | None = None, *, name: str = "n1", too_old: bool = False
 ) -> NodeMetrics:
-    """Give the measurement of a node."""
+    """Return the measurement of a node."""
     return NodeMetrics(
         name=name, measured_at=1767225720, covers_pods_until=COVERED, cpu=cpu, memory=memory, too_old=too_old
     )
 
 
 def measured_mirror(node: NodeBuilder, measured: NodeMetrics | None, *pods: PodBuilder) -> ClusterMirror:
-    """Give a mirror with one node, its measurement if there is one, and pods on it."""
+    """Return a mirror with one node, its measurement if there is one, and pods on it."""
     mirror = mirror_of(node, *(pod.on(node.name) for pod in pods))
     if measured is not None:
         mirror.apply(ClusterEvent("Add", measured))

@@ -30,7 +30,7 @@ def amounts_of(columns: ResourceColumns, mirror: ClusterMirror, names: list[str]
     return {
         **{f"allocatable {each}": columns.allocatable_of(each, batch).tolist() for each in (*RESOURCES, "pods")},
         **{f"requested {each}": columns.requested_of(each, batch).tolist() for each in (*RESOURCES, "pods")},
-        **{f"non-zero {each}": columns.non_zero_requested_of(each, batch).tolist() for each in ("cpu", "memory")},
+        **{f"non-zero {each}": columns.non_zero_requested.at(each, batch).tolist() for each in ("cpu", "memory")},
     }
 
 
@@ -47,7 +47,7 @@ def test_pods_that_are_there_already_are_added_up() -> None:
     assert columns.allocatable_of(GPU, batch).tolist() == [0, 2]
     assert columns.requested_of("cpu", batch).tolist() == [0, 100]
     assert columns.requested_of("pods", batch).tolist() == [0, 2]
-    assert columns.non_zero_requested_of("memory", batch).tolist() == [0, 14]
+    assert columns.non_zero_requested.at("memory", batch).tolist() == [0, 14]
 
 
 def test_a_pod_counts_from_when_its_node_comes() -> None:
@@ -101,7 +101,7 @@ def test_strangers_offer_what_they_say_and_have_no_pods() -> None:
     columns = columns_of(mirror)
     assert columns.allocatable_of("cpu", batch).tolist() == [9, 4000, 0]
     assert columns.requested_of("cpu", batch).tolist() == [0, 100, 0]
-    assert columns.non_zero_requested_of("cpu", batch).tolist() == [0, 100, 0]
+    assert columns.non_zero_requested.at("cpu", batch).tolist() == [0, 100, 0]
     assert columns.requested_of("pods", batch).tolist() == [0, 1, 0]
 
 

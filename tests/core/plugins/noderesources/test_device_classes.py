@@ -22,7 +22,7 @@ ON = {"DRAExtendedResource": True}
 
 
 def refused(mirror: ClusterMirror, **requests: int) -> list[str]:
-    """Give the nodes that the pod does not fit."""
+    """Return the nodes that the pod does not fit."""
     names = ["without", "with-none", "with-one"]
     pod = asking("p", requests)
     verdicts = FreshEvaluation(mirror, pod).verdicts(NodeResourcesFit(), mirror.batch(names))

@@ -71,3 +71,4 @@ def test_the_scarcest_resource_tells_how_many_times_over_all_have_room() -> None
         mirror, [asking("a", {"cpu": 2, "memory": 2}), asking("b", {})], mirror.all_nodes()
     )
     assert (room.most.tolist(), room.times.tolist()) == ([2], [1.5])
+    assert room.shares.tolist() == [[50], [6], [1.5]]  # of pods, cpu and memory

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.plugins.noderesources.allocation import Allocation, ResourceSpec
+from core.plugins.noderesources.allocation import Allocation, NodeAllocation, ResourceSpec
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationShapePoint
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, stranger
@@ -232,4 +232,11 @@ def test_every_node_is_scored_as_alone(strategy: ScoringStrategy, data: st.DataO
         reference(strategy, [requested[node] for requested, _ in table], [each[node] for _, each in table])
         for node in range(3)
     ]
-    assert expected == strategy.scorer()(allocations, 3).tolist()
+    scorer = strategy.scorer()
+    assert expected == scorer.of_all(allocations, 3).tolist()
+    for node, score in enumerate(expected):
+        of_one = [
+            NodeAllocation(spec.weight, allocatable[node], requested[node], 0)
+            for spec, (requested, allocatable) in zip(strategy.resources, table, strict=True)
+        ]
+        assert scorer.of_one(of_one) in {score, None}

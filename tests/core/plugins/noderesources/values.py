@@ -35,13 +35,13 @@ def tell(mirror: ClusterMirror, action: Action, *things: Object) -> None:
 
 
 def mirror_of(*things: Object) -> ClusterMirror:
-    """Give a mirror that was told of the objects, in their order."""
+    """Return a mirror that was told of the objects, in their order."""
     mirror = ClusterMirror()
     tell(mirror, "Add", *things)
     return mirror
 
 
 def stranger(amounts: Amounts) -> tuple[ClusterMirror, NodeBatch]:
-    """Give a batch of one whole node that the mirror does not know, though the mirror is not empty."""
+    """Return a batch of one whole node that the mirror does not know, though the mirror is not empty."""
     mirror = mirror_of(offering("known", {"cpu": 1, "memory": 1}), asking("there", {"cpu": 1, "memory": 1}, "known"))
     return mirror, mirror.batch(["strange"], {0: offering("strange", amounts)})

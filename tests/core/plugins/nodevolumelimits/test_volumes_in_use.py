@@ -17,7 +17,7 @@ CLUSTER: Final = (Node(name="n1"), csi_node("n1", 5), claim("a", "pv-a"), csi_vo
 
 
 def counted(mirror: ClusterMirror, name: str = "n1") -> int:
-    """Give how many volumes of the driver a node has attached."""
+    """Return how many volumes of the driver a node has attached."""
     in_use = mirror.derived(VolumesInUse)
     in_use.refresh()
     column = in_use.attached.get(DRIVER)
@@ -25,7 +25,7 @@ def counted(mirror: ClusterMirror, name: str = "n1") -> int:
 
 
 def told(in_use: VolumesInUse) -> dict[str, object]:
-    """Give all that is read of the columns, without the drivers that no node has any more."""
+    """Return all that is read of the columns, without the drivers that no node has any more."""
     in_use.refresh()
     return {
         "migration": in_use.migration.tolist(),

@@ -17,7 +17,7 @@ EBS_DRIVER = "ebs.csi.aws.com"
 
 
 def pod_with(*volumes: str | PodVolume, name: str = "incoming", on: str = "") -> Pod:
-    """Give a pod of the namespace `default`, whose name is its uid; a text is the name of a claim."""
+    """Return a pod of the namespace `default`, whose name is its uid; a text is the name of a claim."""
     return Pod(
         uid=name,
         namespace="default",
@@ -30,7 +30,7 @@ def pod_with(*volumes: str | PodVolume, name: str = "incoming", on: str = "") ->
 def claim(
     name: str, volume: str = "", *, storage_class: str = "", owner: str = "", uid: str = ""
 ) -> PersistentVolumeClaim:
-    """Give a claim; `owner` is the uid of the pod for which it was made."""
+    """Return a claim; `owner` is the uid of the pod for which it was made."""
     return PersistentVolumeClaim(
         namespace="default",
         name=name,
@@ -42,12 +42,12 @@ def claim(
 
 
 def csi_volume(name: str, handle: str = "", driver: str = DRIVER) -> PersistentVolume:
-    """Give a volume with a CSI source, whose handle is its name unless it is said."""
+    """Return a volume with a CSI source, whose handle is its name unless it is said."""
     return PersistentVolume(name=name, source=VolumeSource(driver, handle or name))
 
 
 def in_tree_volume(name: str, plugin: str, volume: str, **labels: str) -> PersistentVolume:
-    """Give a volume with the source of an in-tree plugin; labels are `topology.kubernetes.io/` ones."""
+    """Return a volume with the source of an in-tree plugin; labels are `topology.kubernetes.io/` ones."""
     return PersistentVolume(
         name=name,
         source=VolumeSource(f"kubernetes.io/{plugin}", volume, in_tree=True),
@@ -56,22 +56,22 @@ def in_tree_volume(name: str, plugin: str, volume: str, **labels: str) -> Persis
 
 
 def disk(plugin: str, volume: str, *, kind: str | None = None) -> InlineDisk:
-    """Give a disk of an in-tree plugin that a pod names itself."""
+    """Return a disk of an in-tree plugin that a pod names itself."""
     return InlineDisk("data", VolumeSource(f"kubernetes.io/{plugin}", volume, in_tree=True), kind=kind)
 
 
 def storage_class(name: str, provisioner: str) -> StorageClass:
-    """Give a class of a provisioner."""
+    """Return a class of a provisioner."""
     return StorageClass(name=name, provisioner=provisioner)
 
 
 def csi_node(name: str, limit: int | None = None, driver: str = DRIVER, *migrated: str) -> CSINode:
-    """Give the CSINode of a node, with the limit of one driver."""
+    """Return the CSINode of a node, with the limit of one driver."""
     return CSINode(
         name=name, volume_limits={} if limit is None else {driver: limit}, migrated_plugins=frozenset(migrated)
     )
 
 
 def attachment(name: str, volume: str, node: str, attacher: str = DRIVER) -> VolumeAttachment:
-    """Give an attachment of a volume to a node."""
+    """Return an attachment of a volume to a node."""
     return VolumeAttachment(name=name, attacher=attacher, node=node, volume=volume)

@@ -24,30 +24,30 @@ NAMES: Final = [node.name for node in NODES]
 
 
 def selecting(**labels: str) -> Selector:
-    """Give the selector of matchLabels; without arguments it is `{}`."""
+    """Return the selector of matchLabels; without arguments it is `{}`."""
     if not labels:
         return EVERYTHING
     return Selector(tuple(requirement(key, Operator.IN, [labels[key]]) for key in sorted(labels)))
 
 
 def must(key: str, max_skew: int = 1, selector: Selector | None = None, **rest: Any) -> SpreadConstraint:  # noqa: ANN401 - any other field
-    """Give a hard constraint, on pods of the app web if no selector is given."""
+    """Return a hard constraint, on pods of the app web if no selector is given."""
     chosen = selecting(app="web") if selector is None else selector
     return SpreadConstraint(max_skew, key, DO_NOT_SCHEDULE, chosen, **rest)
 
 
 def should(key: str, max_skew: int = 1, selector: Selector | None = None, **rest: Any) -> SpreadConstraint:  # noqa: ANN401 - any other field
-    """Give a soft constraint, on pods of the app web if no selector is given."""
+    """Return a soft constraint, on pods of the app web if no selector is given."""
     return replace(must(key, max_skew, selector, **rest), when_unsatisfiable=SCHEDULE_ANYWAY)
 
 
 def incoming(*constraints: SpreadConstraint, app: str = "web", **rest: Any) -> Pod:  # noqa: ANN401 - any other field
-    """Give a pod of an app that is to be scheduled."""
+    """Return a pod of an app that is to be scheduled."""
     return Pod("incoming", "default", "incoming", rest.pop("labels", {"app": app}), spread=constraints, **rest)
 
 
 def placed(**apps_by_node: str) -> list[Pod]:
-    """Give pods by the node that they are on: `placed(a1="web web db")`."""
+    """Return pods by the node that they are on: `placed(a1="web web db")`."""
     return [
         Pod(f"{node}/{number}", "default", f"{node}-{number}", {"app": app}, node)
         for node, apps in apps_by_node.items()
@@ -62,12 +62,12 @@ def tell(mirror: ClusterMirror, action: Action, *objects: Object) -> None:
 
 
 def mirror_of(*objects: Object, nodes: Sequence[Node] = NODES) -> ClusterMirror:
-    """Give a mirror of the nodes and of other objects."""
+    """Return a mirror of the nodes and of other objects."""
     mirror = ClusterMirror()
     tell(mirror, "Add", *nodes, *objects)
     return mirror
 
 
 def by_name(numbers: Sequence[int], names: Sequence[str] = NAMES) -> Mapping[str, int]:
-    """Give what belongs to each node."""
+    """Return what belongs to each node."""
     return dict(zip(names, numbers, strict=True))

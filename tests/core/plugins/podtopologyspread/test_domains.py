@@ -43,14 +43,14 @@ NO_SCHEDULE: Final = Taint("dedicated", "x", "NoSchedule")
 
 
 def domains(mirror: ClusterMirror, counted: CountedNodes = ALL, key: str = ZONE) -> dict[str, int]:
-    """Give the number of pods of the app web by the value of each domain."""
+    """Return the number of pods of the app web by the value of each domain."""
     found = domains_of(mirror, counted, key)
     sums = found.sums(mirror.derived(PodCounts).of("default", selecting(app="web")))
     return {found.column.values[value_id]: int(sums[value_id]) for value_id in found.ids.tolist()}
 
 
 def domains_of(mirror: ClusterMirror, counted: CountedNodes, key: str = ZONE) -> Domains:
-    """Give the domains of a topology key that some node has."""
+    """Return the domains of a topology key that some node has."""
     of_nodes = mirror.derived(NodeDomains)
     column = mirror.derived(LabelColumns).of((key,)).get(key) or LabelColumn(key, mirror.nodes.capacity)
     return of_nodes.of(column, of_nodes.counted(counted))

@@ -141,7 +141,7 @@ Answers: TypeAlias = tuple[Mapping[str, Status], Sequence[int] | None]
 
 
 def answers(plugin: PodTopologySpread, evaluation: Evaluation, batch: NodeBatch) -> Answers:
-    """Give the statuses and the normalised scores."""
+    """Return the statuses and the normalised scores."""
     verdicts, raw = evaluation.verdicts(plugin, batch), evaluation.raw_scores(plugin, batch)
     statuses = {name: verdicts.status(at) if verdicts else SUCCESS for at, name in enumerate(batch.names)}
     return statuses, None if raw is None else plugin.normalize(raw).tolist()
@@ -287,7 +287,7 @@ def test_kept_answers_are_those_of_a_mirror_made_anew(
 
 
 def made_anew(mirror: ClusterMirror) -> ClusterMirror:
-    """Give a mirror that was told of what another holds, in another order."""
+    """Return a mirror that was told of what another holds, in another order."""
     held = [pod for _, pod in mirror.placed_pods()]
     objects: list[Object] = [*mirror.objects(Service).values()]
     objects += [*mirror.objects(ReplicaSet).values(), *mirror.objects(StatefulSet).values()]

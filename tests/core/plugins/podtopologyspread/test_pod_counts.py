@@ -21,7 +21,7 @@ POD: Final = Pod("p", "default", "p", {"app": "web"}, "a1")
 
 
 def counted(mirror: ClusterMirror, selector: Selector = WEB, namespace: str = "default") -> dict[str, int]:
-    """Give the number of pods by node, where there are any."""
+    """Return the number of pods by node, where there are any."""
     numbers = mirror.derived(PodCounts).of(namespace, selector).per_slot(mirror.nodes.capacity)
     found = {name: int(numbers[slot]) for name, slot in mirror.nodes.slots.items()}
     return {name: number for name, number in found.items() if number}

@@ -47,7 +47,7 @@ def raw(
     *,
     require_all_topologies: bool = True,
 ) -> Mapping[str, int]:
-    """Give the raw scores by node."""
+    """Return the raw scores by node."""
     asked = [*names, *(node.name for node in strangers)]
     batch = mirror.batch(asked, {len(names) + at: node for at, node in enumerate(strangers)})
     constraints = own_constraints(pod, SCHEDULE_ANYWAY)
@@ -56,7 +56,7 @@ def raw(
 
 
 def weighed(**counts: float) -> Mapping[str, int]:
-    """Give rounded scores, and NOT_SCORED for all nodes that are not named."""
+    """Return rounded scores, and NOT_SCORED for all nodes that are not named."""
     return {**dict.fromkeys(NAMES, NOT_SCORED), **{name: round(count) for name, count in counts.items()}}
 
 

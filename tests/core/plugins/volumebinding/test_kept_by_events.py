@@ -19,7 +19,7 @@ NODES: Final = ("n1", "n2", "n3")
 
 
 def offered(offers: Offers) -> object:
-    """Give all that is offered, without an order."""
+    """Return all that is offered, without an order."""
     return (
         {name: {each.full_name: each for each in offers.free(name).by_topology} for name in CLASSES},
         {claim: {each.full_name: each for each in offers.reserved(claim)} for claim in CLAIMS},

@@ -55,7 +55,7 @@ def verdict(*reasons: str) -> Status:
 
 
 def passed(objects: Sequence[Object], *claims: str) -> list[str]:
-    """Give the nodes of NODES that a pod with these claims can go to."""
+    """Return the nodes of NODES that a pod with these claims can go to."""
     names = [each.name for each in NODES]
     found = statuses(mirror_of(*NODES, *objects), pod_with(*claims), *names)
     return [name for name, status in zip(names, found, strict=True) if status == SUCCESS]

@@ -25,12 +25,12 @@ EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 
 
 def node(name: str, **labels: str) -> Node:
-    """Give a node with labels."""
+    """Return a node with labels."""
     return Node(name=name, labels=labels)
 
 
 def pod_with(*volumes: str | PodVolume, uid: str = "incoming") -> Pod:
-    """Give a pod of the namespace `default`; a text is the name of a claim."""
+    """Return a pod of the namespace `default`; a text is the name of a claim."""
     return Pod(
         uid=uid,
         namespace="default",
@@ -40,7 +40,7 @@ def pod_with(*volumes: str | PodVolume, uid: str = "incoming") -> Pod:
 
 
 def within(key: str, *values: str) -> NodeSelector:
-    """Give the affinity of a volume to nodes with one of these values of a label."""
+    """Return the affinity of a volume to nodes with one of these values of a label."""
     return parse_node_selector([([(key, "In", values)], [])])
 
 
@@ -50,7 +50,7 @@ def unbound(
     requested: int | None = 5,
     **more: Any,  # noqa: ANN401 - members of every type
 ) -> PersistentVolumeClaim:
-    """Give a claim without a volume."""
+    """Return a claim without a volume."""
     claim = PersistentVolumeClaim(
         namespace="default",
         name=name,
@@ -63,7 +63,7 @@ def unbound(
 
 
 def bound(name: str, volume: str) -> PersistentVolumeClaim:
-    """Give a claim with a volume."""
+    """Return a claim with a volume."""
     return PersistentVolumeClaim(namespace="default", name=name, uid=name, volume=volume, bind_completed=True)
 
 
@@ -74,7 +74,7 @@ def free_volume(
     storage_class: str = "wait",
     **more: Any,  # noqa: ANN401 - members of every type
 ) -> PersistentVolume:
-    """Give a volume that waits for a claim."""
+    """Return a volume that waits for a claim."""
     volume = PersistentVolume(
         name=name,
         node_affinity=affinity,
@@ -89,14 +89,14 @@ def free_volume(
 def reserved_volume(
     name: str, claim: str, affinity: NodeSelector | None = None, capacity: int = 10, uid: str = ""
 ) -> PersistentVolume:
-    """Give a volume that is there for one claim."""
+    """Return a volume that is there for one claim."""
     return free_volume(name, affinity, capacity, claim=ClaimRef("default", claim, uid), phase="Pending")
 
 
 def ebs_volume(
     name: str, affinity: NodeSelector | None = None, volume: str = "vol-1", **labels: str
 ) -> PersistentVolume:
-    """Give an in-tree volume that a CSI driver has taken over; labels are `topology.kubernetes.io/` ones."""
+    """Return an in-tree volume that a CSI driver has taken over; labels are `topology.kubernetes.io/` ones."""
     return PersistentVolume(
         name=name,
         source=VolumeSource(EBS, volume, in_tree=True),
@@ -108,7 +108,7 @@ def ebs_volume(
 def waiting(
     name: str = "wait", provisioner: str = "kubernetes.io/no-provisioner", topologies: NodeSelector | None = None
 ) -> StorageClass:
-    """Give a class whose volumes wait for the first pod."""
+    """Return a class whose volumes wait for the first pod."""
     return StorageClass(
         name=name,
         provisioner=provisioner,
@@ -118,7 +118,7 @@ def waiting(
 
 
 def room(name: str, limit: int | None, storage_class: str = "wait", **labels: str) -> CSIStorageCapacity:
-    """Give the capacity of nodes with these labels."""
+    """Return the capacity of nodes with these labels."""
     return CSIStorageCapacity(
         namespace="kube-system",
         name=name,

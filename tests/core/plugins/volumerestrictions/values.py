@@ -6,42 +6,42 @@ from core.objects.volumes import PersistentVolumeClaim, VolumeSource
 
 
 def pod_with(*volumes: PodVolume, name: str = "incoming", on: str = "", namespace: str = "default") -> Pod:
-    """Give a pod with these volumes, whose name is its uid."""
+    """Return a pod with these volumes, whose name is its uid."""
     return Pod(uid=name, namespace=namespace, name=name, volumes=volumes, node_name=on)
 
 
 def gce(disk: str, *, read_only: bool = False) -> InlineDisk:
-    """Give a GCE persistent disk."""
+    """Return a GCE persistent disk."""
     return _disk("kubernetes.io/gce-pd", disk, read_only=read_only)
 
 
 def ebs(disk: str) -> InlineDisk:
-    """Give an EBS volume."""
+    """Return an EBS volume."""
     return _disk("kubernetes.io/aws-ebs", disk)
 
 
 def iscsi(iqn: str, *, read_only: bool = False) -> InlineDisk:
-    """Give an iSCSI disk."""
+    """Return an iSCSI disk."""
     return _disk("kubernetes.io/iscsi", iqn, read_only=read_only)
 
 
 def azure(disk: str) -> InlineDisk:
-    """Give an Azure disk."""
+    """Return an Azure disk."""
     return _disk("kubernetes.io/azure-disk", disk)
 
 
 def cinder(disk: str) -> InlineDisk:
-    """Give a Cinder volume."""
+    """Return a Cinder volume."""
     return _disk("kubernetes.io/cinder", disk)
 
 
 def rbd(*monitors: str, pool: str = "rbd", image: str = "i", read_only: bool = False) -> RBDImage:
-    """Give a Ceph block device."""
+    """Return a Ceph block device."""
     return RBDImage(frozenset(monitors), pool, image, read_only)
 
 
 def claim(name: str, *modes: str, namespace: str = "default", uid: str = "") -> PersistentVolumeClaim:
-    """Give a claim with these access modes."""
+    """Return a claim with these access modes."""
     return PersistentVolumeClaim(
         namespace=namespace, name=name, access_modes=frozenset(modes), uid=uid or f"{namespace}/{name}"
     )

@@ -1,0 +1,58 @@
+// The layers of the map: which there are, and the one that is drawn.
+
+import { LOAD, LoadLayer } from "./load_layer.js";
+import { UseLayer } from "./use_layer.js";
+import { VERDICT, VerdictLayer } from "./verdict_layer.js";
+
+/**
+ * The cluster as it is; `load` is null where nothing measures the usage of nodes.
+ * @typedef {{ cluster: Cluster, use: import("./use_layer.js").Use, load: import("./load_layer.js").Load | null }} Overview
+ * @typedef {import("./cluster.js").Cluster} Cluster
+ * @typedef {import("./cluster.js").JudgedCluster} JudgedCluster
+ * @typedef {import("./verdict_layer.js").Layer} Layer
+ */
+
+const USUAL_RESOURCE = "cpu";
+
+/**
+ * The layer that is drawn while nobody wants another.
+ * @param {boolean} answered
+ */
+export const usualLayer = (answered) => (answered ? VERDICT : USUAL_RESOURCE);
+
+/**
+ * The names of all layers.
+ * @param {JudgedCluster | null} judged
+ * @param {Overview | null} overview
+ */
+export function layerNames(judged, overview) {
+  const resources = (overview?.use.view.resources ?? []).map((each) => each.resource);
+  return [...(judged ? [VERDICT] : []), ...resources, ...(overview?.load?.layers ?? [])];
+}
+
+/**
+ * A layer as people choose it.
+ * @param {string} name
+ */
+export function layerText(name) {
+  if (name === VERDICT) return "verdict and score";
+  return name.startsWith(LOAD) ? `load: ${name.slice(LOAD.length)}` : name;
+}
+
+/**
+ * The layer that is wanted, or else the usual one; null while there is nothing to draw.
+ * @param {JudgedCluster | null} judged the answer, if there is one
+ * @param {Overview | null} overview
+ * @param {string} wanted empty: the usual one
+ * @returns {Layer | null}
+ */
+export function layerOf(judged, overview, wanted) {
+  const cluster = judged ?? overview?.cluster;
+  if (!cluster) return null;
+  const measured = overview?.load?.of(wanted);
+  if (overview?.load && measured) return new LoadLayer(cluster, overview.load, measured);
+  const usual = usualLayer(judged !== null);
+  const resource = overview?.use.of(wanted || usual) ?? (judged ? undefined : overview?.use.of(usual));
+  if (overview && resource) return new UseLayer(cluster, overview.use, resource);
+  return judged && new VerdictLayer(judged);
+}

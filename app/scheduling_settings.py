@@ -1,0 +1,81 @@
+"""The settings of filters, scores, bindings, preemption and decisions."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.setting_types import AUTO, Gates, Json, KubernetesRelease, Names, Profile
+from core.framework.interface import MAX_NODE_SCORE
+from core.mirror.work import DEFAULT_MAX_WORK
+from core.node_sample import ADAPTIVE, ALL
+from core.plugins.interpodaffinity.plugin import MAX_HARD_POD_AFFINITY_WEIGHT
+
+
+class SchedulingSettings(BaseModel):
+    """The rules that apply, and the verbs that Kindred serves. A part of Settings."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    kubernetes: KubernetesRelease = AUTO
+    """Release of Kubernetes whose rules apply. `auto` takes the release of the API server, which can change while
+    Kindred runs. For a dump, `auto` takes the release of its newest kubelet. docs/versions.md lists the differences."""
+    feature_gates: Gates = {}
+    """Feature gates of kube-scheduler that differ from the defaults of the release, as `NAME=false,NAME=true`. Only
+    gates that change a decision can be set."""
+    profile: Profile = "affinity"
+    """Plugins that Kindred runs: `affinity`, `full`, or a list of `[filter:|score:]NAME[=WEIGHT]`, separated by commas.
+    `affinity` is InterPodAffinity alone. `full` is the default plugins of kube-scheduler without DynamicResources. In a
+    list, these two names stand for their plugins."""
+    plugin_args: Json = ""
+    """Arguments of plugins, as JSON: plugin -> upstream's `*Args`. Empty: upstream's defaults."""
+    hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=MAX_HARD_POD_AFFINITY_WEIGHT)] = 1
+    """Score that a required affinity term of an existing pod adds: `hardPodAffinityWeight` of InterPodAffinityArgs."""
+    ignore_preferred_terms_of_existing_pods: bool = False
+    """Score only pods that have preferred terms themselves: `ignorePreferredTermsOfExistingPods` of
+    InterPodAffinityArgs."""
+    max_score: Annotated[int, Field(ge=1, le=MAX_NODE_SCORE)] = MAX_NODE_SCORE
+    """Highest score that `prioritize` returns. kube-scheduler multiplies the scores of an extender by 10. With 20 and
+    weight 1, Kindred weighs as much as the in-tree plugin with its weight 2. Upstream's range for extenders is 0 to
+    10."""
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=ADAPTIVE, le=ALL)] = ALL
+    """Share of the cluster's nodes, in percent, that `filter` returns at most, but never fewer than 100 nodes. `filter`
+    returns the nodes with the best scores, and varies its choice among equal scores. `0` adapts the share to the size
+    of the cluster, from 50 % to 5 %, as kube-scheduler does. The response does not name the nodes that are left out."""
+    partition: Json = ""
+    """Nodes that this scheduler may use, as a rule in the format of `PUT /debug/partition`. Empty: all nodes."""
+    bypass_namespaces: Names = ()
+    """Namespaces whose pods Kindred does not judge: every node fits, and every score is 0."""
+    bypass_labels: str = ""
+    """Label selector of pods that Kindred does not judge, in the format of `kubectl -l`. Empty: none."""
+    bypass_schedulers: Names = ()
+    """Schedulers whose pods Kindred does not judge, by `spec.schedulerName`."""
+    bind_timeout: Annotated[float, Field(ge=0.1, le=300)] = 4.0
+    """Seconds within which `bind` responds. Set it below kube-scheduler's `httpTimeout` for the extender, 5 s by
+    default."""
+    preempt: Literal["off", "verb", "evict"] = "off"
+    """Part of Kindred in preemption: `off`, `verb` or `evict`. With `off`, responses of `preempt` have no node. With
+    `verb`, Kindred serves `preempt`, and watches PodDisruptionBudgets for it. With `evict`, Kindred also preempts by
+    itself for pods that Kindred alone rejects on every node."""
+    answer: Literal["all", "decide"] = "all"
+    """Nodes that `filter` returns: with `all`, every node that fits; with `decide`, the one node that Kindred chooses.
+    A pod counts on its chosen node from the decision on. `decide` is for a kube-scheduler of its own that leaves
+    filters and scores to Kindred."""
+    decide_scope: str = "question"
+    """Nodes that Kindred chooses among: with `question`, the nodes of the request; with `any-node`, all nodes of the
+    cluster. `any-node` is only right for a scheduler profile without any filter plugin. `NAME=question,NAME=any-node`
+    sets the scope by `spec.schedulerName`. For the pods of other schedulers `filter` then returns all nodes that
+    fit."""
+    decide_claims_scheduler: str = ""
+    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources, with the scope `question`. A pod
+    with unbound claims, resource claims or a scheduling group must name this scheduler. Otherwise it gets an `Error`
+    that says so. Empty: there is no such profile, and all these pods get the `Error`."""
+    decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
+    """Seconds that Kindred waits before the first decision after a start or a failover, if pods are pending then.
+    Bindings of earlier decisions complete in this time."""
+    groups: bool = True
+    """With `answer` `decide`: whether the pods of a group are placed all or none. Groups by the label
+    `kindred.dev/group` need no permission. For PodGroups of scheduler-plugins, Kindred must be allowed to list and
+    watch them."""
+    max_work: Annotated[int, Field(ge=1_000_000)] = DEFAULT_MAX_WORK
+    """Work that one evaluation may take, in units of about 1 ns. A pod that takes more gets an `Error` that names the
+    field. Pods of the benchmark take at most 1/50 of the default."""
