@@ -74,7 +74,7 @@ class Cluster:
         grant(self.api, settings or {}, binds=binds)
         return write_token(self.api, self.plane.folder / "kindred.token")
 
-    def start_scheduler(
+    def start_scheduler(  # noqa: PLR0913  # each is a property of the one program
         self,
         config: Mapping[str, Any],
         *,

@@ -247,9 +247,17 @@ class Following:
         before = events.total()
         await self.until(lambda: events.total() > before, "told anything")
 
-    async def until_standing(self, standing: SyncStatus) -> None:
-        """Wait until the mirror stands so."""
-        await self.until(lambda: self.freshness.status() is standing, standing.value)
+    async def until_stale(self, kind: Kind) -> str:
+        """Wait until a resource is stale; return its problem. On a machine under load, others may be stale as well."""
+        stale = f"{self.states[kind].plural}: stale"
+        problems: list[str] = []
+
+        def found() -> bool:
+            problems[:] = [each for each in self.freshness.problems() if each.startswith(stale)]
+            return bool(problems)
+
+        await self.until(found, stale)
+        return problems[0]
 
     async def stays_quiet(self, seconds: float = 0.12) -> None:
         """Look on for a while in which nothing is asked of the server, and the mirror stays fresh."""

@@ -54,13 +54,12 @@ async def test_an_outage_makes_the_mirror_stale_and_asks_at_most_once_for_each_w
         server.faults.add(action, PODS, times=None)
         server.end_watches(PODS)
         churn(server)
-        await following.until_standing(SyncStatus.STALE)
+        told = await following.until_stale(Pod)
         lasted = time.monotonic() - began
         assert lasted >= STALE_AFTER - 0.1  # bookmarks are 0.05 s apart
         # One that is refused with 401 is asked twice, with a new login.
         requests = sum(following.counts().requests.values()) / (2 if problem.startswith("401") else 1)
         assert requests <= FIRST_ATTEMPTS + ATTEMPTS_A_SECOND * lasted
-        (told,) = following.freshness.problems()
         assert told.startswith(f"pods: stale for {STALE_AFTER:.0f} s (")
         assert problem in told
         server.faults.clear()
@@ -138,8 +137,8 @@ async def test_a_role_that_lacks_a_rule_is_told_which(server: FakeApiServer, cap
         # Once it is taken away again, the mirror is followed no more, and goes stale.
         server.behaviour.forbidden.add(PODS)
         server.end_watches(PODS)
-        await following.until_standing(SyncStatus.STALE)
-        assert rule in following.freshness.problems()[0]
+        problem = await following.until_stale(Pod)
+        assert problem.endswith(f"; {rule}")
         server.behaviour.forbidden.clear()
         await following.until_equal()
         assert following.counts().relists == {}
