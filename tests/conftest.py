@@ -1,10 +1,13 @@
-"""Setup of all tests: the depth of random tests, their order, and the marker of the tools' self-tests."""
+"""Setup of all tests: depth and order of random tests, the garbage collector, the marker of the tools' self-tests."""
 
+import gc
 import os
+from collections.abc import Generator
 from typing import Final
 
 import pytest
 
+from tests.collector import freeze_what_stays, ignore_freezes
 from tests.depth import has_depth, use_depth
 from tests.tools_marker import ToolsMarker
 
@@ -30,3 +33,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if has_depth(item):
             item.add_marker("deep")
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without full garbage collections, which find nothing."""
+    ignore_freezes()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        freeze_what_stays()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """After the last test of a module, let the collector forget what stays."""
+    yield
+    if nextitem is not None and nextitem.path != item.path:
+        freeze_what_stays()

@@ -85,6 +85,7 @@ async def _scraped() -> str:
             "pod_namespace": "kindred",
             "admin_port": 0,
             "usage_source": "metrics-api",
+            "usage_interval": 1.0,
             "tls_cert_file": authority.crt("server"),
             "tls_key_file": authority.key("server"),
         }

@@ -1,6 +1,5 @@
 """The README: its commands have the shown output, its figures are measured, and it stays short."""
 
-import gc
 import json
 import os
 import re
@@ -65,7 +64,6 @@ def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answe
 @pytest.mark.parametrize(("command", "shown"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
 def test_what_the_readme_shows_of_explain_is_how_its_output_begins(command: str, shown: str) -> None:
     result = CliRunner().invoke(main, shlex.split(command))
-    gc.unfreeze()  # the loaded objects would stay in memory for all tests
     assert shown == begun(result.output, shown)
     assert max(map(len, shown.splitlines())) <= WIDTH
 

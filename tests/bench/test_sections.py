@@ -1,7 +1,6 @@
 """Sections that need no other process, on a small cluster: they measure something, and can be printed and drawn."""
 
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,6 @@ from tests.bench.report import read as read_report
 from tests.bench.text import section_text
 
 SMALL = Size(60, 3_000, 0.01)
-
-
-@pytest.fixture(autouse=True)
-def thaw() -> Iterator[None]:
-    """Unfreeze the objects that a section froze."""
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize(

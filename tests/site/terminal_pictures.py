@@ -34,9 +34,8 @@ _WITHOUT_FONTS: Final = re.sub(r"@font-face {{.*?}}\n", "", _FORMAT, flags=re.DO
 def picture(name: str, theme: str) -> str:
     """Return the output of a command as SVG, the same for the same output."""
     command = f"kindred {COMMANDS[name]}"
-    with patch("time.time", return_value=_NOW):
+    with patch("time.time", return_value=_NOW), patch.object(gc, "freeze"):
         result = CliRunner().invoke(main, command.split()[1:], color=True, catch_exceptions=False)
-    gc.unfreeze()  # the loaded demo, which would stay for the rest of the process
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text(f"$ {command}", style="bold"))
     console.print(Text.from_ansi(result.stdout))

@@ -1,6 +1,5 @@
 """The text of every command over the demo cluster fits into 80 columns."""
 
-import gc
 import json
 from collections.abc import Iterator
 
@@ -99,7 +98,6 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         kubeconfig = write_kubeconfig(folder / "kubeconfig", cluster.url)
         pod = str(folder / "pod.json")
         yield {"@admin": admin.url, "@diff": diff.url, "@pod": pod, "@kubeconfig": kubeconfig}
-    gc.unfreeze()
 
 
 def test_every_command_that_prints_a_table_is_tried() -> None:

@@ -8,6 +8,7 @@ from weakref import ref
 import pytest
 
 from app.watch.bulk_load import BulkLoads
+from tests.collector import freezing
 
 
 class Node:
@@ -17,10 +18,15 @@ class Node:
         self.itself = self
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _freezing() -> Iterator[None]:
+    with freezing():
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _collector_as_it_was() -> Iterator[None]:
     thresholds = gc.get_threshold()
-    gc.unfreeze()
     yield
     gc.unfreeze()
     gc.set_threshold(*thresholds)

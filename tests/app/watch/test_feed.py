@@ -174,4 +174,3 @@ def test_loads_are_surrounded_by_a_pause_of_the_collector() -> None:
     with Fed().feed.loading():
         assert not gc.isenabled()
     assert gc.isenabled()
-    gc.unfreeze()
