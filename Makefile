@@ -35,7 +35,7 @@ run: $(SERVING) ## Serve the bundled demo cluster on 127.0.0.1:8888, no Kubernet
 # `make test COVERAGE=--cov` also measures which lines no test runs, against their floor.
 COVERAGE :=
 
-test: $(STAMP) ## Run the tests, with the golden cases of the real scheduler plugins (6 to 10 minutes on 2 CPUs)
+test: $(STAMP) ## Run the tests, with the golden cases of the real scheduler plugins (5 to 10 minutes on 2 CPUs)
 	$(PYTEST) -m "not tools and not alone" $(COVERAGE)
 	$(ALONE)
 
