@@ -70,7 +70,7 @@ def measure(size: Size) -> Section:
                     for number in range(_ROUNDS):
                         _round(*both, bodies[number * pods : (number + 1) * pods])
                 rows.append(_row(kind, *both))
-    title = f"Decisions among all nodes, {_NAMES} asked about, against a bare ASGI app, {size}"
+    title = f"Decisions among all nodes, {_NAMES} in the request, against a bare ASGI app, {size}"
     return Section("decide", title, rows)
 
 
