@@ -46,7 +46,8 @@ class SimulatedServer(ApiClient):
     def __init__(self, chance: random.Random) -> None:  # no connections: what is inherited is not used
         self.chance = chance
         self.asked: list[Asked] = []
-        self.watches: set[Watch] = set()
+        self.watches: dict[Watch, None] = {}
+        """In the order in which they were accepted. In a set, their addresses would decide which ends first."""
         self.refusal: Callable[[str], ApiError | None] = lambda _: None
         """Path -> the error of a request."""
         self.never: Mapping[str, ApiError] = {}
@@ -94,13 +95,13 @@ class SimulatedServer(ApiClient):
         """Open a watch."""
         await self._ask(path)
         watch = Watch(path, asyncio.get_running_loop().time())
-        self.watches.add(watch)
+        self.watches[watch] = None
         if self.breaks:
             self.end(None, path)
         try:
             yield self._lines(watch, params)
         finally:
-            self.watches.discard(watch)
+            del self.watches[watch]
 
     async def close(self) -> None:
         """Do nothing: there are no connections."""
