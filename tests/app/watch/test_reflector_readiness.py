@@ -62,6 +62,7 @@ async def test_an_outage_makes_the_mirror_stale_and_asks_at_most_once_for_each_w
         assert requests <= FIRST_ATTEMPTS + ATTEMPTS_A_SECOND * lasted
         assert told.startswith(f"pods: stale for {STALE_AFTER:.0f} s (")
         assert problem in told
+        assert not any(following.states[other].problem for other in (Node, Namespace))
         server.faults.clear()
         await following.until_equal()
         assert following.freshness.problems() == []
@@ -139,6 +140,7 @@ async def test_a_role_that_lacks_a_rule_is_told_which(server: FakeApiServer, cap
         server.end_watches(PODS)
         problem = await following.until_stale(Pod)
         assert problem.endswith(f"; {rule}")
+        assert not any(other.problem for other in others)
         server.behaviour.forbidden.clear()
         await following.until_equal()
         assert following.counts().relists == {}
