@@ -75,8 +75,18 @@ class Kindred:
         self.program = Program("kindred", self._command, self._log, self._environment)
         self.program.wait_until(self._only_follows if self._follows else self.is_ready)
 
+    def wait_for_explanations(self) -> None:
+        """Wait until the resources that only explanations read are synced, too. Readiness does not depend on them."""
+        self.program.wait_until(self._explains)
+
+    def _explains(self) -> bool:
+        with suppress(httpx.HTTPError):
+            resources: dict[str, dict[str, Any]] = self.readiness()["resources"]
+            return all(each["synced"] or each["absent"] for each in resources.values())
+        return False
+
     def is_ready(self) -> bool:
-        """Whether every resource is followed."""
+        """Whether every resource is followed that requests of schedulers need."""
         with suppress(httpx.HTTPError):
             return httpx.get(f"{self.url}/readyz", timeout=5.0).status_code == httpx.codes.OK
         return False

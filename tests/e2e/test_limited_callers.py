@@ -62,6 +62,7 @@ def explained(kindred: Kindred, token: str = "", pod_name: str = f"{NAMESPACE}/b
 def test_each_caller_sees_the_names_of_pods_that_they_may_list(cluster: Cluster) -> None:
     cluster.add_nodes(1)
     kindred = cluster.start_kindred({"KINDRED_EXPLAIN_ACCESS": "review"})
+    kindred.wait_for_explanations()
     limited, trusted = account(cluster, "limited", NAMESPACE), account(cluster, "trusted")
     cluster.api.create(pods_path(THEIRS), on(pod(HOLDER, host_port=PORT), "node-0000"))
     cluster.api.create(pods_path(THEIRS), pod(f"{HOLDER}-waits", cpu="33"))
@@ -95,6 +96,7 @@ def test_each_caller_sees_the_names_of_pods_that_they_may_list(cluster: Cluster)
 def test_who_is_unknown_or_may_not_is_refused_with_what_is_missing(cluster: Cluster) -> None:
     cluster.add_nodes(1)
     kindred = cluster.start_kindred({"KINDRED_EXPLAIN_ACCESS": "review"})
+    kindred.wait_for_explanations()
     limited, trusted = account(cluster, "limited", NAMESPACE), account(cluster, "trusted")
     cluster.api.create(pods_path(THEIRS), on(pod(HOLDER), "node-0000"))
     cluster.create_pods([pod("blocked", cpu="33")])

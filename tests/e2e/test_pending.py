@@ -144,6 +144,7 @@ def test_the_cause_of_every_pending_pod_is_the_schedulers(cluster: Cluster, note
     }
     cluster.api.create(CLAIMS, {"metadata": {"name": "unbound"}, "spec": claim_spec})
     kindred = cluster.start_kindred()
+    kindred.wait_for_explanations()
     cluster.start_scheduler(configuration(IN_TREE, ""))
     wanted = {made[0]["metadata"]["name"]: made for copy in range(COPIES) for made in causes(copy).values()}
     cluster.create_pods([manifest for manifest, _, _ in wanted.values()])
