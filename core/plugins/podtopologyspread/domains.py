@@ -17,7 +17,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchLabels
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
-from core.mirror.topology import BoolArray, Int64Array, IntpArray, TopologyColumn
+from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray, TopologyColumn
 from core.objects.node import Node
 from core.objects.node_affinity import NodeAffinity
 from core.objects.pod import Pod
@@ -69,20 +69,21 @@ class Domains:
     Stale after the next change of a node.
     """
 
-    __slots__ = ("_slots", "_value_ids", "column", "ids")
+    __slots__ = ("_value_ids", "column", "ids")
 
     def __init__(self, column: TopologyColumn, slots: IntpArray, value_ids: IntpArray) -> None:
         self.column = column
         self.ids = np.flatnonzero(np.bincount(value_ids))
-        self._slots = slots
-        self._value_ids = value_ids.astype(np.int32)
+        self._value_ids = np.full(len(column.of_slot), ABSENT, np.int32)  # by slot, of the counted nodes
+        self._value_ids[slots] = value_ids
 
     def sums(self, counter: PodCounter) -> Int64Array:
         """Return the number of pods on the counted nodes by value id. UNSEEN and ABSENT read 0."""
         sums = self.column.sums()
         if counter.counts_any:
-            on_nodes = counter.per_slot(len(self.column.of_slot))[self._slots]
-            numbers = np.bincount(self._value_ids, weights=on_nodes)  # floats are exact up to 2**53
+            slots, pods = counter.by_slot()
+            # The first number, of ABSENT, is of pods on nodes that do not count. Floats are exact up to 2**53.
+            numbers = np.bincount(self._value_ids.take(slots) + 1, weights=pods)[1:]
             sums[: len(numbers)] = numbers
         return sums
 

@@ -15,7 +15,7 @@ from core.mirror.changes import Change, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_columns import namespace_is_selected
 from core.mirror.term_index import TermIndex
-from core.mirror.topology import Int64Array, TopologyCounts
+from core.mirror.topology import Int64Array, IntpArray, TopologyCounts
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING, Selector
 from core.objects.pod import Pod
@@ -67,6 +67,10 @@ class PodCounter:
         """Add a pod to the count of its node's slot (delta 1), or remove it (delta -1)."""
         self._counts.add(slot, delta)
         self.version = next(_versions)
+
+    def by_slot(self) -> tuple[IntpArray, Int64Array]:
+        """Return the slots of the nodes with counted pods, and the number of pods on each."""
+        return self._counts.arrays()
 
     def per_slot(self, capacity: int) -> Int64Array:
         """Return the number of pods on the node of each slot. NO_SLOT reads 0."""

@@ -66,7 +66,8 @@ class PreScoreState:
             labels = BatchLabels(self._mirror, batch, self._keys)
             scored = self._scored_of(batch, labels)
         totals = np.zeros(len(batch), np.float64)
-        if scored.any():
+        are_scored = scored.all()
+        if are_scored or scored.any():
             domains = ConstrainedDomains(self._mirror, self._pod, self._needed)
             for constraint in self._constraints:
                 weight = self._weight(constraint.topology_key)
@@ -74,7 +75,8 @@ class PreScoreState:
                 if column is not None:
                     totals += self._worth(constraint, weight, batch, column, domains)
         raw = rounded(totals)
-        raw[~scored] = NOT_SCORED
+        if not are_scored:
+            raw[~scored] = NOT_SCORED
         return raw
 
     def _counter(self, constraint: SpreadConstraint) -> PodCounter:
@@ -106,12 +108,17 @@ class PreScoreState:
         domains: ConstrainedDomains,
     ) -> FloatArray:
         """Return the score of a constraint for each node of the batch, 0 without its label."""
-        counter, ids = self._counter(constraint), column.topology_ids()
-        if constraint.topology_key == HOSTNAME:
-            numbers = counter.per_slot(self._mirror.nodes.capacity)[batch.slots]
-        else:
-            numbers = domains.of(constraint, column.column).sums(counter)[ids]
-        return np.where(ids == ABSENT, 0.0, numbers * weight + float(constraint.max_skew - 1))
+        counter, ids, least = self._counter(constraint), column.topology_ids(), float(constraint.max_skew - 1)
+        if constraint.topology_key != HOSTNAME:
+            # By domain before by node, because there are fewer domains.
+            by_domain = domains.of(constraint, column.column).sums(counter) * weight + least
+            by_domain[ABSENT] = 0.0
+            return by_domain.take(ids)
+        worth = counter.per_slot(self._mirror.nodes.capacity).take(batch.slots) * weight
+        worth += least
+        if ids.min(initial=0) < 0:
+            worth[ids == ABSENT] = 0.0
+        return worth
 
 
 def rounded(numbers: FloatArray) -> Int64Array:
@@ -122,14 +129,25 @@ def rounded(numbers: FloatArray) -> Int64Array:
 
 def normalized(raw: Int64Array) -> Int64Array:
     """Invert the raw scores of the requested nodes, and normalise them to 0..100. Without counted pods, all get 100."""
+    if len(raw) and raw.min() > NOT_SCORED:
+        return _turned(raw)
     scored = raw != NOT_SCORED
-    if not scored.any():
-        return np.zeros_like(raw)
-    lowest, highest = int(raw[scored].min()), int(raw[scored].max())
+    scores = np.zeros_like(raw)
+    if scored.any():
+        scores[scored] = _turned(raw[scored])
+    return scores
+
+
+def _turned(raw: Int64Array) -> Int64Array:
+    """Invert and normalise the raw scores of nodes that are all scored."""
+    lowest, highest = int(raw.min()), int(raw.max())
     if highest <= 0:
-        return np.where(scored, MAX_NODE_SCORE, 0)
-    turned = MAX_NODE_SCORE * (highest + lowest - np.where(scored, raw, highest)) // highest
-    return np.where(scored, turned, 0)
+        return np.full_like(raw, MAX_NODE_SCORE)
+    if highest - lowest >= len(raw):
+        return MAX_NODE_SCORE * (highest + lowest - raw) // highest
+    # One division for each possible score: 5,000 divisions take 30 us.
+    by_score = MAX_NODE_SCORE * np.arange(highest, lowest - 1, -1) // highest
+    return by_score.take(raw - lowest)
 
 
 def _number_of_domains(column: BatchColumn | None, scored: BoolArray) -> int:
@@ -139,7 +157,7 @@ def _number_of_domains(column: BatchColumn | None, scored: BoolArray) -> int:
     """
     if column is None:
         return int(scored.any())
-    ids = column.ids[scored]
+    ids = column.ids if scored.all() else column.ids[scored]
     present = np.bincount(ids + 1) > 0  # ABSENT gives 0
     empty = column.id_of("")
     if len(present) and present[0] and empty is not None and empty + 1 < len(present) and present[empty + 1]:

@@ -181,6 +181,12 @@ def test_strangers_without_the_label_are_in_the_domain_of_the_empty_value_where_
     assert scores["a1"] == round(log(domains + 2))
 
 
+def test_without_requiring_all_labels_a_node_without_a_hostname_scores_nothing_beside_an_unknown_hostname() -> None:
+    pod, strangers = incoming(should(HOST, max_skew=3)), [Node("s", {HOST: "s"}), Node("t")]
+    scores = raw(mirror_of(*PODS), pod, ["a1", "bare"], strangers, require_all_topologies=False)
+    assert scores == {"a1": round(3 * log(6) + 2), "bare": 0, "s": 2, "t": 0}
+
+
 def test_a_node_of_which_nothing_is_known_is_not_scored_and_makes_no_difference() -> None:
     mirror, pod = mirror_of(*PODS), incoming(should(HOST))
     assert raw(mirror, pod, [*LABELLED, "nobody"]) == {**raw(mirror, pod, LABELLED), "nobody": NOT_SCORED}
