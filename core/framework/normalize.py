@@ -1,16 +1,25 @@
-"""The normalisation that most plugins use.
+"""The normalisation that most plugins use, and how all of them map many scores at once.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/helper/normalize_score.go (DefaultNormalizeScore).
 """
 
-from typing import Final
+from collections.abc import Callable
 
 import numpy as np
 
 from core.framework.interface import MAX_NODE_SCORE
 from core.mirror.topology import Int64Array
 
-_FEW: Final = 256
+
+def mapped(raw: Int64Array, lowest: int, highest: int, scale: Callable[[Int64Array], Int64Array]) -> Int64Array:
+    """Return `scale` of the scores, all of which are in `lowest` to `highest`. `scale` maps each score by itself.
+
+    If there are fewer possible scores than nodes, each possible score is mapped once: 7 us for 5,000 nodes, against 20
+    us for a division of all.
+    """
+    if highest - lowest >= len(raw):
+        return scale(raw)
+    return scale(np.arange(lowest, highest + 1)).take(raw - lowest)
 
 
 def default_normalize(raw: Int64Array, *, reverse: bool = False) -> Int64Array:
@@ -22,9 +31,7 @@ def default_normalize(raw: Int64Array, *, reverse: bool = False) -> Int64Array:
     highest = int(raw.max(initial=0))
     if not highest:
         return np.full_like(raw, MAX_NODE_SCORE) if reverse else raw
-    if highest < _FEW and raw.min() >= 0:  # each value once: 5 us for 5,000 scores, against 20 us for a division of all
-        return _scaled(np.arange(highest + 1), highest, reverse=reverse).take(raw)
-    return _scaled(raw, highest, reverse=reverse)
+    return mapped(raw, int(raw.min()), highest, lambda scores: _scaled(scores, highest, reverse=reverse))
 
 
 def _scaled(raw: Int64Array, highest: int, *, reverse: bool) -> Int64Array:

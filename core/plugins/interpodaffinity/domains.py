@@ -34,10 +34,14 @@ class DomainSums:
 
     def per_node(self, batch: NodeBatch) -> Int64Array:
         """Return for each node of the batch the sum of its domains' counts over the keys."""
-        total = np.zeros(len(batch), np.int64)
+        total: Int64Array | None = None
         for column, weighted in self._by_column.items():
             sums = column.sums()
             for domains, weight in weighted:
                 domains.counts.add_into(sums, weight)
-            total += sums[batch.value_ids(column)]
-        return total
+            by_node = sums.take(batch.value_ids(column))
+            if total is None:
+                total = by_node
+            else:
+                total += by_node
+        return np.zeros(len(batch), np.int64) if total is None else total

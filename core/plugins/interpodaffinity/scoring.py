@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from core.framework.interface import MAX_NODE_SCORE
+from core.framework.normalize import mapped
 from core.mirror.affinity_counts import Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.domain_counts import DomainCounts
@@ -29,8 +30,11 @@ def normalized(raw: Int64Array) -> Int64Array:
     lowest, highest = int(raw.min()), int(raw.max())
     if lowest == highest:
         return np.zeros_like(raw)
-    spread: Int64Array = (float(MAX_NODE_SCORE) * ((raw - lowest) / float(highest - lowest))).astype(np.int64)
-    return spread
+
+    def scale(scores: Int64Array) -> Int64Array:
+        return (float(MAX_NODE_SCORE) * ((scores - lowest) / float(highest - lowest))).astype(np.int64)
+
+    return mapped(raw, lowest, highest, scale)
 
 
 def _own(mirror: ClusterMirror, pod: Pod) -> Iterator[tuple[DomainCounts, int]]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.framework.interface import MAX_NODE_SCORE, NOT_SCORED, Versions
+from core.framework.normalize import mapped
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchColumn, BatchLabels
 from core.mirror.node_info import NodeBatch
@@ -111,10 +112,11 @@ class PreScoreState:
         counter, ids, least = self._counter(constraint), column.topology_ids(), float(constraint.max_skew - 1)
         if constraint.topology_key != HOSTNAME:
             # By domain before by node, because there are fewer domains.
-            by_domain = domains.of(constraint, column.column).sums(counter) * weight + least
+            by_domain: FloatArray = domains.of(constraint, column.column).sums(counter) * np.float64(weight)
+            by_domain += least
             by_domain[ABSENT] = 0.0
             return by_domain.take(ids)
-        worth = counter.per_slot(self._mirror.nodes.capacity).take(batch.slots) * weight
+        worth: FloatArray = counter.per_slot(self._mirror.nodes.capacity).take(batch.slots) * np.float64(weight)
         worth += least
         if ids.min(initial=0) < 0:
             worth[ids == ABSENT] = 0.0
@@ -143,11 +145,7 @@ def _turned(raw: Int64Array) -> Int64Array:
     lowest, highest = int(raw.min()), int(raw.max())
     if highest <= 0:
         return np.full_like(raw, MAX_NODE_SCORE)
-    if highest - lowest >= len(raw):
-        return MAX_NODE_SCORE * (highest + lowest - raw) // highest
-    # One division for each possible score: 5,000 divisions take 30 us.
-    by_score = MAX_NODE_SCORE * np.arange(highest, lowest - 1, -1) // highest
-    return by_score.take(raw - lowest)
+    return mapped(raw, lowest, highest, lambda scores: MAX_NODE_SCORE * (highest + lowest - scores) // highest)
 
 
 def _number_of_domains(column: BatchColumn | None, scored: BoolArray) -> int:

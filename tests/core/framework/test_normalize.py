@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from core.framework.normalize import default_normalize
+from core.framework.normalize import default_normalize, mapped
+from core.mirror.topology import Int64Array
 
 
 @pytest.mark.parametrize(
@@ -57,9 +58,32 @@ def test_raw_scores_are_left_as_they_are(*, reverse: bool) -> None:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("highest", [1, 3, 254, 255, 256, 257, 5000])
-def test_few_values_and_many_are_scaled_alike(highest: int, reverse: bool) -> None:  # noqa: FBT001 - one of two cases
-    raw = np.arange(highest + 1)
-    expected = [100 * each // highest for each in range(highest + 1)]
+@pytest.mark.parametrize(("highest", "step"), [(1, 1), (3, 1), (255, 5), (5000, 1), (5000, 2)])
+def test_dense_scores_and_sparse_ones_are_scaled_alike(
+    highest: int,
+    step: int,
+    reverse: bool,  # noqa: FBT001 - one of two cases
+) -> None:
+    raw = np.arange(0, highest + 1, step)
+    expected = [100 * each // highest for each in range(0, highest + 1, step)]
     found = default_normalize(raw, reverse=reverse).tolist()
     assert found == ([100 - each for each in expected] if reverse else expected)
+
+
+@pytest.mark.parametrize(
+    ("raw", "scaled"),
+    [
+        pytest.param([7, 5, 7, 5, 5], [5, 6, 7], id="fewer-possible-scores-than-nodes"),
+        pytest.param([-1, 1, 1, 0, 0], [-1, 0, 1], id="negative-scores"),
+        pytest.param([5, 9, 5], [5, 9, 5], id="more-possible-scores-than-nodes"),
+    ],
+)
+def test_each_possible_score_is_scaled_once_if_that_is_less(raw: list[int], scaled: list[int]) -> None:
+    seen: list[int] = []
+
+    def tripled(scores: Int64Array) -> Int64Array:
+        seen.extend(scores.tolist())
+        return scores * 3
+
+    assert [score * 3 for score in raw] == mapped(np.array(raw, np.int64), min(raw), max(raw), tripled).tolist()
+    assert scaled == seen
