@@ -19,11 +19,11 @@ from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.faults import overloaded
 from tests.fake_apiserver.resources import NODES, PODS
 from tests.fake_apiserver.usage import FakeUsage
+from tests.marked_blocks import block_of, with_blocks
 from tests.openssl import Authority
 
 PAGE: Final = Path("docs/operate.md")
-_BEGIN: Final = "<!-- metrics: begin -->\n"
-_END: Final = "<!-- metrics: end -->\n"
+_BLOCK: Final = "metrics"
 _OF_THE_FORMAT: Final = {"le", "quantile"}
 
 
@@ -49,12 +49,12 @@ def table() -> str:
     for metric in exported_metrics():
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         lines.append(f"| `{metric.name}` | {metric.type} | {labels} | {metric.documentation} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def shown_table() -> str:
     """Return the table in the page."""
-    return PAGE.read_text("utf-8").partition(_BEGIN)[2].partition(_END)[0]
+    return block_of(PAGE.read_text("utf-8"), _BLOCK)
 
 
 def _read(text: str) -> list[Exported]:
@@ -120,11 +120,9 @@ def main() -> None:
     """Print the table, or write it."""
     made = table()
     if "--write" not in sys.argv:
-        sys.stdout.write(made)
+        sys.stdout.write(f"{made}\n")
         return
-    before, _, rest = PAGE.read_text("utf-8").partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    PAGE.write_text(before + _BEGIN + made + _END + after, "utf-8")
+    PAGE.write_text(with_blocks(PAGE.read_text("utf-8"), {_BLOCK: made}), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The README's figures, from the committed measurements: `python -m tests.readme_figures --write` writes them."""
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -11,14 +10,13 @@ from tests.bench.live import say
 from tests.bench.report import INTREE, LATEST, ROOT, Report, Row
 from tests.bench.text import short
 from tests.e2e.binaries import SCHEDULER
+from tests.marked_blocks import with_blocks
 from tests.throughput.results import IN_TREE, KINDRED, Throughput, read_all
 from tests.throughput.table import ANY_NODE, cpu_of
 
 README: Final = ROOT / "README.md"
-THROUGHPUT: Final = ROOT / "docs" / "throughput.md"
 WITHOUT_AFFINITY: Final = ("plain", "topology-spread")
-"""Shapes of docs/throughput.md without inter-pod affinity."""
-DECIDE: Final = "decide"
+"""Measured shapes without inter-pod affinity."""
 
 
 def gains() -> str:
@@ -34,8 +32,7 @@ def gains() -> str:
     for run in sorted(read_all(), key=lambda run: run.nodes):
         shapes = [shape for shape in run.shapes if shape not in WITHOUT_AFFINITY]
         cells = [
-            *(_multiples(run, shapes, mode) for mode in (ANY_NODE, DECIDE)),
-            *(_offload(run.nodes, mode) for mode in ("score-offload", "full-offload")),
+            *(_multiples(run, shapes, mode) for mode in (ANY_NODE, "decide", "score-offload", "full-offload")),
             *(f"{_range(_cpu(run, shapes, mode), 2)} ms" for mode in (IN_TREE, ANY_NODE)),
             f"{short(_memory(run), 3)} MB",
         ]
@@ -73,22 +70,8 @@ BLOCKS: Final[dict[str, Callable[[], str]]] = {"gains": gains, "speed": speed}
 
 
 def in_text(text: str) -> str:
-    """Return a text with each block between its markers. Raises ValueError unless each block is there once."""
-    for name, make in BLOCKS.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        before, _, rest = text.partition(begin)
-        _, found, after = rest.partition(end)
-        if not found or begin in rest or end in after:
-            raise ValueError(f"the text needs {begin} and {end}, once and in this order")
-        text = f"{before}{begin}\n\n{make()}\n\n{end}{after}"
-    return text
-
-
-def outside(text: str) -> str:
-    """Return a text without the blocks."""
-    for name in BLOCKS:
-        text = re.sub(f"<!-- {name}: begin -->.*?<!-- {name}: end -->", "", text, flags=re.DOTALL)
-    return text
+    """Return a page with each block between its markers. Raises MarkerError."""
+    return with_blocks(text, {name: make() for name, make in BLOCKS.items()})
 
 
 def _multiples(run: Throughput, shapes: Iterable[str], mode: str) -> str:
@@ -106,19 +89,6 @@ def _memory(run: Throughput) -> float:
     """Return the megabytes of Kindred with the profile of decide, `full`, once it has read the cluster."""
     row = _row(report.read(memory.FILE), "memory", str(Size(run.nodes, run.pods_before)))
     return row.figures[memory.figure_of("full")]
-
-
-def _offload(nodes: int, mode: str) -> str:
-    """Read the multiples of an older run, which has only tables in docs/throughput.md."""
-    _, _, section = THROUGHPUT.read_text().partition("## Score offload and full offload")
-    _, _, size = section.partition(f"### {nodes:,} nodes")
-    rows = [
-        [cell.strip() for cell in line.split("|")[1:-1]] for line in size.split("\n### ")[0].splitlines() if "|" in line
-    ]
-    if not rows:
-        return "-"
-    column = rows[0].index(mode)
-    return _range([float(found[1]) for row in rows if (found := re.search(r"\(([\d.]+)\)", row[column]))], 2)
 
 
 def _rows(given: Report, section: str) -> Sequence[Row]:

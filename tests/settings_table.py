@@ -7,10 +7,9 @@ from typing import Any, Final
 from app.configuration_file import key_of
 from app.configuration_schema import described
 from app.settings import Settings, variable_of
+from tests.marked_blocks import with_blocks
 
 PAGE: Final = Path("docs/configuration.md")
-_BEGIN: Final = "<!-- settings: begin -->\n"
-_END: Final = "<!-- settings: end -->\n"
 
 
 def table() -> str:
@@ -57,10 +56,7 @@ def _range(schema: dict[str, Any]) -> str:
 
 def written() -> str:
     """Return the page with the present table."""
-    text = PAGE.read_text("utf-8")
-    before, _, rest = text.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return before + _BEGIN + "\n" + table() + "\n" + _END + after
+    return with_blocks(PAGE.read_text("utf-8"), {"settings": table()})
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from core.profile import full_profile
 from core.releases import RELEASES
 from tests import readme_figures
 from tests.demo_server import DemoServer, announced, demo_server
+from tests.marked_blocks import without_blocks
 from tests.throughput import results
 
 README = Path("README.md").read_text(encoding="utf-8")
@@ -159,7 +160,7 @@ def test_the_figures_of_the_readme_are_those_of_the_saved_measurements() -> None
 
 
 def test_the_readme_has_no_figure_of_a_measurement_elsewhere() -> None:
-    text = re.sub(r"^```.*?^```", "", readme_figures.outside(README), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```.*?^```", "", without_blocks(README, readme_figures.BLOCKS), flags=re.MULTILINE | re.DOTALL)
     assert re.findall(r"\d[\d.,]* (?:times|ms|MB|GB|seconds|%|pods a second)\b", text) == []
 
 
@@ -206,11 +207,6 @@ def test_a_question_of_a_newcomer_has_a_link_to_its_answer(question: str) -> Non
     rows = re.findall(r"^\| ([^|]+\?) \| ([^|]+) \|$", README, re.MULTILINE)
     (answer,) = [answer for questions, answer in rows if question in questions]
     assert re.search(r"\]\([\w/.-]+\.md(#[\w-]+)?\)", answer)
-
-
-def test_a_block_of_figures_that_is_missing_is_an_error() -> None:
-    with pytest.raises(ValueError, match="gains: begin"):
-        readme_figures.in_text("no block")
 
 
 def test_the_doctor_finds_what_is_broken_in_the_example_of_the_readme() -> None:

@@ -10,11 +10,9 @@ from typing import Final
 
 from core.releases import DIFFERENCES, GATES, RELEASES, Difference, Stage
 from tests.e2e import runs
+from tests.marked_blocks import with_blocks
 
 PAGE: Final = Path("docs/versions.md")
-_DIFFERENCES: Final = "differences"
-_GATES: Final = "gates"
-_RUNS: Final = "runs"
 
 
 def differences_table() -> Iterator[str]:
@@ -36,12 +34,8 @@ def gates_table() -> Iterator[str]:
 
 def written(text: str) -> str:
     """Return a page with the present tables."""
-    for name, table in ((_DIFFERENCES, differences_table()), (_GATES, gates_table()), (_RUNS, runs.table())):
-        begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        text = before + begin + "\n" + "\n".join(table) + "\n\n" + end + after
-    return text
+    blocks = {"differences": differences_table(), "gates": gates_table(), "runs": runs.table()}
+    return with_blocks(text, {name: "\n".join(lines) for name, lines in blocks.items()})
 
 
 def _answers(row: Difference) -> str:

@@ -9,10 +9,10 @@ from tests.bench import report
 from tests.bench.live import say
 from tests.bench.report import INTREE, LATEST, ROOT, Ratio, Report, Row, Section, Times
 from tests.bench.text import short
+from tests.marked_blocks import with_blocks
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
-BEGIN: Final = "<!-- bench table: begin -->"
-END: Final = "<!-- bench table: end -->"
+BLOCK: Final = "bench table"
 _SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
     {
         "engine": ("naive", "new class", "known class", "both verbs", "naive to new class", "naive to known class"),
@@ -35,12 +35,8 @@ def tables(reports: Iterable[Report]) -> str:
 
 
 def in_text(text: str, reports: Iterable[Report]) -> str:
-    """Return a text with the tables between its markers. Raises ValueError unless it has each marker once."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in rest or END in after:
-        raise ValueError(f"the text needs {BEGIN} and {END}, once and in this order")
-    return f"{before}{BEGIN}\n\n{tables(reports)}\n\n{END}{after}"
+    """Return a page with the tables between its markers. Raises MarkerError."""
+    return with_blocks(text, {BLOCK: tables(reports)})
 
 
 def reports() -> list[Report]:

@@ -1,7 +1,5 @@
 """The tables of docs/benchmarks.md are those of the saved reports."""
 
-import pytest
-
 from tests.bench import table
 from tests.bench.report import Ratio, Report, Row, Section, Times
 
@@ -39,27 +37,6 @@ def test_a_table_has_a_row_per_row_and_a_column_per_heading() -> None:
 
 Measured on 2026-01-02 by `make bench` at 0123abcd: CPU one, CPUs 2."""
     assert expected == table.tables([REPORT])
-
-
-def test_tables_take_the_place_of_what_is_between_the_markers() -> None:
-    once = table.in_text(f"before {table.BEGIN} old {table.END} after", [REPORT])
-    assert once.startswith("before ")
-    assert once.endswith(" after")
-    assert " old " not in once
-    assert once == table.in_text(once, [REPORT])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("no markers", id="none"),
-        pytest.param(f"{table.END}{table.BEGIN}", id="the-wrong-order"),
-        pytest.param(f"{table.BEGIN}{table.BEGIN}{table.END}", id="one-twice"),
-    ],
-)
-def test_a_text_without_its_markers_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="once and in this order"):
-        table.in_text(text, [REPORT])
 
 
 def test_a_long_section_is_folded() -> None:

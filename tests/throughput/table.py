@@ -1,11 +1,10 @@
-"""A run as tables in Markdown: `python -m tests.throughput.table` prints those of the runs in docs/bench."""
+"""A run as tables in Markdown."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tests.bench.live import say
 from tests.bench.text import short
-from tests.throughput.results import CEILING, IN_TREE, Cell, Throughput, read_all
+from tests.throughput.results import CEILING, IN_TREE, Cell, Throughput
 
 ANY_NODE: Final = "decide-any-node"
 _NONE: Final = "-"
@@ -83,8 +82,3 @@ def _measured(run: Throughput) -> str:
 def _table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     rows = [headings, ["---"] * len(headings), *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-if __name__ == "__main__":
-    for each in read_all():
-        say(tables(each) + "\n")
