@@ -15,8 +15,8 @@ FAULTS: Final = (
     Fault(
         id="affinity-scores-rounded-otherwise",
         breaks="Scores of InterPodAffinity are one off where the float64 of upstream lies below a whole number.",
-        old="(float(MAX_NODE_SCORE) * ((raw - lowest) / float(highest - lowest)))",
-        new="((float(MAX_NODE_SCORE) * (raw - lowest)) / float(highest - lowest))",
+        old="(float(MAX_NODE_SCORE) * ((scores - lowest) / float(highest - lowest)))",
+        new="((float(MAX_NODE_SCORE) * (scores - lowest)) / float(highest - lowest))",
         tests=("interpodaffinity/test_scoring.py", "test_conformance.py"),
     ),
     Fault(
@@ -123,6 +123,20 @@ FAULTS: Final = (
         old="(numbers - whole >= _HALF)",
         new="(numbers - whole > _HALF)",
         tests=("podtopologyspread/test_scoring.py",),
+    ),
+    Fault(
+        id="node-without-hostname-scores-beside-unknown-hostname",
+        breaks="A node without a hostname scores for a constraint by hostname, beside a node with an unknown hostname.",
+        old="if ids.min(initial=0) < 0:",
+        new="if ids.min(initial=0) == ABSENT:",
+        tests=("podtopologyspread/test_scoring.py",),
+    ),
+    Fault(
+        id="possible-scores-counted-from-zero",
+        breaks="Where each possible score is mapped once, a node gets the result of another score if none is 0.",
+        old="scale(np.arange(lowest, highest + 1)).take(raw - lowest)",
+        new='scale(np.arange(lowest, highest + 1)).take(raw, mode="wrap")',
+        tests=("framework/test_normalize.py",),
     ),
     Fault(
         id="pod-affinity-before-enforced-affinity",
