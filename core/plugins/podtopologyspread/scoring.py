@@ -67,8 +67,7 @@ class PreScoreState:
             labels = BatchLabels(self._mirror, batch, self._keys)
             scored = self._scored_of(batch, labels)
         totals = np.zeros(len(batch), np.float64)
-        are_scored = scored.all()
-        if are_scored or scored.any():
+        if scored.any():
             domains = ConstrainedDomains(self._mirror, self._pod, self._needed)
             for constraint in self._constraints:
                 weight = self._weight(constraint.topology_key)
@@ -76,7 +75,7 @@ class PreScoreState:
                 if column is not None:
                     totals += self._worth(constraint, weight, batch, column, domains)
         raw = rounded(totals)
-        if not are_scored:
+        if not scored.all():
             raw[~scored] = NOT_SCORED
         return raw
 
