@@ -38,18 +38,18 @@ class NodeSample:
     def __init__(self, percentage: int) -> None:
         """Sample `percentage` of the cluster's nodes, 0 (ADAPTIVE) to 100 (ALL), but at least 100 nodes."""
         self._percentage = percentage
-        self._next_start = 0
 
-    def of(
-        self, profile: Profile, evaluation: Evaluation, batch: NodeBatch, fitting: IntpArray, nodes: int
+    def of(  # noqa: PLR0913  # an evaluation with its nodes, and where the rotation is
+        self, profile: Profile, evaluation: Evaluation, batch: NodeBatch, fitting: IntpArray, *, nodes: int, start: int
     ) -> IntpArray:
-        """Return a sample of the positions `fitting`, in the order of the batch. `nodes` is the cluster's size."""
+        """Return a sample of the positions `fitting`, in the order of the batch. `nodes` is the cluster's size.
+
+        `start` is where the rotation begins. The next sample begins `len(sample)` later.
+        """
         wanted = nodes_to_score(self._percentage, nodes)
         if self._percentage == ALL or len(fitting) <= wanted:
             return fitting
-        start = self._next_start % len(fitting)
-        self._next_start = start + wanted
-        turned = np.roll(fitting, -start)
+        turned = np.roll(fitting, -(start % len(fitting)))
         scores = score_nodes(profile, evaluation, batch.part(turned))
         best = np.argsort(-scores, kind="stable")[:wanted]
         return np.sort(turned[best])

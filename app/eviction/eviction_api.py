@@ -5,6 +5,7 @@ the pod's name. Here each write also has the uid, so that it cannot affect a new
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -17,6 +18,7 @@ from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.eviction.preempted_event import Event
 from app.objects.decode import DecodeError, Wire, decoding
+from app.verbs.binding.read_rate import ReadRate, TooManyReadsError
 from app.verbs.incoming_pod import decode_incoming_pod
 from core.objects.pod import Pod
 
@@ -69,11 +71,17 @@ _decoder: Final = msgspec.json.Decoder(_Pod)
 class EvictionApi:
     """Reads, nominates and evicts pods of one cluster. All methods raise EvictionError."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` is that of the limit of reads, in seconds."""
         self._client = client
+        self._reads = ReadRate(clock)
 
     async def read(self, pod: Pod) -> LivePod | None:
-        """Return the present pod of that name, with any uid. None if there is none."""
+        """Return the present pod of that name, with any uid. None if there is none. See ReadRate for the limit."""
+        try:
+            await self._reads.turn(pod.full_name)
+        except TooManyReadsError as error:
+            raise EvictionError(str(error)) from None
         # Without a resourceVersion the server does a quorum read. Its watch cache could return an old state.
         body = await _sent(lambda: self._client.get(_path(pod), {}))
         if body is None:

@@ -5,8 +5,8 @@ does not call the verb `preempt` (k8s.io/kubernetes v1.36 pkg/scheduler/framewor
 DryRunPreemption). So after a `filter` without a fitting node, and a pause in which kube-scheduler can finish its
 attempt, the evictor does three steps:
 
-    read the pod            it must exist with its uid, have no node, and its scheduler must have given up. So requests
-                            of a simulator with its own pods cause no eviction
+    read the pod            it must exist with its uid, as it was judged, and have no node, and its scheduler must have
+                            given up. So requests of a simulator with its own pods cause no eviction
     make the plan           from the present mirror, if it is fresh; see Evaluator
     carry out the plan      see Executor
 
@@ -102,9 +102,12 @@ class Evictor:
         live = await self._looked_at(pod)
         if isinstance(live, EvictionResult):
             return EvictionOutcome(live)
+        nodes = self._refused_nodes.all_of_last_filter(live.pod)
+        if not nodes:  # `filter` judged another state of the pod
+            return EvictionOutcome(EvictionResult.SETTLED)
         going = {each.node: each.victims for each in self._preemptions.going().values()}
         began = self._clock()
-        plan = await self._evaluator.plan(live.pod, self._refused_nodes.all_of_last_filter(pod.uid), going)
+        plan = await self._evaluator.plan(live.pod, nodes, going)
         self._planning = self._clock() - began
         if isinstance(plan, Plan) and self._may_evict():
             return await self._executor.carry_out(live, plan)
@@ -116,7 +119,7 @@ class Evictor:
             return EvictionResult.STALE
         if pod.uid in self._preemptions.going():
             return await self._kept_nominated(pod)
-        if not self._refused_nodes.all_of_last_filter(pod.uid):
+        if not self._refused_nodes.all_of_last_filter(pod):
             return EvictionResult.FITS
         live = await self._api.read(pod)
         return EvictionResult.SETTLED if live is None else self._obstacle(pod, live) or live

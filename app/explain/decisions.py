@@ -84,7 +84,9 @@ class Decisions:
         return len(self._decisions)
 
     def __call__(self, observation: Observation) -> None:
-        """Record a request."""
+        """Record a request, unless it was a dry run."""
+        if observation.dry_run:
+            return
         self.noted += 1
         (
             verb,
@@ -100,6 +102,7 @@ class Decisions:
             _,
             sent,
             answer,
+            _,
             _,
         ) = observation
         uid = asked.uid

@@ -207,8 +207,9 @@ class VerbRequestCycle(RequestResponseCycle):
 
     def take(self, waited: float) -> None:
         """Call the verb."""
-        arrival = Arrival(self._arrived, waited, self._body.size, self._body.content, self._traceparent)
-        reply = self._verb.reply(arrival, self._manner)
+        body = self._body
+        arrival = Arrival(self._arrived, waited, body.size, body.content, self._traceparent, self._manner)
+        reply = self._verb.reply(arrival)
         if isinstance(reply, Reply):
             self._protocol.respond(self, reply)
         else:

@@ -19,11 +19,12 @@ class Evaluations:
         self._heavy = HeavyPods(mirror, profile.plugins)
 
     def begin(self, pod: Pod, *, cached: bool) -> Evaluation:
-        """Return the evaluation of a pod. With `cached` false, the cache is neither read nor written.
+        """Return the evaluation of a pod. With `cached` false, no kept result is read or written.
 
-        Raises WorkLimitError for a pod of a class that recently took too much work.
+        Raises WorkLimitError for a pod of a class that recently took too much work, unless `cached` is false.
         """
-        self._heavy.check(pod)
+        if cached:
+            self._heavy.check(pod)
         if self._cache is None or not cached:
             return FreshEvaluation(self._mirror, pod)
         return self._cache.evaluation(pod)
@@ -34,6 +35,7 @@ class Evaluations:
             return ""
         return self._cache.finish(evaluation) if cached else "off"
 
-    def refused(self, pod: Pod, error: WorkLimitError) -> None:
-        """Record that the evaluation of a pod took too much work."""
-        self._heavy.remember(pod, error)
+    def refused(self, pod: Pod, error: WorkLimitError, *, cached: bool) -> None:
+        """Record that the evaluation of a pod took too much work, unless `cached` is false."""
+        if cached:
+            self._heavy.remember(pod, error)

@@ -5,14 +5,13 @@ str for every name, would cost many times the decision. A bad request gets HTTP 
 kube-scheduler discards the body of any other status.
 """
 
-from typing import Final
-
 import numpy as np
 
 from app.objects.decode import DecodeError
 from app.objects.limits import Body
 from app.verbs.bypass import NOBODY, Bypass
 from app.verbs.deciding.decider import Decider
+from app.verbs.effects import Effects
 from app.verbs.evaluations import Evaluations
 from app.verbs.extender_args import ExtenderArgs, decode_args, names_asked
 from app.verbs.extender_results import (
@@ -28,11 +27,9 @@ from app.verbs.extender_results import (
 )
 from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.known_names import KnownNames
-from app.verbs.nominations import Nominations
 from app.verbs.observation import Asked, VerbOutcome, VerbResponse
-from app.verbs.recent_pods import RecentPods
-from app.verbs.refused_nodes import RefusedNodes
 from core.equivalence.cache import EquivalenceCache
+from core.framework.evaluation import Evaluation
 from core.framework.interface import MAX_NODE_SCORE, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -45,7 +42,10 @@ from core.scheduling_cycle import filter_nodes, score_nodes
 
 
 class Extender:
-    """`filter` and `prioritize`, from request bytes to response bytes. Invalid contents never make them raise."""
+    """`filter` and `prioritize`, from request bytes to response bytes. Invalid contents never make them raise.
+
+    Both have the parameter `effects`. Without effects, as in a dry run, a request changes no state.
+    """
 
     def __init__(  # noqa: PLR0913  # what the verbs need
         self,
@@ -54,87 +54,95 @@ class Extender:
         cache: EquivalenceCache | None = None,
         max_score: int = MAX_NODE_SCORE,
         *,
-        refused_nodes: RefusedNodes | None = None,
-        nominations: Nominations | None = None,
         percentage_of_nodes_to_score: int = ALL,
         bypass: Bypass = NOBODY,
         decider: Decider | None = None,
     ) -> None:
         """Evaluate with the mirror. `prioritize` spreads its scores over 0..max_score instead of 0..100.
 
-        `refused_nodes` records the rejections of `filter` for preemption. `nominations` delay rejections, if the mirror
-        follows a cluster. `filter` passes on a sample of the nodes that fit, see NodeSample. Pods that `bypass` covers
-        pass untouched. `decider` handles `filter` for the pods in its scopes.
+        `filter` passes on a sample of the nodes that fit, see NodeSample. Pods that `bypass` covers pass untouched.
+        `decider` handles `filter` for the pods in its scopes.
         """
         self._profile = profile
         self._mirror = mirror
-        self.decider: Final = decider
-        """Decides for pods. None if `filter` returns all nodes that fit."""
-        self._refused_nodes = refused_nodes
-        self._nominations = nominations
+        self._decider = decider
         self._sample = NodeSample(percentage_of_nodes_to_score)
         self._bypass = bypass
-        self.recent_pods = RecentPods()
-        """The pods of the requests, for callers that have only a uid."""
         self._host_priorities = HostPriorities(max_score)
         self._known_names = KnownNames(mirror.nodes)
         self._to_filter = Evaluations(profile, mirror, cache)
         self._to_score = Evaluations(profile, mirror, cache)
 
-    def filter(self, body: Body, *, cached: bool = True, dry_run: bool = False) -> VerbResponse:
+    def filter(self, body: Body, *, cached: bool = True, effects: Effects | None = None) -> VerbResponse:
         """Return the ExtenderFilterResult for ExtenderArgs. Its `Error` names the field of a bad request.
 
-        With `cached` false, the equivalence cache is neither read nor written. With `dry_run`, no state changes.
+        With `cached` false, results are neither taken from the equivalence cache nor kept there.
         """
         try:
-            args = decode_args(body, self._mirror, self._known_names)
-            pod = self._pod(args)
+            args = decode_args(body, self._mirror, self._known_names if effects is not None else None)
+            pod = _pod(args, effects)
         except DecodeError as error:
             return VerbResponse(filter_error(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         if self._bypass.covers(pod):
             return self._passed_untouched(args, pod)
-        scope = self.decider.scope_of(pod) if self.decider is not None else None
-        if self.decider is not None and scope is not None:
-            return self.decider.decide(args, pod, scope, cached=cached, dry_run=dry_run)
-        return self._filtered(args, pod, cached=cached)
+        scope = self._decider.scope_of(pod) if self._decider is not None else None
+        if self._decider is not None and scope is not None:
+            return self._decider.decide(args, pod, scope, cached=cached, effects=effects)
+        return self._filtered(args, pod, cached=cached, effects=effects)
 
-    def _filtered(self, args: ExtenderArgs, pod: Pod, *, cached: bool) -> VerbResponse:
+    def _filtered(self, args: ExtenderArgs, pod: Pod, *, cached: bool, effects: Effects | None) -> VerbResponse:
         batch = args.batch
         try:
             evaluation = self._to_filter.begin(pod, cached=cached)
             verdicts = filter_nodes(self._profile, evaluation, batch)
-            fitting = (verdicts.codes == 0).nonzero()[0]
-            passed = self._sample.of(self._profile, evaluation, batch, fitting, len(self._mirror.nodes.slots))
+            passed = self._sampled(evaluation, batch, (verdicts.codes == 0).nonzero()[0], effects)
         except WorkLimitError as error:
-            self._to_filter.refused(pod, error)
+            self._to_filter.refused(pod, error, cached=cached)
             return _too_much_work(filter_error(str(error)), pod, batch, error)
         source = self._to_filter.finish(evaluation, cached=cached)
         asked = Asked(pod.full_name, pod.uid, len(batch), len(passed))
-        doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
+        doubt = effects.doubt(pod, batch, verdicts) if effects is not None else None
         if doubt is not None and not doubt.told:
             told = filter_error(doubt.reason)
             return VerbResponse(
                 told, source, doubtful=True, outcome=VerbOutcome.DOUBTED, asked=asked, error=doubt.reason
             )
-        if self._refused_nodes is not None:
-            self._refused_nodes.note(pod, batch, verdicts)
+        if effects is not None:
+            effects.reject(pod, batch, verdicts)
         outcome = VerbOutcome.FIT if asked.passed else VerbOutcome.NO_FIT
-        return VerbResponse(self._filter_result(args, verdicts, passed), source, doubt is not None, outcome, asked)
+        body = self._filter_result(args, verdicts, passed, effects)
+        return VerbResponse(body, source, doubt is not None, outcome, asked)
 
-    def prioritize(self, body: Body, *, cached: bool = True) -> VerbResponse:
+    def _sampled(
+        self, evaluation: Evaluation, batch: NodeBatch, fitting: IntpArray, effects: Effects | None
+    ) -> IntpArray:
+        start = effects.rotation if effects is not None else 0
+        nodes = len(self._mirror.nodes.slots)
+        passed = self._sample.of(self._profile, evaluation, batch, fitting, nodes=nodes, start=start)
+        if effects is not None and len(passed) < len(fitting):
+            effects.rotation = start + len(passed)
+        return passed
+
+    def unread(self, asked: Pod, problem: str, effects: Effects) -> VerbResponse:
+        """Respond to `filter` for a pod that must be decided for, but could not be read from the API server."""
+        if self._decider is None:
+            raise AssertionError("only a decision needs the pod of the API server")
+        return self._decider.unread(asked, problem, effects)
+
+    def prioritize(self, body: Body, *, cached: bool = True, effects: Effects | None = None) -> VerbResponse:
         """Return the HostPriorityList for ExtenderArgs: exactly the nodes of the request, in their order.
 
         For a bad request, or a pod that takes too much work, every node gets 0. If the nodes cannot be read, the
         response is {"Error": ...}, which the scheduler logs and ignores.
         """
         try:
-            args = decode_args(body, self._mirror, self._known_names)
+            args = decode_args(body, self._mirror, self._known_names if effects is not None else None)
         except DecodeError as error:
             neutral = _neutral_list(body) or prioritize_error(str(error))
             return VerbResponse(neutral, outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         batch = args.batch
         try:
-            pod = self._pod(args)
+            pod = _pod(args, effects)
         except DecodeError as error:
             return VerbResponse(self._zeros(batch), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         if self._bypass.covers(pod):
@@ -144,40 +152,32 @@ class Extender:
             evaluation = self._to_score.begin(pod, cached=cached)
             scores = score_nodes(self._profile, evaluation, batch)
         except WorkLimitError as error:
-            self._to_score.refused(pod, error)
+            self._to_score.refused(pod, error, cached=cached)
             return _too_much_work(self._zeros(batch), pod, batch, error)
         source = self._to_score.finish(evaluation, cached=cached)
         return VerbResponse(self._host_priorities.of(batch, scores), source, asked=asked)
 
-    def filter_untouched(self, body: Body) -> VerbResponse | None:
+    def filter_untouched(self, body: Body, effects: Effects | None) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
-        found = self._covered(body)
+        found = self._covered(body, effects)
         return self._passed_untouched(*found) if found is not None else None
 
-    def prioritize_untouched(self, body: Body) -> VerbResponse | None:
+    def prioritize_untouched(self, body: Body, effects: Effects | None) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
-        found = self._covered(body)
+        found = self._covered(body, effects)
         return self._scored_zero(found[0].batch, found[1]) if found is not None else None
 
-    def _covered(self, body: Body) -> tuple[ExtenderArgs, Pod] | None:
+    def _covered(self, body: Body, effects: Effects | None) -> tuple[ExtenderArgs, Pod] | None:
         try:
-            args = decode_args(body, self._mirror, self._known_names)
-            pod = self._pod(args)
+            args = decode_args(body, self._mirror)
+            pod = _pod(args, effects)
         except DecodeError:
             return None
         return (args, pod) if self._bypass.covers(pod) else None
 
-    def _pod(self, args: ExtenderArgs) -> Pod:
-        raw = bytes(args.pod)
-        pod = self.recent_pods.written_as(raw)  # a hit mostly: prioritize sends the pod of the filter before it
-        if pod is None:
-            pod = decode_incoming_pod(args.pod)
-            self.recent_pods.add(pod, raw)
-        return pod
-
     def _passed_untouched(self, args: ExtenderArgs, pod: Pod) -> VerbResponse:
         nodes = len(args.batch)
-        body = self._filter_result(args, None, np.arange(nodes))
+        body = self._filter_result(args, None, np.arange(nodes), None)
         return VerbResponse(body, outcome=VerbOutcome.BYPASSED, asked=Asked(pod.full_name, pod.uid, nodes, nodes))
 
     def _scored_zero(self, batch: NodeBatch, pod: Pod) -> VerbResponse:
@@ -187,7 +187,9 @@ class Extender:
     def _zeros(self, batch: NodeBatch) -> bytes:
         return self._host_priorities.of(batch, np.zeros(len(batch), np.int64))
 
-    def _filter_result(self, args: ExtenderArgs, verdicts: Verdicts | None, passed: IntpArray) -> bytes:
+    def _filter_result(
+        self, args: ExtenderArgs, verdicts: Verdicts | None, passed: IntpArray, effects: Effects | None
+    ) -> bytes:
         batch = args.batch
         if verdicts is not None and len(passed) < len(batch):
             names = batch.name_json()
@@ -201,9 +203,13 @@ class Extender:
         else:
             slots = batch.slots.take(passed)
             passing = names_text((batch.name_json() if names is None else names).take(passed))
-        if not batch.strangers:
+        if effects is not None and not batch.strangers:
             self._known_names.pass_on(passing, slots)
         return result_of_names(passing, failed)
+
+
+def _pod(args: ExtenderArgs, effects: Effects | None) -> Pod:
+    return decode_incoming_pod(args.pod) if effects is None else effects.decoded(args.pod)
 
 
 def _too_much_work(body: bytes, pod: Pod, batch: NodeBatch, error: WorkLimitError) -> VerbResponse:

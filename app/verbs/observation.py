@@ -65,7 +65,8 @@ class VerbResponse(msgspec.Struct, frozen=True, gc=False):
 
     `source` is the source of the results, see Evaluation.source, and empty for an error. A `doubtful` response may
     change within a moment, see Nominations. `error` is the text of its `Error`. `result` is the result of `bind` or
-    `preempt`, if the verb ran. `unknown_pod` must be looked up before Kindred can decide for it, see Decider.
+    `preempt`, if the verb ran. `unknown_pod` must be seen at the API server before the request can have its effect, see
+    PodLookup.
     """
 
     body: bytes
@@ -104,3 +105,5 @@ class Observation(NamedTuple):
     """The body of the response. Do not keep it either."""
     result: VerbResult | None = None
     """The result of `bind` or `preempt`, if the verb ran."""
+    dry_run: bool = False
+    """Whether the request could have no effect."""

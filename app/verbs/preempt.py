@@ -15,8 +15,10 @@ from app.objects.decode import NULL, DecodeError, decoding, decoding_field, unde
 from app.objects.go_struct import GoStruct
 from app.objects.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
 from app.verbs.bypass import Bypass
+from app.verbs.effects import Effects
 from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.observation import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
+from app.verbs.pod_lookup import Standing
 from app.verbs.preempt_outcome import PreemptOutcome, PreemptResult
 from app.verbs.refused_nodes import RefusedNodes
 from core.mirror.cluster import ClusterMirror
@@ -63,9 +65,13 @@ class PreemptionArgs(msgspec.Struct, frozen=True, gc=False):
 
 
 class PreemptVerb:
-    """The verb, from request bytes to response bytes. Invalid contents never make it raise."""
+    """The verb, from request bytes to response bytes. Invalid contents never make it raise.
 
-    def __init__(  # the events that a preemption needs
+    It changes nothing itself, but kube-scheduler evicts the victims of its response. So with effects, the response is
+    for the pod as the API server has it.
+    """
+
+    def __init__(
         self,
         profile: Profile,
         mirror: ClusterMirror,
@@ -84,25 +90,29 @@ class PreemptVerb:
         self._offset = offset
         self._bypass = bypass
 
-    def preempt(self, body: Body) -> VerbResponse:
+    def preempt(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:  # noqa: ARG002  # no cache
         """Return the ExtenderPreemptionResult for ExtenderPreemptionArgs, without the cache."""
         try:
             args = decode_preemption_args(body)
         except DecodeError as error:
-            return _invalid(error, VerbOutcome.BAD_REQUEST)
+            return _invalid(str(error), VerbOutcome.BAD_REQUEST)
         if self._bypass.covers(args.pod):
             return _all_offers(args)
-        try:
-            filters = self._profile.under(self._mirror.rules).filters
-            found = accepted(self._mirror, filters, args.pod, args.offers, self._more_nodes(args))
-        except WorkLimitError as error:
-            return _invalid(error, VerbOutcome.TOO_MUCH_WORK, _asked(args, {}))
-        asked = _asked(args, found)
-        if not found:
-            none = PreemptResult(PreemptOutcome.NONE)
-            return VerbResponse(preemption_result(found), outcome=VerbOutcome.NO_FIT, asked=asked, result=none)
-        candidates = PreemptResult(PreemptOutcome.CANDIDATES, len(found.keys() - args.offers.keys()))
-        return VerbResponse(preemption_result(found), outcome=VerbOutcome.FIT, asked=asked, result=candidates)
+        if effects is not None and effects.lookup.has_server:
+            found = effects.lookup.of(args.pod)
+            if found.standing is Standing.UNKNOWN:
+                told = _not_seen(args.pod)
+                return VerbResponse(preempt_error(told), outcome=VerbOutcome.DOUBTED, error=told, unknown_pod=args.pod)
+            if found.pod is None:
+                told = f"no pending pod {args.pod.full_name} has this uid"
+                return _invalid(told, VerbOutcome.NO_FIT, _asked(args, {}))
+            args = PreemptionArgs(found.pod, args.offers)
+        return self._accepted(args)
+
+    def unread(self, asked: Pod, problem: str, _: Effects) -> VerbResponse:
+        """Respond for a pod that the watch does not show, and that could not be read, without a node."""
+        told = f"{_not_seen(asked)}, and could not be read: {problem}"
+        return _invalid(told, VerbOutcome.FAILED, Asked(asked.full_name, asked.uid))
 
     def preempt_untouched(self, body: Body) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
@@ -112,9 +122,22 @@ class PreemptVerb:
             return None
         return _all_offers(args) if self._bypass.covers(args.pod) else None
 
+    def _accepted(self, args: PreemptionArgs) -> VerbResponse:
+        try:
+            filters = self._profile.under(self._mirror.rules).filters
+            found = accepted(self._mirror, filters, args.pod, args.offers, self._more_nodes(args))
+        except WorkLimitError as error:
+            return _invalid(str(error), VerbOutcome.TOO_MUCH_WORK, _asked(args, {}))
+        asked = _asked(args, found)
+        if not found:
+            none = PreemptResult(PreemptOutcome.NONE)
+            return VerbResponse(preemption_result(found), outcome=VerbOutcome.NO_FIT, asked=asked, result=none)
+        candidates = PreemptResult(PreemptOutcome.CANDIDATES, len(found.keys() - args.offers.keys()))
+        return VerbResponse(preemption_result(found), outcome=VerbOutcome.FIT, asked=asked, result=candidates)
+
     def _more_nodes(self, args: PreemptionArgs) -> list[str]:
         """Return the nodes that only Kindred rejected. The first node varies, because not all nodes may be tried."""
-        names = [name for name in self._refused_nodes.of_this_attempt(args.pod.uid) if name not in args.offers]
+        names = [name for name in self._refused_nodes.of_this_attempt(args.pod) if name not in args.offers]
         first = self._offset(len(names)) if names else 0
         return names[first:] + names[:first]
 
@@ -122,11 +145,15 @@ class PreemptVerb:
 class PreemptVerbOff:
     """The verb when it is off: no pod is preempted, and the `Error` has the reason."""
 
-    def preempt(self, _: Body) -> VerbResponse:
+    def preempt(self, _: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:  # noqa: ARG002  # off
         """Respond without a node, so that no pod is preempted."""
         log.warning("preempt: %s", _OFF)
         off = PreemptResult(PreemptOutcome.OFF)
         return VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF, result=off)
+
+    def unread(self, _: Pod, problem: str, __: Effects) -> VerbResponse:
+        """Respond without a node. No pod is read while the verb is off."""
+        return VerbResponse(preempt_error(problem), outcome=VerbOutcome.NO_FIT, error=problem)
 
     def preempt_untouched(self, body: Body) -> None:
         """Return None: no pod passes untouched."""
@@ -171,12 +198,16 @@ def _all_offers(args: PreemptionArgs) -> VerbResponse:
     return VerbResponse(preemption_result(offers), outcome=VerbOutcome.BYPASSED, asked=_asked(args, offers))
 
 
-def _invalid(error: Exception, outcome: VerbOutcome, asked: Asked = NOT_KNOWN) -> VerbResponse:
+def _not_seen(pod: Pod) -> str:
+    return f"pod {pod.full_name} is not in the watch as the request has it"
+
+
+def _invalid(error: str, outcome: VerbOutcome, asked: Asked = NOT_KNOWN) -> VerbResponse:
     return VerbResponse(
-        preempt_error(str(error)),
+        preempt_error(error),
         outcome=outcome,
         asked=asked,
-        error=str(error),
+        error=error,
         result=PreemptResult(PreemptOutcome.INVALID),
     )
 

@@ -16,7 +16,7 @@ from core.mirror.changes import Change, NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
-from core.objects.pod import Pod
+from core.objects.pod import Pod, decides_alike
 
 _MAX_PODS: Final = 4096
 _MAX_BYTES: Final = 8 * 1024 * 1024  # of bits, one a node: 0.6 KB for 5,000 nodes
@@ -27,6 +27,7 @@ _ONE_ATTEMPT: Final = 1.0  # seconds
 
 
 class _Refusal(NamedTuple):
+    pod: Pod  # as it was judged
     at: float
     node_lives: int  # RefusedNodes._node_lives at that time
     slots: bytes  # bit of a slot -> whether preemption might help on its node
@@ -51,6 +52,7 @@ class RefusedNodes:
         `refused_everywhere` is called with each pod for which no node was left although preemption might help, and with
         the number of nodes where it might.
         """
+        self._mirror = mirror
         self._nodes = mirror.nodes
         self._clock = clock
         self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
@@ -76,7 +78,9 @@ class RefusedNodes:
             return
         everywhere = self._refused_everywhere is not None and bool(verdicts.codes.all())
         asked = _bits(batch.slots[known], self._nodes.extent) if everywhere else b""
-        self._add(pod.uid, _Refusal(self._clock(), self._node_lives, _bits(slots, self._nodes.extent), asked))
+        resolvable_slots = _bits(slots, self._nodes.extent)
+        judged = self._mirror.counted(pod)
+        self._add(pod.uid, _Refusal(judged, self._clock(), self._node_lives, resolvable_slots, asked))
         if everywhere and self._refused_everywhere is not None:
             self._refused_everywhere(pod, len(batch))
 
@@ -85,17 +89,24 @@ class RefusedNodes:
         before = self._refusals.pop(uid, None)
         self._bytes -= before.size if before is not None else 0
 
-    def of_this_attempt(self, uid: str) -> list[str]:
-        """Return the names of the nodes, by slot, if the pod's last request belongs to this attempt. Else none."""
-        refusal = self._refusals.get(uid)
+    def of_this_attempt(self, pod: Pod) -> list[str]:
+        """Return the names of the nodes, by slot, if the pod's last request belongs to this attempt. Else none.
+
+        A rejection of another pod under this uid, or of another state of this pod, is no reason to preempt for it.
+        """
+        refusal = self._of(pod)
         if refusal is None or self._clock() - refusal.at > _ONE_ATTEMPT:
             return []
         return self._names(refusal, refusal.slots)
 
-    def all_of_last_filter(self, uid: str) -> list[str]:
-        """Return the names of all nodes of the last `filter`, by slot, if no node was left."""
-        refusal = self._refusals.get(uid)
+    def all_of_last_filter(self, pod: Pod) -> list[str]:
+        """Return the names of all nodes of the last `filter`, by slot, if none was left for this state of the pod."""
+        refusal = self._of(pod)
         return self._names(refusal, refusal.asked) if refusal is not None else []
+
+    def _of(self, pod: Pod) -> _Refusal | None:
+        refusal = self._refusals.get(pod.uid)
+        return refusal if refusal is not None and decides_alike(refusal.pod, self._mirror.counted(pod)) else None
 
     def _add(self, uid: str, refusal: _Refusal) -> None:
         self._refusals[uid] = refusal

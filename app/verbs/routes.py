@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -12,11 +12,12 @@ from starlette.types import Receive, Scope, Send
 
 from app.logs import one_line
 from app.objects.limits import Body
-from app.verbs.binding.binder import Binder
 from app.verbs.binding.binding_args import binding_result
+from app.verbs.effects import Effects
 from app.verbs.extender import Extender
 from app.verbs.extender_results import filter_error, prioritize_error
 from app.verbs.observation import VerbResponse
+from app.verbs.pod_lookup import PodLookup
 from app.verbs.preempt import preempt_error
 from app.verbs.reception import Reception
 from app.verbs.verb_endpoint import Manner, VerbEndpoint
@@ -29,46 +30,59 @@ _LOOKS_AGAIN: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)
 _LOOKS_BEFORE_ASKING: Final = 1
 
 
-class PatientFilter:
-    """`filter` that retries a doubtful response for a moment. The scheduler waits, with all its pods.
+class Evaluate(Protocol):
+    """A verb that responds at once. Without effects it changes no state."""
 
-    A decision for an unknown pod waits until the watch shows the pod. After some milliseconds the pod is looked up.
+    def __call__(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:
+        """Respond to the body of a request."""
+
+
+class Patient:
+    """A verb that retries a doubtful response for a moment. The scheduler waits, with all its pods.
+
+    A request with effects for an unknown pod waits until the watch shows the pod. After some milliseconds the pod is
+    read from the API server. A dry run gets no effects, is evaluated once, and reads nothing.
     """
 
-    def __init__(self, extender: Extender) -> None:
-        self._extender = extender
+    def __init__(
+        self, evaluate: Evaluate, unread: Callable[[Pod, str, Effects], VerbResponse], effects: Effects
+    ) -> None:
+        """`unread` responds for a pod that could not be read, for a reason."""
+        self._evaluate = evaluate
+        self._unread = unread
+        self._effects = effects
 
     def __call__(self, body: Body, manner: Manner) -> VerbResponse | Awaitable[VerbResponse]:
         """Respond at once, or later."""
-        answer = self._filter(body, manner)
-        return self._later(body, manner, answer) if answer.doubtful or answer.unknown_pod is not None else answer
+        if manner.dry_run:
+            return self._evaluate(body, cached=False, effects=None)
+        answer = self._evaluate(body, cached=manner.cached, effects=self._effects)
+        doubted = answer.doubtful or answer.unknown_pod is not None
+        return self._later(body, answer, cached=manner.cached) if doubted else answer
 
-    def _filter(self, body: Body, manner: Manner) -> VerbResponse:
-        return self._extender.filter(body, cached=manner.cached, dry_run=manner.dry_run)
-
-    async def _later(self, body: Body, manner: Manner, answer: VerbResponse) -> VerbResponse:
+    async def _later(self, body: Body, answer: VerbResponse, *, cached: bool) -> VerbResponse:
+        effects = self._effects
         for number, pause in enumerate(_LOOKS_AGAIN):
-            await self._pause(pause, answer.unknown_pod)
-            answer = self._filter(body, manner)
-            if answer.unknown_pod is not None and number >= _LOOKS_BEFORE_ASKING:
-                problem = await self._looked_up(answer.unknown_pod)
-                answer = problem or self._filter(body, manner)
+            await _pause(pause, answer.unknown_pod, effects.lookup)
+            answer = self._evaluate(body, cached=cached, effects=effects)
+            unknown = answer.unknown_pod
+            if unknown is not None and number >= _LOOKS_BEFORE_ASKING:
+                problem = await effects.lookup.ask(unknown)
+                if problem:
+                    return self._unread(unknown, problem, effects)
+                answer = self._evaluate(body, cached=cached, effects=effects)
             if not answer.doubtful and answer.unknown_pod is None:
                 return answer
-        log.info("filter: the watch may be late: %s", one_line(answer.error))
+        log.info("the watch may be late: %s", one_line(answer.error))
         return answer
 
-    async def _pause(self, seconds: float, unknown_pod: Pod | None) -> None:
-        """Pause so that the watch can catch up. With an unknown pod, the pause ends when the watch shows the pod."""
-        decider = self._extender.decider
-        if decider is None or unknown_pod is None:
-            await asyncio.sleep(seconds)
-        else:
-            await decider.wait_for(unknown_pod, seconds)
 
-    async def _looked_up(self, pod: Pod) -> VerbResponse | None:
-        decider = self._extender.decider
-        return await decider.look_up(pod) if decider is not None else None
+async def _pause(seconds: float, unknown_pod: Pod | None, lookup: PodLookup) -> None:
+    """Pause so that the watch can catch up. With an unknown pod, the pause ends when the watch shows the pod."""
+    if unknown_pod is None:
+        await asyncio.sleep(seconds)
+    else:
+        await lookup.wait(unknown_pod, seconds)
 
 
 class ExtenderApp(FastAPI):
@@ -96,66 +110,88 @@ class ExtenderApp(FastAPI):
         await super().__call__(scope, receive, send)
 
 
-def extender_routes(extender: Extender, reception: Reception) -> list[Route]:
-    """Return the routes of the extender verbs."""
-    return [
-        _route(
-            VerbEndpoint(
-                "filter",
-                PatientFilter(extender),
-                reception,
-                error=filter_error,
-                turned_away=filter_error,
-                untouched=extender.filter_untouched,
-            )
-        ),
-        _route(
-            VerbEndpoint(
-                "prioritize",
-                lambda body, manner: extender.prioritize(body, cached=manner.cached),
-                reception,
-                error=prioritize_error,
-                turned_away=_no_priorities,
-                untouched=extender.prioritize_untouched,
-            )
-        ),
-    ]
+class Binds(Protocol):
+    """The endpoint of `bind`: a Binder, or its stand-in."""
 
+    def bind(self, body: Body) -> VerbResponse | Awaitable[VerbResponse]:
+        """Respond to ExtenderBindingArgs."""
 
-def binding_route(binder: Binder, reception: Reception) -> Route:
-    """Return the route of the verb `bind`, which does not use the cache."""
-    return _route(
-        VerbEndpoint(
-            "bind",
-            lambda body, manner: binder.bind(body, dry_run=manner.dry_run),
-            reception,
-            error=binding_result,
-            turned_away=binding_result,
-            untouched=binder.bind_untouched,
-        )
-    )
+    def judge(self, body: Body) -> VerbResponse:
+        """Respond to a dry run: bind nothing, and send nothing to the API server."""
+
+    def bind_untouched(self, body: Body) -> Awaitable[VerbResponse | None] | None:
+        """Bind a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
 
 
 class Preempts(Protocol):
     """The endpoint of `preempt`: a PreemptVerb, or its stand-in."""
 
-    def preempt(self, body: Body) -> VerbResponse | Awaitable[VerbResponse]:
+    def preempt(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:
         """Respond to ExtenderPreemptionArgs."""
+
+    def unread(self, asked: Pod, problem: str, effects: Effects) -> VerbResponse:
+        """Respond for a pod that could not be read from the API server."""
 
     def preempt_untouched(self, body: Body) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
 
 
-def preemption_route(preempter: Preempts, reception: Reception) -> Route:
-    """Return the route of the verb `preempt`."""
+def extender_routes(extender: Extender, effects: Effects, reception: Reception) -> list[Route]:
+    """Return the routes of the extender verbs."""
+    return [
+        _route(
+            VerbEndpoint(
+                "filter",
+                Patient(extender.filter, extender.unread, effects),
+                reception,
+                error=filter_error,
+                turned_away=filter_error,
+                untouched=lambda body, manner: extender.filter_untouched(body, _of(manner, effects)),
+            )
+        ),
+        _route(
+            VerbEndpoint(
+                "prioritize",
+                lambda body, manner: extender.prioritize(
+                    body, cached=manner.cached and not manner.dry_run, effects=_of(manner, effects)
+                ),
+                reception,
+                error=prioritize_error,
+                turned_away=_no_priorities,
+                untouched=lambda body, manner: extender.prioritize_untouched(body, _of(manner, effects)),
+            )
+        ),
+    ]
+
+
+def _of(manner: Manner, effects: Effects) -> Effects | None:
+    return None if manner.dry_run else effects
+
+
+def binding_route(binder: Binds, reception: Reception) -> Route:
+    """Return the route of the verb `bind`, which does not use the cache."""
+    return _route(
+        VerbEndpoint(
+            "bind",
+            lambda body, manner: binder.judge(body) if manner.dry_run else binder.bind(body),
+            reception,
+            error=binding_result,
+            turned_away=binding_result,
+            untouched=lambda body, manner: None if manner.dry_run else binder.bind_untouched(body),
+        )
+    )
+
+
+def preemption_route(preempter: Preempts, effects: Effects, reception: Reception) -> Route:
+    """Return the route of the verb `preempt`, which does not use the cache."""
     return _route(
         VerbEndpoint(
             "preempt",
-            lambda body, _: preempter.preempt(body),
+            Patient(preempter.preempt, preempter.unread, effects),
             reception,
             error=preempt_error,
             turned_away=preempt_error,
-            untouched=preempter.preempt_untouched,
+            untouched=lambda body, _: preempter.preempt_untouched(body),
         )
     )
 

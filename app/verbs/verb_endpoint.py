@@ -66,6 +66,10 @@ def manner_of(headers: Collection[Header]) -> Manner:
 Answer: TypeAlias = VerbResponse | Awaitable[VerbResponse]
 
 
+Untouched: TypeAlias = VerbResponse | Awaitable[VerbResponse | None] | None
+"""The response for a pod that passes untouched, at once or after calls to other services. None for other pods."""
+
+
 class Verb(Protocol):
     """The handler of a body."""
 
@@ -85,6 +89,7 @@ class Arrival(NamedTuple):
     body: Body = b""
     traceparent: str = ""
     """The header `traceparent`, if an observer makes traces."""
+    manner: Manner = ORDINARY
 
 
 class VerbEndpoint:
@@ -98,7 +103,7 @@ class VerbEndpoint:
         *,
         error: Callable[[str], bytes],
         turned_away: Callable[[str], bytes],
-        untouched: Callable[[Body], Answer | None],
+        untouched: Callable[[Body, Manner], Untouched],
     ) -> None:
         """Respond with the result of `verb` for the body, or of `error` for a message.
 
@@ -124,11 +129,14 @@ class VerbEndpoint:
                 return
             arrived = self.admission.clock()
             reason, waited = await turn.come()
-            arrival = Arrival(arrived, waited, turn.body.size, turn.body.content, self.traceparent(scope["headers"]))
+            headers = scope["headers"]
+            arrival = Arrival(
+                arrived, waited, turn.body.size, turn.body.content, self.traceparent(headers), manner_of(headers)
+            )
             if reason is not None:
                 await _respond(send, self.reject(reason, arrival))
                 return
-            reply = self.reply(arrival, manner_of(scope["headers"]))
+            reply = self.reply(arrival)
             await _respond(send, reply if isinstance(reply, Reply) else await reply)
         except ClientDisconnect:
             return
@@ -141,22 +149,23 @@ class VerbEndpoint:
             return ""
         return next((value.decode("latin-1") for name, value in headers if name == b"traceparent"), "")
 
-    def reply(self, arrival: Arrival, manner: Manner) -> Reply | Awaitable[Reply]:
+    def reply(self, arrival: Arrival) -> Reply | Awaitable[Reply]:
         """Respond to a request whose turn has come, at once or later."""
         reserve = self._reception.stale_policy.reserve(self.name)
         not_leading = self._reception.state.refusal()
         refusal = not_leading or reserve.refusal
-        answer: Answer | None
+        outcome = VerbOutcome.NOT_LEADING if not_leading else VerbOutcome.STALE
+        answer: Untouched
         try:
-            answer = self._untouched(arrival.body) if refusal else self._verb(arrival.body, manner)
+            verb = self._untouched if refusal else self._verb
+            answer = verb(arrival.body, arrival.manner)
         except Exception as error:  # noqa: BLE001 - logged, and answered
             answer = self._failed(error)
         if answer is None:
-            outcome = VerbOutcome.NOT_LEADING if not_leading else VerbOutcome.STALE
-            return self._replied(VerbResponse(self._error(refusal), outcome=outcome, error=refusal), arrival)
+            return self._replied(self._refused(refusal, outcome), arrival)
         if isinstance(answer, VerbResponse):
             return self._replied(answer, arrival, reserve.warning)
-        return self._later(answer, arrival, reserve.warning)
+        return self._later(answer, arrival, reserve.warning, refusal, outcome)
 
     def reject(self, reason: Shed, arrival: Arrival) -> Reply:
         """Respond to a shed request, without an evaluation."""
@@ -170,11 +179,24 @@ class VerbEndpoint:
         refusal = VerbResponse(self._error(message), outcome=VerbOutcome.BAD_REQUEST, error=message)
         return self._replied(refusal, Arrival(self.admission.clock(), 0.0, 0), more_headers=(CLOSE,))
 
-    async def _later(self, answer: Awaitable[VerbResponse], arrival: Arrival, warning: str) -> Reply:
+    async def _later(
+        self,
+        answer: Awaitable[VerbResponse | None],
+        arrival: Arrival,
+        warning: str,
+        refusal: str,
+        outcome: VerbOutcome,
+    ) -> Reply:
         try:
-            return self._replied(await answer, arrival, warning)
+            response = await answer
         except Exception as error:  # noqa: BLE001 - logged, and answered
             return self._replied(self._failed(error), arrival)
+        if response is None:
+            return self._replied(self._refused(refusal, outcome), arrival)
+        return self._replied(response, arrival, warning)
+
+    def _refused(self, refusal: str, outcome: VerbOutcome) -> VerbResponse:
+        return VerbResponse(self._error(refusal), outcome=outcome, error=refusal)
 
     def _failed(self, error: Exception) -> VerbResponse:
         # kube-scheduler must get a decodable response, and the next request must be served.
@@ -202,6 +224,7 @@ class VerbEndpoint:
                 arrival.body,
                 answer.body,
                 answer.result,
+                arrival.manner.dry_run,
             )
         )
         headers = [_JSON, (b"content-length", b"%d" % len(answer.body)), *more_headers]

@@ -115,10 +115,10 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
 ) -> Port | None:
     if settings.admin_port is None:
         return None
-    mirror, work, recent_pods = engine.mirror, verbs.work, engine.extender.recent_pods
+    mirror, work, recent_pods = engine.mirror, verbs.work, engine.effects.recent_pods
     resources = [state.resource for state in cluster.freshness.states]
     explained = explained_profile(settings, engine.profile)
-    gangs = engine.gangs
+    gangs = engine.effects.gangs
     explainer = Explainer(
         explained,
         mirror,

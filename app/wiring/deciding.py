@@ -1,20 +1,15 @@
 """The decider, for settings in which `filter` returns one node."""
 
 import random
-import time
 from collections.abc import Callable, Collection
 from functools import partial
 
 from app.settings import Settings, SettingsError
-from app.verbs.binding.pod_api import PodApi
 from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.decider import Decider
 from app.verbs.deciding.gang_keeping import is_decided_for
-from app.verbs.deciding.pod_lookup import PodLookup
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from app.verbs.evaluations import Evaluations
-from app.wiring.preemption import Preemption
-from core.equivalence.cache import EquivalenceCache
 from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs
 from core.gangs.placing import Placer
@@ -43,41 +38,36 @@ def create_decider(  # noqa: PLR0913  # the parts of a decider
     settings: Settings,
     mirror: ClusterMirror,
     profile: Profile,
-    cache: EquivalenceCache | None,
+    evaluations: Evaluations,
     *,
-    pods: PodApi | None = None,
     choose: Choose = at_random,
     refusal: Callable[[], str] = lambda: "",
-    preemption: Preemption | None = None,
 ) -> Decider | None:
-    """Return the decider that the settings define. None if `filter` returns all nodes that fit. Raises SettingsError.
-
-    Only pods that `pods` can read are assumed. Without a cluster no pod is assumed, and no capacity is reserved.
-    """
+    """Return the decider that the settings define. None if they define none. Raises SettingsError."""
     scopes = decide_scopes(settings)
     if scopes is None:
         return None
     if DecideScope.ANY_NODE in scopes.all:
         _check_that_all_is_judged(settings, profile)
-    evaluations = Evaluations(profile, mirror, cache)
-    needs = InTreeNeeds(mirror, settings.decide_claims_scheduler)
-    placer = Placer(mirror, profile, partial(evaluations.begin, cached=True), choose)
-    gangs = Gangs(mirror, placer, is_decided_for(scopes, needs)) if pods is not None and settings.groups else None
     return Decider(
         profile,
         mirror,
         evaluations,
         scopes,
-        lookup=PodLookup(mirror, pods, time.monotonic),
-        needs=needs,
+        needs=InTreeNeeds(mirror, settings.decide_claims_scheduler),
         choose=choose,
-        clock=time.monotonic,
         refusal=refusal,
-        nominations=preemption.nominations if preemption is not None else None,
-        refused_nodes=preemption.refused_nodes if preemption is not None else None,
         asked_to_preempt=settings.preempt == "verb",
-        gangs=gangs,
     )
+
+
+def create_gangs(settings: Settings, mirror: ClusterMirror, profile: Profile, evaluations: Evaluations) -> Gangs | None:
+    """Return the groups of pods that are placed together. None if the settings define none. Raises SettingsError."""
+    scopes = decide_scopes(settings)
+    if scopes is None or not settings.groups:
+        return None
+    placer = Placer(mirror, profile, partial(evaluations.begin, cached=True), at_random)
+    return Gangs(mirror, placer, is_decided_for(scopes, InTreeNeeds(mirror, settings.decide_claims_scheduler)))
 
 
 def _check_that_all_is_judged(settings: Settings, profile: Profile) -> None:

@@ -18,16 +18,18 @@ from app.telemetry.metrics.unit_collector import UnitCollector
 from app.telemetry.mismatch_log import MismatchLog
 from app.verbs.binding.pod_api import PodApi
 from app.verbs.bypass import Bypass, create_bypass
+from app.verbs.effects import Effects
+from app.verbs.evaluations import Evaluations
 from app.verbs.extender import Extender
+from app.verbs.pod_lookup import PodLookup
 from app.watch.freshness import SyncStatus
 from app.wiring.cluster import Cluster
-from app.wiring.deciding import create_decider, one_of
+from app.wiring.deciding import create_decider, create_gangs, one_of
 from app.wiring.preemption import Preemption
 from core.derived_states import derive_states
 from core.diagnosis.explained_profile import ExplainedProfile, every_rule, served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Kind
-from core.gangs.gangs import Gangs
 from core.mirror.cluster import ClusterMirror
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.node_metrics import NodeMetrics
@@ -44,13 +46,11 @@ class Engine(NamedTuple):
     partition: NodePartition
     bypass: Bypass
     extender: Extender
+    effects: Effects
+    """Everything that a request may change."""
+    pods: PodApi | None
+    """Reads and binds pods. None without a cluster."""
     replayer: Replayer
-
-    @property
-    def gangs(self) -> Gangs | None:
-        """The groups of pods that are placed together. None: there are none."""
-        decider = self.extender.decider
-        return None if decider is None else decider.gangs
 
 
 def create_profile(settings: Settings) -> Profile:
@@ -183,26 +183,33 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         metrics.register(CacheCollector(cache))
     bypass = create_bypass(settings)
     pods = PodApi(cluster.client) if cluster.client is not None else None
-    decider = create_decider(
-        settings, mirror, profile, cache, pods=pods, refusal=lambda: _refusal(cluster), preemption=preemption
+    evaluations = Evaluations(profile, mirror, cache)
+    decider = create_decider(settings, mirror, profile, evaluations, refusal=lambda: _refusal(cluster))
+    effects = Effects(
+        mirror,
+        time.monotonic,
+        PodLookup(mirror, pods, time.monotonic),
+        refused_nodes=preemption.refused_nodes,
+        nominations=preemption.nominations,
+        # Without a cluster no pod is assumed, so no place is reserved.
+        gangs=create_gangs(settings, mirror, profile, evaluations) if pods is not None else None,
     )
     if decider is not None:
-        metrics.register(DecisionCollector(decider.decisions, cluster.settling))
-        if decider.gangs is not None:
-            metrics.register(UnitCollector(decider.gangs, time.monotonic))
+        metrics.register(DecisionCollector(effects.decisions, cluster.settling))
+        if effects.gangs is not None:
+            metrics.register(UnitCollector(effects.gangs, time.monotonic))
     extender = Extender(
         profile,
         mirror,
         cache,
         settings.max_score,
-        refused_nodes=preemption.refused_nodes,
-        nominations=preemption.nominations,
         percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
         bypass=bypass,
         decider=decider,
     )
     replayer = _replayer(settings, mirror, profile, bypass)
-    return Engine(mirror, profile, cache, create_partition(settings, mirror), bypass, extender, replayer)
+    partition = create_partition(settings, mirror)
+    return Engine(mirror, profile, cache, partition, bypass, extender, effects, pods, replayer)
 
 
 def _refusal(cluster: Cluster) -> str:
@@ -217,6 +224,7 @@ def _replayer(settings: Settings, mirror: ClusterMirror, profile: Profile, bypas
 
         Among equally good nodes, a decision prefers the nodes in `preferred`.
         """
+        evaluations = Evaluations(profile, mirror, None)
         return Extender(
             profile,
             mirror,
@@ -224,7 +232,7 @@ def _replayer(settings: Settings, mirror: ClusterMirror, profile: Profile, bypas
             settings.max_score,
             percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
             bypass=bypass,
-            decider=create_decider(settings, mirror, profile, None, choose=one_of(preferred)),
+            decider=create_decider(settings, mirror, profile, evaluations, choose=one_of(preferred)),
         )
 
     return Replayer(mirror, fresh_extender)

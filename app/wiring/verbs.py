@@ -17,7 +17,7 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.queue_collector import QueueCollector
 from app.telemetry.observers import create_observers
 from app.verbs.binding.binder import Binder
-from app.verbs.binding.pod_api import PodApi
+from app.verbs.binding.binding_check import BindingCheck
 from app.verbs.deciding.gang_keeping import keep_gangs
 from app.verbs.preempt import PreemptVerb, PreemptVerbOff
 from app.verbs.reception import Reception, create_admission
@@ -45,7 +45,7 @@ def create_verbs(
     settings: Settings, engine: Engine, cluster: Cluster, preemption: Preemption, metrics: Metrics
 ) -> Verbs:
     """Return the verbs that the settings define. Raises SettingsError."""
-    decisions = Decisions(engine.mirror, engine.extender.recent_pods, time.time)
+    decisions = Decisions(engine.mirror, engine.effects.recent_pods, time.time)
     noting = () if settings.admin_port is None else (decisions,)
     observing = create_observers(settings, metrics.observe, *noting)
     admission = create_admission(settings)
@@ -60,9 +60,9 @@ def create_verbs(
     )
     binder = _binder(settings, engine, cluster)
     routes = (
-        *extender_routes(engine.extender, reception),
+        *extender_routes(engine.extender, engine.effects, reception),
         binding_route(binder, reception),
-        preemption_route(_preempt(engine, preemption), reception),
+        preemption_route(_preempt(engine, preemption), engine.effects, reception),
     )
     # After the deadline, every request has had its turn or was shed.
     work = LongWork(admission.lull, settings.deadline)
@@ -71,19 +71,18 @@ def create_verbs(
 
 
 def _of_gangs(engine: Engine, cluster: Cluster) -> tuple[Background, ...]:
-    gangs = engine.gangs
+    gangs = engine.effects.gangs
     return () if gangs is None else (partial(keep_gangs, gangs, time.monotonic, cluster.state.refusal),)
 
 
 def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
     return Binder(
-        engine.profile,
+        BindingCheck(engine.profile, engine.mirror, engine.bypass),
         engine.mirror,
-        engine.extender.recent_pods,
-        PodApi(cluster.client) if cluster.client is not None else None,
+        engine.effects,
+        engine.pods,
         timeout=settings.bind_timeout,
         clock=time.monotonic,
-        bypass=engine.bypass,
         state=cluster.state,
     )
 

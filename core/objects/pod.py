@@ -1,6 +1,7 @@
 """The pod, reduced to the fields that scheduling reads."""
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -109,6 +110,28 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     def assigned(self) -> bool:
         """Whether the pod occupies a node. The mirror holds such pods, and the plugins count them."""
         return bool(self.node_name) and not self.terminal
+
+
+_NOT_DECIDING: Final = frozenset(
+    {
+        "resource_version",
+        "terminating",
+        "start_time",
+        "nominated_node_name",
+        "preempted",
+        "waiting",
+    }
+)
+"""Fields of the status and the metadata. They change without another decision for the pod."""
+_deciding: Final = attrgetter(*(field for field in Pod.__struct_fields__ if field not in _NOT_DECIDING))
+
+
+def decides_alike(one: Pod, other: Pod) -> bool:
+    """Return whether two states of a pod are equal in every field that a decision for the pod reads.
+
+    The requests of both must be counted by the same rules (`counted`). A new field of Pod is compared.
+    """
+    return one is other or _deciding(one) == _deciding(other)
 
 
 def counted(pod: Pod, counting: RequestCounting) -> Pod:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
 from app.objects.decode_pod import decode_pod
+from app.verbs.effects import Effects
 from app.verbs.extender import Extender
+from app.verbs.pod_lookup import PodLookup
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.mirror.cluster import ClusterMirror
@@ -36,6 +38,7 @@ class Decider:
         self.cache = EquivalenceCache(mirror, profile.plugins, _CACHE)
         self._profile = profile
         self._extender = Extender(profile, mirror, self.cache)
+        self._effects = Effects(mirror, time.monotonic, PodLookup(mirror, None, time.monotonic))
         self._rotation: Iterator[int] = itertools.cycle(range(0, len(names), max(1, len(names) // _STARTS)))
 
     def rotated(self) -> list[str]:
@@ -87,12 +90,12 @@ class Decider:
     def verbs(self, v1_pod: Object, *, cached: bool = True) -> float:
         """Run both verbs from request bytes to response bytes. Return the seconds."""
         body = _body(v1_pod, self.rotated())
-        spent, filtered = timed(lambda: self._extender.filter(body, cached=cached))
+        spent, filtered = timed(lambda: self._extender.filter(body, cached=cached, effects=self._effects))
         fitting = json.loads(filtered.body)["NodeNames"]
         if not fitting:
             return spent
         body = _body(v1_pod, fitting)
-        seconds, _ = timed(lambda: self._extender.prioritize(body, cached=cached))
+        seconds, _ = timed(lambda: self._extender.prioritize(body, cached=cached, effects=self._effects))
         return spent + seconds
 
     def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:

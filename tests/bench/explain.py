@@ -4,6 +4,7 @@ import asyncio
 import gc
 import itertools
 import json
+import time
 from typing import Final
 
 from app.answered_release import AnsweredRelease
@@ -11,7 +12,9 @@ from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
 from app.json_text import encode
 from app.settings import Settings
+from app.verbs.effects import Effects
 from app.verbs.extender import Extender
+from app.verbs.pod_lookup import PodLookup
 from app.watch.freshness import OF_A_DUMP
 from core.derived_states import derive_states
 from core.diagnosis.explained_profile import every_rule
@@ -41,11 +44,12 @@ class Bench:
         derive_states(profile, mirror)
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self._extender = Extender(profile, mirror, cache)
+        self._effects = Effects(mirror, time.monotonic, PodLookup(mirror, None, time.monotonic))
         self._explainer = Explainer(
             every_rule(profile),
             mirror,
             cache,
-            self._extender.recent_pods,
+            self._effects.recent_pods,
             OF_A_DUMP,
             release=AnsweredRelease(Settings(), mirror),
         )
@@ -65,9 +69,9 @@ class Bench:
         number = next(self._numbers)
         pod = self._pod(kind, number)
         body = json.dumps({"Pod": pod, "NodeNames": self._names}).encode()
-        self._extender.filter(body)  # the first request makes the pod's counters
+        self._extender.filter(body, effects=self._effects)  # the first request makes the pod's counters
         node = self._names[number % len(self._names)]
-        filtering, _ = timed(lambda: self._extender.filter(body))
+        filtering, _ = timed(lambda: self._extender.filter(body, effects=self._effects))
         summing_up, _ = timed(lambda: self._explain(body, Detail()))
         detailing, _ = timed(lambda: self._explain(body, Detail(nodes=(node,))))
         return filtering, summing_up, detailing

@@ -41,12 +41,15 @@ class Sampling:
         web = [make_pod(f"web-{name}").label("app", "web").on(name) for name in ("n150", "n3")]
         self._mirror = mirror_of(*(make_node(name).label(HOSTNAME, name) for name in NAMES), *web)
         self._sample = NodeSample(percentage)
+        self._start = 0
 
     def names(self, pod: PodBuilder, fitting: Sequence[int] = range(NODES)) -> list[str]:
         """Return the names that are passed on, where those at some positions fit."""
         evaluation = FreshEvaluation(self._mirror, pod_of(pod))
         batch = self._mirror.batch(NAMES)
-        positions = self._sample.of(affinity_profile(), evaluation, batch, np.array(fitting), NODES)
+        found = np.array(fitting)
+        positions = self._sample.of(affinity_profile(), evaluation, batch, found, nodes=NODES, start=self._start)
+        self._start += len(positions)
         return [NAMES[position] for position in positions.tolist()]
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from app.verbs.deciding.decider import Decision
+from app.verbs.effects import Decision
 
 
 class SettlingTime(Protocol):

@@ -68,7 +68,7 @@ class Metrics:
     def observe(self, observation: Observation) -> None:
         """Count a request to a verb, after its response."""
         self._verbs.count(observation)
-        if observation.result is not None:
+        if observation.result is not None and not observation.dry_run:
             self._count_result(observation.result)
 
     def _count_result(self, result: VerbResult) -> None:

@@ -1,8 +1,8 @@
 """Binds pods. Pods that the watch has not shown yet count, too, so no binding breaks a hard rule.
 
-The order: find the pod, run all predicates again over the mirror with its assumed pods, assume the pod, post the
-binding. There is no await between the predicates and the assumption, so two bindings cannot both use the last free
-capacity. The response of the API server decides about the assumption:
+The order: find the pod as the API server has it, run all predicates again over the mirror with its assumed pods, assume
+the pod, post the binding. There is no await between the predicates and the assumption, so two bindings cannot both use
+the last free capacity. The response of the API server decides about the assumption:
 
     bound                            it stays until the watch confirms it or the TTL ends
     certainly not bound              it ends, and the scheduler gets the reason and tries again
@@ -24,19 +24,16 @@ from app.logs import one_line
 from app.objects.decode import DecodeError
 from app.objects.limits import Body
 from app.verbs.binding.binding_args import BindingArgs, binding_result, decode_binding_args
+from app.verbs.binding.binding_check import BindingCheck
 from app.verbs.binding.binding_outcome import BindingOutcome, BindingResult
 from app.verbs.binding.pod_api import BindError, PodApi
-from app.verbs.bypass import Bypass
+from app.verbs.effects import Effects
 from app.verbs.observation import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
-from app.verbs.recent_pods import RecentPods
+from app.verbs.pod_lookup import Standing
 from app.verbs.serving_state import ServingState
-from core.framework.evaluation import FreshEvaluation
-from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_states import PodStateError
 from core.objects.pod import Pod
-from core.profile import Profile
-from core.scheduling_cycle import filter_nodes
 
 log = logging.getLogger(__name__)
 
@@ -66,14 +63,13 @@ class Binder:
 
     def __init__(  # noqa: PLR0913  # what a binding needs
         self,
-        profile: Profile,
+        check: BindingCheck,
         mirror: ClusterMirror,
-        recent_pods: RecentPods,
+        effects: Effects,
         pods: PodApi | None,
         *,
         timeout: float,
         clock: Callable[[], float],
-        bypass: Bypass,
         state: ServingState,
     ) -> None:
         """Bind by `pods` within `timeout` seconds. `pods` is None for a dump. `clock` is the mirror's clock.
@@ -81,41 +77,52 @@ class Binder:
         A binding is posted only while this replica may decide, and must end before another replica may.
         Pods that pass untouched are bound to the scheduler's node without a check.
         """
-        self._profile = profile
+        self._check = check
         self._mirror = mirror
-        self._recent_pods = recent_pods
+        self._recent_pods = effects.recent_pods
+        self._lookup = effects.lookup
         self._pods = pods
         self._timeout = timeout
         self._clock = clock
-        self._bypass = bypass
         self._state = state
         self._running: dict[str, _Running] = {}  # uid -> its binding under way
+        self.judge: Final = check.judge
 
-    async def bind(self, body: Body, *, dry_run: bool = False) -> VerbResponse:
-        """Return the ExtenderBindingResult for ExtenderBindingArgs. A dry run only checks the arguments."""
+    async def bind(self, body: Body) -> VerbResponse:
+        """Return the ExtenderBindingResult for ExtenderBindingArgs."""
         try:
             args = decode_binding_args(body)
         except DecodeError as error:
             return _response(BindingOutcome(BindingResult.INVALID, str(error)), NOT_KNOWN)
-        if dry_run:
-            asked = Asked(args.full_name, args.uid, 1)
-            return _response(BindingOutcome(BindingResult.INVALID, "a dry run: nothing was bound"), asked)
         return await self._answered(args)
 
-    def bind_untouched(self, body: Body) -> Awaitable[VerbResponse] | None:
-        """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
+    def bind_untouched(self, body: Body) -> Awaitable[VerbResponse | None] | None:
+        """Bind a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods.
+
+        The copy of the pod in an earlier request is a reason to read the pod. The API server's pod decides.
+        """
         try:
             args = decode_binding_args(body)
         except DecodeError:
             return None
-        pod = self._recent_pods.get(args.uid)
-        return self._answered(args) if pod is not None and self._bypass.covers(pod) else None
+        asked = self._recent_pods.get(args.uid)
+        return self._bound_untouched(args) if asked is not None and self._check.covers(asked) else None
+
+    async def _bound_untouched(self, args: BindingArgs) -> VerbResponse | None:
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        live = await self._read(args, deadline)
+        if isinstance(live, BindingOutcome):
+            return _response(live, Asked(args.full_name, args.uid, 1))
+        if live is None or live.uid != args.uid or not self._check.covers(live):
+            return None
+        return await self._answered(args)
 
     async def _answered(self, args: BindingArgs) -> VerbResponse:
         outcome = await self._joined(args)
         if outcome.error:
             level = logging.INFO if outcome.result is BindingResult.CONFLICT else logging.WARNING
-            log.log(level, "bind: %s to %s: %s", args.full_name, one_line(args.node), one_line(outcome.error))
+            told = one_line(outcome.detail or outcome.error)
+            log.log(level, "bind: %s to %s: %s", args.full_name, one_line(args.node), told)
         return _response(outcome, Asked(args.full_name, args.uid, 1))
 
     async def _joined(self, args: BindingArgs) -> BindingOutcome:
@@ -130,9 +137,7 @@ class Binder:
             self._running[args.uid] = running
             running.task.add_done_callback(lambda _: self._running.pop(args.uid))
         elif running.args != args:
-            return BindingOutcome(
-                BindingResult.BOUND_ELSEWHERE, f"pod {args.full_name} is being bound to {running.args.node}"
-            )
+            return _elsewhere(args, "is being bound", running.args.node)
         return await asyncio.shield(running.task)
 
     async def finish(self) -> None:
@@ -142,7 +147,7 @@ class Binder:
 
     async def _bound(self, args: BindingArgs, pods: PodApi) -> BindingOutcome:
         deadline = asyncio.get_running_loop().time() + self._timeout
-        pod = await self._found(args, pods, deadline)
+        pod = await self._found(args, deadline)
         if isinstance(pod, BindingOutcome):
             return pod
         refusal = self._assumed(args, pod)
@@ -155,8 +160,8 @@ class Binder:
             self._settle(args.uid, outcome.result)
         return outcome
 
-    async def _found(self, args: BindingArgs, pods: PodApi, deadline: float) -> Pod | BindingOutcome:
-        """Return the unbound pod, or the outcome if it is known already.
+    async def _found(self, args: BindingArgs, deadline: float) -> Pod | BindingOutcome:
+        """Return the unbound pod as the API server has it, or the outcome if it is known already.
 
         If the pod is still assumed, an earlier binding ended with an unknown result. Then the API server decides.
         """
@@ -164,17 +169,14 @@ class Binder:
         if outcome is not None:
             return outcome
         if not self._mirror.is_assumed(args.uid):
-            pod = self._recent_pods.get(args.uid)
-            if pod is not None and pod.full_name == args.full_name:
-                return pod
-        try:
-            async with asyncio.timeout_at(deadline):
-                live = await pods.get(args)
-        except _FAILURES as error:
-            why = str(error) or f"no response within {self._timeout:g} s"
-            return BindingOutcome(BindingResult.UNREACHABLE, f"pod {args.full_name} could not be read: {why}")
+            found = self._lookup.named(args.full_name, args.uid, self._recent_pods.get(args.uid))
+            if found.standing is not Standing.UNKNOWN:
+                return found.pod if found.pod is not None else _no_such(args)
+        live = await self._read(args, deadline)
+        if isinstance(live, BindingOutcome):
+            return live
         if live is None:
-            return _gone(args)
+            return _no_such(args)
         outcome = self._outcome_by_server(args, live) or self._outcome_by_mirror(args)
         if outcome is not None:
             return outcome
@@ -182,24 +184,27 @@ class Binder:
             self._mirror.forget(args.uid)
         return live
 
+    async def _read(self, args: BindingArgs, deadline: float) -> Pod | BindingOutcome | None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._lookup.read(args)
+        except _FAILURES as error:
+            why = str(error) or f"no response within {self._timeout:g} s"
+            return BindingOutcome(BindingResult.UNREACHABLE, f"pod {args.full_name} could not be read: {why}")
+
     def _assumed(self, args: BindingArgs, pod: Pod) -> BindingOutcome | None:
         """Check all hard rules and assume the pod, or return why not. Must not await: see the module's docstring."""
         if not_leading := self._not_leading():
             return not_leading
-        batch = self._mirror.batch([args.node])
-        evaluation = FreshEvaluation(self._mirror, pod)
-        # Without nominated pods: they hold no capacity yet, and kube-scheduler ignores them after its filters. When it
-        # nominated a pod later than this one, it counted this one as assumed. A rejection would only cost an attempt.
-        verdicts = filter_nodes(self._profile, evaluation, batch, beside_nominated=False)
-        status = verdicts.statuses[int(verdicts.codes[0])]
-        if status.code is not Code.SUCCESS and not self._bypass.covers(pod):
-            return BindingOutcome(
-                BindingResult.CONFLICT, f"pod {pod.full_name} does not fit on {args.node}: {status.message}"
-            )
+        conflict = self._check.conflict(args, pod)
+        if conflict is not None:
+            return conflict
         try:
             self._mirror.assume(pod, args.node, self._clock())
         except PodStateError as error:
-            return BindingOutcome(BindingResult.REFUSED, str(error))
+            return BindingOutcome(
+                BindingResult.REFUSED, f"pod {args.full_name} cannot be assumed on {args.node}", str(error)
+            )
         return None
 
     async def _posted(self, args: BindingArgs, pods: PodApi, deadline: float) -> BindingOutcome:
@@ -226,12 +231,12 @@ class Binder:
         """Read the pod to get the outcome of its binding. `failure` is the outcome if the pod is not bound."""
         try:
             async with asyncio.timeout_at(deadline):
-                live = await pods.get(args)
+                live = await pods.get(args, limited=False)
         except _FAILURES:
             unknown = BindingOutcome(BindingResult.UNKNOWN, f"{failure.error}; whether the pod is bound is not known")
             return self._outcome_by_mirror(args) or unknown
         if live is None:
-            return _gone(args)
+            return _no_such(args)
         return self._outcome_by_server(args, live) or self._outcome_by_mirror(args) or failure
 
     def _not_leading(self) -> BindingOutcome | None:
@@ -243,18 +248,18 @@ class Binder:
         known = self._mirror.get_pod(args.uid)
         if known is None or self._mirror.is_assumed(args.uid):
             return None
-        return _placed(args, known.node_name)
+        return _placed(args, known)
 
     def _outcome_by_server(self, args: BindingArgs, live: Pod) -> BindingOutcome | None:
         """Return the outcome by the API server's pod of that name. None if the pod can be bound."""
         if live.uid != args.uid:
-            return BindingOutcome(BindingResult.REFUSED, f"pod {args.full_name} has uid {live.uid} now, not {args.uid}")
+            return _no_such(args)
         if live.terminal:
             return BindingOutcome(BindingResult.REFUSED, f"pod {args.full_name} has ended")
         if not live.node_name:
             return None
         self._remember(live)
-        return _placed(args, live.node_name)
+        return _placed(args, live)
 
     def _remember(self, live: Pod) -> None:
         """Assume a bound pod on its node, until the watch shows it there."""
@@ -285,11 +290,18 @@ def _response(outcome: BindingOutcome, asked: Asked) -> VerbResponse:
     )
 
 
-def _placed(args: BindingArgs, node: str) -> BindingOutcome:
-    if node == args.node:
+def _placed(args: BindingArgs, pod: Pod) -> BindingOutcome:
+    if pod.full_name != args.full_name:
+        return _no_such(args)
+    if pod.node_name == args.node:
         return BindingOutcome(BindingResult.ALREADY_BOUND)
-    return BindingOutcome(BindingResult.BOUND_ELSEWHERE, f"pod {args.full_name} is bound to {node} already")
+    return _elsewhere(args, "is bound", pod.node_name)
 
 
-def _gone(args: BindingArgs) -> BindingOutcome:
-    return BindingOutcome(BindingResult.REFUSED, f"pod {args.full_name} is gone")
+def _elsewhere(args: BindingArgs, how: str, node: str) -> BindingOutcome:
+    told = f"pod {args.full_name} {how} to"
+    return BindingOutcome(BindingResult.BOUND_ELSEWHERE, f"{told} another node", f"{told} {node}, not {args.node}")
+
+
+def _no_such(args: BindingArgs) -> BindingOutcome:
+    return BindingOutcome(BindingResult.REFUSED, f"no pending pod {args.full_name} has this uid")

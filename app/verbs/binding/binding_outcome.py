@@ -29,7 +29,12 @@ class BindingResult(Enum):
 
 
 class BindingOutcome(msgspec.Struct, frozen=True, gc=False):
-    """A result with its reason. The reason is empty if the pod is bound to the node."""
+    """A result with its reason. The reason is empty if the pod is bound to the node.
+
+    The reason names nothing that the request does not name, because the caller may have guessed a uid. `detail`, for
+    the log, may.
+    """
 
     result: BindingResult
     error: str = ""
+    detail: str = ""

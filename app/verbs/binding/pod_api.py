@@ -6,6 +6,7 @@ already has a node, even the same one, that is being deleted, or that has anothe
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, TypeAlias
@@ -15,6 +16,7 @@ import msgspec
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.verbs.binding.binding_args import BindingArgs
+from app.verbs.binding.read_rate import ReadRate
 from app.verbs.incoming_pod import decode_incoming_pod
 from core.objects.pod import Pod
 
@@ -44,14 +46,18 @@ class BindError(Exception):
 class PodApi:
     """Reads and binds pods of one cluster."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` is that of the limit of reads, in seconds."""
         self._client = client
+        self._reads = ReadRate(clock)
 
-    async def get(self, args: BindingArgs) -> Pod | None:
+    async def get(self, args: BindingArgs, *, limited: bool = True) -> Pod | None:
         """Return the present pod of that name, with any uid. None if there is none.
 
-        Raises ApiError, CredentialsError, DecodeError.
+        Reads that requests cause are `limited`, see ReadRate. Raises ApiError, CredentialsError, DecodeError.
         """
+        if limited:
+            await self._reads.turn(args.full_name)
         try:
             # Without a resourceVersion the server does a quorum read. Its watch cache could return an old state.
             body = await self._client.get(_path(args), {})

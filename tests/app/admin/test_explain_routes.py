@@ -19,6 +19,7 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.profile import Profile, affinity_profile, parse_profile
 from tests.app.asgi import ask
+from tests.app.verbs.receptions import effects_over
 from tests.builders import make_namespace, make_node, make_pod
 from tests.builders import term as affinity_term
 from tests.conformance.engine import decoded_pod, load
@@ -50,11 +51,12 @@ class Setting:
         )
         self.cache = EquivalenceCache(self.mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, self.mirror, self.cache)
+        self.effects = effects_over(self.mirror)
         explainer = Explainer(
             served_alone(profile),
             self.mirror,
             self.cache,
-            self.extender.recent_pods,
+            self.effects.recent_pods,
             OF_A_DUMP,
             release=AnsweredRelease(Settings(), self.mirror),
         )
@@ -165,7 +167,7 @@ def test_a_pod_of_a_node_that_is_not_known_is_in_nobodys_way(setting: Setting) -
 
 
 def test_a_pod_that_was_asked_about_is_known_by_its_name(setting: Setting) -> None:
-    setting.extender.filter(json.dumps({"Pod": REPELLED, "NodeNames": ["n1"]}).encode())
+    setting.extender.filter(json.dumps({"Pod": REPELLED, "NodeNames": ["n1"]}).encode(), effects=setting.effects)
     assert setting.explained({"pod": "default/next"})["summary"] == setting.explained({"pod": REPELLED})["summary"]
 
 
@@ -223,7 +225,7 @@ def test_the_class_and_its_cells_are_told_and_not_touched(setting: Setting) -> N
     args = {"Pod": REPELLED, "NodeNames": ["n1", "n2"]}
     fresh = setting.explained(args, "?node=n1")
     assert (fresh["equivalence"]["kept"], fresh["nodes"][0]["cells"]) == (False, None)
-    setting.extender.filter(json.dumps(args).encode())
+    setting.extender.filter(json.dumps(args).encode(), effects=setting.effects)
     told = setting.explained(args, "?node=n1")
     assert told["equivalence"] == {**fresh["equivalence"], "kept": True, "first_pod": "default/next", "questions": 1,
                                    "misses": 2}  # fmt: skip

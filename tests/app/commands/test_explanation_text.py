@@ -29,6 +29,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod_group import PackingWay
 from core.profile import Profile, affinity_profile, full_profile
+from tests.app.verbs.receptions import effects_over
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term
 from tests.conformance.engine import load
 
@@ -47,11 +48,12 @@ class Setting:
         self.victims: list[AwaitedVictim] = []
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, cache)
+        self.effects = effects_over(mirror)
         self._explainer = Explainer(
             served_alone(profile),
             mirror,
             cache,
-            self.extender.recent_pods,
+            self.effects.recent_pods,
             freshness,
             release=AnsweredRelease(Settings(), mirror),
             unit_of=lambda _: self.unit,
@@ -247,7 +249,7 @@ def test_what_was_supposed_is_told_last(small: ClusterMirror) -> None:
 
 def test_the_class_and_what_is_kept_of_it_are_told(small: ClusterMirror) -> None:
     setting = Setting(small, affinity_profile())
-    setting.extender.filter(json.dumps({"Pod": NEXT.obj(), "NodeNames": ["a1"]}).encode())
+    setting.extender.filter(json.dumps({"Pod": NEXT.obj(), "NodeNames": ["a1"]}).encode(), effects=setting.effects)
     lines = setting.lines({"pod": NEXT.obj()}, "a1", "b1")
     told = "first pod default/next: 1 request, 0 hits, 1 miss"
     assert told in " ".join(" ".join(lines).split()).partition("Class ")[2]

@@ -26,8 +26,8 @@ A, B = (Pod(uid, "default", uid) for uid in "ab")
 class AllRefused(RefusedNodes):
     """What is remembered of a cluster where every pod was refused on one node."""
 
-    def all_of_last_filter(self, uid: str) -> list[str]:
-        assert uid
+    def all_of_last_filter(self, pod: Pod) -> list[str]:
+        assert pod.uid
         return ["n1"]
 
 

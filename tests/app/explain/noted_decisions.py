@@ -7,6 +7,7 @@ from app.settings import Settings
 from app.verbs.observation import Observation
 from app.wiring.engine import create_extender
 from core.mirror.cluster import ClusterMirror
+from tests.app.verbs.receptions import effects_over
 
 NOON: Final = 1_763_812_800.0
 
@@ -17,11 +18,12 @@ class Asking:
     def __init__(self, mirror: ClusterMirror) -> None:
         self.mirror = mirror
         self.extender = create_extender(Settings(), mirror)
-        self.decisions = Decisions(mirror, self.extender.recent_pods, lambda: NOON)
+        self.effects = effects_over(mirror)
+        self.decisions = Decisions(mirror, self.effects.recent_pods, lambda: NOON)
 
     def ask(self, body: bytes, verb: str = "filter") -> int:
         """Ask, and give the number of the decision."""
-        answer = (self.extender.filter if verb == "filter" else self.extender.prioritize)(body)
+        answer = (self.extender.filter if verb == "filter" else self.extender.prioritize)(body, effects=self.effects)
         self.decisions(
             Observation(
                 verb,

@@ -57,7 +57,7 @@ def test_a_decision_is_kept_with_the_generation_and_the_pod_as_it_was_sent() -> 
     assert found is not None
     assert (found.number, found.at, found.generation, found.verb) == (1, NOON, generation, "filter")
     assert (found.outcome, found.asked) == (VerbOutcome.FIT, Asked("default/in", "u", 2, 1))
-    assert (found.request, found.pod) == (body, asking.extender.recent_pods.json_of("u"))
+    assert (found.request, found.pod) == (body, asking.effects.recent_pods.json_of("u"))
     assert found.pod == body[len(b'{"Pod": ') : body.index(b', "Nodes"')]
     assert b"existing pods anti-affinity" in found.response
     assert (found.seconds, found.waited, found.request_bytes) == (0.25, 0.125, len(body))

@@ -165,9 +165,9 @@ def test_the_pod_does_not_stand_in_its_own_way_and_the_mirror_stays_as_it_was(as
 def test_the_extender_that_answers_schedulers_is_not_told(asking: Asking) -> None:
     number = asking.ask(by_name(INTRUDER, "a1"))
     asking.ask(by_name(FOND, "a1"))
-    before = [*asking.extender.recent_pods]
+    before = [*asking.effects.recent_pods]
     replayed(asking, number)
-    assert [*asking.extender.recent_pods] == before
+    assert [*asking.effects.recent_pods] == before
 
 
 def test_a_bad_request_is_as_bad_as_it_was(asking: Asking) -> None:

@@ -28,7 +28,7 @@ from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import served_alone
 from core.profile import affinity_profile
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
-from tests.app.verbs.receptions import reception
+from tests.app.verbs.receptions import effects_over, reception
 from tests.builders import make_namespace, make_node, make_pod
 from tests.conformance.engine import load
 
@@ -54,14 +54,15 @@ class Setting:
         self._admission = admission
         profile = affinity_profile()
         mirror = load([make_namespace("default").obj()], [make_node(name).obj() for name in names(10)], [])
-        extender = Extender(profile, mirror, None)
+        extender, effects = Extender(profile, mirror, None), effects_over(mirror)
         release = AnsweredRelease(Settings(), mirror)
         work = LongWork(self._lull, PATIENCE)
         explainer = Explainer(
-            served_alone(profile), mirror, None, extender.recent_pods, OF_A_DUMP, release=release, work=work
+            served_alone(profile), mirror, None, effects.recent_pods, OF_A_DUMP, release=release, work=work
         )
         self.app = ExtenderApp()
-        self.app.add_verbs(*extender_routes(extender, reception(admission=admission, observe=self._observe)))
+        desk = reception(admission=admission, observe=self._observe)
+        self.app.add_verbs(*extender_routes(extender, effects, desk))
         self.admin = FastAPI()
         self.admin.include_router(explain_router(explainer, 2**20, EVERYBODY_SEES_ALL))
 

@@ -15,10 +15,10 @@ from app.server.ports import Port
 from app.server.verb_protocol import VerbProtocol
 from app.settings import Settings
 from app.verbs.observation import VerbResponse
-from app.verbs.routes import ExtenderApp, preemption_route
+from app.verbs.routes import ExtenderApp
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
-from tests.app.verbs.receptions import Preempting, reception
+from tests.app.verbs.receptions import reception, verb_route
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
@@ -117,7 +117,7 @@ def wired(connections: Connections) -> tuple[VerbProtocol, Wire]:
         return VerbResponse(b"{}")
 
     app = ExtenderApp()
-    app.add_verbs(preemption_route(Preempting(verb), reception(max_body_bytes=1 << 24)))
+    app.add_verbs(verb_route(verb, reception(max_body_bytes=1 << 24)))
     config = uvicorn.Config(app, http=VerbProtocol, ws="none", log_config=None, proxy_headers=False)
     protocol, wire = VerbProtocol(config, connections, {}), Wire()
     protocol.connection_made(wire)

@@ -13,10 +13,10 @@ import uvloop
 from app.server.ports import Port, extender_port
 from app.settings import Settings
 from app.verbs.observation import VerbResponse
-from app.verbs.routes import ExtenderApp, preemption_route
+from app.verbs.routes import ExtenderApp
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates
-from tests.app.verbs.receptions import Preempting, reception
+from tests.app.verbs.receptions import reception, verb_route
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
@@ -36,7 +36,7 @@ def _no_collection() -> Iterator[None]:
 
 def served(certificates: Certificates | None) -> Port:
     app = ExtenderApp()
-    app.add_verbs(preemption_route(Preempting(lambda _: VerbResponse(b"{}")), reception()))
+    app.add_verbs(verb_route(lambda _: VerbResponse(b"{}"), reception()))
     files: dict[str, str] = {}
     if certificates is not None:
         files = {"tls_cert_file": str(certificates.crt("server")), "tls_key_file": str(certificates.key("server"))}

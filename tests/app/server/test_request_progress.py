@@ -15,10 +15,10 @@ from app.server.request_progress import _FALSE_ENDS
 from app.settings import Settings
 from app.verbs.admission import Admission
 from app.verbs.observation import VerbResponse
-from app.verbs.routes import ExtenderApp, preemption_route
+from app.verbs.routes import ExtenderApp
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
-from tests.app.verbs.receptions import Preempting, reception
+from tests.app.verbs.receptions import reception, verb_route
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
@@ -157,7 +157,7 @@ def preempting(admission: Admission) -> Port:
         return VerbResponse(b"{}")
 
     app = ExtenderApp()
-    app.add_verbs(preemption_route(Preempting(verb), reception(admission=admission)))
+    app.add_verbs(verb_route(verb, reception(admission=admission)))
     return extender_port(Settings(listen_port=0), app)
 
 

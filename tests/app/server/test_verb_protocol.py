@@ -17,12 +17,12 @@ from app.server import process
 from app.server.ports import extender_port
 from app.settings import Settings
 from app.verbs.observation import VerbResponse
-from app.verbs.routes import ExtenderApp, preemption_route
+from app.verbs.routes import ExtenderApp
 from app.verbs.verb_endpoint import VerbEndpoint
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
-from tests.app.verbs.receptions import Preempting, reception
+from tests.app.verbs.receptions import reception, verb_route
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
@@ -240,7 +240,7 @@ def late(answered: Callable[[], VerbResponse]) -> ExtenderApp:
         return answered()
 
     app = ExtenderApp()
-    app.add_verbs(preemption_route(Preempting(later), reception(max_body_bytes=LARGEST)))
+    app.add_verbs(verb_route(later, reception(max_body_bytes=LARGEST)))
     return app
 
 

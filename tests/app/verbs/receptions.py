@@ -1,29 +1,55 @@
-"""Receptions for tests of single verbs."""
+"""Receptions, effects and routes for tests of single verbs."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from starlette.routing import Route
 
 from app.objects.limits import Body
 from app.settings import Settings
 from app.verbs.admission import Admission
+from app.verbs.effects import Effects
 from app.verbs.observation import Observation
+from app.verbs.pod_lookup import PodLookup
+from app.verbs.preempt import preempt_error
 from app.verbs.reception import Reception, create_admission
 from app.verbs.serving_state import ServingState
 from app.verbs.stale_policy import StalePolicy
-from app.verbs.verb_endpoint import Answer
+from app.verbs.verb_endpoint import Answer, VerbEndpoint
 from app.watch.freshness import OF_A_DUMP
+from app.wiring.engine import create_extender
+from core.mirror.cluster import ClusterMirror
 
 
-class Preempting:
-    """What answers `preempt` as a test wants it."""
+def effects_over(mirror: ClusterMirror, clock: Callable[[], float] = lambda: 0.0, **parts: Any) -> Effects:  # noqa: ANN401  # the parts of Effects
+    """Return the effects of requests over a mirror that follows no cluster."""
+    return Effects(mirror, clock, PodLookup(mirror, None, clock), **parts)
 
-    def __init__(self, verb: Callable[[Body], Answer]) -> None:
-        self._verb = verb
 
-    def preempt(self, body: Body) -> Answer:
-        return self._verb(body)
+class Serving:
+    """`filter` and `prioritize` as a service calls them: with effects."""
 
-    def preempt_untouched(self, _: Body) -> None:
-        """No pod passes."""
+    def __init__(self, mirror: ClusterMirror) -> None:
+        extender, effects = create_extender(Settings(), mirror), effects_over(mirror)
+        self.filter = partial(extender.filter, effects=effects)
+        self.prioritize = partial(extender.prioritize, effects=effects)
+
+
+def verb_route(verb: Callable[[Body], Answer], desk: Reception) -> Route:
+    """Return the route of a verb that responds as a test wants it, under the name `preempt`."""
+    return Route(
+        "/preempt",
+        VerbEndpoint(
+            "preempt",
+            lambda body, _: verb(body),
+            desk,
+            error=preempt_error,
+            turned_away=preempt_error,
+            untouched=lambda _, __: None,
+        ),
+        methods=["POST"],
+    )
 
 
 def reception(

@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 
 from app.objects.decode import DecodeError
 from app.objects.decode_node import decode_node
-from app.settings import Settings
-from app.verbs.extender import Extender
 from app.verbs.extender_args import decode_args
-from app.wiring.engine import create_extender
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from tests.app.questions import mirror_of
+from tests.app.verbs.receptions import Serving
 from tests.builders import make_node
 
 NAMES = tuple(f"node-{number}" for number in range(20))
@@ -122,8 +120,8 @@ def test_both_ways_come_to_the_same_for_whole_nodes(monkeypatch: pytest.MonkeyPa
     assert in_the_long_way(monkeypatch, body) == names_in(body)
 
 
-def extender() -> Extender:
-    return create_extender(Settings(), mirror_of(*map(make_node, NAMES)))
+def extender() -> Serving:
+    return Serving(mirror_of(*map(make_node, NAMES)))
 
 
 def passing(answer: bytes) -> list[str]:
@@ -163,7 +161,7 @@ def test_no_node_passed_on_is_no_node_to_ask_about() -> None:
 
 def test_what_filter_has_passed_on_is_forgotten_where_nodes_come_and_go() -> None:
     mirror = mirror_of(*map(make_node, NAMES))
-    asked = create_extender(Settings(), mirror)
+    asked = Serving(mirror)
     passed = passing(asked.filter(body_of(NAMES[:2])).body)
     mirror.apply(ClusterEvent("Delete", decode_node(make_node(NAMES[0]).json())))
     mirror.apply(ClusterEvent("Add", decode_node(make_node("newcomer").json())))

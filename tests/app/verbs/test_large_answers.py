@@ -12,10 +12,10 @@ from app.objects.limits import Body
 from app.server.ports import Port, extender_port
 from app.settings import Settings
 from app.verbs.observation import VerbResponse
-from app.verbs.routes import ExtenderApp, preemption_route
+from app.verbs.routes import ExtenderApp
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates
-from tests.app.verbs.receptions import Preempting, reception
+from tests.app.verbs.receptions import reception, verb_route
 
 LARGE: Final = random.Random(0).randbytes(16 * 1024 * 1024)  # noqa: S311 - so that no two parts are alike
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
@@ -42,7 +42,7 @@ class Served:
     def __init__(self, certificates: Certificates | None) -> None:
         self._reception = reception()
         app = ExtenderApp()
-        app.add_verbs(preemption_route(Preempting(self._answer), self._reception))
+        app.add_verbs(verb_route(self._answer, self._reception))
         self.port = port_of(app, certificates)
         self.client_tls = certificates.client_tls() if certificates is not None else None
 

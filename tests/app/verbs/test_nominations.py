@@ -10,6 +10,7 @@ from app.verbs.refused_nodes import RefusedNodes
 from app.wiring.engine import create_profile
 from core.events import ClusterEvent
 from tests.app.questions import ANTI_AFFINITY_RULES, by_name, decoded
+from tests.app.verbs.receptions import effects_over
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
 
@@ -35,21 +36,22 @@ class Asked:
         self.mirror = mirror_of(*nodes, *pods)
         nominations = Nominations(self.mirror, lambda: self.now, lambda uid: uid == ours)
         self._refused = RefusedNodes(self.mirror, lambda: self.now)
-        self._extender = Extender(
-            create_profile(Settings()), self.mirror, refused_nodes=self._refused, nominations=nominations
+        self._extender = Extender(create_profile(Settings()), self.mirror)
+        self._effects = effects_over(
+            self.mirror, lambda: self.now, refused_nodes=self._refused, nominations=nominations
         )
 
     def refused(self) -> list[str]:
         """Return the nodes that the preemptor was refused on."""
-        return self._refused.of_this_attempt(pod_of(preemptor()).uid)
+        return self._refused.of_this_attempt(pod_of(preemptor()))
 
     def answer(self, pod: PodBuilder) -> VerbResponse:
         """Return an answer about both nodes."""
-        return self._extender.filter(by_name(pod, "n0", "n1"))
+        return self._extender.filter(by_name(pod, "n0", "n1"), effects=self._effects)
 
     def error(self, pod: PodBuilder, *names: str) -> str:
         """Return the error of an answer, which is empty where the nodes are judged."""
-        answer = decoded(self._extender.filter(by_name(pod, *(names or ("n0", "n1")))).body)
+        answer = decoded(self._extender.filter(by_name(pod, *(names or ("n0", "n1"))), effects=self._effects).body)
         if not answer["Error"]:
             assert set(answer["FailedNodes"].values()) <= {ANTI_AFFINITY_RULES}
         error: str = answer["Error"]

@@ -57,14 +57,14 @@ class Setting:
     def ask(self, pod: PodBuilder, offers: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
         """Return the nodes of the answer."""
         body = json.dumps({"Pod": pod.obj(), "NodeNameToMetaVictims": offers}).encode()
-        response = self.preempter.preempt(body)
+        response = self.preempter.preempt(body, cached=True, effects=None)
         self.results.append(response.result)
         return json.loads(response.body)["NodeNameToMetaVictims"]
 
 
 def answered(body: bytes) -> bytes:
     nodes = [make_node(name).label(HOST, name) for name in ("n1", "n2")]
-    return Setting(mirror_of(*nodes, WEB, OTHER)).preempter.preempt(body).body
+    return Setting(mirror_of(*nodes, WEB, OTHER)).preempter.preempt(body, cached=True, effects=None).body
 
 
 def asked(**fields: object) -> Mapping[str, Any]:
@@ -253,11 +253,11 @@ def test_a_response_carries_its_result() -> None:
     setting = Setting(spread(("w0", 10)))
     setting.ask(POD, {})
     assert setting.results == [PreemptResult(PreemptOutcome.NONE)]
-    assert setting.preempter.preempt(b"{").result == PreemptResult(PreemptOutcome.INVALID)
+    assert setting.preempter.preempt(b"{", cached=True, effects=None).result == PreemptResult(PreemptOutcome.INVALID)
 
 
 def test_switched_off_nobody_is_preempted_and_the_answer_says_what_to_set() -> None:
-    response = PreemptVerbOff().preempt(b"whatever")
+    response = PreemptVerbOff().preempt(b"whatever", cached=True, effects=None)
     answer = json.loads(response.body)
     assert answer["NodeNameToMetaVictims"] == {}
     assert "KINDRED_PREEMPT=verb" in answer["Error"]

@@ -11,14 +11,13 @@ from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.settings import Settings
 from app.verbs.observation import VerbResponse
-from app.verbs.routes import preemption_route
 from app.verbs.stale_policy import StalePolicy
 from app.verbs.verb_endpoint import Answer
 from app.watch.freshness import Freshness, ResourceState
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import shop
-from tests.app.verbs.receptions import Preempting, reception
+from tests.app.verbs.receptions import reception, verb_route
 
 EMPTY = b'{"NodeNameToMetaVictims":{}}'
 QUESTION = b'{"Pod":{"metadata":{"name":"p"}},"NodeNameToMetaVictims":{}}'
@@ -38,7 +37,7 @@ def app_of(verb: Callable[[Body], Answer], age: float = 0.0, counted: list[str] 
     state.synced, state.followed_at = True, 100.0 - age
     count = counted.append if counted is not None else lambda _: None
     policy = StalePolicy(Freshness([state], 10.0, lambda: 100.0), "fail", count)
-    return Starlette(routes=[preemption_route(Preempting(verb), reception(policy))])
+    return Starlette(routes=[verb_route(verb, reception(policy))])
 
 
 def test_a_fault_of_our_own_is_an_answer_that_preempts_nobody(caplog: pytest.LogCaptureFixture) -> None:

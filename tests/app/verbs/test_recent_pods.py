@@ -7,6 +7,7 @@ from app.verbs.recent_pods import RecentPods
 from app.wiring.engine import create_extender
 from core.objects.pod import Pod
 from tests.app.questions import by_name, shop
+from tests.app.verbs.receptions import effects_over
 from tests.builders import make_pod
 
 KIB = 1024
@@ -61,20 +62,24 @@ def test_a_pod_is_as_it_was_asked_about_last() -> None:
 
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
 def test_both_verbs_remember_the_pod_of_a_question(verb: str) -> None:
-    extender = create_extender(Settings(), shop())
+    mirror = shop()
+    extender, effects = create_extender(Settings(), mirror), effects_over(mirror)
     question = by_name(make_pod("p").uid("u").label("app", "web"), "a1")
-    {"filter": extender.filter, "prioritize": extender.prioritize}[verb](question)
-    remembered = extender.recent_pods.get("u")
+    {"filter": extender.filter, "prioritize": extender.prioritize}[verb](question, effects=effects)
+    remembered = effects.recent_pods.get("u")
     assert remembered is not None
     assert (remembered.full_name, remembered.labels) == ("default/p", {"app": "web"})
 
 
 def test_the_size_that_counts_is_that_of_the_pod() -> None:
-    extender = create_extender(Settings(), shop())
+    mirror = shop()
+    extender, effects = create_extender(Settings(), mirror), effects_over(mirror)
     names = ["n" * 200 + str(number) for number in range(40_000)]
     for uid in ("u", "v", "w"):
-        extender.filter(by_name(make_pod("p").uid(uid), *names))  # 8 MB each, without the pod a few bytes
-    assert extender.recent_pods.get("u") is not None
+        extender.filter(
+            by_name(make_pod("p").uid(uid), *names), effects=effects
+        )  # 8 MB each, without the pod a few bytes
+    assert effects.recent_pods.get("u") is not None
 
 
 def test_the_last_pod_is_known_by_its_json_too() -> None:

@@ -44,11 +44,11 @@ class Noting:
 
     def all_of_last_filter(self) -> list[str]:
         """Return the names."""
-        return self._refused.all_of_last_filter("u")
+        return self._refused.all_of_last_filter(Pod("u", "default", "u"))
 
     def known(self, uid: str = "u") -> list[str]:
         """Return the names."""
-        return self._refused.of_this_attempt(uid)
+        return self._refused.of_this_attempt(Pod(uid, "default", uid))
 
 
 def test_the_nodes_that_preemption_might_help_on_are_remembered() -> None:

@@ -28,7 +28,7 @@ from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
 from tests.app.asgi import ask, converse
 from tests.app.questions import NEAR_WEB, by_name, decoded, scores, shop, state
-from tests.app.verbs.receptions import reception
+from tests.app.verbs.receptions import effects_over, reception
 from tests.builders import make_pod
 
 WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
@@ -208,7 +208,7 @@ def test_an_unexpected_exception_is_an_error_of_its_request_alone(caplog: pytest
     mirror = shop()
     before = state(mirror)
     profile = Profile(filters=(Faulty(),), scores=((Faulty(), 1),))
-    app = Starlette(routes=extender_routes(Extender(profile, mirror), reception()))
+    app = Starlette(routes=extender_routes(Extender(profile, mirror), effects_over(mirror), reception()))
     breaker = by_name(make_pod("breaker").required_affinity(NEAR_WEB), "a1", "c1")
     expected = "internal error: ZeroDivisionError"
     for verb, error in (("filter", filter_error), ("prioritize", prioritize_error)):

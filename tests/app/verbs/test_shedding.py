@@ -12,9 +12,9 @@ from app.server.ports import extender_port
 from app.settings import Settings
 from app.verbs.admission import Admission
 from app.verbs.observation import VerbResponse
-from app.verbs.routes import ExtenderApp, preemption_route
+from app.verbs.routes import ExtenderApp
 from tests.app.server.conversations import PATIENCE, Connection, answer, connected, request, serving, until
-from tests.app.verbs.receptions import Preempting, reception
+from tests.app.verbs.receptions import reception, verb_route
 
 EMPTY: Final = b'{"NodeNameToMetaVictims":{}}'
 
@@ -28,7 +28,7 @@ class Slow:
         limits = {"deadline": 60.0, "queue_limit": 100, "max_bytes": 10**6, **bounds}
         self.admission = Admission(clock=time.monotonic, **limits)  # type: ignore[arg-type]  # by their names
         self.app = ExtenderApp()
-        self.app.add_verbs(preemption_route(Preempting(self._answer), reception(admission=self.admission)))
+        self.app.add_verbs(verb_route(self._answer, reception(admission=self.admission)))
 
         @self.app.get("/livez")
         async def livez() -> str:

@@ -17,7 +17,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, decoded, shop
-from tests.app.verbs.receptions import reception
+from tests.app.verbs.receptions import effects_over, reception
 from tests.builders import make_pod
 
 QUESTION = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
@@ -33,7 +33,8 @@ class Followed:
         self.nodes, self.pods = ResourceState(RESOURCES[Node]), ResourceState(RESOURCES[Pod])
         freshness = Freshness([self.nodes, self.pods], STALE_AFTER, lambda: self.now)
         self.policy = StalePolicy(freshness, policy, self.counted.append)
-        routes = extender_routes(create_extender(Settings(), shop()), reception(self.policy))
+        mirror = shop()
+        routes = extender_routes(create_extender(Settings(), mirror), effects_over(mirror), reception(self.policy))
         self.app = Starlette(routes=routes)
 
     def sync(self, *states: ResourceState) -> None:

@@ -19,7 +19,7 @@ from app.verbs.extender_args import ExtenderArgs, decode_args
 from app.verbs.extender_results import filter_error
 from app.verbs.observation import Asked, Observation, VerbOutcome, VerbResponse
 from app.verbs.reception import Reception
-from app.verbs.routes import ExtenderApp, extender_routes, preemption_route
+from app.verbs.routes import ExtenderApp, extender_routes
 from app.verbs.serving_state import ServingState
 from app.verbs.stale_policy import StalePolicy
 from app.watch.freshness import Freshness, ResourceState
@@ -27,7 +27,7 @@ from app.wiring.engine import create_profile
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, shop
-from tests.app.verbs.receptions import Preempting, reception
+from tests.app.verbs.receptions import effects_over, reception, verb_route
 from tests.builders import make_pod
 
 POD = make_pod("p").uid("u").required_affinity(NEAR_WEB)
@@ -60,8 +60,9 @@ def stale() -> StalePolicy:
 
 def app_of(desk: Reception, bypass: Bypass | None = None) -> ExtenderApp:
     app = ExtenderApp()
-    extender = Extender(create_profile(Settings()), shop(), bypass=bypass or Bypass())
-    app.add_verbs(*extender_routes(extender, desk))
+    mirror = shop()
+    extender = Extender(create_profile(Settings()), mirror, bypass=bypass or Bypass())
+    app.add_verbs(*extender_routes(extender, effects_over(mirror), desk))
     return app
 
 
@@ -108,7 +109,7 @@ def test_a_fault_of_ours_is_told(caplog: pytest.LogCaptureFixture) -> None:
 
     told: list[Observation] = []
     app = ExtenderApp()
-    app.add_verbs(preemption_route(Preempting(fails), reception(observe=told.append)))
+    app.add_verbs(verb_route(fails, reception(observe=told.append)))
     ask(app, "POST", "/preempt", b"{}")
     assert [(each.outcome, each.error) for each in told] == [(VerbOutcome.INTERNAL_ERROR, "internal error: KeyError")]
     assert caplog.records

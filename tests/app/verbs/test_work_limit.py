@@ -128,7 +128,7 @@ def test_preempt_offers_no_node_for_a_heavy_pod() -> None:
     )
     victims = {"n1": {"Pods": [{"UID": "u-web"}], "NumPDBViolations": 0}}
     body = {"Pod": heavy().priority(10).obj(), "NodeNameToMetaVictims": victims}
-    answer = preempter.preempt(json.dumps(body).encode())
+    answer = preempter.preempt(json.dumps(body).encode(), cached=True, effects=None)
     assert (answer.outcome, decoded(answer.body)["NodeNameToMetaVictims"]) == (VerbOutcome.TOO_MUCH_WORK, {})
     assert answer.error.startswith(REASON)
 

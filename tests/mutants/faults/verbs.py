@@ -8,9 +8,100 @@ FAULTS: Final = (
     Fault(
         id="response-sleeps-though-the-watch-shows-the-pod",
         breaks="While pods are created, a decision takes 10 ms longer: the watch does not end its wait.",
-        old="with self._mirror.pending.expecting(pod.uid, shown.set), suppress(TimeoutError):",
-        new="with self._mirror.pending.expecting(pod.uid, bool), suppress(TimeoutError):",
+        old="with self._mirror.pending.expecting(asked.uid, shown.set), suppress(TimeoutError):",
+        new="with self._mirror.pending.expecting(asked.uid, bool), suppress(TimeoutError):",
         tests=("test_pod_lookup.py",),
+    ),
+    Fault(
+        id="dry-run-of-filter-or-preempt-has-effects",
+        breaks="A dry run records rejections and assumes pods, and Kindred evicts running pods for it.",
+        old="return self._evaluate(body, cached=False, effects=None)",
+        new="return self._evaluate(body, cached=False, effects=self._effects)",
+        tests=("test_dry_runs.py", "test_power_of_requests.py"),
+    ),
+    Fault(
+        id="dry-run-fills-the-cache",
+        breaks="A later request of an ordinary caller is served from what a dry run has left.",
+        old="return self._evaluate(body, cached=False, effects=None)",
+        new="return self._evaluate(body, cached=True, effects=None)",
+        tests=("test_dry_runs.py",),
+    ),
+    Fault(
+        id="dry-run-of-prioritize-has-effects",
+        breaks="A dry run of prioritize, or of a pod that passes untouched, is remembered as a request.",
+        old="    return None if manner.dry_run else effects\n",
+        new="    return effects\n",
+        tests=("test_dry_runs.py",),
+    ),
+    Fault(
+        id="dry-run-of-bind-binds",
+        breaks="A dry run of bind binds the pod.",
+        old="binder.judge(body) if manner.dry_run else binder.bind(body)",
+        new="binder.bind(body)",
+        tests=("test_dry_runs.py", "test_power_of_requests.py"),
+    ),
+    Fault(
+        id="dry-run-of-bind-binds-an-untouched-pod",
+        breaks="While the mirror is stale, a dry run of bind binds a pod that passes untouched.",
+        old="None if manner.dry_run else binder.bind_untouched(body)",
+        new="binder.bind_untouched(body)",
+        tests=("test_power_of_requests.py",),
+    ),
+    Fault(
+        id="dry-run-is-a-decision",
+        breaks="Dry runs push the decisions about a pod out of the record.",
+        old="        if observation.dry_run:\n            return\n",
+        new="",
+        tests=("test_dry_runs.py", "test_decisions.py"),
+    ),
+    Fault(
+        id="name-of-a-known-uid-not-compared",
+        breaks="A request for another name, with the uid of a pending pod, assumes or binds that pod.",
+        old="            if shown.full_name != full_name:\n                return _SETTLED\n",
+        new="",
+        tests=("test_power_of_requests.py", "test_pod_lookup.py"),
+    ),
+    Fault(
+        id="pod-of-the-request-is-assumed",
+        breaks="A forged pod is assumed with the spec of the request.",
+        old="return Found(Standing.PENDING, shown)",
+        new="return Found(Standing.PENDING, asked or shown)",
+        tests=("test_power_of_requests.py",),
+    ),
+    Fault(
+        id="late-watch-not-noticed",
+        breaks="A pod that was changed a moment ago is decided for as it was before.",
+        old="        if versions[0] == versions[1] or decides_alike(shown, self._mirror.counted(asked)):\n",
+        new="        if True:\n",
+        tests=("test_power_of_requests.py", "test_pod_lookup.py"),
+    ),
+    Fault(
+        id="old-request-looked-up-each-time",
+        breaks="A scheduler that is behind costs a wait and a GET for each of its requests.",
+        old="        return self._compared.get(shown.uid) == versions\n",
+        new="        return False\n",
+        tests=("test_power_of_requests.py",),
+    ),
+    Fault(
+        id="another-state-is-preempted-for",
+        breaks="A rejection of a forged pod lets preemption search the nodes for the real one.",
+        old="refusal if refusal is not None and decides_alike(refusal.pod, self._mirror.counted(pod)) else None",
+        new="refusal",
+        tests=("test_refused_nodes.py", "test_power_of_requests.py"),
+    ),
+    Fault(
+        id="reads-of-pods-not-limited",
+        breaks="Each bind of an invented pod is a GET at the API server.",
+        old="        if wait > _SECOND + _ROUNDING:\n",
+        new="        if False:\n",
+        tests=("test_read_rate.py",),
+    ),
+    Fault(
+        id="reads-of-a-name-not-limited",
+        breaks="Binds with guessed uids are GETs of one pod at the API server, as many as a client can send.",
+        old="        if of_name > now + _SECOND + _ROUNDING:\n",
+        new="        if False:\n",
+        tests=("test_read_rate.py", "test_power_of_requests.py"),
     ),
     Fault(
         id="deadline-counts-from-the-queue",
@@ -92,26 +183,20 @@ FAULTS: Final = (
     Fault(
         id="heavy-pod-evaluated-again",
         breaks="A pod that takes too much work is evaluated anew for each request.",
-        old="            self._to_filter.refused(pod, error)\n",
+        old="            self._to_filter.refused(pod, error, cached=cached)\n",
         new="",
         tests=("test_work_limit.py", "test_extender*.py"),
     ),
     Fault(
         id="doubted-refusal-remembered",
         breaks="A refusal that is not told, as the watch may be late, still counts as one to preempt for.",
-        old=(
-            "        asked = Asked(pod.full_name, pod.uid, len(batch), len(passed))\n"
-            "        doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None\n"
-            "        if doubt is not None and not doubt.told:\n"
-        ),
+        old="        if doubt is not None and not doubt.told:\n",
         new=(
-            "        asked = Asked(pod.full_name, pod.uid, len(batch), len(passed))\n"
-            "        doubt = self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None\n"
             "        if doubt is not None and not doubt.told:\n"
-            "            if self._refused_nodes is not None:\n"
-            "                self._refused_nodes.note(pod, batch, verdicts)\n"
+            "            if effects is not None:\n"
+            "                effects.reject(pod, batch, verdicts)\n"
         ),
-        tests=("test_nominations.py", "test_refused_nodes.py", "test_patient_filter.py", "test_preempting.py"),
+        tests=("test_nominations.py", "test_refused_nodes.py", "test_patient.py", "test_preempting.py"),
     ),
     Fault(
         id="recent-pods-shrink-with-repetition",
@@ -151,8 +236,8 @@ FAULTS: Final = (
     Fault(
         id="leadership-not-looked-at-before-the-assumption",
         breaks="A replica that loses its Lease while it looks the pod up assumes it all the same.",
-        old="        if not_leading := self._not_leading():\n            return not_leading\n        batch =",
-        new="        batch =",
+        old="        if not_leading := self._not_leading():\n            return not_leading\n        conflict =",
+        new="        conflict =",
         tests=("test_binding_leadership.py", "test_failover.py"),
     ),
     Fault(
@@ -193,8 +278,8 @@ FAULTS: Final = (
     Fault(
         id="bypassed-pod-refused-by-a-stale-mirror",
         breaks="Kindred's own pods are not scheduled while the mirror is stale.",
-        old="answer = self._untouched(arrival.body) if refusal else",
-        new="answer = None if refusal else",
+        old="answer = verb(arrival.body, arrival.manner)",
+        new="answer = None if refusal else verb(arrival.body, arrival.manner)",
         tests=("test_verb_endpoint.py", "test_bypass.py", "test_stale_policy.py"),
     ),
     Fault(

@@ -1,7 +1,7 @@
 """What is told of decisions."""
 
 from app.telemetry.metrics.decision_collector import DecisionCollector
-from app.verbs.deciding.decider import Decision
+from app.verbs.effects import Decision
 
 
 class Time:

@@ -50,6 +50,12 @@ class Scheduler:
         del body["metadata"]["uid"]
         return self.server.create(PODS.path, body)
 
+    async def pending(self, pod: PodBuilder) -> Object:
+        """Create a pod, and wait until the watch has shown it."""
+        created = self.create(pod)
+        await until(lambda: created["metadata"]["uid"] in self.mirror.pending)
+        return created
+
     def node_of(self, pod: Object) -> str:
         """Return the node that the server has for the pod of a name. Empty if none, or no pod."""
         found = self.server.store.get(PODS.path, pod["metadata"]["name"], pod["metadata"]["namespace"])
@@ -127,6 +133,14 @@ class Scheduler:
     ) -> httpx.Response:
         """Ask a question about a pod; give the whole response."""
         return await self._client.post(f"/{verb}", json={"Pod": pod, "NodeNames": nodes}, headers=headers)
+
+    async def send(
+        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Send a request to the scheduler's port; give the body of the response, which has status 200."""
+        response = await self._client.request(method, path, json=body, headers=headers)
+        assert response.status_code == 200
+        return response.content
 
     async def _post(self, verb: str, args: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
         response = await self._client.post(f"/{verb}", json=args)

@@ -28,7 +28,7 @@ from tests.fake_apiserver.statuses import internal_error, too_many_requests, una
 async def test_what_passes_is_tried_again(server: FakeApiServer, action: Action, times: int, posted: int) -> None:
     async with scheduling(server, N1) as scheduler:
         server.faults.add(action, None, "bind", times=times)
-        pod = scheduler.create(WEB)
+        pod = await scheduler.pending(WEB)
         assert await scheduler.decide(pod, "n1") == ""
         assert scheduler.asked() == ["bind"] * posted
         assert scheduler.node_of(pod) == "n1"
@@ -75,7 +75,9 @@ async def test_a_binding_that_failed_is_forgotten_and_can_be_tried_again(
 @scenario()
 async def test_without_a_connection_nothing_is_bound(server: FakeApiServer) -> None:
     async with scheduling(server, N1) as scheduler:
-        pod, unasked = scheduler.create(WEB), scheduler.create(make_pod("unasked"))
+        pod = await scheduler.pending(WEB)
+        scheduler.stall_watch()
+        unasked = scheduler.create(make_pod("unasked"))
         await scheduler.filter(pod, "n1")
         async with server.refusing_connections(drop=True):
             assert (await scheduler.bind(pod, "n1")).endswith("Connection refused")
@@ -90,9 +92,9 @@ async def test_without_a_connection_nothing_is_bound(server: FakeApiServer) -> N
 @scenario()
 async def test_a_binding_whose_answer_is_lost_is_found_to_have_succeeded(server: FakeApiServer, action: Action) -> None:
     async with scheduling(server, N1, bind_timeout=1) as scheduler:
+        pod = await scheduler.pending(WEB)
         scheduler.stall_watch()
         server.faults.add(action, None, "bind")
-        pod = scheduler.create(WEB)
         assert await scheduler.decide(pod, "n1") == ""
         assert scheduler.asked() == ["bind", "get"]
         assert (scheduler.node_of(pod), scheduler.is_assumed(pod)) == ("n1", True)
@@ -101,8 +103,8 @@ async def test_a_binding_whose_answer_is_lost_is_found_to_have_succeeded(server:
 @scenario()
 async def test_a_success_behind_an_error_of_the_server_is_success(server: FakeApiServer) -> None:
     async with scheduling(server, N1) as scheduler:
+        pod = await scheduler.pending(WEB)
         scheduler.stall_watch()
-        pod = scheduler.create(WEB)
         server.faults.add(refuse(internal_error()), binding_path("web"))
         binding = asyncio.create_task(scheduler.decide(pod, "n1"))
         await server.until(lambda: scheduler.asked() == ["bind"])
@@ -120,17 +122,17 @@ async def test_what_is_not_known_counts_until_it_is(
     server: FakeApiServer, action: Action, look: Callable[[], Action], *, bound: bool
 ) -> None:
     async with scheduling(server, N1, N2, bind_timeout=0.6) as scheduler:
+        pod = await scheduler.pending(loner("first"))
         stall = scheduler.stall_watch()
         server.faults.add(action, None, "bind")
         fault = server.faults.add(look(), None, "get", times=None)
-        pod = scheduler.create(loner("first"))
         assert (await scheduler.decide(pod, "n1")).endswith("; whether the pod is bound is not known")
         assert scheduler.mirror.assumed[pod["metadata"]["uid"]].deadline is not None
         assert "could not be read" in await scheduler.bind(pod, "n1")
         assert await scheduler.filter(scheduler.create(loner("second")), "n1", "n2") == ["n2"]
         server.faults.remove(fault)
         error = await scheduler.bind(pod, "n2")
-        assert error == ("pod default/first is bound to n1 already" if bound else "")
+        assert error == ("pod default/first is bound to another node" if bound else "")
         stall.release()
         await until(lambda: scheduler.is_added(pod, "n1" if bound else "n2"))
 
@@ -138,6 +140,7 @@ async def test_what_is_not_known_counts_until_it_is(
 @scenario()
 async def test_what_the_watch_tells_while_nothing_else_does_counts(server: FakeApiServer) -> None:
     async with scheduling(server, N1, bind_timeout=1) as scheduler:
+        pod = await scheduler.pending(WEB)
         server.faults.add(Stall(), None, "bind")
         server.faults.add(refuse(unavailable()), None, "get", times=None)
-        assert await scheduler.decide(scheduler.create(WEB), "n1") == ""
+        assert await scheduler.decide(pod, "n1") == ""

@@ -11,12 +11,13 @@ from app.verbs.binding.pod_api import PodApi
 from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.decider import Decider
 from app.verbs.deciding.gang_keeping import is_decided_for
-from app.verbs.deciding.pod_lookup import PodLookup
 from app.verbs.deciding.scopes import DecideScope, DecideScopes
+from app.verbs.effects import Effects
 from app.verbs.evaluations import Evaluations
 from app.verbs.extender import Extender
 from app.verbs.nominations import Nominations
 from app.verbs.observation import VerbResponse
+from app.verbs.pod_lookup import PodLookup
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Action, ClusterEvent
 from core.gangs.gangs import Gangs
@@ -37,7 +38,8 @@ class FakePods(PodApi):
         self.error: Exception | None = None
         self.asked = 0
 
-    async def get(self, args: BindingArgs) -> Pod | None:
+    async def get(self, args: BindingArgs, *, limited: bool = True) -> Pod | None:
+        assert limited
         self.asked += 1
         if self.error is not None:
             raise self.error
@@ -74,13 +76,16 @@ class DecidingSetting:
             mirror,
             evaluations,
             scopes,
-            lookup=PodLookup(mirror, self.pods, lambda: self.now),
             needs=needs,
             choose=self._choose,
-            clock=lambda: self.now,
             refusal=lambda: self.refusal,
-            nominations=Nominations(mirror, lambda: self.now),
             asked_to_preempt=asked_to_preempt,
+        )
+        self.effects = Effects(
+            mirror,
+            lambda: self.now,
+            PodLookup(mirror, self.pods, lambda: self.now),
+            nominations=Nominations(mirror, lambda: self.now),
             gangs=Gangs(mirror, placer, is_decided_for(scopes, needs)) if gangs else None,
         )
         self.extender = Extender(profile, mirror, cache, decider=self.decider)
@@ -98,7 +103,7 @@ class DecidingSetting:
 
     def ask(self, pod: PodBuilder, names: Sequence[str], *, dry_run: bool = False) -> VerbResponse:
         """Ask as kube-scheduler does."""
-        return self.extender.filter(args(pod, names), dry_run=dry_run)
+        return self.extender.filter(args(pod, names), cached=not dry_run, effects=None if dry_run else self.effects)
 
     def decide(self, pod: PodBuilder, names: Sequence[str]) -> str:
         """Ask about a pod that the watch shows; return the node that was answered, or nothing."""
@@ -107,7 +112,7 @@ class DecidingSetting:
 
     def counts(self) -> dict[str, int]:
         """Return what came of decisions, without zeros."""
-        return {decision.value: count for decision, count in self.decider.decisions.items() if count}
+        return {decision.value: count for decision, count in self.effects.decisions.items() if count}
 
     def assumed(self) -> dict[str, str]:
         """Return uid -> node of the assumed pods."""

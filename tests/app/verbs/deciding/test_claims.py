@@ -78,7 +78,9 @@ def test_it_is_an_error_that_ends_the_attempt_and_assumes_nothing() -> None:
     setting = DecidingSetting(mirror(WAITS), ANY_NODE)
     asked = make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
     setting.tell(asked)
-    response = setting.extender.filter(json.dumps({"Pod": written(asked), "NodeNames": ["n1"]}).encode())
+    response = setting.extender.filter(
+        json.dumps({"Pod": written(asked), "NodeNames": ["n1"]}).encode(), effects=setting.effects
+    )
     assert response.outcome is VerbOutcome.REFUSED
     assert "unbound claim data" in json.loads(response.body)["Error"]
     assert (setting.assumed(), setting.counts()) == ({}, {"refused": 1})

@@ -7,9 +7,9 @@ import pytest
 from app.api_server.client import ConnectionFailedError
 from app.objects.decode_pod import decode_pod
 from app.verbs.binding.binding_args import BindingArgs
-from app.verbs.deciding.pod_lookup import PodLookup, Standing
 from app.verbs.observation import VerbOutcome, VerbResponse
-from app.verbs.routes import PatientFilter
+from app.verbs.pod_lookup import PodLookup, Standing
+from app.verbs.routes import Patient
 from app.verbs.verb_endpoint import ORDINARY, Manner
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -30,32 +30,35 @@ class Looking:
         self.pods = FakePods()
         self.lookup = PodLookup(self.mirror, self.pods, lambda: self.now)
 
+    def standing(self, pod: Pod) -> Standing:
+        return self.lookup.of(pod).standing
+
     def asked(self, pod: Pod = LIVE) -> Standing:
         assert asyncio.run(self.lookup.ask(pod)) == ""
-        return self.lookup.standing(pod)
+        return self.standing(pod)
 
 
 def test_a_pod_without_a_version_was_written_by_no_api_server() -> None:
-    assert Looking().lookup.standing(Pod("u", "default", "p")) is Standing.SETTLED
+    assert Looking().standing(Pod("u", "default", "p")) is Standing.SETTLED
 
 
 def test_a_mirror_without_a_cluster_has_nothing_to_decide() -> None:
     lookup = PodLookup(ClusterMirror(), None, lambda: 0.0)
-    assert lookup.standing(LIVE) is Standing.SETTLED
+    assert lookup.of(LIVE).standing is Standing.SETTLED
     assert asyncio.run(lookup.ask(LIVE)) == ""
 
 
 def test_the_watch_tells_of_most_pods() -> None:
     looking = Looking()
-    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
+    assert looking.standing(LIVE) is Standing.UNKNOWN
     looking.mirror.pending.put(LIVE)
-    assert looking.lookup.standing(LIVE) is Standing.PENDING
+    assert looking.standing(LIVE) is Standing.PENDING
     looking.mirror.pending.remove("u")
     looking.mirror.assume(LIVE, "n1", 0)
-    assert looking.lookup.standing(LIVE) is Standing.PENDING
+    assert looking.standing(LIVE) is Standing.UNKNOWN, "an assumed pod may be bound, deleted or neither by now"
     looking.mirror.forget("u")
     looking.mirror.apply(ClusterEvent("Add", Pod("u", "default", "p", node_name="n1")))
-    assert looking.lookup.standing(LIVE) is Standing.SETTLED
+    assert looking.standing(LIVE) is Standing.SETTLED
     assert looking.pods.asked == 0
 
 
@@ -75,33 +78,37 @@ def test_the_api_server_tells_of_others_for_a_while(live: Pod | None, expected: 
         looking.pods.live["default/p"] = live
     assert looking.asked() is expected
     looking.now = 30.0
-    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
+    assert looking.standing(LIVE) is Standing.UNKNOWN
 
 
 def test_that_the_api_server_has_a_pod_serves_one_decision_as_the_pod_may_come_and_go_unseen_between_two() -> None:
     looking = Looking()
     looking.pods.live["default/p"] = LIVE
     assert looking.asked() is Standing.PENDING
-    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
+    assert looking.standing(LIVE) is Standing.UNKNOWN
     del looking.pods.live["default/p"]
     assert looking.asked() is Standing.SETTLED
-    assert looking.lookup.standing(LIVE) is Standing.SETTLED
+    assert looking.standing(LIVE) is Standing.SETTLED
 
 
 def test_only_so_many_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.verbs.deciding.pod_lookup._MAX_PODS", 2)
+    monkeypatch.setattr("app.verbs.pod_lookup._MAX_PODS", 2)
     looking = Looking()
     pods = [Pod(uid, "default", uid, resource_version="7") for uid in "abc"]
     for pod in pods:
         looking.asked(pod)
-    assert [looking.lookup.standing(pod) for pod in pods] == [Standing.UNKNOWN, Standing.SETTLED, Standing.SETTLED]
+    assert [looking.standing(pod) for pod in pods] == [Standing.UNKNOWN, Standing.SETTLED, Standing.SETTLED]
+
+
+def patient(setting: DecidingSetting) -> Patient:
+    return Patient(setting.extender.filter, setting.extender.unread, setting.effects)
 
 
 def asked(setting: DecidingSetting, monkeypatch: pytest.MonkeyPatch, manner: Manner = ORDINARY) -> VerbResponse:
     monkeypatch.setattr("app.verbs.routes._LOOKS_AGAIN", (0.0, 0.0, 0.0))
 
     async def once() -> VerbResponse:
-        answer = PatientFilter(setting.extender)(args(make_pod("p").uid("u"), ["n1"]), manner)
+        answer = patient(setting)(args(make_pod("p").uid("u"), ["n1"]), manner)
         return answer if isinstance(answer, VerbResponse) else await answer
 
     return asyncio.run(once())
@@ -121,7 +128,7 @@ def test_a_pod_is_decided_for_as_soon_as_the_watch_shows_it_and_not_looked_up(mo
     setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
 
     async def asked_before_it_is_shown() -> VerbResponse:
-        answer = PatientFilter(setting.extender)(args(make_pod("p").uid("u"), ["n1"]), ORDINARY)
+        answer = patient(setting)(args(make_pod("p").uid("u"), ["n1"]), ORDINARY)
         assert not isinstance(answer, VerbResponse)
         asyncio.get_running_loop().call_later(0.01, setting.tell, make_pod("p").uid("u"))
         async with asyncio.timeout(30):
@@ -145,7 +152,7 @@ def test_the_wait_for_a_pod_that_was_shown_before_it_began_ends_at_once() -> Non
 def test_the_wait_for_a_pod_that_is_not_shown_ends() -> None:
     looking = Looking()
     asyncio.run(looking.lookup.wait(LIVE, 0.01))
-    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
+    assert looking.standing(LIVE) is Standing.UNKNOWN
 
 
 def test_a_deleted_pod_that_is_asked_about_late_is_assumed_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,11 +191,11 @@ def test_a_replica_that_has_lost_the_lease_meanwhile_decides_nothing(monkeypatch
     ("namespace", "name"), [("../../..", "p"), ("a", "../secrets/s"), ("a", "p?x=1"), ("a/b", "p")]
 )
 def test_what_is_no_name_is_asked_of_nobody(namespace: str, name: str) -> None:
-    assert Looking().lookup.standing(Pod("u", namespace, name, resource_version="7")) is Standing.SETTLED
+    assert Looking().standing(Pod("u", namespace, name, resource_version="7")) is Standing.SETTLED
 
 
 def test_an_api_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.verbs.deciding.pod_lookup._PATIENCE", 0.01)
+    monkeypatch.setattr("app.verbs.pod_lookup._PATIENCE", 0.01)
 
     async def silence(_: BindingArgs) -> None:
         await asyncio.Event().wait()
@@ -196,4 +203,4 @@ def test_an_api_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytes
     looking = Looking()
     monkeypatch.setattr(looking.pods, "get", silence)
     assert asyncio.run(looking.lookup.ask(LIVE)) == "the API server did not respond within 0.01 s"
-    assert looking.lookup.standing(LIVE) is Standing.UNKNOWN
+    assert looking.standing(LIVE) is Standing.UNKNOWN

@@ -1,4 +1,4 @@
-"""`filter` looks again where its answer is doubtful, for a moment."""
+"""A verb looks again where its answer is doubtful, for a moment."""
 
 import asyncio
 from collections.abc import Iterable
@@ -6,44 +6,48 @@ from collections.abc import Iterable
 import pytest
 
 from app.objects.limits import Body
-from app.settings import Settings
 from app.verbs import routes
-from app.verbs.extender import Extender
+from app.verbs.effects import Effects
 from app.verbs.observation import VerbResponse
-from app.verbs.routes import PatientFilter
-from app.verbs.verb_endpoint import ORDINARY
-from app.wiring.engine import create_profile
+from app.verbs.routes import Patient
+from app.verbs.verb_endpoint import ORDINARY, Manner
 from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from tests.app.verbs.receptions import effects_over
 
 REFUSED = VerbResponse(b"refused", doubtful=True)
 FITS = VerbResponse(b"fits")
 
 
-class Told(Extender):
+class Told:
     """Answers as it was told, the last answer again and again."""
 
     def __init__(self, answers: Iterable[VerbResponse]) -> None:
-        super().__init__(create_profile(Settings()), ClusterMirror())
         self.answers = list(answers)
         self.asked = 0
+        self.verb = Patient(self._evaluate, self._unread, effects_over(ClusterMirror()))
 
-    def filter(self, body: Body, *, cached: bool = True, dry_run: bool = False) -> VerbResponse:  # noqa: ARG002  # told
+    def _evaluate(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:
+        assert (body, cached) == (b"", effects is not None)
         self.asked += 1
         return self.answers[min(self.asked, len(self.answers)) - 1]
 
+    def _unread(self, _: Pod, problem: str, __: Effects) -> VerbResponse:
+        raise AssertionError(problem)
 
-def ask(monkeypatch: pytest.MonkeyPatch, told: Told) -> VerbResponse:
+
+def ask(monkeypatch: pytest.MonkeyPatch, told: Told, manner: Manner = ORDINARY) -> VerbResponse:
     monkeypatch.setattr(routes, "_LOOKS_AGAIN", (0.0, 0.0, 0.0))
 
     async def asked() -> VerbResponse:
-        answer = PatientFilter(told)(b"", ORDINARY)
+        answer = told.verb(b"", manner)
         return answer if isinstance(answer, VerbResponse) else await answer
 
     return asyncio.run(asked())
 
 
 def test_an_answer_without_doubt_is_given_at_once() -> None:
-    answer = PatientFilter(Told([FITS]))(b"", ORDINARY)
+    answer = Told([FITS]).verb(b"", ORDINARY)
     assert answer is FITS
 
 
@@ -57,6 +61,12 @@ def test_it_is_given_if_it_remains(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told([REFUSED])
     assert ask(monkeypatch, told) is REFUSED
     assert told.asked == 4
+
+
+def test_a_dry_run_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told([REFUSED, FITS])
+    assert ask(monkeypatch, told, Manner(dry_run=True)) is REFUSED
+    assert told.asked == 1
 
 
 def test_all_looks_take_less_than_the_shortest_timeout_of_the_registrations() -> None:
