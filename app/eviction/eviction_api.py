@@ -72,7 +72,7 @@ class EvictionApi:
     """Reads, nominates and evicts pods of one cluster. All methods raise EvictionError."""
 
     def __init__(self, client: ApiClient, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` is that of the limit of reads, in seconds."""
+        """Limit the reads by `clock`, in seconds."""
         self._client = client
         self._reads = ReadRate(clock)
 

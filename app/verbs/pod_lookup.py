@@ -1,12 +1,12 @@
 """The pod of a request as the API server has it: from the watch, or from a GET if the watch is late.
 
-A request's own copy of a pod decides nothing that lasts. Its sender may be wrong, late or somebody else, and an equal
+A request's own copy of a pod causes no effect. Its sender may be wrong, late or an intruder, and an equal
 resourceVersion proves nothing. So assumptions, bindings, preemptions and evictions are for the pod that this module
-returns: its namespace, name and uid are those of the request, and its spec is the server's.
+returns. It has the namespace, the name and the uid of the request, and the server's spec.
 
-The request's copy only shows whether the watch is late. If its resourceVersion is not that of the watch, and a field
-that decides differs, the caller waits for the watch. After that, a GET tells which copy is old. The bytes cannot be
-compared: kube-scheduler's informer drops managedFields (pkg/scheduler/scheduler.go, trim).
+The request's copy only shows whether the watch is late. If its resourceVersion differs from the watch, and a field that
+decides differs, the caller waits for the watch. After that, a GET shows whether the watch or the request is old. The
+bytes cannot be compared: kube-scheduler's informer drops managedFields (pkg/scheduler/scheduler.go, trim).
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class PodLookup:
         self._clock = clock
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()  # (NAMESPACE/NAME, uid) -> response
         self._compared: OrderedDict[str, tuple[str, str]] = OrderedDict()
-        """uid -> resourceVersions of the watch and of a request, of which a GET has shown that the watch is not late"""
+        """uid -> resourceVersions of the watch and of a request that is old, as a GET has shown"""
 
     @property
     def has_server(self) -> bool:
@@ -74,7 +74,7 @@ class PodLookup:
         return self._pods is not None
 
     def of(self, asked: Pod) -> Found:
-        """Return what is known of the pod of a request. UNKNOWN until the watch or `ask` has shown it.
+        """Return the pod of a request and its standing. UNKNOWN until the watch or `ask` has shown the pod.
 
         A pod that a GET has shown is returned once. By the next request the watch may have shown the pod and its
         deletion.
@@ -84,7 +84,7 @@ class PodLookup:
         return self.named(asked.full_name, asked.uid, asked)
 
     def named(self, full_name: str, uid: str, asked: Pod | None) -> Found:
-        """Return what is known of a pod by its name and uid. `asked` is the copy of a request, if there was one."""
+        """Return a pod by its name and uid, and its standing. `asked` is the copy in a request, if there was one."""
         shown = self._mirror.pending.get(uid)
         if shown is not None:
             if shown.full_name != full_name:
@@ -149,7 +149,7 @@ class PodLookup:
         _drop_oldest(self._kept)
 
     def _is_current(self, shown: Pod, asked: Pod) -> bool:
-        """Return whether the watch has what the request has, or the server has confirmed that the watch is not late.
+        """Return whether the watch agrees with the request, or the server has confirmed that the watch is not late.
 
         The usual case is an equal resourceVersion, which costs no comparison.
         """

@@ -47,7 +47,7 @@ class PodApi:
     """Reads and binds pods of one cluster."""
 
     def __init__(self, client: ApiClient, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` is that of the limit of reads, in seconds."""
+        """Limit the reads by `clock`, in seconds."""
         self._client = client
         self._reads = ReadRate(clock)
 

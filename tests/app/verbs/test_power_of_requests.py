@@ -206,14 +206,14 @@ async def test_no_pod_is_preempted_for_a_pod_that_the_api_server_does_not_have(s
 async def test_a_label_of_the_request_lets_no_pod_pass_untouched_while_the_mirror_is_stale(
     server: FakeApiServer,
 ) -> None:
-    settings: dict[str, Any] = {"bypass_labels": "pass=yes", "stale_after": 1}
-    async with scheduling(server, N1, CONTROL, profile="full", **settings) as scheduler:
+    settings: dict[str, Any] = {"bypass_labels": "pass=yes", "stale_after": 2}
+    async with scheduling(server, N1, CONTROL, profile="TaintToleration", **settings) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         passing = {**pod, "metadata": {**pod["metadata"], "labels": {"pass": "yes"}}}
         assert await scheduler.filter(passing, "control") == ["control"]
         assert "does not fit on control" in await scheduler.bind(pod, "control")
         scheduler.stall_watch()
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(2.2)
         assert (await scheduler.filter(passing, "control")) == ["control"]
         assert (await scheduler.bind(pod, "control")).startswith("the mirror is stale: ")
         assert scheduler.node_of(pod) == ""
