@@ -95,7 +95,7 @@ class Sight:
         return self._reviews is None
 
     async def of(self, namespaces: Iterable[str]) -> Visible:
-        """Return which of these namespaces are visible. A namespace whose review fails is not."""
+        """Return which of these namespaces are visible, reviewed in this order. One whose review fails is not."""
         if self._reviews is None:
             return _ALL
         if self._caller is None:
@@ -103,7 +103,7 @@ class Sight:
         seen: set[str] = set()
         try:
             async with asyncio.timeout(_PATIENCE):
-                return await self._reviewed(self._reviews, self._caller, sorted({*namespaces}), seen)
+                return await self._reviewed(self._reviews, self._caller, dict.fromkeys(namespaces), seen)
         except TimeoutError:
             return _unknown(seen, f"the API server did not respond within {_PATIENCE:g} s")
         except UnknownCallerError as error:
@@ -111,17 +111,23 @@ class Sight:
         except ReviewError as error:
             return _unknown(seen, str(error))
 
+    async def why_limited(self) -> str:
+        """Return why this caller does not see all names. Empty if they do. It says nothing of any namespace."""
+        visible = await self.of((ALL_NAMESPACES,))
+        return "" if visible(ALL_NAMESPACES) else visible.why
+
     async def need(self, namespaces: Iterable[str]) -> None:
-        """Raise NotVisibleError unless all of these namespaces are visible."""
+        """Raise NotVisibleError unless all of these namespaces are visible.
+
+        Also without any namespace, it raises the error for an unknown caller or an API server that does not respond.
+        """
         wanted = sorted({*namespaces})
-        if self._reviews is None or not wanted:
-            return
         visible = await self.of(wanted)
         hidden = [namespace for namespace in wanted if not visible(namespace)]
         if hidden and visible.why == _LIMITED:
             place = f"namespace {hidden[0]}"
             raise NotVisibleError(HTTPStatus.FORBIDDEN, _missing(place, f"a Role in {place}"))
-        if hidden:
+        if visible.why:
             raise NotVisibleError(visible.status, visible.why)
 
     async def _reviewed(
@@ -188,7 +194,7 @@ async def shown(told: msgspec.Struct, sight: Sight) -> Response:
         return ""
 
     msgspec.json.encode(told, enc_hook=collect)
-    visible = await sight.of(named)
+    visible = await sight.of(sorted(named))
     if visible.why and isinstance(told, Explanation):
         told = msgspec.structs.replace(told, names_hidden=visible.why)
     return Response(encoder(visible)(told), media_type="application/json")

@@ -14,8 +14,10 @@ from app.explain.explain_request import ExplainRequest, decode_explain_request
 from app.explain.explainer import Explainer
 from app.objects.decode import DecodeError
 from app.verbs.request_body import RequestBody, read_body
+from core.diagnosis.pod_names import Sees
 
-Answer: TypeAlias = Callable[[ExplainRequest], Awaitable[msgspec.Struct]]
+Answer: TypeAlias = Callable[[ExplainRequest, Sees | None], Awaitable[msgspec.Struct]]
+"""Evaluates a request for a caller who sees some namespaces (None: all)."""
 
 _STATUSES: Final[Mapping[type[ExplainError], HTTPStatus]] = {
     UnknownError: HTTPStatus.NOT_FOUND,
@@ -35,16 +37,20 @@ class ExplainProblem(msgspec.Struct, frozen=True):
 async def answered(request: Request, most: int, explainer: Explainer, answer: Answer, sight: Sight) -> Response:
     """Respond to a request of at most `most` bytes with a value that msgspec encodes, when the request's turn comes.
 
-    The caller must have the right to see the pods of the request. Other pod names are hidden from a caller without it.
+    The caller must have the right to see the pods that the request names. A pod that they may not see is unknown by its
+    uid, so that the response does not say whether any namespace has it. Other pod names are hidden.
     """
     try:
         body = await body_of(request, most, "KINDRED_MAX_BODY_BYTES")
+        sees: Sees | None = None
         if not sight.is_full:
             async with explainer.turn():
-                namespaces = explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
-            await sight.need(namespaces)  # before the turn: the API server may be slow
+                asked = explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
+            await sight.need(asked.named)  # before the turn: the API server may be slow
+            visible = await sight.of((*asked.named, *asked.of_uids))
+            sees = None if visible.namespaces is None else visible
         async with explainer.turn():
-            told = await answer(decode_explain_request(body, explainer.mirror))
+            told = await answer(decode_explain_request(body, explainer.mirror), sees)
         return await shown(told, sight)
     except NotVisibleError as error:
         return problem(error.status, f"pod: {error}", "pod")

@@ -38,7 +38,7 @@ def explain_router(explainer: Explainer, max_body_bytes: int, access: Access) ->
             request,
             max_body_bytes,
             explainer,
-            lambda question: explainer.explain(question, detail),
+            lambda question, sees: explainer.explain(question, detail, sees),
             access.sight(request),
         )
 

@@ -18,6 +18,7 @@ from app.explain.node_map import NodeMap, node_map
 from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents
 from app.verbs.recent_pods import RecentPods
+from core.diagnosis.pod_names import Sees
 from core.objects.label_validation import label_key_errors
 
 _MAX_OFFERED: Final = 50
@@ -61,9 +62,9 @@ def explained_nodes_router(
         if errors:
             return problem(HTTPStatus.BAD_REQUEST, f"rack: {errors[0]}", "rack")
 
-        async def draw(question: ExplainRequest) -> NodeMap:
+        async def draw(question: ExplainRequest, sees: Sees | None) -> NodeMap:
             every = query.score == "all"
-            return await explainer.look(question, lambda decision: node_map(decision, rack), score_all=every)
+            return await explainer.look(question, lambda decision: node_map(decision, rack), score_all=every, sees=sees)
 
         return await answered(request, max_body_bytes, explainer, draw, access.sight(request))
 

@@ -34,8 +34,10 @@ def names_router(search: NameSearch, access: Access) -> APIRouter:
         sight = access.sight(request)
         if sight.is_full:
             return JsonResponse(await search.find(query.text, query.limit))
-        visible = await sight.of(await search.namespaces(query.text))
+        # Not the reason of the reviews below: that one says whether a hidden name contains the text.
+        why = await sight.why_limited()
+        visible = await sight.of(sorted(await search.namespaces(query.text)))
         found = await search.find(query.text, query.limit, visible)
-        return JsonResponse(msgspec.structs.replace(found, names_hidden=visible.why))
+        return JsonResponse(msgspec.structs.replace(found, names_hidden=why))
 
     return router

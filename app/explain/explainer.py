@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from app.answered_release import AnsweredRelease, ReleaseStatus
 from app.explain.explain_error import ContradictionError, TooMuchWorkError, UnknownError
-from app.explain.explain_request import ExplainRequest, Placing
+from app.explain.explain_request import ExplainRequest
 from app.explain.known_pods import KnownPods, the_one
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.long_work import LongWork
@@ -18,7 +18,7 @@ from app.watch.freshness import Freshness
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail
-from core.diagnosis.pod_names import PodName, PodText, name_of
+from core.diagnosis.pod_names import PodName, PodText, Sees, name_of
 from core.diagnosis.summary import Summary, summary
 from core.diagnosis.victim_waits import AwaitedVictim
 from core.equivalence.cache import EquivalenceCache
@@ -112,6 +112,15 @@ class Explanation(msgspec.Struct, frozen=True):
     """Why the caller sees `(a pod of another namespace)` instead of some names. Empty if all names are shown."""
 
 
+class AskedNamespaces(NamedTuple):
+    """The namespaces of the pods in a request."""
+
+    named: set[str]
+    """Namespaces that the request names itself: in NAMESPACE/NAME and in manifests."""
+    of_uids: list[str]
+    """Namespaces of the pods whose uids the request has, in the order of the request."""
+
+
 class _Found(msgspec.Struct, frozen=True):
     """A request with its names resolved."""
 
@@ -162,32 +171,44 @@ class Explainer:
         """Hold the turn for `explain` and `look`. A scheduler's request waits for at most one explanation."""
         return self._work.uncut_turn()
 
-    def namespaces_of(self, question: ExplainRequest) -> set[str]:
-        """Return the namespaces of the pods in a request. The caller must be allowed to see them.
-
-        Raises UnknownError for an unknown uid.
-        """
+    def namespaces_of(self, question: ExplainRequest) -> AskedNamespaces:
+        """Return the namespaces that a caller must be allowed to see for the pods in a request."""
         supposed = question.supposed
-        pods: list[tuple[Pod | str, str]] = [(question.pod, "pod")]
-        pods += [(text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
-        pods += [(each.pod, f"assume[{place}].pod") for place, each in enumerate(supposed.assume)]
-        found: set[str] = set()
-        for pod, field in pods:
-            found |= self._known.namespaces_of(pod, field) if isinstance(pod, str) else {pod.namespace}
-        return found
+        asked = AskedNamespaces(set(), [])
+        for pod in (question.pod, *supposed.remove, *(each.pod for each in supposed.assume)):
+            if not isinstance(pod, str):
+                asked.named.add(pod.namespace)
+                continue
+            if "/" in pod:
+                asked.named.add(pod.partition("/")[0])
+            asked.of_uids.extend(self._known.namespaces_of(pod))
+        return asked
 
-    async def explain(self, question: ExplainRequest, detail: Detail) -> Explanation:
-        """Evaluate a request. No event may have been applied since it was decoded. Raises ExplainError."""
-        found = await self._found(question)
+    async def explain(self, question: ExplainRequest, detail: Detail, sees: Sees | None = None) -> Explanation:
+        """Evaluate a request. No event may have been applied since it was decoded. Raises ExplainError.
+
+        Pods of namespaces that `sees` rejects are unknown by their uids. None: the caller sees all pods.
+        """
+        found = await self._found(question, sees)
         # No await from here on: a decision needs one state of the mirror.
         victims = self._victims_of(found.pod)  # by the mirror without suppositions
         with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
             return replace(self._explained(question, found, detail), waits_for=victims)
 
-    async def look(self, question: ExplainRequest, at: Callable[[Diagnosis], Seen], *, score_all: bool = False) -> Seen:
-        """Return `at` of the decision. It is stale after the next event. Raises ExplainError."""
-        found = await self._found(question)
+    async def look(
+        self,
+        question: ExplainRequest,
+        at: Callable[[Diagnosis], Seen],
+        *,
+        score_all: bool = False,
+        sees: Sees | None = None,
+    ) -> Seen:
+        """Return `at` of the decision. It is stale after the next event. `sees`: as in `explain`.
+
+        Raises ExplainError.
+        """
+        found = await self._found(question, sees)
         with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
             return at(self._diagnosis(found.pod, self._batch(question), score_all=score_all))
@@ -197,30 +218,32 @@ class Explainer:
         with _work_is_limited():
             return at(self._diagnosis(pod, self.mirror.batch([*self.mirror.nodes.slots]), score_all=False))
 
-    async def _found(self, question: ExplainRequest) -> _Found:
-        supposed = question.supposed
+    async def _found(self, question: ExplainRequest, sees: Sees | None) -> _Found:
+        supposed, known = question.supposed, self._known
         texts = {*supposed.remove, *(each.pod for each in supposed.assume if isinstance(each.pod, str))}
         if isinstance(question.pod, str):
             texts.add(question.pod)
-        pods = await self._known.find(texts)
+        pods = await known.find(texts, sees)
         if question.batch is None:  # a batch is invalid after the next event
             await self._work.wait_for_lull()
-        pod = the_one(pods, question.pod, "pod") if isinstance(question.pod, str) else question.pod
-        gone = [the_one(pods, text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
+
+        def one(pod: Pod | str, field: str) -> Pod:
+            if isinstance(pod, str):
+                return the_one(pods, pod, field, is_limited=sees is not None)
+            return pod if sees is None else known.without_foreign_uid(pod)
+
+        pod = one(question.pod, "pod")
+        gone = [one(text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
         if question.batch is None and self._is_placed(pod):  # ExtenderArgs are explained unchanged
             if pod.uid not in {each.uid for each in gone}:
                 gone.append(pod)  # else the pod would conflict with itself
             pod = replace(pod, node_name="")  # else NodeName would reject all other nodes
-        return _Found(pod, gone, [self._placing(each, pods, place) for place, each in enumerate(supposed.assume)])
+        placed = [(one(each.pod, f"assume[{place}].pod"), each.node) for place, each in enumerate(supposed.assume)]
+        return _Found(pod, gone, placed)
 
     def _is_placed(self, pod: Pod) -> bool:
         held = self.mirror.get_pod(pod.uid)
         return held is not None and held.node_name in self.mirror.nodes.slots
-
-    def _placing(self, placing: Placing, pods: dict[str, list[Pod]], place: int) -> tuple[Pod, str]:
-        if isinstance(placing.pod, str):
-            return the_one(pods, placing.pod, f"assume[{place}].pod"), placing.node
-        return placing.pod, placing.node
 
     def _explained(self, question: ExplainRequest, found: _Found, detail: Detail) -> Explanation:
         batch = self._batch(question)

@@ -1,6 +1,7 @@
 """Who is limited, how many namespaces are reviewed for one request, and what a refusal says."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
@@ -98,14 +99,25 @@ def test_the_right_that_is_missing_is_named_as_a_rule() -> None:
     assert (refusal.status_code, refusal.json()) == (403, {"detail": detail, "field": "pod"})
 
 
-def test_a_uid_that_nobody_has_is_unknown_before_anybody_is_asked() -> None:
-    server = ReviewingServer({"ann": ("shop",)})
-    answer = ask(
-        admin_app(server), "POST", "/explain", b'{"pod": "shop/web", "remove": ["u-1"]}', {CALLER_HEADER: "ann"}
+def test_a_uid_that_nobody_has_is_unknown_with_a_hint_and_a_name_that_nobody_has_without_one() -> None:
+    app = admin_app(ReviewingServer({"ann": ("shop",)}))
+    unknown = "remove[0]: pod {}: neither in the mirror nor in a recent request"
+    hint = (
+        ", or in a namespace whose pods this caller may not list. The response to NAMESPACE/NAME names a missing right"
     )
-    detail = "remove[0]: pod u-1: neither in the mirror nor in a recent request"
-    assert (answer.status_code, answer.json()) == (404, {"detail": detail, "field": "remove[0]"})
-    assert server.asked == []
+    for pod, detail in (("u-1", unknown + hint), ("shop/nobody", unknown)):
+        body = json.dumps({"pod": "shop/web", "remove": [pod]}).encode()
+        answer = ask(app, "POST", "/explain", body, {CALLER_HEADER: "ann"})
+        assert (answer.status_code, answer.json()) == (404, {"detail": detail.format(pod), "field": "remove[0]"})
+
+
+def test_a_search_does_not_say_whether_a_hidden_name_contains_the_text() -> None:
+    app = admin_app(ReviewingServer({"ann": ("shop",)}))
+    hidden, nobody = (
+        ask(app, "GET", f"/names?text={text}", headers={CALLER_HEADER: "ann"}).json() for text in ("bank/d", "bank/x")
+    )
+    assert hidden == nobody
+    assert hidden["names_hidden"] == "names of pods in namespaces whose pods this caller may not list are hidden"
 
 
 def test_pods_that_are_left_out_are_counted() -> None:

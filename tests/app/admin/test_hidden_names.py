@@ -91,11 +91,10 @@ OF_THEIRS: Final = tuple(
 )
 
 
-def cluster() -> ClusterMirror:
+def cluster(*further: PodBuilder) -> ClusterMirror:
     placed = ours("placed").label("app", "web").on("n1")
-    mirror = load(
-        [], [node.obj() for node in nodes()], [pod.obj() for pod in (*PENDING, *OF_THEIRS, placed, theirs("plain"))]
-    )
+    pods = (*PENDING, *OF_THEIRS, placed, theirs("plain"), *further)
+    mirror = load([], [node.obj() for node in nodes()], [pod.obj() for pod in pods])
     forbidding = PodDisruptionBudget(THEIRS, f"{HIDDEN}-budget", parse_selector({"app": "web"}, []))
     mirror.apply(ClusterEvent("Add", forbidding))
     return mirror
@@ -217,10 +216,12 @@ def response(app: FastAPI, method: str, asked: Asked, headers: Mapping[str, str]
 
 
 def responses(app: FastAPI, headers: Mapping[str, str]) -> dict[tuple[str, str], list[tuple[int, str]]]:
-    return {
+    found = {
         (method, path): [response(app, method, each, headers) for each in asked]
         for (method, path), asked in REQUESTS.items()
     }
+    sent = f"pod {OF_THEIRS[0].identity}: neither in the mirror"  # the uid that the caller sent
+    return {key: [(status, text.replace(sent, "")) for status, text in each] for key, each in found.items()}
 
 
 def bearing(token: str) -> dict[str, str]:
@@ -322,6 +323,87 @@ def test_what_is_hidden_is_refused_alike_whether_it_is_there_or_not() -> None:
         )
         assert there == not_there
         assert there[0] == 403
+
+
+# A law: by its uid, a hidden pod is what no pod is.
+
+PLAIN: Final = f"{OURS}/{SEEN}-plain"
+HIDDEN_PODS: Final[Mapping[str, PodBuilder]] = {
+    "on a node": theirs("it").host_port(80).label("app", "web").on("n2"),
+    "that ends": theirs("it").on("n2").terminating(),
+    "without a node": theirs("it"),
+    "nominated, with a victim": theirs("it").priority(200).nominated("n3"),
+}
+
+
+def by_uid(uid: str) -> Iterator[Asked]:
+    """Yield requests that have a uid in each place where one may be."""
+    manifest = ours("new").uid(uid).host_port(80).obj()
+    for path in ("/explain?node=n2&limit=50&score=all", "/explain/nodes?score=all"):
+        for pod in (uid, manifest):
+            yield Asked(path, {"pod": pod})
+            yield Asked(path, {"pod": PLAIN, "assume": [{"pod": pod, "node": "n2"}]})
+            yield Asked(path, {"pod": PLAIN, "assume": [{"pod": pod, "node": "nowhere"}]})
+            yield Asked(path, {"pod": manifest, "assume": [{"pod": pod, "node": "n2"}]})
+        yield Asked(path, {"pod": PLAIN, "remove": [uid]})
+        yield Asked(path, {"pod": PLAIN, "remove": [PLAIN, uid]})
+        yield Asked(path, {**manifest, "kind": "Pod"})
+        yield Asked(path, {"Pod": manifest, "NodeNames": NODES})
+    yield Asked(f"/names?text={uid}")
+    yield Asked(f"/debug/mirror?pod={uid}")
+    yield Asked(f"/debug/decisions?pod={uid}")
+
+
+def told_by_uid(
+    hidden: PodBuilder, uid: str, headers: Mapping[str, str], state: str, *, mirrored: bool
+) -> list[tuple[int, str]]:
+    """Ask a service with a hidden pod about a uid. Return the responses with a placeholder for the uid."""
+    server = ReviewingServer(ALLOWED)
+    made = limited_service(cluster(hidden) if mirrored else cluster(), server)
+    body = json.dumps({"Pod": hidden.obj(), "NodeNames": NODES}).encode()
+    assert ask(made.extender, "POST", "/filter", body).status_code == 200  # so a recent request has the pod, too
+    if state == "was up":
+        ask(made.admin, "POST", "/explain", json.dumps({"pod": PLAIN}).encode(), headers)
+    if state != "up":
+        server.problem = ConnectionFailedError("refused")
+    found = []
+    for asked in by_uid(uid):
+        method = "GET" if asked.body is None else "POST"
+        status, text = response(made.admin, method, asked, headers)
+        found.append((status, text.replace(uid, "UID")))
+    return found
+
+
+@pytest.mark.parametrize("state", ["up", "down", "was up"])
+@pytest.mark.parametrize("token", ["of-ours", "of-none", "wrong", ""])
+@settings(max_examples=tries(default=3, full=15))
+@given(hidden=st.sampled_from([*HIDDEN_PODS.values()]), mirrored=st.booleans(), uids=st.tuples(st.uuids(), st.uuids()))
+def test_the_uid_of_a_hidden_pod_gets_the_response_of_an_unknown_uid(
+    hidden: PodBuilder, uids: tuple[object, object], token: str, state: str, *, mirrored: bool
+) -> None:
+    its, nobodys = map(str, uids)
+    headers = bearing(token) if token else {}
+    there, not_there = (told_by_uid(hidden.uid(its), uid, headers, state, mirrored=mirrored) for uid in (its, nobodys))
+    assert there == not_there
+    assert not [text for _, text in there if HIDDEN in text or f"namespace {THEIRS}" in text]
+    assert {status for status, _ in there} >= ({200, 404} if (token, state) == ("of-ours", "up") else set())
+
+
+@pytest.mark.parametrize("pod", HIDDEN_PODS.values(), ids=HIDDEN_PODS.keys())
+def test_who_may_see_a_pod_finds_it_by_its_uid(pod: PodBuilder) -> None:
+    uid = pod.identity
+    body = json.dumps({"pod": uid}).encode()
+    for server in (ReviewingServer(ALLOWED), None):
+        app = limited_service(cluster(pod), server).admin
+        assert ask(app, "POST", "/explain", body, bearing("of-all")).json()["summary"]["uid"] == uid
+
+
+def test_a_caller_of_one_namespace_finds_its_pods_by_their_uids() -> None:
+    pod = ours("it").uid("5b6f").on("n2")
+    app = limited_service(cluster(pod), ReviewingServer(ALLOWED)).admin
+    for body in ({"pod": "5b6f"}, {"pod": pod.obj()}, {"pod": PLAIN, "remove": ["5b6f"]}):
+        told = ask(app, "POST", "/explain", json.dumps(body).encode(), bearing("of-ours")).json()
+        assert told["supposed"]["removed"] == [f"{OURS}/{pod.name}"]
 
 
 # A law: what a limited caller gets is what others get, with names of hidden pods replaced, and nothing else.

@@ -31,13 +31,30 @@ FAULTS: Final = (
     Fault(
         id="uid-of-a-hidden-pod-explained",
         breaks="A pod of any namespace is explained to whoever knows its uid.",
-        old="""        if pod is not None:
-            found.add(pod.namespace)
-        if not found:
-            raise UnknownError(field, _unknown(text))
-""",
-        new="",
+        old="if sees is None or sees(pod.namespace)), None)",
+        new="), None)",
         tests=_HIDDEN,
+    ),
+    Fault(
+        id="manifest-with-the-uid-of-a-hidden-pod",
+        breaks="A manifest takes the place of the pod with its uid, so that the response says whether there is one.",
+        old="return pod if sees is None else known.without_foreign_uid(pod)",
+        new="return pod",
+        tests=_HIDDEN,
+    ),
+    Fault(
+        id="unknown-uid-answered-without-a-review",
+        breaks="While the API server is down, only the uids of pods that exist get 503.",
+        old="            await sight.need(asked.named)",
+        new="            await sight.need({*asked.named, *asked.of_uids})",
+        tests=_HIDDEN,
+    ),
+    Fault(
+        id="search-tells-of-hidden-names",
+        breaks="A search says that names are hidden only where a hidden name contains the text.",
+        old="msgspec.structs.replace(found, names_hidden=why)",
+        new="msgspec.structs.replace(found, names_hidden=visible.why)",
+        tests=("test_access.py",),
     ),
     Fault(
         id="names-shown-while-the-api-server-is-down",
