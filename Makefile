@@ -186,7 +186,7 @@ ENGINE = $(or $(DOCKER),$(shell for each in docker podman buildah; do $$each inf
 image: ## Build the container image that the overlays name, by docker, podman or buildah (DOCKER=...); ARGS="--build-arg BASE_DIGEST=sha256:..."
 	$(ENGINE) build --build-arg VERSION=$(VERSION) $(ARGS) -t kindred:$(VERSION) .
 
-release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit; ADDRESS=https://... is their download address; IMAGE=no: without the image
+release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit; ADDRESS=https://... is their download address; BASE_DIGEST=sha256:... pins the base of the image; IMAGE=no: without it
 	renderer="$$($(BIN)/python -m tests.manifests.kustomize)" && $(BIN)/python -m release --renderer "$$renderer" --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) $(addprefix --address ,$(ADDRESS)) \
 		$(addprefix --tag ,$(TAG)) $(addprefix --base-digest ,$(BASE_DIGEST))
 

@@ -6,6 +6,7 @@ last release in the folder is replaced when all is made, so a release that fails
 
 import argparse
 import json
+import re
 import shlex
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from typing import Final
 
 from release.archives import replace_release, write_chart, write_checksums
 from release.checkout import Checkout, ReleaseError, checkout
-from release.image import engine, write_image
+from release.image import base_of, engine, write_image
 from release.programs import run
 
 ROOT: Final = Path(__file__).parents[1]
@@ -29,6 +30,8 @@ def release(options: argparse.Namespace) -> Checkout:
             f"the tag is {options.tag}, and the commit has version {of.version}: its tag is v{of.version}"
         )
     with_image = options.image == "yes"
+    if with_image and not options.base_digest:
+        _refuse_tag_or_warn(options.tag)
     builder = engine() if with_image else ""
     with tempfile.TemporaryDirectory() as made:
         source, files = Path(made) / "source", Path(made) / "dist"
@@ -49,6 +52,16 @@ def release(options: argparse.Namespace) -> Checkout:
         write_checksums(files)
         replace_release(files, options.folder)
     return of
+
+
+def _refuse_tag_or_warn(tag: str) -> None:
+    """Say that the base of the image has no digest. Raises ReleaseError for a tag, because that is published."""
+    base = base_of((ROOT / "Dockerfile").read_text("utf-8"))
+    unpinned = f"the base image {base} is not pinned, so a later build may have another base"
+    pin = f"pin it with BASE_DIGEST=sha256:..., from `skopeo inspect --format '{{{{.Digest}}}}' docker://{base}`"
+    if tag:
+        raise ReleaseError(f"{unpinned}. For the tag {tag}, {pin}")
+    _say(f"{unpinned}; {pin}")
 
 
 def _write_distributions(source: Path, files: Path, of: Checkout) -> None:
@@ -100,6 +113,13 @@ def _words(command: str) -> list[str]:
     return words
 
 
+def _digest(text: str) -> str:
+    """Return a digest, or the empty text. Raises ArgumentTypeError for anything else."""
+    if text and not re.fullmatch("sha256:[0-9a-f]{64}", text):
+        raise argparse.ArgumentTypeError(f"expected sha256: and 64 hexadecimal digits, got {text!r}")
+    return text
+
+
 def _say(text: str) -> None:
     print(f"release: {text}", file=sys.stderr, flush=True)
 
@@ -113,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--address", default="", help="https://... where the files will be downloaded from, for krew")
     parser.add_argument("--tag", default="", help="the tag that is released, which has to be v and the version")
     parser.add_argument("--image", choices=("yes", "no"), default="yes", help="no: leave the container image out")
-    parser.add_argument("--base-digest", default="", help="sha256:... of the image's base, in place of its tag")
+    parser.add_argument("--base-digest", type=_digest, default="", help="sha256:... that pins the image's base")
     options = parser.parse_args(arguments)
     try:
         of = release(options)

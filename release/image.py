@@ -29,6 +29,11 @@ def engine() -> str:
     )
 
 
+def base_of(dockerfile: str) -> str:
+    """Return the name of the base image, with its tag."""
+    return next(line.partition("=")[2] for line in dockerfile.splitlines() if line.startswith("ARG BASE="))
+
+
 def write_image(source: Path, archive: Path, of: Checkout, builder: str, base_digest: str) -> None:
     """Build the image of an exported commit, with the time of the commit, into an OCI archive. Raises ReleaseError.
 
