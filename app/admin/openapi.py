@@ -229,8 +229,7 @@ def _operation(name: str, verb: _Verb) -> Schema:
             }
         },
     }
-    if parameters := [*([_CACHE_OFF] if verb.cached else []), *([_DRY_RUN] if name in _CHANGING else [])]:
-        operation["parameters"] = parameters
+    operation["parameters"] = [*([_CACHE_OFF] if verb.cached else []), _DRY_RUN]
     return operation
 
 
@@ -243,12 +242,11 @@ _CACHE_OFF: Final[Schema] = {
 }
 
 
-_CHANGING: Final = frozenset({"filter", "bind"})
 _DRY_RUN: Final[Schema] = {
     "name": "Kindred-Dry-Run",
     "in": "header",
     "required": False,
-    "description": "Any value but `false`: no decision is assumed, and nothing is bound.",
+    "description": "Any value but `false`: the request has no effect, and is evaluated without the equivalence cache.",
     "schema": {"type": "string"},
 }
 
