@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
 from app.configuration_file import key_of, meant, parse, read_text
-from app.settings import PREFIX, Settings, SettingsError, WrongTogetherError, variable_of
+from app.settings import PREFIX, Settings, SettingsError, WrongTogetherError, is_quoted, variable_of
 
 FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
 DEFAULT: Final = "default"
@@ -106,11 +106,11 @@ def _problems(error: ValidationError, sources: Mapping[str, str]) -> Iterator[st
 
 def _problem(name: str, value: object, rule: str, sources: Mapping[str, str], within: Sequence[str] = ()) -> str:
     """Return the error of a field. It names the field as the source does, or else by its variable."""
-    shown = str(value) if isinstance(value, Path) else value
+    shown = f"={str(value) if isinstance(value, Path) else value!r}" if is_quoted(name) else ""
     where = sources.get(name) or variable_of(name)
     if where.endswith(f": {key_of(name)}"):  # the source is a file, whose values have a path
         where = ".".join((where, *within))
-    return f"{where}={shown!r}: {rule}"
+    return f"{where}{shown}: {rule}"
 
 
 def _unknown_variables() -> Iterator[str]:

@@ -14,7 +14,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from app.json_text import encode
-from app.settings import Settings, SettingsError
+from app.settings import Settings, SettingsError, is_quoted
 
 API_VERSION: Final = "kindred.dev/v1alpha1"
 KIND: Final = "KindredConfiguration"
@@ -154,7 +154,8 @@ def _type_problems(key: str, value: object) -> Iterator[str]:
             return  # the settings report the error
         for problem in strict.errors():
             where = ".".join(map(str, (key, *problem["loc"])))
-            yield f"{where}={problem['input']!r}: {problem['msg']}"
+            shown = f"={problem['input']!r}" if is_quoted(FIELDS[key]) else ""
+            yield f"{where}{shown}: {problem['msg']}"
     except TypeError:
         yield f"{key}: has no JSON form"
 

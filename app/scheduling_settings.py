@@ -49,6 +49,9 @@ class SchedulingSettings(BaseModel):
     """Label selector of pods that Kindred does not judge, in the format of `kubectl -l`. Empty: none."""
     bypass_schedulers: Names = ()
     """Schedulers whose pods Kindred does not judge, by `spec.schedulerName`."""
+    bind: bool = False
+    """Whether Kindred binds pods, for a registration with `bindVerb`. Otherwise responses of `bind` have an `Error`
+    that says so."""
     bind_timeout: Annotated[float, Field(ge=0.1, le=300)] = 4.0
     """Seconds within which `bind` responds. Set it below kube-scheduler's `httpTimeout` for the extender, 5 s by
     default."""

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from app.json_text import encode
@@ -56,6 +57,31 @@ def _file(value: object) -> object:
     return None if value == "" else value  # a variable that is set to nothing
 
 
+def _url(value: str) -> str:
+    """Check the URL of a server. No error repeats it, because a URL may have a password.
+
+    `@` and `%` are errors wherever they may be part of a user and a password, also in a URL that is not well-formed.
+    """
+    if not value:
+        return value
+    try:
+        parts = urlsplit(value)
+        is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its text quotes the URL
+        is_url = False
+    if "@" in value:
+        raise ValueError("a URL must have no user and no password (@): a token has a file or a variable of its own")
+    if "?" in value or "#" in value:
+        raise ValueError("a URL must have no query and no fragment: a token has a file or a variable of its own")
+    if not is_url or "%" in parts.netloc or "\\" in value or " " in value or not value.isprintable():
+        raise ValueError("expected a URL such as https://HOST:PORT")
+    return value
+
+
+class Unquoted:
+    """Marks settings whose values no error repeats, because by mistake they may have a password."""
+
+
 class FileForm(NamedTuple):
     """The JSON schema of a field in a file, if a file may have other types than the field."""
 
@@ -76,5 +102,6 @@ KubernetesRelease: TypeAlias = Annotated[
 Gates: TypeAlias = Annotated[dict[str, bool], NoDecode, BeforeValidator(_gates), _SWITCHES]
 File: TypeAlias = Annotated[Path | None, BeforeValidator(_file)]
 Host: TypeAlias = Annotated[str, Field(min_length=1)]
+Url: TypeAlias = Annotated[str, AfterValidator(_url), Unquoted()]
 Query: TypeAlias = Annotated[str, Field(min_length=1)]
 Port: TypeAlias = Annotated[int, Field(ge=0, le=65535)]

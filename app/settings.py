@@ -2,19 +2,25 @@
 
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.scheduling_settings import SchedulingSettings
-from app.setting_types import AUTO, File, Host, Names, Port
+from app.setting_types import AUTO, File, Host, Names, Port, Unquoted, Url
 from app.usage_settings import UsageSettings
 from core.releases import RELEASES, FeatureGateError, nearest, rules_of
 
 PREFIX: Final = "KINDRED_"
-_ADMIN_PROOFS: Final = ("admin_token_file", "admin_read_token_file", "admin_client_ca_file")
-"""An admin port that others can reach needs at least one of these settings."""
+PortName: TypeAlias = Literal["extender", "health", "admin"]
+_HOSTS: Final[Mapping[PortName, str]] = {"extender": "listen_host", "health": "listen_host", "admin": "admin_host"}
+_PROOFS: Final[Mapping[PortName, tuple[str, ...]]] = {
+    "extender": ("tls_client_ca_file",),
+    "health": (),
+    "admin": ("admin_token_file", "admin_read_token_file", "admin_client_ca_file"),
+}
+"""Port -> settings, each of which makes all clients of the port authenticate."""
 _RENEWALS: Final = 1.2
 """lease_renew_deadline must exceed lease_retry_period by this factor: client-go leaderelection.go, JitterFactor."""
 
@@ -37,7 +43,12 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, frozen=True, extra="forbid", use_attribute_docstrings=True, env_parse_none_str=None
+        env_prefix=PREFIX,
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        env_parse_none_str=None,
+        hide_input_in_errors=True,  # a value may have a password by mistake; app/configuration.py shows the others
     )
 
     # The equivalence cache.
@@ -73,7 +84,8 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
 
     # The scheduler's port.
     listen_host: Host = "127.0.0.1"
-    """Address that the scheduler's port and the health port listen on."""
+    """Address that the scheduler's port and the health port listen on. With `bind`, `answer` `decide` or `preempt`,
+    any address but the loopback needs `tls_client_ca_file`."""
     listen_port: Port = 8888
     """The scheduler's port; 0 for any free port."""
     tls_cert_file: File = None
@@ -83,6 +95,9 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     tls_client_ca_file: File = None
     """Certificate authorities, PEM, that must have signed a client's certificate. Empty: clients need no
     certificate."""
+    allow_unauthenticated_effects: bool = False
+    """Whether clients that need no certificate may have pods bound, chosen and evicted from other machines. Only for
+    a network in which no other client reaches the port."""
     tls_client_names: Names = ()
     """Common names, or DNS names, of client certificates that may send requests. Empty: every certificate that the
     authorities signed."""
@@ -182,9 +197,10 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     log_questions: Literal["problems", "all"] = "problems"
     """Requests that are logged: with `problems`, failed requests; with `all`, every request. `all` costs more than most
     decisions."""
-    traces_endpoint: str = ""
-    """URL of the OTLP endpoint for OpenTelemetry traces, over HTTP. Needs the extra `kindred-scheduler[otel]`. Empty:
-    no traces."""
+    traces_endpoint: Url = ""
+    """URL of the OTLP endpoint for OpenTelemetry traces, over HTTP, without a user, a password and a query. The
+    variable OTEL_EXPORTER_OTLP_HEADERS can have a token. Needs the extra `kindred-scheduler[otel]`. Empty: no
+    traces."""
     traces_share: Annotated[float, Field(ge=0, le=1)] = 0.01
     """Share of the requests that are traced, unless the caller has decided."""
 
@@ -207,10 +223,9 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
                 raise _wrong(name, self, f"needs {variable_of(needed)}")
         if self.usage_source == "prometheus" and not self.usage_prometheus_url:
             raise _wrong("usage_source", self, f"needs {variable_of('usage_prometheus_url')}")
-        self._check_admins()
         if self.scheduler_config and self.explain != "full":
             raise _wrong("scheduler_config", self, f"needs {variable_of('explain')}=full")
-        if error := _wrong_lease(self):
+        if error := _wrong_port(self) or _wrong_lease(self):
             raise error
         if self.queue_max_bytes < self.max_body_bytes:
             rule = f"must be at least {variable_of('max_body_bytes')}, {self.max_body_bytes}"
@@ -222,14 +237,53 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
             raise _wrong("drain_delay", self, rule)
         return self
 
-    def _check_admins(self) -> None:
-        if self.admin_port is not None and not (
-            is_loopback(self.admin_host) or any(getattr(self, name) for name in _ADMIN_PROOFS)
-        ):
-            keys = ", ".join(map(variable_of, _ADMIN_PROOFS[:-1])) + f" or {variable_of(_ADMIN_PROOFS[-1])}"
-            raise _wrong("admin_host", self, f"is not the loopback: needs {keys}")
-        if self.admin_proxy_names and self.explain_access != "review":
-            raise _wrong("admin_proxy_names", self, f"needs {variable_of('explain_access')}=review")
+
+class PortRule(NamedTuple):
+    """The clients of a port, and the part of it that is not for clients without authentication."""
+
+    is_open: bool
+    """Whether clients on other machines need no authentication. Responses to them name nothing that their request did
+    not name."""
+    guarded: tuple[str, ...]
+    """What such clients may not have, as VARIABLE=value. A service with such a port does not start."""
+
+
+def port_rule(settings: Settings, port: PortName) -> PortRule:
+    """Return what a port may serve without authentication. All ports have their rule here and nowhere else.
+
+    The loopback may serve everything, because only processes of this machine, or of this pod, reach it.
+    """
+    host = getattr(settings, _HOSTS[port])
+    is_open = not is_loopback(host) and not any(getattr(settings, name) for name in _PROOFS[port])
+    if port == "admin":
+        shown = settings.admin_port is not None
+        return PortRule(is_open, (f"{variable_of('admin_port')}={settings.admin_port}",) if shown else ())
+    if port == "health" or settings.allow_unauthenticated_effects:
+        return PortRule(is_open, ())
+    return PortRule(is_open, effects(settings))
+
+
+def effects(settings: Settings) -> tuple[str, ...]:
+    """Return the settings by which a request of the scheduler's port has an effect, as VARIABLE=value.
+
+    `bind` binds, `decide` counts a pod on its node, and `evict` evicts. `verb` is one of them because its response has
+    uids of pods that the request did not name.
+    """
+    on = {
+        "bind": settings.bind,
+        "answer": settings.answer == "decide",
+        "preempt": settings.preempt != "off",
+    }
+    return tuple(f"{variable_of(name)}={_text(getattr(settings, name))}" for name, is_on in on.items() if is_on)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def is_quoted(name: str) -> bool:
+    """Return whether an error of a setting may repeat its value."""
+    return not any(isinstance(each, Unquoted) for each in Settings.model_fields[name].metadata)
 
 
 class WrongTogetherError(ValueError):
@@ -243,6 +297,23 @@ class WrongTogetherError(ValueError):
 
 def _wrong(name: str, settings: Settings, rule: str) -> WrongTogetherError:
     return WrongTogetherError(name, getattr(settings, name), rule)
+
+
+def _wrong_port(settings: Settings) -> WrongTogetherError | None:
+    """Return the error of a port that may not listen as it is set, or of its clients; None without an error."""
+    for port, host in _HOSTS.items():
+        rule = port_rule(settings, port)
+        if not (rule.is_open and rule.guarded):
+            continue
+        keys = [variable_of(name) for name in _PROOFS[port]]
+        served = ""
+        if port == "extender":
+            keys.append(f"{variable_of('allow_unauthenticated_effects')}=true")
+            served = f", and every client could use {' and '.join(rule.guarded)}"
+        return _wrong(host, settings, f"is not the loopback{served}: needs {', '.join(keys[:-1])} or {keys[-1]}")
+    if settings.admin_proxy_names and settings.explain_access != "review":
+        return _wrong("admin_proxy_names", settings, f"needs {variable_of('explain_access')}=review")
+    return None
 
 
 def _wrong_lease(settings: Settings) -> WrongTogetherError | None:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.setting_types import File, Query
+from app.setting_types import File, Query, Url
 
 
 class UsageSettings(BaseModel):
@@ -20,8 +20,9 @@ class UsageSettings(BaseModel):
     """Seconds between two polls of the usage of all nodes. A poll that takes longer fails."""
     usage_max_age: Annotated[float, Field(ge=1)] = 180.0
     """Seconds after which a measurement is too old. Plugins then judge the node as not measured."""
-    usage_prometheus_url: str = ""
-    """Base URL of the Prometheus API, such as `https://prometheus.monitoring:9090`."""
+    usage_prometheus_url: Url = ""
+    """Base URL of the Prometheus API, such as `https://prometheus.monitoring:9090`, without a user, a password and a
+    query."""
     usage_prometheus_token_file: File = None
     """File with the bearer token for Prometheus, only with https. Kindred reads it again when it changes."""
     usage_prometheus_ca_file: File = None

@@ -44,11 +44,14 @@ class Readiness(BaseModel):
     """Pods without a node."""
     namespaces: int
     leader: str | None
-    """The present or last leader. Empty if none is known, null without leader election."""
+    """The present or last leader. Empty if none is known, null without leader election, and for clients that need no
+    authentication."""
     problems: list[str]
-    """Reasons for not being ready: the shutdown, another leader, and each resource that is not synced or stale."""
+    """Reasons for not being ready: the shutdown, another leader, and each resource that is not synced or stale. For
+    clients that need no authentication, only their kinds."""
     resources: dict[str, ResourceReadiness]
-    """Resource -> its state. Empty if the mirror was loaded from a dump."""
+    """Resource -> its state. Empty if the mirror was loaded from a dump, and for clients that need no
+    authentication."""
 
 
 class KubernetesRelease(BaseModel):
@@ -75,9 +78,13 @@ class Version(BaseModel):
 
 
 def health_router(
-    mirror: ClusterMirror, freshness: Freshness, state: ServingState, release: AnsweredRelease
+    mirror: ClusterMirror, freshness: Freshness, state: ServingState, release: AnsweredRelease, *, names: bool = True
 ) -> APIRouter:
-    """Return the routes for probes and people."""
+    """Return the routes for probes and people.
+
+    `names`: whether `/readyz` may name replicas and resources, and quote the API server. Otherwise it has kinds of
+    problems and sums.
+    """
     router = APIRouter()
 
     @router.get("/livez")
@@ -89,6 +96,8 @@ def health_router(
         problems = [*state.problems(), *freshness.problems()]
         if problems:
             response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
+        leader = state.leadership.leader if state.leadership is not None else None
+        kinds = [*state.kinds_of_problems(), *freshness.kinds_of_problems()]
         return Readiness(
             ready=not problems,
             generation=mirror.generation,
@@ -96,9 +105,9 @@ def health_router(
             pods=len(mirror.pods),
             pending=len(mirror.pending),
             namespaces=len(mirror.namespaces),
-            leader=state.leadership.leader if state.leadership is not None else None,
-            problems=problems,
-            resources={state.plural: _readiness(state, freshness) for state in freshness.states},
+            leader=leader if names else None,
+            problems=problems if names else kinds,
+            resources={state.plural: _readiness(state, freshness) for state in freshness.states if names},
         )
 
     @router.get("/version")

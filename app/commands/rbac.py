@@ -37,6 +37,7 @@ _DECIDING: Final = (
     "profile",
     "plugin_args",
     "preempt",
+    "bind",
     "leader_election",
     "answer",
     "groups",
@@ -50,12 +51,12 @@ _DECIDING: Final = (
 _IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("lease_name")]
 
 
-def cluster_rules(settings: Settings, *, binds: bool) -> list[dict[str, Any]]:
+def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
     """Return the rules for the whole cluster, one for each resource. Raises SettingsError."""
     profile = create_profile(settings)
     kinds = (*watched_kinds(settings, profile), *explained_kinds(settings, profile), *grouping_kinds(settings))
     rules = [RESOURCES[kind].rbac_rule for kind in kinds]
-    if binds:
+    if settings.bind:
         rules += pod_api.RBAC_RULES
     if settings.answer == "decide":
         rules.append(pod_api.GET_RULE)  # to look up a pod that the watch does not show yet
@@ -73,23 +74,23 @@ def lease_rules(settings: Settings) -> list[dict[str, Any]]:
     return [_parsed(rule) for rule in lease_api.rbac_rules(settings.lease_name)] if settings.leader_election else []
 
 
-def rbac_documents(settings: Settings, *, binds: bool, account: str = NAME) -> list[dict[str, Any]]:
+def rbac_documents(settings: Settings, *, account: str = NAME) -> list[dict[str, Any]]:
     """Return roles and their bindings for a service account. Raises SettingsError."""
     namespace = settings.pod_namespace or NAME
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
-    documents = [*_granted("Cluster", {"name": NAME}, cluster_rules(settings, binds=binds), subject)]
+    documents = [*_granted("Cluster", {"name": NAME}, cluster_rules(settings), subject)]
     if of_lease := lease_rules(settings):
         documents += _granted("", {"name": NAME, "namespace": namespace}, of_lease, subject)
     return documents
 
 
-def rbac_text(settings: Settings, *, binds: bool, account: str = NAME) -> str:
+def rbac_text(settings: Settings, *, account: str = NAME) -> str:
     """Return the same as YAML, with its purpose. Raises SettingsError."""
     made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _IN_THE_HEAD)
     lines = wrap(made_for, _WIDTH, break_long_words=False, break_on_hyphens=False)
-    head = f"# Made by `kindred rbac{' --bind' if binds else ''}`, the least for:\n"
+    head = "# Made by `kindred rbac`, the least for:\n"
     head += "".join(f"#   {line}\n" for line in lines)
-    documents = rbac_documents(settings, binds=binds, account=account)
+    documents = rbac_documents(settings, account=account)
     return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False)
 
 
@@ -144,17 +145,14 @@ class _Dumper(yaml.SafeDumper):
 
 
 @click.command("rbac", params=settings_options(_DECIDING))
-@click.option("--bind", "binds", is_flag=True, help="Add the rules of `bind`, for a registration with bindVerb.")
 @click.option("--service-account", default=NAME, show_default=True, help="Who is allowed.")
 @output_option(FORMATS, OutputFormat.YAML)
-def rbac_command(
-    *, binds: bool, service_account: str, output: OutputFormat, config: Path | None, **flags: str | None
-) -> None:
+def rbac_command(*, service_account: str, output: OutputFormat, config: Path | None, **flags: str | None) -> None:
     """Print the minimal roles that Kindred needs with these settings, and their bindings."""
     try:
         configuration = load_configuration(config, flags)
-        text = rbac_text(configuration.settings, binds=binds, account=service_account)
-        documents = rbac_documents(configuration.settings, binds=binds, account=service_account)
+        text = rbac_text(configuration.settings, account=service_account)
+        documents = rbac_documents(configuration.settings, account=service_account)
     except SettingsError as error:
         exit_with_error(error)
     warn(configuration)

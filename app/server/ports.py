@@ -13,7 +13,7 @@ from app.server.foreign_pages import ForeignPages
 from app.server.process import Background
 from app.server.tls.reloaded import ReloadedTls
 from app.server.tls.server_context import ServerTls, admin_tls, scheduler_tls
-from app.settings import Settings
+from app.settings import Settings, effects, port_rule
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ class Port(NamedTuple):
 
 def extender_port(settings: Settings, app: FastAPI) -> Port:
     """Return the scheduler's port. Raises ConfigurationError."""
+    if port_rule(settings, "extender").is_open and (on := effects(settings)):
+        log.warning("scheduler's port: every client that reaches it can use %s", " and ".join(on))
     names = frozenset(settings.tls_client_names)
     connections = Connections("extender", limits_of(settings, large_bodies=True), names)
     tls = _followed("extender", scheduler_tls(settings))

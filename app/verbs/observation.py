@@ -17,7 +17,7 @@ class VerbOutcome(Enum):
     FIT = "fit"
     """`filter` passed on at least one node, or another verb succeeded."""
     NO_FIT = "no_fit"
-    """`filter` or `preempt` left no node, or `bind` found a conflict."""
+    """`filter` or `preempt` left no node, or `bind` found a conflict, or is off."""
     BAD_REQUEST = "bad_request"
     """The request could not be read."""
     TOO_MUCH_WORK = "too_much_work"

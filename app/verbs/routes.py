@@ -12,11 +12,13 @@ from starlette.types import Receive, Scope, Send
 
 from app.logs import one_line
 from app.objects.limits import Body
+from app.verbs.binding.binder import Binder
 from app.verbs.binding.binding_args import binding_result
+from app.verbs.binding.binding_outcome import BindingResult
 from app.verbs.effects import Effects
 from app.verbs.extender import Extender
 from app.verbs.extender_results import filter_error, prioritize_error
-from app.verbs.observation import VerbResponse
+from app.verbs.observation import VerbOutcome, VerbResponse
 from app.verbs.pod_lookup import PodLookup
 from app.verbs.preempt import preempt_error
 from app.verbs.reception import Reception
@@ -28,6 +30,10 @@ log = logging.getLogger(__name__)
 _LOOKS_AGAIN: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)
 """Pauses in seconds, in all half of the shortest httpTimeout in manifests/scheduler. A watch lags by milliseconds."""
 _LOOKS_BEFORE_ASKING: Final = 1
+_OFF: Final = "switched off, so that no pod is bound: set KINDRED_BIND=true, or take bindVerb away"
+_BIND_OFF: Final = VerbResponse(
+    binding_result(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF, result=BindingResult.OFF
+)  # not logged: every pod of a scheduler would have a line
 
 
 class Evaluate(Protocol):
@@ -110,19 +116,6 @@ class ExtenderApp(FastAPI):
         await super().__call__(scope, receive, send)
 
 
-class Binds(Protocol):
-    """The endpoint of `bind`: a Binder, or its stand-in."""
-
-    def bind(self, body: Body) -> VerbResponse | Awaitable[VerbResponse]:
-        """Respond to ExtenderBindingArgs."""
-
-    def judge(self, body: Body) -> VerbResponse:
-        """Respond to a dry run: bind nothing, and send nothing to the API server."""
-
-    def bind_untouched(self, body: Body) -> Awaitable[VerbResponse | None] | None:
-        """Bind a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
-
-
 class Preempts(Protocol):
     """The endpoint of `preempt`: a PreemptVerb, or its stand-in."""
 
@@ -168,8 +161,19 @@ def _of(manner: Manner, effects: Effects) -> Effects | None:
     return None if manner.dry_run else effects
 
 
-def binding_route(binder: Binds, reception: Reception) -> Route:
-    """Return the route of the verb `bind`, which does not use the cache."""
+def binding_route(binder: Binder | None, reception: Reception) -> Route:
+    """Return the route of the verb `bind`, which does not use the cache. None: the verb is off."""
+    if binder is None:
+        return _route(
+            VerbEndpoint(
+                "bind",
+                lambda *_: _BIND_OFF,
+                reception,
+                error=binding_result,
+                turned_away=binding_result,
+                untouched=lambda *_: _BIND_OFF,
+            )
+        )
     return _route(
         VerbEndpoint(
             "bind",

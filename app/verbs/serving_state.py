@@ -50,8 +50,13 @@ class ServingState:
         leadership: Leadership | None = None,
         memory: MemoryWatch = UNLIMITED,
         obstacle: Obstacle | None = None,
+        *,
+        names: bool = True,
     ) -> None:
-        """`leadership` is None without leader election. No request is evaluated while `obstacle` has a problem."""
+        """`leadership` is None without leader election. No request is evaluated while `obstacle` has a problem.
+
+        `names`: whether a refusal may name another replica, and quote the API server.
+        """
         self.leadership = leadership
         """None without leader election: then every replica decides."""
         self.draining = False
@@ -59,6 +64,7 @@ class ServingState:
         self.memory = memory
         """The memory of the process, compared with its limit."""
         self._obstacle = obstacle
+        self._names = names
 
     def may_decide(self) -> bool:
         """Return whether this replica may decide now."""
@@ -74,7 +80,7 @@ class ServingState:
         """Return why no request is evaluated, in one line. Empty if requests are evaluated."""
         problem = self.leadership.problem() if self.leadership is not None else ""
         if problem:
-            return f"not leading: {problem}"
+            return f"not leading: {problem}" if self._names else "not leading"
         return self._obstacle.problem() if self._obstacle is not None else ""
 
     def problems(self) -> list[str]:
@@ -84,6 +90,16 @@ class ServingState:
         return [
             each for each in ("draining" if self.draining else "", problem, obstacle, self.memory.problem()) if each
         ]
+
+    def kinds_of_problems(self) -> list[str]:
+        """Return the kinds of these problems, without the names and texts of other programs."""
+        kinds = {
+            "draining": self.draining,
+            "not leading": self.leadership is not None and self.leadership.problem(),
+            "waiting for earlier decisions": self._obstacle is not None and self._obstacle.problem(),
+            "memory": self.memory.is_above(),
+        }
+        return [kind for kind, exists in kinds.items() if exists]
 
     def seconds_left(self) -> float:
         """Return the seconds for which no other replica can decide."""

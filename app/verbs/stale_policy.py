@@ -24,11 +24,22 @@ class StalePolicy:
     While the mirror has never been complete, both reject requests, because no response could be right.
     """
 
-    def __init__(self, freshness: Freshness, policy: Literal["fail", "answer"], count: Callable[[str], None]) -> None:
-        """Call `count` with the verb for each request to a stale mirror."""
+    def __init__(
+        self,
+        freshness: Freshness,
+        policy: Literal["fail", "answer"],
+        count: Callable[[str], None],
+        *,
+        names: bool = True,
+    ) -> None:
+        """Call `count` with the verb for each request to a stale mirror.
+
+        `names`: whether the effects may name resources, and quote the API server.
+        """
         self._freshness = freshness
         self._answers = policy == "answer"
         self._count = count
+        self._names = names
 
     def reserve(self, verb: str) -> Reserve:
         """Check the mirror for one request."""
@@ -36,7 +47,8 @@ class StalePolicy:
         if standing is SyncStatus.FRESH:
             return NO_RESERVE
         self._count(verb)
-        problems = "; ".join(self._freshness.problems())
+        state = f"the mirror is {standing.value}"
+        problems = "; ".join(self._freshness.problems()) if self._names else ""
         if standing is SyncStatus.STALE and self._answers:
-            return Reserve(warning=problems)
-        return Reserve(refusal=f"the mirror is {standing.value}: {problems}")
+            return Reserve(warning=problems or state)
+        return Reserve(refusal=f"{state}: {problems}" if problems else state)

@@ -124,6 +124,11 @@ class Freshness:
         lacks = (state.lacks(now, self.stale_after) for state in self.states if state.serves)
         return [*filter(None, (self._unknown_release(), *lacks))]
 
+    def kinds_of_problems(self) -> list[str]:
+        """Return why the mirror is not fresh, without the names of resources and texts of the API server."""
+        status = self.status()
+        return [] if status is SyncStatus.FRESH else [f"the mirror is {status.value}"]
+
     def missing_for_explanations(self) -> Mapping[Kind, str]:
         """Return, for each kind that only explanations read, why its objects are not reliable."""
         now = self._clock()

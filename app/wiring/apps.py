@@ -34,7 +34,7 @@ from app.explain.name_search import NameSearch
 from app.explain.pending import PendingPodsExplainer
 from app.objects.plugin_args import plugin_arguments
 from app.server.ports import Port, admin_port, extender_port, health_port
-from app.settings import Settings
+from app.settings import PortName, Settings, port_rule
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.connection_collector import ConnectionCollector, TlsCollector
 from app.verbs.routes import ExtenderApp
@@ -75,14 +75,24 @@ def create_ports(  # noqa: PLR0913  # all parts with routes
 
     `sources` has the source of each setting, see Configuration. The page offers `samples`.
     """
-    health = health_router(engine.mirror, cluster.freshness, cluster.state, release)
-    probes = (health, metrics_router(metrics, verbs.work))
+
+    def health(port: PortName) -> APIRouter:
+        names = not port_rule(settings, port).is_open
+        return health_router(engine.mirror, cluster.freshness, cluster.state, release, names=names)
+
+    scrapes = metrics_router(metrics, verbs.work)
     ports = Ports(
-        extender_port(settings, _extender_app(probes, verbs, metrics)),
-        health_port(settings, settings.health_port, _app(FastAPI, *probes))
+        extender_port(settings, _extender_app((health("extender"), scrapes), verbs, metrics)),
+        health_port(settings, settings.health_port, _app(FastAPI, health("health"), scrapes))
         if settings.health_port is not None
         else None,
-        _admin_port(settings, engine, cluster, verbs, health=health, sources=sources, release=release, samples=samples),
+        _admin_port(
+            *(settings, engine, cluster, verbs),
+            health=health("admin"),
+            sources=sources,
+            release=release,
+            samples=samples,
+        ),
     )
     wanted = ports.wanted()
     metrics.register(ConnectionCollector([port.connections for port in wanted]))

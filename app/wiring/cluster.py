@@ -12,7 +12,7 @@ from app.api_server.credentials import Credentials
 from app.leadership.elector import create_elector
 from app.objects.resources import RESOURCES
 from app.server.process import Background
-from app.settings import Settings, SettingsError, variable_of
+from app.settings import Settings, SettingsError, port_rule, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.leader_collector import LeaderCollector
 from app.telemetry.metrics.memory_collector import MemoryCollector
@@ -95,16 +95,18 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     async def relist() -> None:
         await watcher.resync(Pod)
 
+    names = not port_rule(settings, "extender").is_open
     settling, reviews = _settling(settings, mirror, relist), _reviews(settings, client, credentials)
     if not settings.leader_election:
         first = () if settling is None else (partial(settling.after_sync, synced),)
-        state, following = ServingState(None, memory, settling), (*following, *first)
+        state, following = ServingState(None, memory, settling, names=names), (*following, *first)
         return Cluster(freshness, state, client, following, settling, reviews)
     elector = create_elector(
         settings, client, stands=synced, catch_up=relist if settling is None else settling.after_election
     )
     metrics.register(LeaderCollector(elector))
-    return Cluster(freshness, ServingState(elector, memory), client, (*following, elector.run), settling, reviews)
+    state = ServingState(elector, memory, names=names)
+    return Cluster(freshness, state, client, (*following, elector.run), settling, reviews)
 
 
 def _reviews(settings: Settings, client: ApiClient, credentials: Credentials) -> AccessReviews | None:

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from app.explain.decisions import Decisions
 from app.long_work import LongWork
 from app.server.process import Background
-from app.settings import Settings
+from app.settings import Settings, port_rule
 from app.telemetry.debugged_pods import DebuggedPods
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.queue_collector import QueueCollector
@@ -52,13 +52,18 @@ def create_verbs(
     metrics.register(QueueCollector(admission))
     reception = Reception(
         cluster.state,
-        StalePolicy(cluster.freshness, settings.stale_policy, metrics.count_stale_answer),
+        StalePolicy(
+            cluster.freshness,
+            settings.stale_policy,
+            metrics.count_stale_answer,
+            names=not port_rule(settings, "extender").is_open,
+        ),
         admission,
         observing.observe,
         settings.max_body_bytes,
         traces=bool(settings.traces_endpoint),
     )
-    binder = _binder(settings, engine, cluster)
+    binder = _binder(settings, engine, cluster) if settings.bind else None
     routes = (
         *extender_routes(engine.extender, engine.effects, reception),
         binding_route(binder, reception),
@@ -67,7 +72,12 @@ def create_verbs(
     # After the deadline, every request has had its turn or was shed.
     work = LongWork(admission.lull, settings.deadline)
     background = (*observing.background, *_of_gangs(engine, cluster))
-    return Verbs(routes, binder.finish, work, decisions, observing.debugged_pods, background)
+    finish = _nothing if binder is None else binder.finish
+    return Verbs(routes, finish, work, decisions, observing.debugged_pods, background)
+
+
+async def _nothing() -> None:
+    """Finish no binding: the verb is off."""
 
 
 def _of_gangs(engine: Engine, cluster: Cluster) -> tuple[Background, ...]:

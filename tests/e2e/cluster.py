@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
 from tests.e2e.control_plane import SCHEDULER_USER, ControlPlane
-from tests.e2e.kindred import Kindred, grant, write_token
+from tests.e2e.kindred import BINDS, Kindred, grant, write_token
 from tests.e2e.kubelet import rejections
 from tests.e2e.programs import wait_until
 from tests.e2e.proxy import ApiProxy, api_proxy
@@ -54,7 +54,6 @@ class Cluster:
         self,
         settings: Mapping[str, str] | None = None,
         *,
-        binds: bool = False,
         server: str = "",
         module: str = "app.commands.cli",
         follows: bool = False,
@@ -63,15 +62,15 @@ class Cluster:
 
         `follows`: another replica leads.
         """
-        token = self.admit_kindred(settings, binds=binds)
+        token = self.admit_kindred(settings)
         kubeconfig = self.plane.kubeconfig("kindred", token_file=token, server=server)
         kindred = Kindred(self.plane.folder, kubeconfig, settings, module=module, follows=follows)
         self._started.callback(kindred.end)
         return kindred
 
-    def admit_kindred(self, settings: Mapping[str, str] | None = None, *, binds: bool = False) -> Path:
+    def admit_kindred(self, settings: Mapping[str, str] | None = None) -> Path:
         """Make Kindred's service account and the roles that it needs; return the file of its token, a new one."""
-        grant(self.api, settings or {}, binds=binds)
+        grant(self.api, settings or {})
         return write_token(self.api, self.plane.folder / "kindred.token")
 
     def start_scheduler(  # noqa: PLR0913  # each is a property of the one program
@@ -106,7 +105,7 @@ class Cluster:
 
     def full_offload(self, settings: Mapping[str, str] | None = None, *, server: str = "") -> tuple[Kindred, Scheduler]:
         """Start Kindred and a scheduler that is registered with full-offload.yaml."""
-        kindred = self.start_kindred(settings, binds=True, server=server)
+        kindred = self.start_kindred({**BINDS, **(settings or {})}, server=server)
         return kindred, self.start_scheduler(configuration("full-offload", kindred.url))
 
     def create_pods(self, pods: Iterable[Manifest]) -> None:

@@ -17,18 +17,19 @@ from tests.e2e.programs import Program, free_port
 
 ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = ROOT / "manifests"
+BINDS: Final = {"KINDRED_BIND": "true"}
 _ACCOUNTS: Final = "/api/v1/namespaces/kindred/serviceaccounts"
 _MAX_EXPLAINED: Final = 20
 """Nodes that are explained one by one in an answer."""
 _SAMPLE: Final = re.compile(r"^(\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
 
 
-def grant(api: Api, variables: Mapping[str, str], *, binds: bool) -> None:
+def grant(api: Api, variables: Mapping[str, str]) -> None:
     """Make Kindred's service account, and the roles that it needs with settings, given as variables, and no others."""
     values: dict[str, Any] = {name.removeprefix(PREFIX).lower(): value for name, value in variables.items()}
     for file in ("namespace", "serviceaccount"):
         api.apply(yaml.safe_load((MANIFESTS / "base" / f"{file}.yaml").read_text("utf-8")))
-    for document in rbac_documents(Settings(**{"admin_port": 0, **values}), binds=binds):
+    for document in rbac_documents(Settings(**{"admin_port": 0, **values})):
         api.apply(document)
 
 

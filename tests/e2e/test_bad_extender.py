@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.api import Manifest
 from tests.e2e.cluster import NAMESPACE, Cluster
-from tests.e2e.kindred import Kindred
+from tests.e2e.kindred import BINDS, Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.relay import Fault, Relay, relay_to
 from tests.e2e.scheduler import Scheduler, configuration
@@ -138,7 +138,7 @@ def scheduler_of(cluster: Cluster, registration: str, url: str, seconds: float |
 
 def start_kindred(cluster: Cluster) -> Kindred:
     cluster.add_nodes(NODES)
-    return cluster.start_kindred(binds=True)
+    return cluster.start_kindred(BINDS)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from tests.app.server.balancer import balancer
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Note
-from tests.e2e.kindred import Kindred
+from tests.e2e.kindred import BINDS, Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import configuration
 from tests.e2e.test_restarts import BOUND, ENOUGH, NODES, PATIENCE, PODS, pods_of_all_groups
@@ -42,8 +42,8 @@ def test_the_leader_goes_in_the_middle_and_the_other_goes_on(
     if cluster.api.items(LEASE.rpartition("/")[0]):
         cluster.api.delete(LEASE)
     proxy = cluster.start_proxy()
-    first = cluster.start_kindred(elected("first"), binds=True, server=proxy.url)
-    second = cluster.start_kindred(elected("second"), binds=True, server=proxy.url, follows=True)
+    first = cluster.start_kindred({**BINDS, **elected("first")}, server=proxy.url)
+    second = cluster.start_kindred({**BINDS, **elected("second")}, server=proxy.url, follows=True)
     with balancer() as service, ThreadPoolExecutor(1) as creating:
         service.backends += [("127.0.0.1", each.port) for each in (first, second)]
         wait_until(lambda: len(service.ready) == 1, PATIENCE, "one ready replica")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.kindred import MANIFESTS, Kindred
+from tests.e2e.kindred import BINDS, MANIFESTS, Kindred
 from tests.e2e.programs import free_port
 from tests.e2e.shapes import HOSTNAME, pod, required, term
 from tests.manifests.install_commands import commands
@@ -60,8 +60,13 @@ def test_the_scheduler_is_let_in_by_its_certificate_and_nobody_without(cluster: 
     for command in commands("openssl "):
         subprocess.run(command, shell=True, check=True, cwd=tmp_path, capture_output=True)  # noqa: S602  # of our docs
     cluster.add_nodes(PODS)
-    admitted = {"KINDRED_PREEMPT": "verb", "KINDRED_LEADER_ELECTION": "true", "KINDRED_POD_NAMESPACE": "kindred"}
-    token = cluster.admit_kindred(admitted, binds=True)
+    admitted = {
+        **BINDS,
+        "KINDRED_PREEMPT": "verb",
+        "KINDRED_LEADER_ELECTION": "true",
+        "KINDRED_POD_NAMESPACE": "kindred",
+    }
+    token = cluster.admit_kindred(admitted)
     kindred = KindredByTls(tmp_path, cluster.plane.kubeconfig("kindred", token_file=token), tmp_path)
     try:
         cluster.start_scheduler(registration(kindred, tmp_path))

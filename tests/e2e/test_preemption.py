@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import PODS, Cluster
-from tests.e2e.kindred import Kindred
+from tests.e2e.kindred import BINDS, Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
 from tests.e2e.shapes import HOSTNAME, node, on, pod, required, term
@@ -116,7 +116,7 @@ def test_nobody_else_goes_when_kindred_learns_late_that_the_victim_went(cluster:
     cluster.api.create(NODES, node(1, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"}))
     cluster.create_pods([standing("low", 0, "lowest", cpu="3"), standing("middle", 1, "middle", cpu="3")])
     proxy = cluster.start_proxy()
-    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, binds=True, server=proxy.url)
+    kindred = cluster.start_kindred({**BINDS, "KINDRED_PREEMPT": "verb"}, server=proxy.url)
     cluster.start_scheduler(configuration(mode, kindred.url))
     proxy.delay = 1.0
     cluster.create_pods([preemptor(cpu="3")])
@@ -134,7 +134,7 @@ def test_victims_of_a_shortage_are_completed_by_those_that_repel(cluster: Cluste
             standing("harmless", 0, "low", {}, cpu="100m"),
         ]
     )
-    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, binds=True)
+    kindred = cluster.start_kindred({**BINDS, "KINDRED_PREEMPT": "verb"})
     cluster.start_scheduler(configuration("full-offload", kindred.url))
     cluster.create_pods([preemptor(cpu="3")])
     wait_until(lambda: node_of(cluster, "preemptor") is not None, 60.0, "the preemptor has a node")
@@ -144,7 +144,7 @@ def test_victims_of_a_shortage_are_completed_by_those_that_repel(cluster: Cluste
 def test_a_scheduler_that_finds_no_victim_anywhere_asks_nobody(cluster: Cluster) -> None:
     """What upstream does where an extender alone refuses all nodes (preemption.go, DryRunPreemption)."""
     before = make_room_by_priority(cluster)
-    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "verb"}, binds=True)
+    kindred = cluster.start_kindred({**BINDS, "KINDRED_PREEMPT": "verb"})
     scheduler = cluster.start_scheduler(configuration("full-offload", kindred.url), verbosity=5)
     cluster.create_pods([preemptor()])
     wait_until(lambda: "expected at least one victim pod on node" in scheduler.log(), 60.0, "the scheduler gives up")
@@ -155,7 +155,7 @@ def test_a_scheduler_that_finds_no_victim_anywhere_asks_nobody(cluster: Cluster)
 
 def start_evicting(cluster: Cluster) -> None:
     """Start full offload with a Kindred that preempts by itself."""
-    kindred = cluster.start_kindred({"KINDRED_PREEMPT": "evict"}, binds=True)
+    kindred = cluster.start_kindred({**BINDS, "KINDRED_PREEMPT": "evict"})
     cluster.start_scheduler(configuration("full-offload", kindred.url))
 
 

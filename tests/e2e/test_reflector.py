@@ -18,6 +18,7 @@ from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.follower import FOLLOWED, PATIENCE, Counts, Follower, churn, most_attempts, populate
 from tests.e2e.impatient import STALE_AFTER
+from tests.e2e.kindred import BINDS
 from tests.e2e.programs import wait_until
 from tests.e2e.proxy import ApiProxy
 from tests.e2e.shapes import on, pod
@@ -143,7 +144,7 @@ def lose_all_seats(cluster: Cluster) -> Callable[[], object]:
     """Let priority and fairness reject all requests; return what ends that."""
     cluster.api.create(f"{FLOW_CONTROL}/prioritylevelconfigurations", NOBODY_SERVED)
     schema = cluster.api.create(f"{FLOW_CONTROL}/flowschemas", KINDRED_IS_NOBODY)["metadata"]["uid"]
-    cluster.admit_kindred(binds=True)
+    cluster.admit_kindred(BINDS)
     wait_until(
         lambda: as_kindred(cluster).headers.get("X-Kubernetes-PF-FlowSchema-UID") == schema, PATIENCE, "classified"
     )

@@ -139,7 +139,7 @@ def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell
         processes = {API_SERVER: cluster.plane.api_server.pid, ETCD: cluster.plane.etcd.pid}
         url = ""
         if mode.has_extender:
-            kindred = cluster.start_kindred({**mode.settings, **plan.settings}, binds=mode.binds)
+            kindred = cluster.start_kindred({**mode.settings, **plan.settings})
             processes[KINDRED], url = kindred.program.pid, kindred.url
         # Sampled from its start on: it binds a moment before it says that it is ready.
         scheduler = cluster.start_scheduler(mode.config(url), waits=False)

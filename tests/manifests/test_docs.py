@@ -100,7 +100,7 @@ def test_a_kustomization_with_settings_and_roles_of_ones_own_is_rendered(overlay
     settings = tmp_path / "kindred.yaml"
     mine = (MANIFESTS / "overlays" / overlay / "kindred.yaml").read_text().replace("affinity", "full")
     settings.write_text(mine)
-    roles = rbac_text(load_configuration(settings).settings, binds=overlay == "full-offload")
+    roles = rbac_text(load_configuration(settings).settings)
     (tmp_path / "rbac.yaml").write_text(roles)
     manifests = of_kindred(render(tmp_path))
     (container,) = only(manifests, "Deployment")["spec"]["template"]["spec"]["containers"]

@@ -132,6 +132,7 @@ def test_what_is_registered_is_switched_on(
     decides = settings.answer == "decide"
     alone = decides or "bindVerb" in extender
     assert settings.leader_election == alone, "of several replicas one binds or decides, or all answer"
+    assert settings.bind == ("bindVerb" in extender)
     assert (settings.preempt != "off") == (decides or "preemptVerb" in extender)
     assert ("prioritizeVerb" in extender) != decides
     assert decides or extender["weight"] * settings.max_score in {1, 20}
@@ -143,17 +144,16 @@ def without_labels(manifest: Manifest) -> Manifest:
 
 
 def test_the_roles_are_what_kindred_rbac_prints(
-    variant: Variant, configuration: Configuration, manifests: list[Manifest], extender: Manifest
+    variant: Variant, configuration: Configuration, manifests: list[Manifest]
 ) -> None:
-    binds = "bindVerb" in extender
     settings = configuration.settings.model_copy(update={"pod_namespace": ""})
     rendered = [each for each in manifests if each["apiVersion"].startswith("rbac.")]
-    expected = {document["kind"]: document for document in rbac_documents(settings, binds=binds)}
+    expected = {document["kind"]: document for document in rbac_documents(settings)}
     assert expected == {each["kind"]: without_labels(each) for each in rendered}
     assert len(expected) == len(rendered)
     folder = "decide" if variant.overlay in DECIDE else variant.overlay
     file = (MANIFESTS / "overlays" / folder / "rbac.yaml").read_text("utf-8")
-    assert rbac_text(settings, binds=binds) == file
+    assert rbac_text(settings) == file
 
 
 def test_a_node_can_be_drained_and_an_update_goes_on(configuration: Configuration, manifests: list[Manifest]) -> None:

@@ -14,6 +14,7 @@ REQUESTS: Final = ROOT / "app" / "demo" / "requests"
 _SETTINGS: Final = {
     "KINDRED_PROFILE": "full",
     "KINDRED_PREEMPT": "verb",
+    "KINDRED_BIND": "true",
     "KINDRED_ADMIN_PORT": "0",
     "KINDRED_LOG_LEVEL": "warning",
     "KINDRED_LOG_FORMAT": "json",

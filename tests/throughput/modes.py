@@ -15,6 +15,7 @@ FULL_OFFLOAD: Final = "full-offload"
 DECIDE: Final = "decide"
 ONE_BY_ONE: Final = "decide-any-node-one-by-one"
 """As decide-any-node, with the pods of a gang decided as pods without a group: what gangs are compared with."""
+_BINDS: Final = {"KINDRED_BIND": "true"}
 _DECIDES: Final = {
     "KINDRED_ANSWER": "decide",
     "KINDRED_PROFILE": "full",
@@ -35,11 +36,6 @@ class Mode:
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the configuration that are set otherwise than in the file."""
 
-    @property
-    def binds(self) -> bool:
-        """Whether Kindred binds, and needs a role for it."""
-        return self.registration == FULL_OFFLOAD
-
     def config(self, extender_url: str) -> dict[str, Any]:
         """Return the scheduler's configuration."""
         loaded = {**configuration(self.registration, extender_url), **self.fields}
@@ -58,14 +54,14 @@ MODES: Final = {
     for mode in (
         Mode(IN_TREE, IN_TREE, has_extender=False),
         Mode("score-offload", "score-offload"),
-        Mode(FULL_OFFLOAD, FULL_OFFLOAD),
+        Mode(FULL_OFFLOAD, FULL_OFFLOAD, _BINDS),
         Mode(DECIDE, DECIDE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "question"}),
         Mode(ANY_NODE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "any-node"}),
         Mode(ONE_BY_ONE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "any-node", "KINDRED_GROUPS": "false"}),
         # No filter, no score, no extender: the next node in turn. What is left is queue, binding, events and watch.
         Mode(CEILING, DECIDE, has_extender=False),
         Mode("in-tree-100", IN_TREE, has_extender=False, fields={"percentageOfNodesToScore": 100}),
-        Mode("full-offload-sample", FULL_OFFLOAD, {"KINDRED_PERCENTAGE_OF_NODES_TO_SCORE": "0"}),
+        Mode("full-offload-sample", FULL_OFFLOAD, {**_BINDS, "KINDRED_PERCENTAGE_OF_NODES_TO_SCORE": "0"}),
     )
 }
 DEFAULT_MODES: Final = (IN_TREE, "score-offload", FULL_OFFLOAD, DECIDE, ANY_NODE, CEILING)

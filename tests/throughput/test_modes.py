@@ -35,7 +35,7 @@ def test_pods_ask_for_the_first_profile_of_the_mode(mode: str, expected: str) ->
 
 
 def test_kindred_binds_in_full_offload_alone() -> None:
-    assert [name for name in DEFAULT_MODES if MODES[name].binds] == ["full-offload"]
+    assert [name for name in DEFAULT_MODES if "KINDRED_BIND" in MODES[name].settings] == ["full-offload"]
 
 
 def test_names_are_read_in_the_order_in_which_they_are_given() -> None:

@@ -30,7 +30,7 @@ def _gap(registration: Registration) -> Found:
         extender.at("bindVerb"),
         f"{binds}, while Kindred alone filters by {', '.join(off)}: two pods that must not be together can both go to "
         "one node in the time between the decision and its watch event",
-        "bindVerb: bind, and the roles of `kindred rbac --bind`",
+        f"bindVerb: bind, with {setting('bind', 'true')} and the roles of `kindred rbac --bind true`",
     )
 
 
@@ -53,6 +53,23 @@ def _binders(registration: Registration) -> Found:
                 "ignorable: false",
             )
             return
+
+
+def _bind_off(registration: Registration) -> Found:
+    extender, binds = registration.extender, registration.settings.bind
+    if extender.bind_verb and not binds:
+        yield error(
+            extender.at("bindVerb"),
+            f"{extender.bind_verb}, while Kindred's bind is off{registration.known.remark}: each response of bind then "
+            "has an Error, and no pod is bound",
+            f"{setting('bind', 'true')}, with the roles of `kindred rbac --bind true`; or take bindVerb out",
+        )
+    elif binds and not extender.bind_verb:
+        yield info(
+            extender.at("bindVerb"),
+            "not set, while Kindred's bind is on: other clients of its port can have pods bound",
+            f"bindVerb: bind, or {setting('bind', 'false')}",
+        )
 
 
 def _replicas(registration: Registration) -> Found:
@@ -131,6 +148,7 @@ CHECKS = (
     Check("two-binders", VALIDATION, _two_binders),
     Check("gap", HANDBOOK, _gap),
     Check("binder", BEHAVIOUR, _binders),
+    Check("bind-off", HANDBOOK, _bind_off, of_settings=True),
     Check("bind-replicas", SETTINGS, _replicas, of_settings=True),
     Check("preempt-off", HANDBOOK, _preempt_off, of_settings=True),
     Check("preempt-verb", HANDBOOK, _preempt_missing),

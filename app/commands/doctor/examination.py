@@ -203,9 +203,11 @@ def _check_cluster(
         return
     credentials = load_credentials(inputs.kubeconfig, inputs.context)
     notes.inputs["cluster"] = credentials.server
-    binds = registration is not None and bool(registration.extender.bind_verb)
+    settings = known.settings
+    if registration is not None and registration.extender.bind_verb:
+        settings = settings.model_copy(update={"bind": True})  # what it needs then; `bind-off` compares the setting
     looks: dict[str, Callable[[], Iterator[Finding]]] = {
-        rbac_checks.CHECK: lambda: rbac_checks.rbac_findings(credentials, known.settings, account, binds=binds),
+        rbac_checks.CHECK: lambda: rbac_checks.rbac_findings(credentials, settings, account),
         release_checks.CHECK: lambda: release_checks.release_findings(credentials, known.settings),
     }
     for check, look in looks.items():

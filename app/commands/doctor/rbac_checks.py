@@ -51,9 +51,9 @@ class Need(NamedTuple):
         return f'- {{apiGroups: ["{self.group}"], resources: ["{self.resource}"]{named}, verbs: ["{self.verb}"]}}'
 
 
-def needs(settings: Settings, account: Account, *, binds: bool) -> Iterator[Need]:
+def needs(settings: Settings, account: Account) -> Iterator[Need]:
     """Yield all rights that Kindred needs. Raises SettingsError."""
-    for rule in cluster_rules(settings, binds=binds):
+    for rule in cluster_rules(settings):
         yield from _of_rule(rule, "")
     for rule in lease_rules(settings):
         yield from _of_rule(rule, settings.pod_namespace or account.namespace or NAME)
@@ -130,13 +130,13 @@ def _review(need: Need, account: Account) -> bytes:
     })  # fmt: skip
 
 
-def rbac_findings(credentials: Credentials, settings: Settings, account: Account, *, binds: bool) -> Iterator[Finding]:
+def rbac_findings(credentials: Credentials, settings: Settings, account: Account) -> Iterator[Finding]:
     """Yield a finding for each missing right: a warning if only explanations need it.
 
     Raises UnreadableError, SettingsError.
     """
-    serving = {*needs(settings.model_copy(update={"explain": "profile"}), account, binds=binds)}
-    for need in denied(credentials, list(needs(settings, account, binds=binds)), account):
+    serving = {*needs(settings.model_copy(update={"explain": "profile"}), account)}
+    for need in denied(credentials, list(needs(settings, account)), account):
         where = f"{need.resource}{'.' + need.group if need.group else ''}"
         place = f" in the namespace {need.namespace}" if need.namespace else " in all namespaces"
         serves = need in serving
@@ -146,7 +146,7 @@ def rbac_findings(credentials: Credentials, settings: Settings, account: Account
             where,
             f"the service account {account.namespace}/{account.name} may not {need.verb} {need.resource}{place}"
             f"{'' if serves else ', for explanations'}",
-            f"{need.rule}; `kindred rbac{' --bind' if binds else ''}` prints all of it"
+            f"{need.rule}; `kindred rbac{' --bind true' if settings.bind else ''}` prints all of it"
             f"{'' if serves else '; or set explain: profile'}",
             "docs/install.md",
         )

@@ -137,7 +137,7 @@ def _ready(running: Running) -> Iterator[Problem]:
             if not any(each.missing_rbac_rule and name in problem for name, each in readiness.resources.items())
         ]
         for problem in told or ([] if readiness.problems else ["not ready, without a reason"]):
-            if problem.startswith("another replica leads"):
+            if problem.startswith(("another replica leads", "not leading")):
                 yield info(
                     where, f"not ready, as intended: {problem}", "use the Service, which sends requests to the leader"
                 )

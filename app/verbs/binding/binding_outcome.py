@@ -24,6 +24,8 @@ class BindingResult(Enum):
     """The request was sent without a response. The API server may have bound the pod."""
     NOT_LEADING = "not_leading"
     """Another replica leads, and nothing was posted."""
+    OFF = "off"
+    """The verb is off, and nothing was read or posted."""
     INVALID = "invalid"
     """The arguments could not be read."""
 

@@ -30,45 +30,43 @@ PROXIED = Settings(
 )
 
 
-def allowed(settings: Settings, *, binds: bool = False) -> dict[str, str]:
+def allowed(settings: Settings) -> dict[str, str]:
     """Return resource -> verbs."""
-    rules = cluster_rules(settings, binds=binds)
+    rules = cluster_rules(settings)
     assert all(len(rule["resources"]) == len(rule["apiGroups"]) == 1 for rule in rules)
     return {rule["resources"][0]: " ".join(rule["verbs"]) for rule in rules}
 
 
 @pytest.mark.parametrize(
-    ("settings", "binds", "expected"),
+    ("settings", "expected"),
     [
-        pytest.param(Settings(), False, AFFINITY, id="the-default"),
-        pytest.param(Settings(profile="full"), False, FULL, id="the-full-profile"),
-        pytest.param(Settings(profile="NodeName"), False, {"nodes": "list watch", "pods": "list watch"}, id="a-list"),
-        pytest.param(Settings(), True, {**AFFINITY, **BOUND}, id="bind"),
+        pytest.param(Settings(), AFFINITY, id="the-default"),
+        pytest.param(Settings(profile="full"), FULL, id="the-full-profile"),
+        pytest.param(Settings(profile="NodeName"), {"nodes": "list watch", "pods": "list watch"}, id="a-list"),
+        pytest.param(Settings(bind=True), {**AFFINITY, **BOUND}, id="bind"),
         pytest.param(
             Settings(answer="decide"),
-            False,
             {**AFFINITY, "pods": "list watch get", "podgroups": "list watch"},
             id="decide-which-looks-pods-up",
         ),
         pytest.param(
             Settings(answer="decide", groups=False),
-            False,
             {**AFFINITY, "pods": "list watch get"},
             id="decide-without-groups",
         ),
-        pytest.param(Settings(preempt="verb"), False, {**AFFINITY, **BUDGETS}, id="preempt"),
-        pytest.param(Settings(preempt="evict"), True, {**AFFINITY, **BUDGETS, **BOUND, **EVICTED}, id="evict"),
-        pytest.param(Settings(admin_port=1), False, {**AFFINITY, **FULL, **BUDGETS}, id="explanations"),
-        pytest.param(Settings(admin_port=1, explain="profile"), False, AFFINITY, id="explanations-of-the-profile"),
-        pytest.param(Settings(leader_election=True), False, AFFINITY, id="a-lease-is-not-of-the-cluster"),
-        pytest.param(Settings(explain_access="review"), False, AFFINITY, id="callers-review-themselves"),
-        pytest.param(PROXIED, False, {**AFFINITY, "subjectaccessreviews": "create"}, id="callers-of-a-proxy"),
+        pytest.param(Settings(preempt="verb"), {**AFFINITY, **BUDGETS}, id="preempt"),
+        pytest.param(Settings(preempt="evict", bind=True), {**AFFINITY, **BUDGETS, **BOUND, **EVICTED}, id="evict"),
+        pytest.param(Settings(admin_port=1), {**AFFINITY, **FULL, **BUDGETS}, id="explanations"),
+        pytest.param(Settings(admin_port=1, explain="profile"), AFFINITY, id="explanations-of-the-profile"),
+        pytest.param(Settings(leader_election=True), AFFINITY, id="a-lease-is-not-of-the-cluster"),
+        pytest.param(Settings(explain_access="review"), AFFINITY, id="callers-review-themselves"),
+        pytest.param(PROXIED, {**AFFINITY, "subjectaccessreviews": "create"}, id="callers-of-a-proxy"),
     ],
 )
 def test_the_cluster_role_allows_what_is_done_with_the_settings_and_nothing_else(
-    settings: Settings, *, binds: bool, expected: dict[str, str]
+    settings: Settings, expected: dict[str, str]
 ) -> None:
-    assert expected == allowed(settings, binds=binds)
+    assert expected == allowed(settings)
 
 
 def test_default_constraints_that_are_listed_need_no_services_nor_controllers() -> None:
@@ -78,10 +76,10 @@ def test_default_constraints_that_are_listed_need_no_services_nor_controllers() 
 
 
 def test_the_groups_are_those_of_the_resources() -> None:
-    groups = {rule["resources"][0]: rule["apiGroups"] for rule in cluster_rules(Settings(profile="full"), binds=True)}
+    groups = {rule["resources"][0]: rule["apiGroups"] for rule in cluster_rules(Settings(profile="full", bind=True))}
     assert {RESOURCES[kind].plural: [RESOURCES[kind].group] for kind in full_profile().kinds}.items() <= groups.items()
     assert groups["pods/binding"] == [""]
-    evicting = cluster_rules(Settings(preempt="evict"), binds=False)
+    evicting = cluster_rules(Settings(preempt="evict"))
     assert {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]} in evicting
 
 
@@ -91,12 +89,12 @@ def test_the_usage_of_nodes_may_be_read_only_where_it_is_read_from_the_api_serve
 ) -> None:
     settings = Settings(profile="full,LoadAware", usage_source=source, usage_prometheus_url="http://prometheus")
     rule = {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["get", "list"]}
-    assert cluster_rules(settings, binds=True).count(rule) == expected
+    assert cluster_rules(settings).count(rule) == expected
 
 
 def test_one_lease_may_be_made_read_and_changed_in_the_namespace_of_the_replica() -> None:
     settings = Settings(leader_election=True, lease_name="mine", pod_namespace="there")
-    (role,) = (each for each in rbac_documents(settings, binds=True) if each["kind"] == "Role")
+    (role,) = (each for each in rbac_documents(settings) if each["kind"] == "Role")
     assert role["metadata"] == {"name": "kindred", "namespace": "there"}
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     assert role["rules"] == [
@@ -106,12 +104,12 @@ def test_one_lease_may_be_made_read_and_changed_in_the_namespace_of_the_replica(
 
 
 def test_without_leader_election_nothing_is_asked_for_a_lease() -> None:
-    assert [each["kind"] for each in rbac_documents(Settings(), binds=True)] == ["ClusterRole", "ClusterRoleBinding"]
+    assert [each["kind"] for each in rbac_documents(Settings(bind=True))] == ["ClusterRole", "ClusterRoleBinding"]
 
 
 def test_each_role_is_bound_to_the_service_account() -> None:
     settings = Settings(leader_election=True, pod_namespace="there")
-    documents = rbac_documents(settings, binds=False, account="somebody")
+    documents = rbac_documents(settings, account="somebody")
     for role, binding in zip(documents[::2], documents[1::2], strict=True):
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"]}
         assert (binding["kind"], binding["metadata"]) == (f"{role['kind']}Binding", role["metadata"])
@@ -128,15 +126,17 @@ def printed(*arguments: str, variables: dict[str, str] | None = None) -> list[di
 def test_it_is_printed_as_manifests_for_the_settings_of_a_file_the_environment_and_flags(tmp_path: Path) -> None:
     file = tmp_path / "kindred.yaml"
     file.write_text(f"{HEAD}preempt: verb\nleaderElection: true\nprofile: full\n")
-    shown = printed("--config", str(file), "--profile", "affinity", "--bind", variables={"KINDRED_PREEMPT": "evict"})
-    settings = Settings(preempt="evict", leader_election=True)
-    assert rbac_documents(settings, binds=True) == shown
+    shown = printed(
+        "--config", str(file), "--profile", "affinity", "--bind", "true", variables={"KINDRED_PREEMPT": "evict"}
+    )
+    settings = Settings(preempt="evict", bind=True, leader_election=True)
+    assert rbac_documents(settings) == shown
 
 
 def test_what_is_printed_is_what_is_meant_also_for_names_that_look_like_numbers() -> None:
     settings = Settings(leader_election=True, pod_namespace="12", lease_name="on", plugin_args='{\n"NodeName": {}}')
-    text = rbac_text(settings, binds=False, account="3e4")
-    assert rbac_documents(settings, binds=False, account="3e4") == list(yaml.safe_load_all(text))
+    text = rbac_text(settings, account="3e4")
+    assert rbac_documents(settings, account="3e4") == list(yaml.safe_load_all(text))
 
 
 def output(form: str) -> str:
@@ -148,7 +148,7 @@ def output(form: str) -> str:
 def test_json_is_a_list_as_kubectl_prints_several_objects() -> None:
     found = json.loads(output("json"))
     assert {"apiVersion": "v1", "kind": "List"}.items() <= found.items()
-    assert rbac_documents(Settings(leader_election=True), binds=False) == found["items"]
+    assert rbac_documents(Settings(leader_election=True)) == found["items"]
 
 
 def test_names_are_those_that_kubectl_prints() -> None:

@@ -55,6 +55,7 @@ async def replicas(folder: Path, servers: dict[str, FakeApiServer]) -> AsyncIter
             for name, server in servers.items():
                 (folder / name).mkdir()
                 environment = {
+                    "KINDRED_BIND": "true",
                     "KINDRED_LEADER_ELECTION": "true",
                     "KINDRED_POD_NAMESPACE": "ours",
                     "KINDRED_POD_NAME": name,

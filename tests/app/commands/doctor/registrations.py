@@ -139,7 +139,7 @@ def registration(
     assert reading.config is not None, reading.findings
     chosen, problem = choose_extender(reading.config, "", "http://10.96.0.10:8888")
     assert chosen is not None, problem
-    made = Settings(**{"max_score": 20, "preempt": "verb", "leader_election": True, **(settings or {})})
+    made = Settings(**{"max_score": 20, "preempt": "verb", "bind": True, "leader_election": True, **(settings or {})})
     return Registration(reading.config, chosen, KnownSettings(made, create_profile(made), "the test", assumed), NOW)
 
 

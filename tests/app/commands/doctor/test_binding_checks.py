@@ -54,6 +54,12 @@ CASES = {
         registration(FULL_OFFLOAD, ignorable=True),
         registration(BESIDE, ignorable=True),
     ),
+    "a-verb-that-binds-no-pod": error(
+        "bind-off", BIND, registration(FULL_OFFLOAD, settings={"bind": False}), registration(FULL_OFFLOAD)
+    ),
+    "a-verb-that-others-can-use": info(
+        "bind-off", BIND, registration(settings={"bind": True}), registration(settings={"bind": False})
+    ),
     "several-that-may-bind": info(
         "bind-replicas",
         BIND,

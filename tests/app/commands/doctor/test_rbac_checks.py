@@ -19,7 +19,7 @@ ACCOUNT = Account("kindred", "kindred")
 
 
 def asked(
-    folder: Path, settings: Settings, allowed: Callable[[dict[str, str]], bool], *, binds: bool = False
+    folder: Path, settings: Settings, allowed: Callable[[dict[str, str]], bool]
 ) -> tuple[list[str], list[Request]]:
     """Ask a server that allows so; give what was found to be missing, and the requests."""
 
@@ -30,7 +30,7 @@ def asked(
     async def main() -> tuple[list[str], list[Request]]:
         async with serving(answer) as server:
             credentials = load_credentials(write_kubeconfig(folder / "config", server.url), None)
-            findings = await asyncio.to_thread(lambda: [*rbac_findings(credentials, settings, ACCOUNT, binds=binds)])
+            findings = await asyncio.to_thread(lambda: [*rbac_findings(credentials, settings, ACCOUNT)])
             return [f"{each.severity.value}: {each.message}" for each in findings], server.requests
 
     return asyncio.run(main())
@@ -65,12 +65,12 @@ def test_what_only_explanations_read_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_subresource_is_asked_as_one(tmp_path: Path) -> None:
-    missing, _ = asked(tmp_path, Settings(), lambda attributes: attributes.get("subresource") != "binding", binds=True)
+    missing, _ = asked(tmp_path, Settings(bind=True), lambda attributes: attributes.get("subresource") != "binding")
     assert missing == ["error: the service account kindred/kindred may not create pods/binding in all namespaces"]
 
 
 def test_the_lease_is_needed_in_a_namespace_and_by_name() -> None:
-    wanted = [*needs(Settings(leader_election=True), ACCOUNT, binds=False)]
+    wanted = [*needs(Settings(leader_election=True), ACCOUNT)]
     assert [
         Need("coordination.k8s.io", "leases", "create", "kindred"),
         Need("coordination.k8s.io", "leases", "get", "kindred", "kindred"),
@@ -87,7 +87,7 @@ def test_who_may_not_ask_is_told(tmp_path: Path) -> None:
     async def main() -> None:
         async with serving(refuse) as server:
             credentials = load_credentials(write_kubeconfig(tmp_path / "config", server.url), None)
-            await asyncio.to_thread(lambda: [*rbac_findings(credentials, Settings(), ACCOUNT, binds=False)])
+            await asyncio.to_thread(lambda: [*rbac_findings(credentials, Settings(), ACCOUNT)])
 
     with pytest.raises(UnreadableError, match="your own user may not ask that"):
         asyncio.run(main())

@@ -158,7 +158,7 @@ async def scheduling(
     """
     for node in nodes:
         server.create(NODES.path, node.obj())
-    configured = Settings.model_validate(settings)
+    configured = Settings.model_validate({"bind": True, **settings})
     mirror = ClusterMirror(configured.assumed_pod_ttl)
     access = ClusterAccess(source="test", server=server.url, tls=None)
     service = create_service(configured, mirror, Credentials(access, None))
