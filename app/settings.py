@@ -282,8 +282,9 @@ def _text(value: object) -> str:
 
 
 def is_quoted(name: str) -> bool:
-    """Return whether an error of a setting may repeat its value."""
-    return not any(isinstance(each, Unquoted) for each in Settings.model_fields[name].metadata)
+    """Return whether an error of a setting may repeat its value. An unknown name may be a typo for any setting."""
+    field = Settings.model_fields.get(name)
+    return field is not None and not any(isinstance(each, Unquoted) for each in field.metadata)
 
 
 class WrongTogetherError(ValueError):

@@ -167,7 +167,7 @@ def test_proxies_need_certificates_and_callers_that_are_reviewed(more: dict[str,
 
 
 def test_a_setting_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"^--prot=1: "):
+    with pytest.raises(SettingsError, match=r"^--prot: "):
         load_settings(prot=1)
 
 

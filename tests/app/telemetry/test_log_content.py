@@ -62,6 +62,7 @@ BODIES["prioritize"] = BODIES["filter"]
 
 def service() -> Service:
     settings = Settings(
+        bind=True,
         listen_port=0,
         profile="full",
         preempt="verb",

@@ -187,7 +187,6 @@ def test_a_query_that_prometheus_refuses_is_an_error_of_its_status() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        pytest.param({"usage_prometheus_url": "ftp://x"}, "KINDRED_USAGE_PROMETHEUS_URL: 'ftp://x' is not", id="url"),
         pytest.param(
             {"usage_prometheus_url": "https://x", "usage_prometheus_ca_file": "/nowhere"},
             "KINDRED_USAGE_PROMETHEUS_CA_FILE: authorities /nowhere: No such file",

@@ -71,7 +71,7 @@ def test_a_stale_mirror_is_told_in_a_header_where_the_policy_is_to_answer() -> N
 
 
 def test_a_bad_request_is_answered_with_an_error() -> None:
-    app = create_service(Settings(max_body_bytes=1024), shop(), None).app
+    app = create_service(Settings(bind=True, max_body_bytes=1024), shop(), None).app
     error = ask(app, "POST", "/bind", QUESTION.replace(b"podUID", b"uid")).json()["Error"]
     assert error == "uid: unknown field; ExtenderBindingArgs has PodName, PodNamespace, PodUID, Node"
     error = ask(app, "POST", "/bind", QUESTION.ljust(1025)).json()["Error"]

@@ -36,8 +36,8 @@ FAULTS: Final = (
     Fault(
         id="admin-port-open-beyond-the-loopback",
         breaks="The admin port listens on all addresses without a token or a certificate.",
-        old="""        return PortRule(is_open, (f"{variable_of('admin_port')}={settings.admin_port}",) if shown else ())""",
-        new="        return PortRule(is_open and not shown, ())",
+        old="        shown = settings.admin_port is not None",
+        new="        shown = False",
         tests=("test_settings.py", "test_configuration.py"),
     ),
     Fault(
@@ -64,8 +64,8 @@ FAULTS: Final = (
     Fault(
         id="password-in-an-error",
         breaks="The error of a URL with a password repeats the password.",
-        old="    return not any(isinstance(each, Unquoted) for each in Settings.model_fields[name].metadata)",
-        new="    return True",
+        old="    return field is not None and not any(isinstance(each, Unquoted) for each in field.metadata)",
+        new="    return field is not None",
         tests=("test_setting_types.py",),
     ),
     Fault(

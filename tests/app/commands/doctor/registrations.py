@@ -97,6 +97,7 @@ DECIDING: Final = {
     "decide_scope": "kindred=any-node,kindred-volumes=question",
     "decide_claims_scheduler": "kindred-volumes",
     "preempt": "evict",
+    "bind": False,
 }
 
 

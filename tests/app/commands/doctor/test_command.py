@@ -100,8 +100,8 @@ def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
     assert {"inputs", "findings", "skipped", "summary"} == set(told)
     for finding in told["findings"]:
         assert {"id", "severity", "where", "message", "fix", "reference"} == set(finding)
-    assert told["summary"] == {"errors": 1, "warnings": 0, "infos": 1, "skipped": 11}
-    assert [finding["severity"] for finding in told["findings"]] == ["error", "info"]
+    assert told["summary"] == {"errors": 2, "warnings": 0, "infos": 1, "skipped": 11}
+    assert [finding["severity"] for finding in told["findings"]] == ["error", "error", "info"]
     assert {"settings", "scheduler configuration", "extender"} == set(told["inputs"])
 
 

@@ -321,7 +321,7 @@ async def test_a_stale_mirror_binds_by_policy(server: FakeApiServer, policy: str
 
 
 def test_without_a_cluster_there_is_nothing_to_bind_in() -> None:
-    app = create_service(Settings(), shop(), None).app
+    app = create_service(Settings(bind=True), shop(), None).app
     body = b'{"PodName":"p","PodNamespace":"default","PodUID":"u","Node":"a1"}'
     response = ask(app, "POST", "/bind", body)
     assert response.status_code == 200
